@@ -1,12 +1,12 @@
-//! Which graphs a pattern sees: `FROM`, `USING`, `WITH`.
+//! RDF dataset of a query: the graphs that its patterns range over (`FROM`, `USING`, `WITH`).
 //!
 //! # Shape
-//! A front end says what it read as a [`Dataset`]; [`Dataset::restrict`] rewrites the patterns, so that no
-//! operator behind it needs to know. One graph as the default graph is another [`GraphSlot`]; several are a
-//! union without repetitions; a choice of named graphs is a join with the list of their names.
+//! A front end parses the clauses into a [`Dataset`]; [`Dataset::restrict`] rewrites the patterns, so that no
+//! later operator handles datasets. A single default graph becomes another [`GraphSlot`]; several become a
+//! distinct union; a selection of named graphs becomes a join with the list of their names.
 //! # Cost
-//! One walk over the algebra. The merge of several graphs makes a pattern for each statement pattern and
-//! graph: [`MERGED_MAX`] in all.
+//! One traversal of the algebra. Merging several graphs creates one pattern for each pair of statement
+//! pattern and graph, at most [`MERGED_MAX`] in all.
 
 use crate::distinct::DistinctVariables;
 use crate::{GraphSlot, Node, PathPattern, Pattern, Variable};
@@ -14,28 +14,28 @@ use oxrdf::NamedNode;
 use std::collections::HashSet;
 use std::fmt;
 
-/// The graphs that a pattern sees; the default value leaves everything as it is.
+/// The graphs that patterns range over; the default value restricts nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dataset {
-    /// What stands for the default graph: the merge of these graphs (of none: an empty graph). `None`: the
-    /// default graph of the store.
+    /// The default graph is the merge of these graphs (an empty list: an empty graph). `None`: the default
+    /// graph of the store.
     pub default: Option<Vec<NamedNode>>,
     /// The graphs that `GRAPH` may name; `None`: all.
     pub named: Option<Vec<NamedNode>>,
 }
 
 impl Dataset {
-    /// Whether it leaves everything as it is.
+    /// Whether the dataset restricts nothing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.default.is_none() && self.named.is_none()
     }
 
-    /// Makes the patterns of `node` look at these graphs. [`GraphSlot::Any`], which is no dataset of RDF,
-    /// stays as it is.
+    /// Restricts the patterns of `node` to these graphs. [`GraphSlot::Any`], which is not an RDF dataset, is
+    /// unchanged.
     ///
     /// # Errors
-    /// Merging the graphs would make more than [`MERGED_MAX`] patterns; `node` is then of no use.
+    /// Merging the graphs would create more than [`MERGED_MAX`] patterns; `node` is then invalid.
     pub fn restrict(&self, node: &mut Node) -> Result<(), TooManyGraphs> {
         if self.is_whole() {
             return Ok(());
@@ -47,10 +47,10 @@ impl Dataset {
     }
 }
 
-/// The most patterns that stand for patterns over the merge of several graphs, in one query.
+/// Maximum number of patterns that the merge of default graphs may create in one query.
 pub const MERGED_MAX: usize = 1 << 18;
 
-/// Why a query cannot look at a dataset: it would have more than [`MERGED_MAX`] patterns.
+/// Error: restricting a query to its dataset would create more than [`MERGED_MAX`] patterns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyGraphs;
 
@@ -58,18 +58,18 @@ impl fmt::Display for TooManyGraphs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the default graph is the merge of too many graphs for so many patterns (at most {MERGED_MAX})"
+            "the default graph merges too many graphs for this query (at most {MERGED_MAX} patterns in all)"
         )
     }
 }
 
 impl std::error::Error for TooManyGraphs {}
 
-/// A dataset that is not whole, with the graphs that it names as a set.
+/// A restricting dataset, with its named graphs as a set.
 struct Restriction<'d> {
     dataset: &'d Dataset,
     named: Option<HashSet<&'d NamedNode>>,
-    /// Patterns over one of several merged graphs made so far.
+    /// Number of patterns created for merged graphs so far.
     made: usize,
 }
 
@@ -93,12 +93,12 @@ impl Restriction<'_> {
         }
     }
 
-    /// Whether patterns may not name this graph.
+    /// Whether the dataset does not contain this named graph.
     fn excludes(&self, graph: &NamedNode) -> bool {
         self.named.as_ref().is_some_and(|named| !named.contains(graph))
     }
 
-    /// Makes a path look at these graphs; gives what stands in its place if it is no longer a path alone.
+    /// Restricts a path to these graphs; returns the replacement if the result is not a single path.
     fn restricted_path(&mut self, path: &mut PathPattern) -> Option<Node> {
         match (path.graphs.as_slice(), &self.dataset.default, &self.dataset.named) {
             ([GraphSlot::Default], Some(graphs), _) => {
@@ -162,18 +162,18 @@ impl Restriction<'_> {
     }
 }
 
-/// No solution.
+/// A table without rows.
 fn nothing(variables: Vec<Variable>) -> Node {
     Node::Values { variables, rows: Vec::new() }
 }
 
-/// The names of the graphs, bound to a variable.
+/// A table that binds `variable` to each graph name.
 fn named_graphs(variable: Variable, named: &[NamedNode]) -> Node {
     let rows = named.iter().map(|graph| vec![Some(graph.clone().into())]).collect();
     Node::Values { variables: vec![variable], rows }
 }
 
-/// The pattern over the merge of several graphs: a statement that is in two of them counts once.
+/// The pattern over the merge of several graphs: a statement in two of them counts once.
 fn merged(pattern: &Pattern, graphs: &[NamedNode]) -> Node {
     let in_graph = |graph: &NamedNode| {
         Node::Patterns(vec![Pattern { graph: GraphSlot::Named(graph.clone()), ..pattern.clone() }])
@@ -223,7 +223,7 @@ mod tests {
         check(&none, GraphSlot::Variable(graph), &Node::Join(vec![patterns, names]));
     }
 
-    /// The siblings of finding "query B4": graphs times patterns is a number that a query chooses.
+    /// Related to finding "query B4": the query text controls the number of graphs times patterns.
     #[test]
     fn b4_graphs_times_patterns_are_bounded() {
         let dataset = |count: usize| {

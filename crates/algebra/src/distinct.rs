@@ -1,23 +1,23 @@
-//! Variables in order of appearance, each once.
+//! Deduplicated lists of variables, in order of first appearance.
 
 use crate::Variable;
 
-/// Lists so long are searched from end to end; longer ones have a set beside them.
+/// Up to this length a linear search detects duplicates; longer lists have a bit set.
 const SEARCHED_MAX: usize = 16;
 
-/// A list that takes each variable once.
+/// A list of variables without duplicates.
 ///
 /// # Cost
-/// A few comparisons for a short list; one test of a bit for a long one, in an eighth of a byte for each
-/// variable.
+/// An insertion into a short list takes up to [`SEARCHED_MAX`] comparisons, into a long one a bit test. The
+/// bit set has one bit for each variable.
 pub(crate) struct DistinctVariables<'o> {
     out: &'o mut Vec<Variable>,
-    /// A bit for each variable of `out`, once that is long.
+    /// Bit set of the variables in `out`; empty while `out` is short.
     seen: Vec<u64>,
 }
 
 impl<'o> DistinctVariables<'o> {
-    /// Adds to what is in `out` already.
+    /// Appends to `out`, whose variables count as present.
     pub(crate) fn new(out: &'o mut Vec<Variable>) -> Self {
         Self { out, seen: Vec::new() }
     }
@@ -39,7 +39,7 @@ impl<'o> DistinctVariables<'o> {
         }
     }
 
-    /// Whether it was not there before.
+    /// Inserts into the bit set; returns whether the variable is new.
     fn mark(&mut self, variable: Variable) -> bool {
         let (word, bit) = (variable.index() / 64, 1 << (variable.index() % 64));
         if word >= self.seen.len() {
@@ -51,7 +51,7 @@ impl<'o> DistinctVariables<'o> {
     }
 }
 
-/// Which of some variables there are.
+/// Returns a membership test for `variables`.
 pub(crate) fn among(variables: &[Variable]) -> impl Fn(Variable) -> bool + use<> {
     let mut bits = vec![false; variables.iter().map(|variable| variable.index() + 1).max().unwrap_or(0)];
     variables.iter().for_each(|variable| bits[variable.index()] = true);

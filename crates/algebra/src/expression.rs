@@ -26,7 +26,7 @@ pub enum Expression {
     Variable(Variable),
     /// A variable that is not in scope: always an error.
     Unbound,
-    /// Whether the variable is bound.
+    /// `BOUND`
     Bound(Variable),
     /// `||` with SPARQL's three-valued logic.
     Or(Vec<Expression>),
@@ -64,18 +64,18 @@ pub enum Expression {
     Call(Function, Vec<Expression>),
 }
 
-/// `EXISTS`: a pattern that sees the values of the row that it is evaluated for, as if they stood in its
-/// place (SPARQL 1.1 §18.6, `substitute`).
+/// `EXISTS`: a correlated pattern; the values of the current row replace its outer variables (SPARQL 1.1
+/// §18.6, `substitute`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exists {
     /// The pattern. Its expressions may mention variables that only the row binds.
     pub pattern: Node,
-    /// The variables of the row that the pattern mentions; all others in it are its own.
+    /// Correlated variables: those of the row that the pattern mentions. All others are local to the pattern.
     pub outer: Vec<Variable>,
 }
 
 impl Expression {
-    /// Adds to `out` the variables that occur, each once.
+    /// Appends to `out` the variables that occur in the expression, without duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         self.add_variables(&mut DistinctVariables::new(out));
     }
@@ -89,7 +89,7 @@ impl Expression {
         }
     }
 
-    /// Whether [`Expression::Exists`] is in it.
+    /// Whether the expression contains [`Expression::Exists`].
     #[must_use]
     pub fn has_exists(&self) -> bool {
         if let Self::Exists(_) = self {
@@ -100,7 +100,7 @@ impl Expression {
         any
     }
 
-    /// Calls `visit` with each `EXISTS` in it, but for those inside the patterns of others.
+    /// Calls `visit` with each `EXISTS` of the expression, not with those nested in patterns of others.
     pub fn for_each_exists(&self, visit: &mut dyn FnMut(&Exists)) {
         match self {
             Self::Exists(exists) => visit(exists),
@@ -108,8 +108,7 @@ impl Expression {
         }
     }
 
-    /// [`Expression::for_each_exists`], to change them: each `EXISTS` in it, but for those inside the
-    /// patterns of others.
+    /// Mutable variant of [`Expression::for_each_exists`].
     pub fn for_each_exists_mut(&mut self, visit: &mut dyn FnMut(&mut Exists)) {
         match self {
             Self::Exists(exists) => visit(exists),
@@ -118,7 +117,7 @@ impl Expression {
     }
 
     /// Calls `visit` with each [`Expression::Variable`] and [`Expression::Bound`], which it may replace;
-    /// those inside the patterns of `EXISTS` are left out.
+    /// patterns of `EXISTS` are not visited.
     pub fn for_each_variable_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         match self {
             Self::Variable(_) | Self::Bound(_) => visit(self),
@@ -126,7 +125,7 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with each direct sub-expression; what is inside the pattern of an `EXISTS` is none.
+    /// Calls `visit` with each direct sub-expression; the pattern of an `EXISTS` contains none.
     pub fn for_each_child(&self, visit: &mut dyn FnMut(&Expression)) {
         match self {
             Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) | Self::Exists(_) => {}
@@ -156,7 +155,7 @@ impl Expression {
         }
     }
 
-    /// Calls `visit` with each direct sub-expression, to change it.
+    /// Mutable variant of [`Expression::for_each_child`].
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         match self {
             Self::Constant(_) | Self::Variable(_) | Self::Unbound | Self::Bound(_) | Self::Exists(_) => {}
@@ -198,7 +197,7 @@ pub enum Function {
     LangMatches,
     Datatype,
     Iri {
-        /// What a relative IRI is resolved against.
+        /// Base against which a relative IRI is resolved.
         base: Option<String>,
     },
     BNode,
@@ -251,17 +250,17 @@ pub enum Function {
     IsLiteral,
     IsNumeric,
     Regex,
-    /// Whether a search finds a text: `urn:vervet:text:matches`.
+    /// Full-text match of a literal: `urn:vervet:text:matches`.
     TextMatches,
-    /// How much of a text a search finds: `urn:vervet:text:score`.
+    /// Full-text score of a literal: `urn:vervet:text:score`.
     TextScore,
     /// A constructor function, named by its datatype.
     Cast(NamedNode),
-    /// A function that nobody here knows: the text is valid, and to evaluate it is an error.
+    /// An unknown function: the query text is valid, evaluation is an expression error.
     Unknown(NamedNode),
 }
 
-/// What an aggregate computes.
+/// Kind of an aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AggregateKind {
     /// Number of solutions (no expression) or of values.
@@ -278,7 +277,7 @@ pub enum AggregateKind {
     Sample,
     /// Strings joined.
     GroupConcat {
-        /// What stands between two of them.
+        /// The string between two values.
         separator: String,
     },
 }
@@ -286,10 +285,10 @@ pub enum AggregateKind {
 /// An aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Aggregate {
-    /// What to compute.
+    /// The kind.
     pub kind: AggregateKind,
-    /// Of what; `None` only for `COUNT(*)`.
+    /// The aggregated expression; `None` only for `COUNT(*)`.
     pub expression: Option<Expression>,
-    /// Each distinct value (for `COUNT(*)`: solution) once.
+    /// Whether equal values (for `COUNT(*)`: solutions) count once.
     pub distinct: bool,
 }

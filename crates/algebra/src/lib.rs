@@ -1,12 +1,12 @@
-//! The logical algebra: what a query means, for both languages, without storage and without order.
+//! Logical algebra: the meaning of SPARQL and Gremlin queries, independent of storage and join order.
 //!
 //! A front end turns text into a [`Query`], which the planner turns into a plan of kernels, or into an
 //! [`Update`], whose patterns are queries.
 //!
 //! # Invariants
-//! 1. A [`Variable`] stands for one thing in the whole query: variables that a scope hides (those that
-//!    a sub-query does not project, blank nodes of patterns) have been given numbers of their own.
-//!    Hence an operator never needs to know about scopes.
+//! 1. A [`Variable`] has one meaning in the whole query: variables hidden by a scope (those that a sub-query
+//!    does not project, blank nodes of patterns) have numbers of their own. Hence operators are independent
+//!    of scopes.
 //! 2. An expression mentions only variables that its input may bind; the front end has replaced every
 //!    other one by [`Expression::Unbound`].
 //! 3. Solutions are bags; only [`Node::Distinct`] and the aggregates marked `distinct` make sets.

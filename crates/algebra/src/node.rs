@@ -1,4 +1,4 @@
-//! Patterns and operators.
+//! Statement patterns and operators of the logical algebra.
 
 use crate::distinct::{DistinctVariables, among};
 use crate::{Aggregate, Expression, PathPattern, Service};
@@ -9,7 +9,7 @@ use oxrdf::{NamedNode, Term};
 pub struct Variable(pub u16);
 
 impl Variable {
-    /// As an index.
+    /// The number as an index.
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
@@ -20,9 +20,9 @@ impl Variable {
 /// One position of a pattern.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Slot {
-    /// To be bound, or already bound.
+    /// A variable, bound or not.
     Variable(Variable),
-    /// This term.
+    /// A constant term.
     Constant(Term),
 }
 
@@ -37,7 +37,7 @@ impl Slot {
     }
 }
 
-/// The graph that a pattern looks at.
+/// The graph that a pattern ranges over.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum GraphSlot {
     /// The default graph.
@@ -61,15 +61,15 @@ pub struct Pattern {
     pub object: Slot,
     /// Graph.
     pub graph: GraphSlot,
-    /// The statement's own identity, where the query speaks of it (`rdf:reifies` in SPARQL, `outE()` in
-    /// Gremlin). Only statements that have one match then.
+    /// Edge identity of the statement, where the query mentions it (`rdf:reifies` in SPARQL, `outE()` in
+    /// Gremlin). Then only statements with an identity match.
     pub edge: Option<Slot>,
-    /// Whether parallel statements count one by one (Gremlin) or once (SPARQL). Ignored with `edge`.
+    /// Whether parallel statements count separately (Gremlin) or once (SPARQL). Ignored if `edge` is set.
     pub parallel: bool,
 }
 
 impl Pattern {
-    /// All variables, those of graph and edge included; may repeat one.
+    /// All variables, including those of graph and edge; may contain duplicates.
     pub fn variables(&self) -> impl Iterator<Item = Variable> + '_ {
         let graph = match self.graph {
             GraphSlot::Variable(variable) => Some(variable),
@@ -82,54 +82,54 @@ impl Pattern {
     }
 }
 
-/// A key of an order.
+/// A sort key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OrderKey {
-    /// What to compare.
+    /// The sorted expression.
     pub expression: Expression,
     /// Largest first.
     pub descending: bool,
 }
 
-/// An operator: from bags of solutions to a bag of solutions.
+/// A logical operator: maps bags of solutions to a bag of solutions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
-    /// Statement patterns joined with each other; an empty list is the one empty solution.
+    /// Basic graph pattern: the join of statement patterns; an empty list is the single empty solution.
     Patterns(Vec<Pattern>),
-    /// The ends of a path.
+    /// A property path; its solutions bind the two ends.
     Path(PathPattern),
-    /// What another endpoint finds.
+    /// `SERVICE`: solutions of a remote endpoint.
     Service(Box<Service>),
     /// Natural join: solutions agree on shared variables that both bind.
     Join(Vec<Node>),
-    /// Left join: `left`, extended by compatible solutions of `right` for which `condition` holds.
+    /// Left outer join: `left`, extended by compatible solutions of `right` for which `condition` holds.
     LeftJoin {
-        /// Kept always.
+        /// The preserved side.
         left: Box<Node>,
-        /// Optional.
+        /// The optional side.
         right: Box<Node>,
-        /// Over the variables of both.
+        /// Condition over the variables of both sides.
         condition: Option<Expression>,
     },
-    /// All solutions of all inputs.
+    /// Bag union of all inputs.
     Union(Vec<Node>),
     /// Solutions of `left` without a compatible solution of `right` that shares a bound variable.
     Minus {
-        /// Kept unless excluded.
+        /// The filtered side.
         left: Box<Node>,
-        /// What excludes.
+        /// The excluding side.
         right: Box<Node>,
     },
-    /// Solutions for which `condition` is true (an error is not).
+    /// Selection: solutions for which `condition` is true (an error is not true).
     Filter {
-        /// What to filter.
+        /// The input.
         input: Box<Node>,
         /// The condition.
         condition: Expression,
     },
     /// `variable` becomes the value of `expression`, or stays unbound on an error.
     Extend {
-        /// What to extend.
+        /// The input.
         input: Box<Node>,
         /// A variable that `input` does not bind.
         variable: Variable,
@@ -143,46 +143,47 @@ pub enum Node {
         /// The rows, each as long as `variables`.
         rows: Vec<Vec<Option<Term>>>,
     },
-    /// One solution for each distinct combination of `keys`; without keys exactly one, also for no input.
+    /// One solution for each distinct combination of `keys`; without keys exactly one, also for an empty
+    /// input.
     Group {
-        /// What to group.
+        /// The input.
         input: Box<Node>,
         /// Grouping variables.
         keys: Vec<Variable>,
-        /// New variables and how to compute them.
+        /// New variables and their aggregates.
         aggregates: Vec<(Variable, Aggregate)>,
     },
-    /// Only these variables go on (what `Distinct` and `Minus` see).
+    /// Projection: removes all other variables, which `Distinct` and `Minus` above it do not compare.
     Project {
-        /// What to project.
+        /// The input.
         input: Box<Node>,
-        /// The variables that stay.
+        /// The projected variables.
         variables: Vec<Variable>,
     },
-    /// Each solution once.
+    /// Each solution once (set semantics).
     Distinct(Box<Node>),
     /// Each solution at least once and at most as often as in the input.
     Reduced(Box<Node>),
-    /// Sorted; the order survives projection and slicing directly above it.
+    /// Sort; projection and slicing directly above it preserve the order.
     OrderBy {
-        /// What to sort.
+        /// The input.
         input: Box<Node>,
-        /// The most significant key first.
+        /// Sort keys, the most significant first.
         keys: Vec<OrderKey>,
     },
     /// Skips `start` solutions and keeps at most `length`.
     Slice {
-        /// What to slice.
+        /// The input.
         input: Box<Node>,
-        /// How many to skip.
+        /// Number of solutions to skip.
         start: usize,
-        /// How many to keep; `None`: all.
+        /// Maximum number of solutions to keep; `None`: all.
         length: Option<usize>,
     },
 }
 
 impl Node {
-    /// The one empty solution.
+    /// The single empty solution.
     #[must_use]
     pub fn unit() -> Self {
         Self::Patterns(Vec::new())
@@ -242,7 +243,7 @@ impl Node {
         }
     }
 
-    /// [`Node::for_each_expression`], to change them.
+    /// Mutable variant of [`Node::for_each_expression`].
     pub fn for_each_expression_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
         match self {
             Self::Filter { condition: one, .. }
@@ -256,7 +257,8 @@ impl Node {
         }
     }
 
-    /// Adds to `out` the variables that some solution may bind, in order of appearance, each once.
+    /// Appends to `out` the variables that some solution may bind, in order of first appearance, without
+    /// duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         self.add_variables(&mut DistinctVariables::new(out));
     }

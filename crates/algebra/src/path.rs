@@ -1,9 +1,9 @@
 //! Property paths: regular expressions over predicates.
 //!
 //! # Shape
-//! A front end turns sequences, alternatives and inverses at the top of a path into patterns, joins and
-//! unions, since that is what they mean (SPARQL 1.1 §18.2.2.4), and the planner can order patterns. What is
-//! left are closures: [`PathPattern`] has one for a whole, whose solutions are pairs of nodes, each once.
+//! A front end translates sequences, alternatives and inverses at the top of a path into patterns, joins and
+//! unions (SPARQL 1.1 §18.2.2.4), whose order the planner chooses. The remaining paths are closures: the
+//! solutions of a [`PathPattern`] are distinct pairs of nodes.
 
 use crate::{GraphSlot, Slot, Variable};
 use oxrdf::NamedNode;
@@ -13,24 +13,24 @@ use oxrdf::NamedNode;
 pub enum Path {
     /// One statement with this predicate, from subject to object.
     Predicate(NamedNode),
-    /// One statement with any other predicate than these.
+    /// Negated property set: one statement with a predicate that is not in the list.
     Except(Vec<NamedNode>),
-    /// The path from its end to its start.
+    /// The reversed path.
     Inverse(Box<Path>),
-    /// One after the other.
+    /// Concatenation.
     Sequence(Vec<Path>),
-    /// Any of these.
+    /// Alternation.
     Alternative(Vec<Path>),
-    /// No step, or the path once.
+    /// `?`: the empty path, or the path once.
     ZeroOrOne(Box<Path>),
-    /// The path any number of times.
+    /// `*`: reflexive transitive closure.
     ZeroOrMore(Box<Path>),
-    /// The path at least once.
+    /// `+`: transitive closure.
     OneOrMore(Box<Path>),
 }
 
 impl Path {
-    /// Whether the path leads from a node to itself without a statement.
+    /// Whether the path matches the empty path.
     #[must_use]
     pub fn is_nullable(&self) -> bool {
         match self {
@@ -43,25 +43,25 @@ impl Path {
     }
 }
 
-/// All pairs of nodes that a path connects, each pair once.
+/// A property path between two slots; its solutions are the distinct pairs of nodes that it connects.
 ///
-/// A path without a step connects each node of the graphs with itself, and a term of the query with itself
-/// even if no graph has it (SPARQL 1.1 §18.4).
+/// The empty path connects each node of the graphs with itself, and a term of the query with itself even if
+/// no graph contains it (SPARQL 1.1 §18.4).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PathPattern {
-    /// Where it starts.
+    /// The start.
     pub subject: Slot,
-    /// Mostly a closure.
+    /// The path expression, usually a closure.
     pub path: Path,
-    /// Where it ends.
+    /// The end.
     pub object: Slot,
-    /// The graphs whose statements it may use, one beside the other; none: an empty graph. A variable stands
-    /// alone: all statements are in the one graph that it is bound to.
+    /// The graphs whose union the path traverses; an empty list is an empty graph. A variable is the only
+    /// entry: all statements of the path are in the graph that it is bound to.
     pub graphs: Vec<GraphSlot>,
 }
 
 impl PathPattern {
-    /// The graph, if it is a variable.
+    /// The graph variable, if there is one.
     #[must_use]
     pub fn graph_variable(&self) -> Option<Variable> {
         match self.graphs.as_slice() {
@@ -70,7 +70,7 @@ impl PathPattern {
         }
     }
 
-    /// All variables, that of the graph included; may repeat one.
+    /// All variables, including that of the graph; may contain duplicates.
     pub fn variables(&self) -> impl Iterator<Item = Variable> + '_ {
         self.ends().chain(self.graph_variable())
     }

@@ -1,30 +1,31 @@
-//! A whole query.
+//! A query in logical form: result form, root operator, variables.
 
 use crate::{Node, Pattern, Slot, Variable};
 
-/// What a query gives back.
+/// Result form of a query.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// Solutions with these columns.
     Select(Vec<Variable>),
-    /// Whether there is a solution.
+    /// Boolean: whether there is a solution.
     Ask,
-    /// Statements made from each solution. Variables above `Query::root`'s own that the template
-    /// mentions and no solution binds are blank nodes, new for each solution.
+    /// Statements instantiated from each solution. Template variables with numbers above those of
+    /// `Query::root`, which no solution binds, are blank nodes, fresh for each solution.
     Construct {
-        /// The statements.
+        /// The template.
         statements: Vec<Pattern>,
-        /// What variables of the statements stand for; those inside others come first.
+        /// Triple terms of the template, by the variable that stands for each; nested ones before those that
+        /// contain them.
         triples: Vec<TripleTemplate>,
     },
     /// A description of these resources for each solution.
     Describe(Vec<Slot>),
 }
 
-/// A triple term whose parts are variables or terms.
+/// A triple term over variables and terms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TripleTemplate {
-    /// What stands for it elsewhere.
+    /// The variable that represents the triple term in the template.
     pub variable: Variable,
     /// Subject, predicate, object.
     pub parts: [Slot; 3],
@@ -33,12 +34,12 @@ pub struct TripleTemplate {
 /// A query in logical form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Query {
-    /// What it gives back.
+    /// Result form.
     pub form: Form,
-    /// Its solutions.
+    /// Root operator.
     pub root: Node,
-    /// The name of each variable, without `?`; empty for those that the text does not name.
+    /// The name of each variable, without `?`; empty for variables that the text does not name.
     pub variables: Vec<String>,
-    /// Variables whose values the caller gives with each execution.
+    /// Parameters: variables that the caller binds at each execution.
     pub parameters: Vec<Variable>,
 }

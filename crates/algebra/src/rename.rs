@@ -1,22 +1,23 @@
-//! Other numbers for variables, in all that is below a node: scopes that hide them, and two variables that
-//! are known to be one.
+//! Renumbering of variables in a subtree, for scopes that hide variables and for variables that are known to
+//! be equal.
 //!
 //! # Invariants
-//! Each variable is looked up once: what a pair gives is not looked up again, so pairs may also exchange two.
+//! The substitution is simultaneous: the result of a pair is not substituted again, so pairs may swap
+//! variables.
 
 use crate::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
 
-/// New numbers for variables.
+/// A simultaneous substitution of variables.
 ///
 /// # Cost
-/// 2 bytes for each variable up to the greatest that gets another number; a look-up is one access.
+/// 2 bytes for each variable up to the greatest renumbered one; a look-up is one array access.
 struct Renaming {
-    /// By index; a variable beyond the end stays as it is.
+    /// New variable by old index; variables beyond the end are unchanged.
     to: Vec<Variable>,
 }
 
 impl Renaming {
-    /// `from` becomes `to` for the first such pair.
+    /// For pairs `(from, to)`; the first pair of a `from` wins.
     fn new(pairs: &[(Variable, Variable)]) -> Self {
         let count = pairs.iter().map(|(from, _)| from.index() + 1).max().unwrap_or(0);
         let mut to: Vec<Variable> = (0..=u16::MAX).take(count).map(Variable).collect();
@@ -106,22 +107,21 @@ impl Renaming {
 }
 
 impl Pattern {
-    /// Gives variables other numbers: `from` becomes `to` for each pair.
+    /// Replaces variable `from` by `to` for each pair `(from, to)`.
     pub fn rename(&mut self, pairs: &[(Variable, Variable)]) {
         Renaming::new(pairs).pattern(self);
     }
 }
 
 impl Expression {
-    /// Gives variables other numbers, also inside the patterns of `EXISTS`: `from` becomes `to` for each
-    /// pair.
+    /// Replaces variable `from` by `to` for each pair `(from, to)`, also inside the patterns of `EXISTS`.
     pub fn rename(&mut self, pairs: &[(Variable, Variable)]) {
         Renaming::new(pairs).expression(self);
     }
 }
 
 impl Node {
-    /// Gives variables other numbers: `from` becomes `to` for each pair.
+    /// Replaces variable `from` by `to` for each pair `(from, to)`.
     pub fn rename(&mut self, pairs: &[(Variable, Variable)]) {
         if !pairs.is_empty() {
             Renaming::new(pairs).node(self);

@@ -1,19 +1,19 @@
-//! `SERVICE`: a pattern that another database solves.
+//! `SERVICE` (SPARQL 1.1 Federated Query): a pattern that a remote endpoint evaluates.
 
 use crate::{Slot, Variable};
 
-/// A pattern for another endpoint, as text, since only that understands all of it.
+/// A pattern for a remote endpoint, as query text, since only the endpoint supports all of it.
 ///
-/// Whoever runs a query replaces it by a table of the solutions before planning; see `vervet::service`.
+/// The facade replaces this node by a table of the solutions before planning; see `vervet::service`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Service {
-    /// The IRI of the endpoint, or a variable that a table beside the pattern binds to it.
+    /// The IRI of the endpoint, or a variable that a sibling table binds to it.
     pub endpoint: Slot,
-    /// A failure counts as one empty solution.
+    /// `SILENT`: a failure counts as a single empty solution.
     pub silent: bool,
-    /// The query that asks for all solutions, complete.
+    /// The complete query text sent to the endpoint.
     pub text: String,
-    /// The variables that its solutions may bind, by their names in the text.
+    /// The variables that its solutions may bind, with their names in the text.
     pub variables: Vec<(String, Variable)>,
 }
 

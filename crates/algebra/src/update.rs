@@ -1,17 +1,16 @@
-//! A whole update: SPARQL 1.1 Update §3.
+//! Update requests in logical form: SPARQL 1.1 Update §3.
 //!
 //! # Shape
-//! A request is a list of operations, each with its own table of variables (that of
-//! [`Modify::solutions`]). Statements to add or remove are [`Quads`]: each different term once, statements as
-//! positions in that list, so that a request with a million triples is compact and whoever runs it looks each
-//! term up once.
+//! A request is a list of operations, each with its own table of variables (that of [`Modify::solutions`]).
+//! Statements to add or remove are [`Quads`]: a list of distinct terms, and statements as positions in that
+//! list. A request with a million triples is thus compact, and its execution looks each term up once.
 //! # Not here
-//! How a request changes a graph.
+//! Execution of a request.
 
 use crate::{Dataset, Query, Variable};
 use oxrdf::{NamedNode, Term};
 
-/// A request: operations that run one after the other, each on what the one before has left.
+/// A request: operations that run in sequence, each on the result of the previous one.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Update {
     /// The operations.
@@ -29,54 +28,54 @@ pub enum Operation {
     Modify(Box<Modify>),
     /// `LOAD`: adds the statements of a document.
     Load {
-        /// Go on if it fails.
+        /// `SILENT`: continue on failure.
         silent: bool,
-        /// Where the document is.
+        /// Location of the document.
         source: NamedNode,
-        /// Where its statements go.
+        /// Target graph.
         graph: Option<NamedNode>,
     },
     /// `CLEAR`: removes all statements of graphs.
     Clear {
-        /// Go on if it fails.
+        /// `SILENT`: continue on failure.
         silent: bool,
-        /// Which graphs.
+        /// The graphs.
         target: GraphTarget,
     },
     /// `DROP`: removes graphs; the same as `CLEAR` for a store that does not keep empty graphs.
     Drop {
-        /// Go on if it fails.
+        /// `SILENT`: continue on failure.
         silent: bool,
-        /// Which graphs.
+        /// The graphs.
         target: GraphTarget,
     },
     /// `CREATE`: makes an empty graph.
     Create {
-        /// Go on if it fails.
+        /// `SILENT`: continue on failure.
         silent: bool,
         /// Its name.
         graph: NamedNode,
     },
-    /// `ADD`: all statements of one graph also to another.
+    /// `ADD`: inserts the statements of one graph into another.
     Add(Transfer),
-    /// `MOVE`: all statements of one graph instead of those of another, and the first is gone.
+    /// `MOVE`: replaces the statements of the target by those of the source and clears the source.
     Move(Transfer),
-    /// `COPY`: all statements of one graph instead of those of another.
+    /// `COPY`: replaces the statements of the target by those of the source.
     Copy(Transfer),
 }
 
-/// From one graph to another.
+/// Source and target of `ADD`, `MOVE`, `COPY`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Go on if it fails.
+    /// `SILENT`: continue on failure.
     pub silent: bool,
-    /// Where the statements are.
+    /// Source graph.
     pub from: Option<NamedNode>,
-    /// Where they go.
+    /// Target graph.
     pub to: Option<NamedNode>,
 }
 
-/// Which graphs `CLEAR` and `DROP` are about.
+/// The graphs that `CLEAR` or `DROP` affects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GraphTarget {
     /// This named graph.
@@ -89,25 +88,25 @@ pub enum GraphTarget {
     All,
 }
 
-/// `DELETE { } INSERT { } WHERE { }`: for each solution statements go and statements come. All solutions are
-/// found before anything changes, and all statements go before any come.
+/// `DELETE { } INSERT { } WHERE { }`: deletes and inserts statements for each solution. All solutions are
+/// computed before the first change, and all deletions precede the insertions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Modify {
-    /// What goes; without blank nodes. `WITH` has been applied.
+    /// Template of the deletions; without blank nodes. `WITH` has been applied.
     pub delete: Quads,
-    /// What comes. Blank nodes are new for each solution. `WITH` has been applied.
+    /// Template of the insertions. Blank nodes are fresh for each solution. `WITH` has been applied.
     pub insert: Quads,
-    /// What `WITH`, `USING` and `USING NAMED` make of the graphs that the pattern sees. It has not been
-    /// applied to the pattern: see [`Dataset::restrict`].
+    /// The dataset that `WITH`, `USING` and `USING NAMED` define. It has not been applied to the pattern: see
+    /// [`Dataset::restrict`].
     pub dataset: Dataset,
     /// The pattern, as a `SELECT` of the variables that the templates mention.
     pub solutions: Query,
 }
 
-/// Statements, or templates of them.
+/// Statements, or templates of statements.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Quads {
-    /// Each different term once; each is in some statement, or in a triple term behind it that is.
+    /// Distinct terms; each occurs in a statement, or in a later triple term that does.
     pub terms: Vec<TemplateTerm>,
     /// Statements over positions in `terms`.
     pub quads: Vec<Quad>,
@@ -124,7 +123,8 @@ pub struct Quad {
     pub object: u32,
     /// Graph; `None`: the default graph.
     pub graph: Option<u32>,
-    /// `~ ?e`: in what goes, only the statement with this identity; in what comes, the identity that it gets.
+    /// `~ ?e`: a deletion removes only the statement with this edge identity; an insertion gives the
+    /// statement this identity.
     pub edge: Option<u32>,
 }
 
@@ -142,9 +142,9 @@ pub enum TemplateTerm {
     Constant(Term),
     /// The value of a variable of [`Modify::solutions`].
     Variable(Variable),
-    /// A blank node of the template, by its number there: new for each solution.
+    /// A blank node of the template, by its number there; fresh for each solution.
     Blank(u32),
-    /// A triple term that is no constant: positions of its parts in [`Quads::terms`], all before its own.
+    /// A triple term with variables: positions of its parts in [`Quads::terms`], all before its own.
     Triple([u32; 3]),
 }
 
@@ -155,7 +155,7 @@ impl Quads {
         self.quads.is_empty()
     }
 
-    /// Adds to `out` the variables that the statements mention, each once.
+    /// Appends to `out` the variables that the statements mention, without duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         let mut seen = vec![false; self.terms.len()];
         let mut inner = Vec::new();

@@ -1,4 +1,4 @@
-//! Light or heavy, and how a heavy plan is put together from its parts.
+//! Query driver: classification of plans as light or heavy, and parallel execution of heavy plans.
 
 use crate::gate::Gate;
 use crate::pool::Pool;
@@ -13,34 +13,34 @@ use vervet_kernel::{Batch, Control, Cut, Flow, JoinTable, Results, Run, Shared};
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
 
-/// The most threads of one query.
+/// Maximum number of threads of one query.
 pub const THREADS_MAX: usize = 256;
 
-/// The estimated time of one thread from which on a plan is heavy by default. To cut a plan
-/// and to call helpers takes some 30 µs, so that even a plan that took a quarter of its estimate gains.
+/// Default of [`Parallelism::heavy_from`]. Cutting a plan and calling helpers takes some 30 µs, so that even
+/// a plan that takes a quarter of its estimate gains.
 pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(1);
 
-/// How long a heavy query runs alone before it calls helpers: estimates err, and a helper that is woken in
-/// vain costs others.
+/// Time that a heavy query runs on one thread before it calls helpers: estimates err, and waking a helper in
+/// vain slows other queries.
 const CALL_AFTER: Duration = Duration::from_micros(100);
 
-/// How long a query that is small, and heavy by decree, waits for helpers to have a share in it.
+/// Time that a small query with `heavy_from` zero waits for helpers to join (for tests).
 const WAIT_IN_TESTS: Duration = Duration::from_millis(1);
 
-/// Rows, by estimate, from which on a step is cut into morsels.
+/// Minimum estimated rows for splitting a step into morsels.
 const SPLIT_ROWS_MIN: f64 = 256.0;
 
-/// Rows of the head that wait for the threads, at most (and one batch more).
+/// Maximum buffered rows of the head, plus one batch.
 const HEAD_ROWS_MAX: usize = 1 << 16;
 
-/// How parallel a query may run.
+/// Degree of parallelism of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parallelism {
-    /// Threads of one query, that which asked included; 1: that alone. `None`: as many as the process may use
-    /// at once. More than [`THREADS_MAX`] are as many as that.
+    /// Threads of one query, including the calling thread; 1: only the calling thread. `None`: the available
+    /// parallelism of the process. Capped at [`THREADS_MAX`].
     pub threads: Option<usize>,
-    /// The estimated time of one thread from which on a plan is heavy. Zero makes every plan heavy that can
-    /// be cut, and cuts it small: for tests.
+    /// Estimated single-threaded time from which a plan is heavy. Zero makes every plan heavy that can be
+    /// cut, with the smallest morsels: for tests.
     pub heavy_from: Duration,
 }
 
@@ -50,11 +50,11 @@ impl Default for Parallelism {
     }
 }
 
-/// Runs plans, and owns the helpers of heavy ones. See the header of this crate.
+/// Runs plans, and owns the helper threads for heavy ones. See the header of this crate.
 #[derive(Debug)]
 pub struct LocalDriver {
     pool: Pool,
-    /// Threads that the process may use at once; to ask takes microseconds.
+    /// Available parallelism of the process, cached because the query takes microseconds.
     available: OnceLock<usize>,
     gate: Option<Arc<Gate>>,
 }
@@ -66,8 +66,9 @@ impl Default for LocalDriver {
 }
 
 impl LocalDriver {
-    /// A driver without threads yet. `has_gate`: heavy queries take turns and give way to light ones; without
-    /// it the scheduler of the system alone decides, which measurements compare with.
+    /// A driver without threads; they are started on demand. `has_gate`: heavy queries take turns and yield
+    /// to light ones; without it, only the scheduler of the operating system decides, as a baseline for
+    /// measurements.
     #[must_use]
     pub fn new(has_gate: bool) -> Self {
         let slots = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -75,14 +76,14 @@ impl LocalDriver {
         Self { pool: Pool::new(), available: OnceLock::new(), gate }
     }
 
-    /// What [`Control::with_gate`] takes, for everything that runs on the same data.
+    /// The gate for [`Control::with_gate`], shared by all queries on the same database.
     #[must_use]
     pub fn gate(&self) -> Option<Arc<dyn vervet_kernel::Gate>> {
         self.gate.clone().map(|gate| gate as Arc<dyn vervet_kernel::Gate>)
     }
 
-    /// Runs `plan` as [`vervet_kernel::execute`] does, with as many threads as it is worth. `sink` is called
-    /// on this thread only.
+    /// Runs `plan` as [`vervet_kernel::execute`] does, on as many threads as pay. `sink` is called only on
+    /// the calling thread.
     ///
     /// # Errors
     /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper
@@ -118,7 +119,7 @@ impl LocalDriver {
         Ok(if profile { figures } else { Profile::default() })
     }
 
-    /// With how many threads a plan would run.
+    /// Number of threads with which a plan would run.
     #[must_use]
     pub fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize {
         if parallelism.threads == Some(1) || !is_heavy(plan, parallelism) {
@@ -135,8 +136,8 @@ impl LocalDriver {
         }
     }
 
-    /// For each step by its number ([`Pipeline::number_steps`]) whether every thread runs a copy of it, for
-    /// people who want to know before.
+    /// Whether every thread runs a copy of each step, by step number ([`Pipeline::number_steps`]), for
+    /// `EXPLAIN`.
     #[must_use]
     pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
         let mut marks = vec![false; plan.pipeline.number_steps()];
@@ -149,13 +150,13 @@ impl LocalDriver {
     }
 }
 
-/// Whether the estimated time of a plan on one thread reaches [`Parallelism::heavy_from`].
+/// Whether the estimated single-threaded time of a plan reaches [`Parallelism::heavy_from`].
 #[must_use]
 pub fn is_heavy(plan: &Plan, parallelism: Parallelism) -> bool {
     cost_ns(plan) >= parallelism.heavy_from.as_nanos() as f64
 }
 
-/// The estimated cost of a plan in ns. A plan that ends after some rows costs what they cost.
+/// Estimated cost of a plan in ns. A plan with a row limit costs only the rows up to it.
 fn cost_ns(plan: &Plan) -> f64 {
     let mut rows = 1.0;
     for step in &plan.pipeline.steps {
@@ -171,11 +172,11 @@ fn cost_ns(plan: &Plan) -> f64 {
     plan.cost
 }
 
-/// One heavy query.
+/// Execution of one heavy query.
 struct Heavy<'d> {
     pool: &'d Pool,
     threads: usize,
-    /// Whether to cut whatever can be cut.
+    /// Whether to cut every pipeline that can be cut.
     small: bool,
 }
 
@@ -184,7 +185,7 @@ impl Heavy<'_> {
         Cut::new(pipeline, if self.small { 0.0 } else { SPLIT_ROWS_MIN })
     }
 
-    /// Whether this pipeline or the right side of a join in it is cut.
+    /// Whether this pipeline or the right side of one of its joins is cut.
     fn cuts(&self, pipeline: &Pipeline) -> bool {
         self.cut(pipeline).is_some()
             || Shared::joins_of(&pipeline.steps)
@@ -206,7 +207,7 @@ impl Heavy<'_> {
         }
     }
 
-    /// Runs a pipeline that starts from `input`, one row. `figures` are those of its steps.
+    /// Runs a pipeline that starts from the single row `input`. `figures`: profiles of its steps.
     fn pipeline<'p>(
         &self,
         pipeline: &'p Pipeline,
@@ -267,8 +268,9 @@ impl Heavy<'_> {
         Ok(())
     }
 
-    /// Runs the right sides of joins of the steps in `range`, except those in `without`: there, only joins
-    /// whose right side is worth cutting (others make their table when the first row comes).
+    /// Runs the right sides of the joins in the steps of `range` except those of `without`, and returns their
+    /// tables. With `without`, runs only right sides that are worth cutting; other joins build their table at
+    /// the first row.
     fn joins<'p>(
         &self,
         pipeline: &'p Pipeline,
@@ -296,7 +298,7 @@ impl Heavy<'_> {
                 })?;
                 table.finish(run.control())?;
                 shared.add_join(step, table);
-                // The time of a step includes that of the pipelines inside it.
+                // The time of a step includes that of its nested pipelines.
                 let steps = numbers(right);
                 let steps = &steps[..right.steps.len()];
                 let nanoseconds: u64 =
@@ -308,7 +310,7 @@ impl Heavy<'_> {
     }
 }
 
-/// The number of each step, where the first step has number 0, and the number behind the last one.
+/// The number of each step, starting at 0, and the total count.
 fn numbers(pipeline: &Pipeline) -> Vec<usize> {
     let mut numbers = Vec::with_capacity(pipeline.steps.len() + 1);
     numbers.push(0);

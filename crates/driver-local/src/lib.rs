@@ -1,21 +1,21 @@
-//! Runs plans on the threads of one process.
+//! Local driver: parallel query execution on the threads of one process (morsel-driven).
 //!
-//! A *light* plan runs at once on the thread that asked. A *heavy* one, by estimated cost, is cut (see
-//! [`vervet_kernel::Cut`]): the thread that asked and some helpers each run a copy of the same kernels
-//! over morsels, which all take from one counter; so a thread that drew light morsels takes more of them.
-//! Rows come to the thread that asked through a channel of a few batches: who reads slowly makes the helpers
-//! wait, and who stops reading ends them.
+//! A *light* plan runs immediately on the calling thread. A *heavy* one, by estimated cost, is cut (see
+//! [`vervet_kernel::Cut`]): the calling thread and some helpers each run a copy of the same kernels over
+//! morsels from one shared counter, which balances load. Helpers send rows to the calling thread through a
+//! channel of a few batches: a slow reader blocks the helpers (back-pressure), and a reader that stops ends
+//! them.
 //!
 //! # Invariants
-//! 1. Rows are the same, as a multiset, for any number of threads; their order is, where an order was asked
-//!    for, up to equal rows.
-//! 2. Nothing of a query runs once [`LocalDriver::execute`] has returned, whether it succeeded, failed or
-//!    panicked.
-//! 3. Cancellation, deadline and memory cap are those of the query, over all its threads.
-//! 4. A light query never waits for a heavy one: it needs no helper. A heavy one without a free helper goes
-//!    on alone, and its threads take turns with those of others (`gate.rs`).
+//! 1. The result is the same multiset of rows for any number of threads; with `ORDER BY`, so is the order, up
+//!    to equal rows.
+//! 2. No thread runs any part of a query after [`LocalDriver::execute`] has returned, whether it succeeded,
+//!    failed or panicked.
+//! 3. Cancellation, deadline and memory cap apply to the query as a whole, over all its threads.
+//! 4. A light query never waits for a heavy one: it needs no helper. A heavy one without a free helper runs
+//!    on the calling thread alone, and its threads take turns with those of other heavy queries (`gate.rs`).
 //! # Not here
-//! What a step does, and which steps have a parallel form: `vervet-kernel`.
+//! Semantics and parallel forms of steps: `vervet-kernel`.
 
 mod driver;
 mod gate;

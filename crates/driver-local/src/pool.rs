@@ -1,15 +1,15 @@
-//! Helpers: threads that lend a hand to whoever runs a heavy query.
+//! Thread pool of helpers for heavy queries, with scoped jobs.
 //!
 //! # Shape
-//! A queue of jobs. A job is a closure that the thread which asked lends out, on its own stack, for as long
-//! as [`Pool::scope`] runs; several threads may run it at once. A helper that other jobs wait for gives its
-//! job back to the end of the queue now and then (the closure says so), so that heavy queries share helpers.
-//! Threads are started when they are first asked for and end with the pool.
-//! # Why not a library
-//! A scope of `rayon` ends only when all that was spawned in it has run, so a query would wait until helpers
-//! that others keep (perhaps blocked on a slow reader) get round to it. Here a job that nobody has begun is
-//! taken back. Threads started for each query (`std::thread::scope`) need no queue, but 10 to 30 µs each.
-#![expect(unsafe_code, reason = "helpers run a closure that borrows from the stack of the thread that asked")]
+//! A queue of jobs. A job is a closure on the stack of the calling thread, borrowed by the pool while
+//! [`Pool::scope`] runs; several threads may run it at once. While other jobs wait, a helper returns its job
+//! to the end of the queue from time to time (the closure returns [`Again::Yes`]), so that heavy queries
+//! share helpers. Threads are started on demand and end with the pool.
+//! # Alternatives
+//! A `rayon` scope ends only when all spawned tasks have run, so a query would wait for helpers busy with
+//! other queries (perhaps blocked on a slow reader). This pool removes jobs that no helper has started.
+//! Threads spawned for each query (`std::thread::scope`) need no queue, but 10 to 30 µs each.
+#![expect(unsafe_code, reason = "helpers run a closure that borrows from the stack of the calling thread")]
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,17 +18,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Stack of a helper: that of a main thread, since batches run through steps depth first.
+/// Stack size of a helper: that of a main thread, since batches run through steps depth first.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Whether a job should be run again by whoever is free.
+/// Whether to return a job to the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Again {
     Yes,
     No,
 }
 
-/// What helpers run.
+/// The closure of a job.
 type Work<'s> = dyn Fn() -> Again + Sync + 's;
 
 /// The helpers of one database.
@@ -40,9 +40,9 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Something is in the queue, or the end has come.
+    /// Signals a job in the queue, or the end of the pool.
     ready: Condvar,
-    /// Jobs in the queue; may lag behind.
+    /// Number of jobs in the queue; may lag behind.
     waiting: AtomicUsize,
 }
 
@@ -53,8 +53,8 @@ struct Queue {
 }
 
 /// # Invariants
-/// `work` may be used by whoever has entered and not yet left. [`Pool::scope`], whose caller owns what it
-/// points to, returns only when the job is closed and nobody is in.
+/// A thread may use `work` only while `state.inside` counts it. [`Pool::scope`], whose caller owns the
+/// closure, returns only when the job is closed and `inside` is 0.
 struct Job {
     work: *const Work<'static>,
     state: Mutex<JobState>,
@@ -68,40 +68,41 @@ struct JobState {
 }
 
 // SAFETY: `work` points to a closure that is `Sync`, so any thread may call it through a shared reference;
-// that it is there when it is called is the invariant of `Job`.
+// the invariant of `Job` guarantees that it is alive when called.
 unsafe impl Send for Job {}
 // SAFETY: as above; the other fields are `Sync` themselves.
 unsafe impl Sync for Job {}
 
 impl Pool {
-    /// Without threads yet.
+    /// A pool without threads.
     pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), threads: Mutex::default() }
     }
 
-    /// Runs `lead` here. Helpers that it calls ([`Scope::call`]) run `work`; when this returns none of them
-    /// does any more, and none will, also if `lead` panics. A panic of `work` ends that call only.
+    /// Runs `lead` on the calling thread. Helpers called by it ([`Scope::call`]) run `work`. When this
+    /// function returns or unwinds, no helper runs `work` any more, and none will. A panic of `work` ends
+    /// only that call.
     pub(crate) fn scope<'s, R>(&self, work: &'s Work<'s>, lead: impl FnOnce(&Scope<'_>) -> R) -> R {
         // SAFETY: only the lifetime changes. `scope` below is dropped before this function returns or
-        // unwinds, and its drop waits until the job is closed and nobody is inside; nobody uses `work`
-        // otherwise.
+        // unwinds, and its drop closes the job and waits until no thread is inside; no thread outside uses
+        // `work`.
         let work = unsafe { std::mem::transmute::<&'s Work<'s>, &'static Work<'static>>(work) };
         let job = Arc::new(Job { work, state: Mutex::default(), left: Condvar::new() });
         let scope = Scope { pool: self, job };
         lead(&scope)
     }
 
-    /// Whether jobs wait for a helper.
+    /// Whether jobs are waiting for a helper.
     pub(crate) fn is_wanted(&self) -> bool {
         self.shared.waiting.load(Relaxed) > 0
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub(crate) fn threads(&self) -> usize {
         lock(&self.threads).len()
     }
 
-    /// Starts threads until there are so many, or the system gives no more.
+    /// Starts threads up to `wanted`, or until the system refuses.
     fn grow(&self, wanted: usize) {
         let mut threads = lock(&self.threads);
         while threads.len() < wanted {
@@ -110,7 +111,7 @@ impl Pool {
             let thread = Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || help(&shared));
             match thread {
                 Ok(thread) => threads.push(thread),
-                // Fewer helpers make a query slower, not wrong.
+                // Fewer helpers affect only the speed of a query.
                 Err(_) => break,
             }
         }
@@ -122,7 +123,7 @@ impl Drop for Pool {
         lock(&self.shared.queue).ended = true;
         self.shared.ready.notify_all();
         for thread in lock(&self.threads).drain(..) {
-            // A helper catches panics of jobs, so it has none of its own.
+            // A helper catches panics of jobs, so it does not panic itself.
             let _ = thread.join();
         }
     }
@@ -134,14 +135,14 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// A job while [`Pool::scope`] runs.
+/// Handle of a job within [`Pool::scope`].
 pub(crate) struct Scope<'p> {
     pool: &'p Pool,
     job: Arc<Job>,
 }
 
 impl Scope<'_> {
-    /// Asks so many helpers to run the job. Each comes when it is free, or never.
+    /// Enqueues the job for `helpers` helpers. Each starts when it is free, if the scope still runs.
     pub(crate) fn call(&self, helpers: usize) {
         if helpers == 0 {
             return;
@@ -177,7 +178,7 @@ impl Drop for Scope<'_> {
 impl Job {
     /// Runs the job once, unless it is closed.
     fn run(&self) -> Again {
-        /// Leaves, also if the work panics.
+        /// Leaves on drop, also if the work panics.
         struct Inside<'j>(&'j Job);
         impl Drop for Inside<'_> {
             fn drop(&mut self) {
@@ -193,16 +194,16 @@ impl Job {
             state.inside += 1;
             Inside(self)
         };
-        // SAFETY: we are inside, so the invariant of `Job` says that the closure is there.
+        // SAFETY: this thread is inside, so the closure is alive by the invariant of `Job`.
         let work = unsafe { &*self.work };
-        // A closure that may panic with something half done sees to that itself.
+        // A closure that may panic is responsible for its own unwind safety.
         let again = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Again::No);
         drop(inside);
         again
     }
 }
 
-/// What a helper does all its life.
+/// Main loop of a helper.
 fn help(shared: &Shared) {
     let mut queue = lock(&shared.queue);
     loop {
@@ -224,7 +225,7 @@ fn help(shared: &Shared) {
     }
 }
 
-/// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
+/// The guarded data is consistent after each change, so a panic elsewhere does not corrupt it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -255,7 +256,7 @@ mod tests {
                 scope.call(3);
                 work();
             });
-            // If a helper came later, this sum would still change.
+            // A helper that still ran would change this sum.
             assert_eq!(sum.into_inner(), 499_500 + 1000 * round);
         }
         assert_eq!(pool.threads(), 3);
@@ -322,7 +323,7 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        // A panic of the thread that asked waits for those inside.
+        // A panic of the calling thread waits for the threads inside.
         let inside = AtomicU64::new(0);
         let slow = || {
             inside.fetch_add(1, Relaxed);
@@ -341,6 +342,6 @@ mod tests {
         }));
         assert!(outcome.is_err());
         assert_eq!(inside.load(Relaxed), 0);
-        assert_eq!(pool.threads(), 1, "the helper that caught a panic is there");
+        assert_eq!(pool.threads(), 1, "the helper that caught a panic is alive");
     }
 }

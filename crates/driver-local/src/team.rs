@@ -1,13 +1,11 @@
-//! The threads that run one pipeline, and how their rows come together.
+//! Team: the threads that run one cut pipeline, and the channel that collects their rows.
 //!
 //! # Shape
-//! A *member* is a copy of the body with limits of its own; whoever works takes one that is idle, or makes
-//! one. In a *round* all members take morsels from the same rows of the head. The thread that asked, which
-//! alone runs the tail, works like all others; between its own batches it takes those of the helpers from
-//! the channel.
+//! A *member* is a copy of the body with its own limits; a thread takes an idle one or creates one. In a
+//! *round* all members take morsels from the same rows of the head. The calling thread, which alone runs the
+//! tail, also takes morsels; between its own batches it receives those of the helpers from the channel.
 //! # Cost
-//! A batch that goes through the channel is moved, not copied: one allocation for each column, and some 200
-//! ns.
+//! A batch is moved through the channel, not copied: one allocation for each column, and some 200 ns.
 
 use crate::pool::{Again, Pool, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,26 +18,25 @@ use vervet_kernel::plan::{Pipeline, StepProfile};
 use vervet_kernel::{Batch, Control, Cut, Flow, Run};
 use vervet_model::{Error, Result};
 
-/// Batches of each thread that may wait for the thread that asked.
+/// Channel capacity in batches for each thread.
 const BATCHES_WAITING: usize = 2;
 
-/// How long a helper stays with one query while others wait for helpers.
+/// Time slice of a helper for one query while other queries wait for helpers.
 const TURN: Duration = Duration::from_millis(10);
 
 /// When helpers are called.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
-    /// How long the thread that asked works alone before it calls helpers.
+    /// Time that the calling thread works alone before it calls helpers.
     pub(crate) after: Duration,
-    /// How long it then waits for them: zero, except where a test wants them to have a share in a small
-    /// query.
+    /// Time that it then waits for them: zero, except in tests that need helpers in a small query.
     pub(crate) wait: Duration,
 }
 
-/// Where rows go.
+/// Consumer of rows.
 pub(crate) type Sink<'s> = dyn FnMut(&mut Batch) -> Result<Flow> + 's;
 
-/// Why threads stop before the end.
+/// Stop signal of a team, with the first error.
 #[derive(Default)]
 pub(crate) struct Halt {
     /// Seen by [`Control::check`] of all members.
@@ -48,12 +45,13 @@ pub(crate) struct Halt {
 }
 
 impl Halt {
-    /// Nothing more is wanted.
+    /// Stops all members without an error.
     fn stop(&self) {
         self.flag.store(true, Relaxed);
     }
 
-    /// The first error counts: those that follow say only that others have stopped.
+    /// Stops all members with an error. Keeps the first one: later errors only report that another thread has
+    /// stopped.
     fn fail(&self, error: Error) {
         let mut first = lock(&self.error);
         if !self.flag.swap(true, Relaxed) {
@@ -61,7 +59,7 @@ impl Halt {
         }
     }
 
-    /// Whether threads should stop.
+    /// Whether the signal is set.
     pub(crate) fn is_set(&self) -> bool {
         self.flag.load(Relaxed)
     }
@@ -71,7 +69,7 @@ impl Halt {
     }
 }
 
-/// A copy of source and body, and the run that it belongs to.
+/// A copy of source and body, and its run.
 struct Member<'a> {
     worker: Worker<'a>,
     run: Run<'a>,
@@ -82,14 +80,14 @@ pub(crate) struct Team<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) pipeline: &'a Pipeline,
     pub(crate) cut: &'a Cut,
-    /// With what copies share.
+    /// The run, with the state shared by the copies.
     pub(crate) run: Run<'a>,
-    /// One for each thread.
+    /// Limits of each thread.
     pub(crate) controls: &'a [Control<'a>],
     pub(crate) halt: &'a Halt,
     pub(crate) calls: Calls,
     idle: Mutex<Vec<Member<'a>>>,
-    /// Members made so far.
+    /// Number of members created so far.
     made: AtomicUsize,
 }
 
@@ -106,12 +104,12 @@ impl<'a> Team<'a> {
         Self { pool, pipeline, cut, run, controls, halt, calls, idle, made }
     }
 
-    /// Runs rows of the head through all copies, and what they push into `tail`. [`Flow::Done`]: the tail
-    /// wants no more.
+    /// Runs rows of the head through all copies, and their output through `tail`. [`Flow::Done`]: the tail
+    /// needs no more rows.
     pub(crate) fn round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
         let morsels = Morsels::new(self.pipeline, self.cut, rows, self.controls.len(), &self.run)?;
         let (sender, receiver) = sync_channel(BATCHES_WAITING * self.controls.len());
-        // Who finds nothing here came too late.
+        // `None`: the round has ended, and a late helper returns.
         let entrance = Mutex::new(Some(sender));
         let work = || {
             let Some(sender) = lock(&entrance).clone() else { return Again::No };
@@ -120,7 +118,7 @@ impl<'a> Team<'a> {
                 let batch = match sender.try_send(batch) {
                     Ok(()) => return Ok(Flow::More),
                     Err(TrySendError::Full(batch)) => batch,
-                    // The receiver is dropped once no more rows are wanted.
+                    // The receiver is dropped when no more rows are needed.
                     Err(TrySendError::Disconnected(_)) => return Ok(Flow::Done),
                 };
                 self.run.control().leave();
@@ -129,7 +127,7 @@ impl<'a> Team<'a> {
         };
         self.pool
             .scope(&work, |scope| {
-                // Also if the tail or the sink panics, helpers must stop before they are waited for.
+                // If the tail or the sink panics, helpers must stop before the scope waits for them.
                 let _stop = StopOnPanic(self.halt);
                 let mut tail = Tail { push: tail, receiver, halt: self.halt, is_done: false };
                 let flow = self.lead(&morsels, scope, &mut tail);
@@ -143,7 +141,7 @@ impl<'a> Team<'a> {
             .and_then(|flow| self.halt.outcome().map(|()| flow))
     }
 
-    /// What the thread that asked does in a round.
+    /// The part of the calling thread in a round.
     fn lead(&self, morsels: &Morsels<'_>, scope: &Scope<'_>, tail: &mut Tail<'_>) -> Result<()> {
         let Some(mut member) = self.member()? else { return Err(no_member()) };
         let begun = Instant::now();
@@ -166,7 +164,7 @@ impl<'a> Team<'a> {
         Ok(())
     }
 
-    /// Waits until all helpers are there, or as long as it may.
+    /// Waits until all members exist, at most for `calls.wait`.
     fn wait_for_helpers(&self) {
         let begun = Instant::now();
         while self.made.load(Relaxed) < self.controls.len() && begun.elapsed() < self.calls.wait {
@@ -174,7 +172,7 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// What a helper does.
+    /// The part of a helper in a round.
     fn help(&self, morsels: &Morsels<'_>, sink: &mut Sink<'_>) -> Again {
         let work = || -> Result<Again> {
             let Some(mut member) = self.member()? else { return Ok(Again::No) };
@@ -191,7 +189,7 @@ impl<'a> Team<'a> {
             lock(&self.idle).push(member);
             Ok(again)
         };
-        // What a panic leaves half done is the member, which is dropped.
+        // A panic can leave only the member inconsistent, and unwinding drops it.
         let done = catch_unwind(AssertUnwindSafe(work));
         self.run.control().leave();
         match done {
@@ -207,7 +205,7 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// A copy for this thread; none if there are as many as threads were asked for.
+    /// A copy for this thread; `None` if each thread of the query has one.
     fn member(&self) -> Result<Option<Member<'a>>> {
         if let Some(member) = lock(&self.idle).pop() {
             return Ok(Some(member));
@@ -217,8 +215,8 @@ impl<'a> Team<'a> {
         Ok(Some(Member { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
     }
 
-    /// What the folds of all copies have gathered. Each copy is asked on some thread of the query: an order
-    /// sorts only now.
+    /// The partial states of the folds of all copies, finished in parallel on the threads of the query, since
+    /// an order sorts only here.
     pub(crate) fn partials(&self) -> Result<Vec<Partial<'a>>> {
         let helpers = lock(&self.idle).len().saturating_sub(1);
         let (gathered, asked) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -251,7 +249,7 @@ impl<'a> Team<'a> {
         Ok(gathered.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds what all copies did to the figures of the steps, of which the first is that of the source.
+    /// Adds the counters of all copies to the profiles of the steps; `figures` starts at the source.
     pub(crate) fn add_figures(&self, figures: &mut [StepProfile]) {
         for member in &*lock(&self.idle) {
             member.worker.add_figures(figures);
@@ -259,7 +257,7 @@ impl<'a> Team<'a> {
     }
 }
 
-/// The rest of the pipeline, on the thread that asked, and the rows that wait for it.
+/// The tail of the pipeline on the calling thread, and the channel that feeds it.
 struct Tail<'t> {
     push: &'t mut Sink<'t>,
     receiver: Receiver<Batch>,
@@ -280,7 +278,7 @@ impl Tail<'_> {
         if self.is_done { Flow::Done } else { Flow::More }
     }
 
-    /// Takes what helpers have sent so far.
+    /// Processes the batches received so far, without blocking.
     fn take_waiting(&mut self) -> Result<Flow> {
         while !self.is_done {
             match self.receiver.try_recv() {
@@ -291,7 +289,7 @@ impl Tail<'_> {
         Ok(self.flow())
     }
 
-    /// Takes all that helpers still send; returns when the last of them has left.
+    /// Processes the remaining batches; returns when the last helper has left.
     fn take_rest(&mut self, control: &Control<'_>) {
         while !self.is_done {
             let batch = match self.receiver.try_recv() {
@@ -310,7 +308,7 @@ impl Tail<'_> {
     }
 }
 
-/// Stops all members if the thread that asked panics.
+/// Stops all members if the calling thread panics.
 struct StopOnPanic<'h>(&'h Halt);
 
 impl Drop for StopOnPanic<'_> {
@@ -322,10 +320,10 @@ impl Drop for StopOnPanic<'_> {
 }
 
 fn no_member() -> Error {
-    Error::internal("no copy of the pipeline is left for the thread that asked")
+    Error::internal("no copy of the pipeline is left for the calling thread")
 }
 
-/// The error for what a thread panicked with.
+/// The error for a panic of a thread.
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let message = (panic.downcast_ref::<&str>().copied())
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -333,7 +331,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::internal(format!("a thread of the query panicked: {message}"))
 }
 
-/// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
+/// The guarded data is consistent after each change, so a panic elsewhere does not corrupt it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

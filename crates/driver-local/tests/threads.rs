@@ -1,9 +1,9 @@
-//! What several threads must not change: limits, errors, panics, early ends, slow readers; and that they do
-//! run.
+//! Parallel execution preserves limits, errors, panics, early ends and back-pressure, and does use several
+//! threads.
 //!
 //! Plans are cut into the smallest morsels. A snapshot in front of the graph counts, waits and panics on
-//! demand. That rows are the same for any number of threads is tested by the steps of `vervet-kernel` and the
-//! random queries of `vervet-conformance`.
+//! demand. The step tests of `vervet-kernel` and the random queries of `vervet-conformance` compare the rows
+//! for different numbers of threads.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 mod probe;
@@ -110,7 +110,7 @@ fn several_threads_share_one_query() {
     let probe = Probe::new(&graph, predicate);
     let driver = LocalDriver::default();
     for steps in [paths(predicate), [paths(predicate), vec![count()]].concat()] {
-        // Where the machine is busy, a helper may come too late for one query, but hardly for twenty.
+        // On a busy machine a helper may come too late for one query, but hardly for twenty.
         let shared = (0..20).any(|_| {
             probe.forget();
             let mut found = 0;
@@ -136,7 +136,7 @@ fn a_light_plan_stays_on_its_thread() {
     assert_eq!(driver.threads(&plan, light), 1);
     assert_eq!(driver.threads(&Plan { cost: 1e9, ..plan.clone() }, light), 4);
     assert!(!driver.steps_in_copies(&plan, light).contains(&true));
-    // A few rows of many cost little.
+    // A row limit makes the plan cheap.
     let first = [paths(predicate), vec![Step::Slice { start: 0, length: Some(1) }]].concat();
     assert_eq!(driver.threads(&Plan { cost: 1e7, ..self::plan(first) }, light), 1);
     let computed = ComputedTerms::new();
@@ -164,14 +164,14 @@ fn a_panic_of_any_thread_is_an_error_and_the_driver_lives_on() {
     let driver = LocalDriver::default();
     for fold in [vec![], vec![count()]] {
         let plan = plan([paths(predicate), fold].concat());
-        // Only helpers panic, so that the error must travel.
+        // Only helpers panic, so that the error must reach the calling thread.
         let mut seen = None;
         for _ in 0..20 {
             probe.panic_unless(std::thread::current().id());
             let mut found = 0;
             match run(&driver, 4, &plan, &probe, &Control::default(), &mut rows(&mut found)) {
                 Err(error) => seen = Some(error),
-                Ok(_) => assert!(probe.threads() <= 1, "a panic was passed over"),
+                Ok(_) => assert!(probe.threads() <= 1, "a panic was ignored"),
             }
             probe.calm();
         }
@@ -194,7 +194,7 @@ fn limits_hold_over_all_threads() {
     };
     let ordered = plan([paths(predicate), vec![order]].concat());
     let mut found = 0;
-    // Each of four threads alone would stay below the cap.
+    // Each of four threads alone stays below the cap.
     let needed = {
         let control = Control::default();
         run(&driver, 1, &ordered, &graph, &control, &mut rows(&mut found)).expect("no limit");
@@ -217,8 +217,8 @@ fn limits_hold_over_all_threads() {
     let error = run(&driver, 4, &endless, &graph, &control, &mut rows(&mut found)).expect_err("late");
     assert_eq!(error.kind(), ErrorKind::Deadline);
 
-    // Cancelled in the middle: once somebody has read. (Or at the end, should nobody: then the test fails,
-    // not hangs.)
+    // Cancels in the middle, after the first read. (Without any read it cancels at the end, so that the test
+    // fails instead of hanging.)
     let probe = Probe::new(&graph, predicate);
     let (flag, ended) = (Arc::new(AtomicBool::new(false)), AtomicBool::new(false));
     let control = Control::new(Limits { cancelled: Some(Arc::clone(&flag)), ..Limits::default() });
@@ -252,7 +252,7 @@ fn whoever_has_enough_ends_all_threads() {
         assert!(probe.expanded_rows() < ENTRIES / 2, "{} rows for 10", probe.expanded_rows());
         probe.forget();
     }
-    // A sink that wants no more, and one that fails.
+    // A sink that ends early, and one that fails.
     let mut batches = 0;
     run(&driver, 4, &plan(paths(predicate)), &probe, &Control::default(), &mut |_| {
         batches += 1;
@@ -266,8 +266,8 @@ fn whoever_has_enough_ends_all_threads() {
     assert_eq!(error.expect_err("the sink failed").kind(), ErrorKind::Io);
 }
 
-/// The source of an expansion is claimed without a lock around the work: whatever the degrees of the rows
-/// are, each entry is found once.
+/// The source of an expansion is claimed without a lock around the work: for any degrees of the rows, each
+/// entry is found once.
 #[test]
 fn b16_every_entry_of_an_expansion_is_claimed_once() {
     let (graph, predicate) = hubs();
@@ -342,8 +342,8 @@ fn a_slow_reader_makes_helpers_wait() {
     })
     .expect("nothing stops this query");
     assert_eq!(found, ENTRIES * DEGREE);
-    // Two batches for each thread wait, and each works on a morsel.
-    assert!(ahead_max < found / 2, "{ahead_max} of {found} rows were made before anybody wanted them");
+    // Two batches for each thread are in the channel, and each thread processes a morsel.
+    assert!(ahead_max < found / 2, "{ahead_max} of {found} rows were computed ahead of the reader");
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_head_with_many_rows_goes_in_rounds() {
         run(&driver, threads, &plan(steps.clone()), &graph, &Control::default(), &mut rows(&mut found))
             .expect("nothing stops this query");
         assert_eq!(found, 150_000, "{threads} threads");
-        // Who has enough ends the head too.
+        // A full slice ends the head too.
         let slice = Step::Slice { start: 70_000, length: Some(10) };
         let mut found = 0;
         let cut = plan([steps.clone(), vec![slice]].concat());
@@ -446,7 +446,7 @@ fn sums_of_partial_groups() {
         (AggregateKind::Max, true, 3),
         (AggregateKind::Sample, false, 3),
     ] {
-        // By neighbour: the rows of a group are spread over all morsels.
+        // Grouped by neighbour: the rows of a group are in all morsels.
         let group = Step::Group { keys: vec![B], aggregates: vec![(A, of(kind.clone(), distinct))] };
         let scan = Step::Scan { access: access(predicate), key: A, neighbour: Some(B) };
         let plan = plan(vec![scan, number.clone(), group]);

@@ -1,17 +1,16 @@
-//! Aggregates of many groups at once (SPARQL 1.1 §18.5).
+//! Aggregate functions: accumulators for all groups at once (SPARQL 1.1 §18.5).
 //!
 //! # Shape
-//! One [`Accumulators`] for each aggregate of the query; one small state for each group, by its number.
+//! One [`Accumulators`] for each aggregate of the query; one small state for each group, by group number.
 //! `DISTINCT` adds one hash set of `(group, id)` for all groups.
 //! # Semantics
-//! A row with multiplicity `m` is `m` equal solutions. Counts are exact up to 2^127 - 1, and an error above.
-//! A `SUM` of integers has 128 bits; one that overflows is unbound, as the value of any expression that
-//! overflows. `COUNT` and `SAMPLE` pass over errors of their expression; one error makes every other
-//! aggregate an error (unbound). `SUM` of nothing and `AVG` of nothing are 0, `GROUP_CONCAT` of nothing is
-//! the empty text, `MIN`, `MAX` and `SAMPLE` of nothing are errors. `GROUP_CONCAT` drops language tags: its
-//! value is a simple literal (§18.5.1.7).
+//! A row with multiplicity `m` represents `m` equal solutions. Counts are exact up to 2^127 - 1, and an error
+//! above. A `SUM` of integers has 128 bits; on overflow it is unbound, like any expression that overflows.
+//! `COUNT` and `SAMPLE` skip errors of their expression; a single error makes every other aggregate an error
+//! (unbound). For an empty group `SUM` and `AVG` are 0, `GROUP_CONCAT` is the empty text, `MIN`, `MAX` and
+//! `SAMPLE` are errors. `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7).
 //! # Not here
-//! The grouping itself.
+//! Grouping (see `vervet-kernel`).
 
 mod merge;
 
@@ -30,18 +29,18 @@ use std::cmp::Ordering;
 use vervet_algebra::{Aggregate, AggregateKind, Variable};
 use vervet_model::{Error, Id, Inline, Multiplicity, Result};
 
-/// One aggregate of all groups. See the header of this file.
+/// The accumulators of one aggregate for all groups. See the header.
 pub struct Accumulators<'a> {
     evaluator: &'a Evaluator<'a>,
     expression: Option<CompiledExpression>,
-    /// The values that were seen, with `DISTINCT`.
+    /// Values already aggregated, with `DISTINCT`.
     distinct: Option<FxHashSet<(u32, Id)>>,
-    /// The solutions that were seen, for `COUNT(DISTINCT *)`.
+    /// Solutions already counted, for `COUNT(DISTINCT *)`.
     solutions: FxHashSet<(u32, Box<[Id]>)>,
-    /// The columns that make up a solution; `None`: all.
+    /// The columns of a solution; `None`: all.
     solution: Option<Vec<Variable>>,
     states: States,
-    /// Memory of texts and keys that states own.
+    /// Heap memory of the texts and keys in states, in bytes.
     heap_bytes: usize,
 }
 
@@ -54,12 +53,12 @@ enum States {
     Concat { separator: String, states: Vec<Concat> },
 }
 
-/// Counts by group, exact to the last digit.
+/// Exact counts by group.
 #[derive(Default)]
 struct Counts {
-    /// The low 64 bits of each.
+    /// Low 64 bits of each count.
     low: Vec<u64>,
-    /// The rest of those that have more.
+    /// High bits of the counts above 64 bits.
     high: FxHashMap<u32, u64>,
 }
 
@@ -112,7 +111,7 @@ enum Extreme {
     #[default]
     Empty,
     Failed,
-    /// The key is made when ids alone do not tell.
+    /// The best value so far; its key is computed when ids alone do not decide.
     Value(Id, Option<Box<SortKey>>),
 }
 
@@ -126,7 +125,7 @@ enum Concat {
 }
 
 impl<'a> Accumulators<'a> {
-    /// The accumulators of `aggregate`, without groups.
+    /// Accumulators of `aggregate`, without groups.
     ///
     /// # Errors
     /// As [`CompiledExpression::new`].
@@ -152,15 +151,14 @@ impl<'a> Accumulators<'a> {
         Ok(Self { evaluator, expression, distinct, solutions, solution: None, states, heap_bytes: 0 })
     }
 
-    /// The same, where the solutions that `COUNT(DISTINCT *)` tells apart are made up of these variables
-    /// only (and not of all columns).
+    /// Restricts the solutions that `COUNT(DISTINCT *)` compares to these variables (default: all columns).
     #[must_use]
     pub fn with_solution(mut self, variables: Vec<Variable>) -> Self {
         self.solution = Some(variables);
         self
     }
 
-    /// Adds a batch: row `i` belongs to group `groups[i]` and stands for `multiplicities[i]` solutions
+    /// Adds a batch: row `i` belongs to group `groups[i]` and represents `multiplicities[i]` solutions
     /// (`None`: one each). Rows are as in [`CompiledExpression`]; groups are numbered densely from 0.
     ///
     /// # Errors
@@ -216,8 +214,8 @@ impl<'a> Accumulators<'a> {
         })
     }
 
-    /// The value of a group; [`Id::UNBOUND`] for an error. A group that no row belongs to has the value of
-    /// an empty group.
+    /// The value of a group; [`Id::UNBOUND`] for an error. A group without rows has the value of an empty
+    /// group.
     ///
     /// # Errors
     /// Damaged data; a limit.
@@ -260,13 +258,13 @@ impl<'a> Accumulators<'a> {
             States::Sample(states) => states.capacity() * size_of::<Id>(),
             States::Concat { states, .. } => states.capacity() * size_of::<Concat>(),
         };
-        // One byte of control for each place of a hash set.
+        // A hash set has one control byte for each slot.
         let distinct = self.distinct.as_ref().map_or(0, |set| set.capacity() * (size_of::<(u32, Id)>() + 1));
         states + distinct + self.solutions.capacity() * (size_of::<(u32, Box<[Id]>)>() + 1) + self.heap_bytes
     }
 }
 
-/// The ids that make up the solution of a row.
+/// The ids of the solution of a row.
 fn solution_ids(columns: &[Vec<Id>], solution: Option<&[Variable]>, row: usize) -> Box<[Id]> {
     let id = |column: &Vec<Id>| column.get(row).copied().unwrap_or(Id::UNBOUND);
     match solution {
@@ -294,7 +292,7 @@ impl States {
         }
     }
 
-    /// The expression is an error for a row of `group`.
+    /// Records an error of the expression for a row of `group`.
     fn fail(&mut self, group: usize) {
         match self {
             Self::Count(_) | Self::Sample(_) => {}
@@ -359,7 +357,7 @@ impl Number {
         let Some(sum) = self.value() else { return Ok(Self::Failed) };
         let value = context.decode(operand)?;
         let times = times.signed();
-        // In the type of the sum and the value, so that a product overflows only if the sum would.
+        // Computes in the type of the sum, so that the product overflows only if the sum does.
         let total = promote(&sum, &value).and_then(|pair| {
             Some(match pair {
                 Pair::Integer(sum, value) => Self::Integer(sum.checked_add(value.checked_mul(times)?)?),

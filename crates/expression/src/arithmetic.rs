@@ -1,5 +1,5 @@
-//! `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer, decimal,
-//! float, double), and dates plus or minus durations.
+//! Arithmetic: `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer,
+//! decimal, float, double), and dates plus or minus durations.
 //!
 //! Integers have 128 bits. Overflow of integers and decimals, and division of those by zero, is an error
 //! (`None`).
@@ -16,7 +16,7 @@ pub(crate) enum Operator {
     Divide,
 }
 
-/// Two numbers of one type.
+/// Two numbers of the same type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pair {
     Integer(i128, i128),
@@ -25,8 +25,8 @@ pub(crate) enum Pair {
     Double(Double, Double),
 }
 
-/// Both numbers in the wider of their two types; `None` if one is not a number, or is an integer that no
-/// decimal holds beside a decimal.
+/// Converts both numbers to the wider of their two types; `None` if one is not a number, or if an integer
+/// beside a decimal exceeds the range of decimals.
 pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
     if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
         return Some(Pair::Integer(*a, *b));

@@ -1,13 +1,13 @@
-//! Expressions over batches.
+//! Compiled expressions, evaluated over batches.
 //!
 //! # Cost
-//! A comparison of a column with one or two constants, or an equality with one, that both ids decide takes 1
-//! to 3 ns a row. Other expressions walk their tree for each row: about 10 ns for a comparison of two columns
-//! of integers, 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (of which reading it is the
-//! larger part), 600 where decimals are multiplied or divided (`tests/speed.rs`, 2026-11-20, two shared
-//! cores). Rows whose inputs are those of the row before reuse its answer; an expression of one variable
-//! reuses those of [`SLOTS`] other values that came before in the batch, so walks to a few vertices do not
-//! read their texts again and again.
+//! A comparison of a column with one or two constants, or an equality with one, takes 1 to 3 ns a row if ids
+//! decide it. Other expressions are evaluated as a tree for each row: about 10 ns for a comparison of two
+//! columns of integers, 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (most of it for reading
+//! the text), 600 for a multiplication or division of decimals (`tests/speed.rs`, 2026-11-20, two shared
+//! cores). A row with the same inputs as the previous row reuses its result; an expression of one variable
+//! also caches the results of [`SLOTS`] other values of the batch, so expansions to a few vertices do not
+//! read the same texts repeatedly.
 
 use crate::bounds::Bounds;
 use crate::compile::{Node, compile};
@@ -18,31 +18,31 @@ use crate::value::Value;
 use vervet_algebra::Expression;
 use vervet_model::{Id, Result, Tag};
 
-/// Values whose answers are kept while a batch runs: 1 KiB.
+/// Number of values with cached results within a batch: 1 KiB.
 const SLOTS: usize = 64;
 
-/// An expression that is ready to run over batches.
+/// An expression compiled for evaluation over batches.
 ///
 /// A batch is a list of columns, by [`vervet_algebra::Variable::index`], and a number of rows. A column
 /// that is absent (or shorter than the batch) is unbound.
 #[derive(Clone, Debug)]
 pub struct CompiledExpression {
     root: Node,
-    /// Variables that occur.
+    /// Input variables.
     inputs: Vec<usize>,
-    /// Whether equal inputs give equal values.
+    /// Whether the expression is deterministic: equal inputs give equal values.
     is_function: bool,
 }
 
-/// What is done with a row, its operand (`None`: an error) and the working space.
+/// Callback for a row, its operand (`None`: an error) and the context.
 type Visit<'v> = dyn FnMut(usize, Option<Operand<'_>>, &mut Context<'_>) -> Result<()> + 'v;
 
 impl CompiledExpression {
-    /// Compiles `expression` for one query: looks constants up, compiles patterns, computes what is constant.
+    /// Compiles `expression` for one query: looks constants up, compiles patterns, folds constant parts.
     ///
     /// # Errors
-    /// A function that does not exist or cannot take so many arguments; a wrong base; an expression
-    /// nested too deep; damaged data.
+    /// An unknown function or a wrong number of arguments; an invalid base IRI; an expression nested too
+    /// deep; damaged data.
     pub fn new(expression: &Expression, evaluator: &Evaluator<'_>) -> Result<Self> {
         let root = compile(expression, evaluator, 0)?;
         let mut inputs = Vec::new();
@@ -50,7 +50,7 @@ impl CompiledExpression {
         Ok(Self { root, inputs, is_function })
     }
 
-    /// The term that the expression always has, if it is constant.
+    /// The term of a constant expression.
     #[must_use]
     pub fn constant(&self) -> Option<Id> {
         match &self.root {
@@ -195,8 +195,8 @@ impl CompiledExpression {
         Ok(())
     }
 
-    /// Selects the rows of the one column that the expression is about: those that `quick` says yes to, and
-    /// where it cannot say, those for which the whole expression is true.
+    /// Selects rows by the single input column: those accepted by `quick` or, if `quick` returns `None`,
+    /// those for which the whole expression is true.
     fn filter_column(
         &self,
         context: &mut Context<'_>,
@@ -207,8 +207,8 @@ impl CompiledExpression {
     ) -> Result<()> {
         let column = context.columns.get(variable).map_or(&[][..], Vec::as_slice);
         let mut recent = Recent::new(false);
-        // Which rows pass is hard to foretell, so each is written, and the next one overwrites those that do
-        // not.
+        // Branch-free, since the result is unpredictable: every row number is written, and the next one
+        // overwrites a rejected one.
         let mut count = selection.len();
         selection.resize(count + rows, 0);
         for row in 0..rows {
@@ -238,7 +238,7 @@ impl CompiledExpression {
         Ok(())
     }
 
-    /// Whether `row` has the inputs of the row before.
+    /// Whether `row` has the same inputs as the previous row.
     fn repeats(&self, context: &Context<'_>, row: usize) -> bool {
         self.is_function
             && row > 0
@@ -248,19 +248,18 @@ impl CompiledExpression {
     }
 }
 
-/// What an expression of one variable was for the values that came last: one for each place, which the value
-/// itself names.
+/// Direct-mapped cache of the results of an expression of one variable; the value determines the slot.
 struct Recent<T>([(Id, T); SLOTS]);
 
 impl<T: Copy> Recent<T> {
-    /// None yet; `unbound`: what stands beside no value.
+    /// An empty cache; `unbound`: the result of empty slots.
     fn new(unbound: T) -> Self {
         Self([(Id::UNBOUND, unbound); SLOTS])
     }
 
     #[inline]
     fn place(id: Id) -> usize {
-        // The high bits of a product by an odd number near 2^64 over the golden ratio.
+        // Fibonacci hashing: high bits of the product with an odd number near 2^64 over the golden ratio.
         (id.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % SLOTS
     }
 
@@ -275,8 +274,8 @@ impl<T: Copy> Recent<T> {
     }
 }
 
-/// Whether `id = constant` is true, where the ids alone decide it; false stands for an error too. Beyond
-/// [`equal_ids`]: a string is equal to no literal but itself, and has one id.
+/// Whether `id = constant` is true, if the ids alone decide it; an error counts as false. Extends
+/// [`equal_ids`]: a string equals no other literal, and has one id.
 #[inline]
 fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
     match equal_ids(id, constant.id) {
@@ -289,7 +288,7 @@ fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
     }
 }
 
-/// The variable and the constant, on whichever sides they are.
+/// The variable and the constant, in either order.
 fn of_constant(ab: &[Node; 2]) -> Option<(usize, &Constant)> {
     match ab {
         [Node::Variable(variable), Node::Constant(constant)]
@@ -298,7 +297,7 @@ fn of_constant(ab: &[Node; 2]) -> Option<(usize, &Constant)> {
     }
 }
 
-/// The constants of a list that has nothing but IRIs and blank nodes, which are equal to themselves alone.
+/// The constants of a list of only IRIs and blank nodes, each of which equals only itself.
 fn vertices(list: &[Node]) -> Option<Vec<Id>> {
     let vertex = |node: &Node| match node {
         Node::Constant(constant) if constant.id.tag() == Tag::Vertex => Some(constant.id),
@@ -307,7 +306,7 @@ fn vertices(list: &[Node]) -> Option<Vec<Id>> {
     list.iter().map(vertex).collect()
 }
 
-/// Whether `id IN (list)` is true, where ids and constants alone decide it.
+/// Whether `id IN (list)` is true, if ids and constants alone decide it.
 fn is_in(id: Id, list: &[Node]) -> Option<bool> {
     let mut found = Some(false);
     for item in list {

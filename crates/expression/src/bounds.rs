@@ -1,26 +1,26 @@
-//! Comparisons of a variable with constants that ids alone decide, as one range of payloads.
+//! Range predicates on ids: comparisons of a variable with constants as one range of payloads.
 //!
-//! Payloads keep the order of values within a tag, and among integers. So `?x >= 5 && ?x < 9` is one look at
-//! the tag and one at the payload for each row, however many comparisons there are.
+//! Payloads preserve the order of values within a tag, and among integers. So `?x >= 5 && ?x < 9` is one test
+//! of the tag and one of the payload for each row, for any number of comparisons.
 
 use crate::compile::Node;
 use crate::evaluate::is_integer;
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Tag};
 
-/// See the header of this file.
+/// A range predicate on ids; see the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
-    /// A bit for each tag whose values the range decides about.
+    /// Bit set of the tags whose values the range decides.
     tags: u16,
-    /// The least payload that passes, and the greatest; none does if that is below.
+    /// Least and greatest passing payload; an empty range if `high < low`.
     low: u64,
     high: u64,
 }
 
 impl Bounds {
-    /// The variable and the bounds of a comparison, or of several that all have to hold; `None`: ids alone do
-    /// not decide it.
+    /// The variable and the bounds of a comparison or a conjunction of comparisons; `None`: ids alone do not
+    /// decide it.
     pub(crate) fn of(node: &Node) -> Option<(usize, Self)> {
         match node {
             Node::Compare(comparator, ab) => match &**ab {
@@ -52,7 +52,7 @@ impl Bounds {
             tag @ (Tag::ShortString | Tag::Boolean | Tag::DateTime | Tag::Date) => bit(tag),
             _ => return None,
         };
-        // A range in which nothing is.
+        // The empty range.
         let none = (1, 0);
         let payload = id.payload();
         let (low, high) = match comparator {
@@ -64,7 +64,7 @@ impl Bounds {
         Some(Self { tags, low, high })
     }
 
-    /// Whether a value passes; `None`: its id does not say.
+    /// Whether a value passes; `None`: its id does not decide.
     #[inline]
     pub(crate) fn has(self, id: Id) -> Option<bool> {
         let payload = id.payload();

@@ -1,11 +1,11 @@
-//! The constructor functions of SPARQL 1.1 §17.5: casts from one datatype to another.
+//! Casts between datatypes: the constructor functions of SPARQL 1.1 §17.5.
 
 use crate::arithmetic::{double_of, float_of};
 use crate::value::{Gregorian, Span, Value, XSD};
 use oxsdatatypes::{Boolean, Date, Decimal, Double, Float, Integer};
 use std::borrow::Cow;
 
-/// A datatype that a term can be cast to (SPARQL 1.1 §17.5, and dates and durations).
+/// Target datatype of a cast (SPARQL 1.1 §17.5, and dates and durations).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cast {
     String,
@@ -28,7 +28,7 @@ pub(crate) enum Cast {
 }
 
 impl Cast {
-    /// The cast to the datatype with this IRI, if there is one.
+    /// The cast to the datatype with this IRI, if it is supported.
     pub(crate) fn from_iri(iri: &str) -> Option<Self> {
         Some(match iri.strip_prefix(XSD)? {
             "string" => Self::String,

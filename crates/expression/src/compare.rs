@@ -1,11 +1,11 @@
-//! `=` and `<` on values (SPARQL 1.1 §17.3 and §17.4.1.7).
+//! Comparison of values: `=` and `<` (SPARQL 1.1 §17.3 and §17.4.1.7).
 //!
-//! Where both are literals, not the same term, and the type of one is unknown (or its form invalid), the
-//! answer is an error: they may or may not be the same value. Values of two known types that are not
-//! both numbers are unequal.
+//! The comparison of two different literals is an error if the datatype of one is unknown or its lexical form
+//! is invalid: they may or may not be the same value. Values of two known types that are not both numbers are
+//! unequal.
 //!
-//! Two dates or times of which one has no time zone and which lie within 14 hours of each other may be the
-//! same or not (XML Schema 1.1 part 2, §3.3.7): that is an error too, for `=`, `!=` and `<` alike.
+//! Two dates or times, one of them without time zone, within 14 hours of each other are incomparable (XML
+//! Schema 1.1 part 2, §3.3.7): an error for `=`, `!=` and `<`.
 
 use crate::arithmetic::{Pair, promote};
 use crate::value::{Gregorian, Span, Value};
@@ -23,7 +23,7 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
         (Value::Typed(a, a_type), Value::Typed(b, b_type)) => {
             return (a == b && a_type == b_type).then_some(true);
         }
-        // These can be no value of an unknown type.
+        // None of these can equal a value of an unknown type.
         (Value::Typed(..), Value::Iri(_) | Value::Blank(_) | Value::Language(..) | Value::Triple(_)) => false,
         (Value::Iri(_) | Value::Blank(_) | Value::Language(..) | Value::Triple(_), Value::Typed(..)) => false,
         (Value::Triple(a), Value::Triple(b)) => return equal_triples(a, b),
@@ -47,11 +47,11 @@ pub(crate) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     })
 }
 
-/// `a = b` of the texts of triple terms: their parts are equal.
+/// `a = b` of the texts of triple terms, part by part.
 fn equal_triples(a: &str, b: &str) -> Option<bool> {
     let (mut a, mut b) = (a, b);
     while let (Some([subject, predicate, object]), Some(other)) = (triple_parts(a), triple_parts(b)) {
-        // IRIs and blank nodes are equal if they are the same.
+        // IRIs and blank nodes compare by identity.
         if [subject, predicate] != other[..2] {
             return Some(false);
         }
@@ -64,7 +64,7 @@ fn equal_triples(a: &str, b: &str) -> Option<bool> {
 /// `a comparator b`; `None` is a type error.
 pub(crate) fn compare(comparator: Comparator, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     if let Some(order) = order_of_numbers(a, b) {
-        // A comparison with NaN is false, whatever the comparator.
+        // Any comparison with NaN is false.
         return Some(order.is_some_and(|order| holds(comparator, order)));
     }
     literal_order(a, b)
@@ -77,7 +77,7 @@ fn order_of_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     if let Some(pair) = promote(a, b) {
         return Some(numeric_order(pair));
     }
-    // An integer that no decimal holds is beyond all decimals.
+    // An integer outside the range of decimals is beyond all of them.
     match (a, b) {
         (Value::Integer(a), Value::Decimal(_)) => Some(Some(a.cmp(&0))),
         (Value::Decimal(_), Value::Integer(b)) => Some(Some(0.cmp(b))),
@@ -85,7 +85,7 @@ fn order_of_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     }
 }
 
-/// Whether `comparator` is true of two values in this order.
+/// Whether `comparator` holds for two values in this order.
 #[inline]
 pub(crate) fn holds(comparator: Comparator, order: Ordering) -> bool {
     match comparator {
@@ -105,7 +105,7 @@ pub(crate) fn numeric_order(pair: Pair) -> Option<Ordering> {
     }
 }
 
-/// The order of two literals of one type that are not numbers.
+/// The order of two non-numeric literals of the same type.
 fn literal_order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),

@@ -1,5 +1,5 @@
-//! From an expression of the algebra to a tree that runs: constants looked up and decoded, patterns
-//! compiled, constant parts computed.
+//! Expression compiler: algebra expressions to executable trees, with constant look-up, pattern compilation
+//! and constant folding.
 
 use crate::MAX_DEPTH;
 use crate::arithmetic::{Operator, Unary};
@@ -50,19 +50,19 @@ pub(crate) enum Node {
     StrLangDir(Box<[Node; 3]>),
     StrDt(Box<[Node; 2]>),
     Triple(Box<[Node; 3]>),
-    /// Of a triple term: subject (0), predicate or object (2).
+    /// Part of a triple term: subject (0), predicate (1) or object (2).
     TriplePart(usize, Box<Node>),
     Concat(Vec<Node>),
     SubStr(Box<[Node; 2]>, Option<Box<Node>>),
     Regex(Box<Node>, PatternNode),
-    /// A text and a search; the score, not whether it is found.
+    /// A text and a search; `true`: the score instead of the match.
     Search(Box<Node>, SearchNode, bool),
     Replace(Box<[Node; 2]>, PatternNode),
     Part(Part, Box<Node>),
     Cast(Cast, Box<Node>),
 }
 
-/// A question about the kind of a term.
+/// A test of the kind of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Test {
     Iri,
@@ -76,7 +76,7 @@ pub(crate) enum Test {
     Triple,
 }
 
-/// A function of one text.
+/// A unary text function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TextFunction {
     Length,
@@ -86,7 +86,7 @@ pub(crate) enum TextFunction {
     Hash(Hash),
 }
 
-/// A function of two compatible texts (SPARQL 1.1 §17.4.3.1.2).
+/// A binary function of compatible texts (SPARQL 1.1 §17.4.3.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PairFunction {
     Contains,
@@ -96,14 +96,14 @@ pub(crate) enum PairFunction {
     After,
 }
 
-/// A pattern that is known, or computed for each row.
+/// A regular expression, constant or computed for each row.
 #[derive(Clone, Debug)]
 pub(crate) enum PatternNode {
     Fixed(Pattern),
     Computed(Box<Node>, Option<Box<Node>>),
 }
 
-/// A search that is known, or computed for each row.
+/// A full-text search, constant or computed for each row.
 #[derive(Clone, Debug)]
 pub(crate) enum SearchNode {
     Fixed(TextSearch),
@@ -153,20 +153,20 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
             Node::If(Box::new([a?, b?, c?]))
         }
         Expression::Coalesce(list) => Node::Coalesce(all(list)?),
-        Expression::Exists(_) => return Err(Error::internal("the planner left a pattern in an expression")),
+        Expression::Exists(_) => return Err(Error::internal("an EXISTS that the planner has not replaced")),
         Expression::Call(function, arguments) => call(function, all(arguments)?, evaluator)?,
     };
     fold(node, evaluator)
 }
 
-/// A call of `function`, whose arguments are compiled.
+/// Compiles a call of `function` with compiled arguments.
 fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) -> Result<Node> {
     let count = arguments.len();
     let wrong =
         || Error::new(ErrorKind::Query, format!("the function {function:?} cannot take {count} arguments"));
     let mut arguments = arguments.into_iter();
     let mut take = || arguments.next().map(Box::new);
-    // Each arm takes what it needs; what is missing or left over is an error.
+    // Each arm consumes its arguments; missing or excess ones are an error.
     let node = match function {
         Function::Concat => return Ok(Node::Concat(arguments.collect())),
         Function::Unknown(iri) => {
@@ -296,7 +296,7 @@ fn parse_base(base: &str) -> Result<Iri<String>> {
     })
 }
 
-/// The pattern, compiled now if pattern and flags are constant; `None` if it is wrong.
+/// The pattern, compiled here if pattern and flags are constant; `None` if it is invalid.
 fn pattern_node(pattern: Box<Node>, flags: Option<Box<Node>>) -> Option<PatternNode> {
     let flags_text = match flags.as_deref() {
         None => Some(""),
@@ -311,7 +311,7 @@ fn pattern_node(pattern: Box<Node>, flags: Option<Box<Node>>) -> Option<PatternN
     }
 }
 
-/// The search, understood now if it is constant; `None` if it is wrong.
+/// The search, parsed here if it is constant; `None` if it is invalid.
 fn search_node(search: Box<Node>) -> Option<SearchNode> {
     match &*search {
         Node::Constant(Constant { value: Value::String(text), .. }) => {
@@ -321,7 +321,7 @@ fn search_node(search: Box<Node>) -> Option<SearchNode> {
     }
 }
 
-/// The value of `node`, if all its parts are constant.
+/// Constant folding: replaces `node` by its value if all its parts are constant.
 fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
     let mut constant = !matches!(
         node,
@@ -349,7 +349,7 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
 }
 
 impl Node {
-    /// Calls `visit` with each direct part.
+    /// Calls `visit` with each direct child.
     pub(crate) fn for_each_child<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match self {
             Self::Constant(_) | Self::Error | Self::Variable(_) | Self::Bound(_) => {}
@@ -404,7 +404,7 @@ impl Node {
         }
     }
 
-    /// Adds the variables that occur to `out`; `false` if the value is not a function of theirs.
+    /// Appends the input variables to `out`; `false` if the value is not a function of them.
     pub(crate) fn inputs(&self, out: &mut Vec<usize>) -> bool {
         match self {
             Self::Variable(variable) | Self::Bound(variable) => {

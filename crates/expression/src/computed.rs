@@ -1,16 +1,17 @@
-//! Terms that a query has made and that neither fit inside an id nor occur in the snapshot.
+//! Computed terms: query-local dictionary of terms that neither fit into an id nor occur in the snapshot.
 //!
 //! # Shape
-//! A term belongs to one of [`SHARDS`] by its hash. In a shard all texts stand one after the other in one
-//! `String`; an entry says where, and what else the literal has; a hash table of entry positions finds a term
-//! again. Ids count up over all shards; [`Numbered`] maps them to shard and position without a lock.
+//! The hash of a term selects one of [`SHARDS`] shards. A shard concatenates all texts in one `String`; an
+//! entry has the position of the text and the language tag or datatype of a literal; a hash table of entry
+//! positions finds terms. Ids are consecutive over all shards; [`Numbered`] maps them to shard and position
+//! without a lock.
 //! # Invariants
-//! 1. Equal terms have equal hashes, hence one shard and one entry: equal ids are equal terms.
-//! 2. Entries never change or go away while the query runs.
-//! 3. On one thread the ids of new terms are 0, 1, 2, …, whatever the seed of the hash is.
+//! 1. Equal terms have equal hashes, hence one shard and one entry: ids are equal exactly if terms are.
+//! 2. Entries are immutable and are never removed while the query runs.
+//! 3. On one thread the ids of new terms are 0, 1, 2, …, independent of the hash seed.
 //! # Cost
-//! Some 40 bytes and the text for each term; a lookup hashes the text once and takes the lock of its shard,
-//! which few other threads want at the same time.
+//! Some 40 bytes and the text for each term; a look-up hashes the text once and takes the lock of its shard,
+//! which is rarely contended.
 
 use crate::MAX_TEXT_BYTES;
 use crate::numbered::Numbered;
@@ -22,30 +23,30 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
 
-/// Enough that sixteen threads that do little else seldom meet.
+/// Number of shards: low contention for sixteen threads that mostly intern terms.
 const SHARDS: usize = 32;
 
-/// The computed terms of one query. See the header of this file.
+/// The computed terms of one query; see the header.
 #[derive(Default, Debug)]
 pub struct ComputedTerms {
-    /// Made when the first term comes: most queries make none.
+    /// Allocated for the first term: most queries compute none.
     shards: OnceLock<Box<[Shard; SHARDS]>>,
     numbers: Numbered,
     /// Number of terms.
     count: AtomicU64,
     text_bytes: AtomicUsize,
-    /// Memory held.
+    /// Memory held, in bytes.
     size_bytes: AtomicU64,
     limit_bytes: Option<usize>,
     seed: u64,
 }
 
-/// A cache line of its own for each lock.
+/// Cache-line aligned, to avoid false sharing of the locks.
 #[derive(Default, Debug)]
 #[repr(align(64))]
 struct Shard(Mutex<Inner>);
 
-/// What kind of term an entry is.
+/// Kind of term of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ComputedKind {
     Iri,
@@ -60,7 +61,7 @@ pub(crate) enum ComputedKind {
 struct Entry {
     start: usize,
     length: u32,
-    /// The language tag or the datatype: 1 + an index into `extras`; 0 where there is none.
+    /// The language tag or the datatype: 1 + an index into `extras`; 0: none.
     extra: u32,
     /// The payload of the id.
     number: u32,
@@ -77,7 +78,7 @@ struct Inner {
     extra_bytes: usize,
 }
 
-/// A term that is looked for.
+/// Key of a look-up.
 #[derive(Clone, Copy)]
 struct Key<'t> {
     kind: ComputedKind,
@@ -92,25 +93,25 @@ impl ComputedTerms {
         Self::default()
     }
 
-    /// The same where texts may take so many bytes.
+    /// Sets the maximum total size of the texts, in bytes.
     #[must_use]
     pub fn with_limit(self, limit_bytes: usize) -> Self {
         Self { limit_bytes: Some(limit_bytes), ..self }
     }
 
-    /// The same with another seed of the hash. Clients choose the terms, so they should not know it.
+    /// Sets the hash seed. Clients choose the terms, so the seed should be unpredictable.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The id of a term in this table, new or not. The caller has made sure that the term does not fit
-    /// inside an id and is not in the snapshot (see [`crate::Evaluator::intern`]).
+    /// The id of a term in this table, inserted if new. The caller guarantees that the term does not fit into
+    /// an id and is not in the snapshot (see [`crate::Evaluator::intern`]).
     pub(crate) fn intern(&self, kind: ComputedKind, text: &str, extra: &str) -> Result<Id> {
         let key = Key { kind, text, extra };
         let hashing = FixedState::with_seed(self.seed);
         let hash = key.hash(&hashing);
-        // Tables in the shards use the high and the low bits.
+        // The hash tables in the shards use the high and the low bits.
         let shard = index(hash >> 32) % SHARDS;
         let mut inner = self.shard(shard);
         if let Some(number) = inner.find(hash, &key) {
@@ -135,20 +136,20 @@ impl ComputedTerms {
         match self.limit_bytes {
             Some(limit) if all > limit => {
                 self.text_bytes.fetch_sub(text.len(), Relaxed);
-                let message = format!("the query makes more text than its memory cap of {limit} bytes");
+                let message = format!("the computed texts exceed the memory cap of {limit} bytes");
                 Err(Error::new(ErrorKind::MemoryLimit, message)
-                    .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"))
+                    .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Calls `read` with the pieces of the term `id`. `scratch` is working space.
+    /// Calls `read` with the parts of the term `id`. `scratch` is a reusable buffer.
     ///
     /// # Errors
-    /// `id` is not of this table.
+    /// `id` is not in this table.
     pub fn read(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
-        // The term is copied, so that `read` may use this table itself.
+        // The term is copied, so that `read` may access this table.
         scratch.clear();
         let (kind, length) = {
             let (inner, entry) = self.entry(id)?;
@@ -191,7 +192,7 @@ impl ComputedTerms {
         usize::try_from(self.size_bytes.load(Relaxed)).unwrap_or(usize::MAX)
     }
 
-    /// The entry of a term, and the shard that it is in.
+    /// The entry of a term, and its locked shard.
     fn entry(&self, id: Id) -> Result<(MutexGuard<'_, Inner>, Entry)> {
         let place = (id.tag() == Tag::Computed)
             .then(|| self.numbers.get(u32::try_from(id.payload()).ok()?))
@@ -210,7 +211,7 @@ impl ComputedTerms {
             self.size_bytes.fetch_add((SHARDS * size_of::<Shard>()) as u64, Relaxed);
             Box::default()
         });
-        // Each change leaves the table whole, so a panic elsewhere does not spoil it.
+        // The table is consistent after each change, so a panic elsewhere does not corrupt it.
         shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -241,7 +242,7 @@ impl Inner {
             + self.extra_bytes
     }
 
-    /// The number of a term; `None`: it is new.
+    /// The number of a term; `None`: not in the table.
     fn find(&self, hash: u64, key: &Key<'_>) -> Option<u32> {
         let is_it = |&position: &u32| {
             let entry = self.entries[position as usize];
@@ -265,7 +266,7 @@ impl Inner {
         Ok(number)
     }
 
-    /// Adds a term that is new; returns its position.
+    /// Inserts a new term; returns its position.
     fn push(&mut self, hash: u64, key: &Key<'_>, number: u32, hashing: &FixedState) -> Result<u32> {
         let length = u32::try_from(key.text.len()).map_err(|_| text_too_long())?;
         let position = u32::try_from(self.entries.len()).map_err(|_| too_many())?;
@@ -282,7 +283,7 @@ impl Inner {
     }
 }
 
-/// A number of 32 bits.
+/// Conversion of a number that fits into 32 bits.
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -298,13 +299,13 @@ fn extra_of(extras: &[Box<str>], entry: Entry) -> &str {
 pub(crate) fn text_too_long() -> Error {
     Error::new(
         ErrorKind::MemoryLimit,
-        format!("an expression makes a text longer than {MAX_TEXT_BYTES} bytes"),
+        format!("an expression computes a text longer than {MAX_TEXT_BYTES} bytes"),
     )
-    .with_hint("ask for shorter texts")
+    .with_hint("build shorter texts")
 }
 
 fn too_many() -> Error {
-    Error::new(ErrorKind::MemoryLimit, "the query makes more than 4294967295 new terms")
+    Error::new(ErrorKind::MemoryLimit, "the query computes more than 4294967295 new terms")
 }
 
 #[cfg(test)]
@@ -338,7 +339,7 @@ mod tests {
         assert!(table.kind(Id::vertex(0)).is_err());
     }
 
-    /// Threads that intern the same and different terms at once; ids are equal exactly if terms are.
+    /// Threads intern equal and different terms concurrently; ids are equal exactly if terms are.
     #[test]
     fn b16_terms_of_many_threads_have_one_id_each() {
         const THREADS: usize = 8;
@@ -353,7 +354,7 @@ mod tests {
         let run = |thread: usize| {
             start.wait();
             let mut ids = vec![Id::UNBOUND; TERMS];
-            // Each thread in an order of its own, so that each is the first to come with some.
+            // Each thread in a different order, so that each is the first to intern some terms.
             for at in 0..TERMS {
                 let number = (at * (2 * thread + 1) * 7 + thread * 100) % TERMS;
                 let (kind, text, extra) = term(number);
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(table.len(), id_of.len());
         // Dense, as on one thread.
         assert!(distinct.iter().all(|id| index(id.payload()) < id_of.len()));
-        // What is counted is what the shards hold.
+        // The counter equals the memory held by the shards.
         let held: usize = (0..SHARDS).map(|shard| table.shard(shard).size_bytes()).sum();
         assert!(table.size_bytes() >= held + 8 * id_of.len(), "{} {held}", table.size_bytes());
     }
@@ -398,6 +399,6 @@ mod tests {
         });
         assert_eq!(interned.count(), 100);
         let known = table.intern(ComputedKind::String, &format!("{long}00007"), "");
-        assert_eq!(known.unwrap(), Id::new(Tag::Computed, 7), "what is there is no new text");
+        assert_eq!(known.unwrap(), Id::new(Tag::Computed, 7), "an existing term adds no text");
     }
 }

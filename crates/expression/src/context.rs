@@ -1,4 +1,4 @@
-//! What the evaluation of one batch carries along, and how operands are decoded.
+//! Evaluation context of one batch: current row, caches, buffers, decoding of operands.
 
 use crate::evaluator::Evaluator;
 use crate::pattern::Pattern;
@@ -6,7 +6,7 @@ use crate::value::Value;
 use std::borrow::Cow;
 use vervet_model::{Error, Id, Inline, Result, Tag, Words};
 
-/// Texts kept for reuse.
+/// Number of text buffers kept for reuse.
 const POOL_TEXTS: usize = 8;
 
 /// A constant of an expression, looked up and decoded once.
@@ -16,18 +16,18 @@ pub(crate) struct Constant {
     pub(crate) value: Value<'static>,
 }
 
-/// A term on its way through an expression, decoded only if it must be.
+/// An operand of an expression, decoded lazily.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand<'e> {
     /// A term of a column; never unbound.
     Id(Id),
     Constant(&'e Constant),
-    /// A value that was computed.
+    /// A computed value.
     Value(Value<'e>),
 }
 
 impl Operand<'_> {
-    /// The id, where it is known already.
+    /// The id, if it is already known.
     #[inline]
     pub(crate) fn known_id(&self) -> Option<Id> {
         match self {
@@ -41,16 +41,16 @@ impl Operand<'_> {
 /// A text and its language tag.
 pub(crate) type Text<'e> = (Cow<'e, str>, Option<Cow<'e, str>>);
 
-/// One batch, the row in turn, and working space.
+/// The batch, the current row, caches and buffers.
 pub(crate) struct Context<'c> {
     pub(crate) evaluator: &'c Evaluator<'c>,
     pub(crate) columns: &'c [Vec<Id>],
     pub(crate) row: usize,
     pub(crate) scratch: String,
     pool: Vec<String>,
-    /// The last pattern that was not constant, with its flags.
+    /// The last non-constant pattern, with its flags.
     last_pattern: Option<(String, String, Option<Pattern>)>,
-    /// Those of the text that was searched last.
+    /// The words of the text searched last.
     pub(crate) words: Words,
 }
 
@@ -67,7 +67,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The id of a variable in this row.
+    /// The id of a variable in the current row.
     #[inline]
     pub(crate) fn id(&self, variable: usize) -> Id {
         self.columns.get(variable).and_then(|column| column.get(self.row)).copied().unwrap_or(Id::UNBOUND)
@@ -146,14 +146,14 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// An empty text, perhaps with room from an earlier one.
+    /// An empty text, possibly with the capacity of a recycled one.
     pub(crate) fn buffer(&mut self) -> String {
         let mut buffer = self.pool.pop().unwrap_or_default();
         buffer.clear();
         buffer
     }
 
-    /// Gives a text back for reuse.
+    /// Returns a text buffer for reuse.
     pub(crate) fn recycle(&mut self, text: Cow<'_, str>) {
         if let Cow::Owned(text) = text
             && self.pool.len() < POOL_TEXTS
@@ -174,7 +174,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The pattern of this text, compiled anew only if it is not the last one.
+    /// The compiled pattern, cached for the last text and flags.
     pub(crate) fn pattern(&mut self, pattern: &str, flags: &str) -> Option<Pattern> {
         match &self.last_pattern {
             Some((last, last_flags, compiled)) if last == pattern && last_flags == flags => compiled.clone(),

@@ -1,9 +1,9 @@
-//! The parts of dates and times (SPARQL 1.1 §17.4.5).
+//! Components of dates and times (SPARQL 1.1 §17.4.5).
 
 use crate::value::{Gregorian, Span, Value};
 use std::borrow::Cow;
 
-/// Which part.
+/// A component of a date or time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Year,
@@ -16,7 +16,7 @@ pub(crate) enum Part {
     Tz,
 }
 
-/// The part of a date or time; `None` if it has no such part.
+/// The component of a date or time; `None` if it has no such component.
 pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
     Some(match part {
         Part::Year => Value::Integer(i128::from(match value {

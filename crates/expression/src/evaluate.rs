@@ -1,6 +1,6 @@
-//! Runs a compiled expression on one row.
+//! Evaluation of a compiled expression for one row.
 //!
-//! `Ok(None)` is an error of SPARQL's; operands stay ids as long as an operator can do its work on ids.
+//! `Ok(None)` is a SPARQL expression error. Operands remain ids as long as operators can work on ids.
 
 use crate::MAX_TEXT_BYTES;
 use crate::arithmetic::{apply, apply_unary};
@@ -25,7 +25,7 @@ use vervet_model::{
     triple_parts, with_nt, write_triple,
 };
 
-/// Two operands that are no errors, or an early return.
+/// Unwraps two operands, or returns early with an expression error.
 macro_rules! both {
     ($pair:expr, $context:expr) => {{
         let Some(a) = $pair[0].evaluate($context)? else { return Ok(None) };
@@ -34,7 +34,7 @@ macro_rules! both {
     }};
 }
 
-/// The value inside an `Option`, or an early return with an error of SPARQL's.
+/// Unwraps an `Option`, or returns early with an expression error.
 macro_rules! some {
     ($value:expr) => {
         match $value {
@@ -44,7 +44,7 @@ macro_rules! some {
     };
 }
 
-/// Between a language tag and a base direction.
+/// Separator of language tag and base direction.
 const DIRECTION: &str = "--";
 
 type Evaluated<'e> = Result<Option<Operand<'e>>>;
@@ -94,7 +94,7 @@ impl Node {
                 let (text, datatype) = both!(ab, context);
                 let text = some!(context.simple(text)?);
                 Ok(match context.decode(datatype)? {
-                    // A term and not a value, so that it keeps its lexical form.
+                    // A term instead of a value, to preserve its lexical form.
                     Value::Iri(iri) if iri != RDF_LANG_STRING && iri != RDF_DIR_LANG_STRING => {
                         Some(Operand::Id(context.evaluator.intern_parts(ComputedKind::Typed, &text, &iri)?))
                     }
@@ -109,7 +109,7 @@ impl Node {
         }
     }
 
-    /// The id of a variable or a constant, without the detour through an operand; it may be unbound.
+    /// Fast path: the id of a variable or a constant; it may be unbound.
     #[inline]
     fn id(&self, context: &Context<'_>) -> Option<Id> {
         match self {
@@ -197,7 +197,7 @@ impl Node {
         }
     }
 
-    /// The value of a function that makes a new value.
+    /// Evaluates a function that computes a new value.
     fn compute<'e>(&'e self, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
         match self {
             Self::Arithmetic(operator, ab) => {
@@ -273,7 +273,7 @@ impl Node {
             }
             Self::Blank(a) => blank_node(a.as_deref(), context),
             Self::Rand => {
-                // 53 random bits are all that a double in [0, 1) has room for.
+                // A double in [0, 1) has 53 random bits.
                 #[expect(clippy::cast_precision_loss, reason = "53 bits fit in the mantissa of an f64")]
                 let fraction = (context.evaluator.random() >> 11) as f64 / (1_u64 << 53) as f64;
                 Ok(Some(Value::Double(fraction.into())))
@@ -294,7 +294,7 @@ impl Node {
             Self::StrLang(ab) => {
                 let (text, tag) = both!(ab, context);
                 let (text, tag) = (some!(context.simple(text)?), some!(context.simple(tag)?));
-                // The library checks the tag and writes it in lower case.
+                // The library validates the tag and converts it to lower case.
                 let literal = some!(Literal::new_language_tagged_literal("", tag).ok());
                 let tag = some!(literal.language()).to_owned();
                 Ok(Some(Value::Language(text, Cow::Owned(tag))))
@@ -346,13 +346,13 @@ impl Node {
                     Replaced::TooLong => Err(text_too_long()),
                 }
             }
-            // What is left has a truth value or is a term; `evaluate` deals with those.
+            // The remaining nodes are booleans or terms; `evaluate` handles them.
             _ => Ok(None),
         }
     }
 }
 
-/// SPARQL's `||`: true if one is true, else an error if one is, else false.
+/// SPARQL's `||`: true if one item is true, else an error if one is, else false.
 fn any(items: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
     let mut result = Some(false);
     for item in items {
@@ -365,7 +365,7 @@ fn any(items: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>
     Ok(result)
 }
 
-/// `a = b`, by ids where they tell.
+/// `a = b`, by ids if they decide it.
 pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>) -> Result<Option<bool>> {
     if let (Some(a), Some(b)) = (a.known_id(), b.known_id())
         && let Some(answer) = equal_ids(a, b)
@@ -379,7 +379,7 @@ pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>)
     Ok(answer)
 }
 
-/// `a = b` where the ids alone decide it.
+/// `a = b`, if the ids alone decide it.
 #[inline]
 pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
     let (a_tag, b_tag) = (a.tag(), b.tag());
@@ -393,11 +393,11 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
         return (is_resource(a_tag) || (is_inline(a_tag) && a_tag != Tag::Double)).then_some(true);
     }
     match (a_tag, b_tag) {
-        // (An unbound id is none of these, and decides nothing.)
+        // (An unbound id matches none of these, and decides nothing.)
         (a, b) if is_resource(a) && (is_resource(b) || b == Tag::Literal || is_inline(b)) => Some(false),
         (a, b) if is_resource(b) && (a == Tag::Literal || is_inline(a)) => Some(false),
-        // Canonical forms of one type: another id is another value. (`1.5` and `1.50` are both decimals
-        // that fit, and zero has two doubles, so those two tags are not here.)
+        // Canonical forms of one type: different ids are different values. (`1.5` and `1.50` are both inline
+        // decimals, and zero has two doubles, so those two tags are excluded.)
         (a, b) if a == b && matches!(a, Tag::ShortString | Tag::Boolean | Tag::DateTime | Tag::Date) => {
             Some(false)
         }
@@ -405,13 +405,13 @@ pub(crate) fn equal_ids(a: Id, b: Id) -> Option<bool> {
     }
 }
 
-/// Whether payloads are whole numbers, of which those of all such tags are alike.
+/// Whether payloads are integers, which are comparable between all such tags.
 pub(crate) fn is_integer(tag: Tag) -> bool {
     matches!(tag, Tag::Integer | Tag::Int | Tag::Long)
 }
 
-/// `a comparator b` where the ids alone decide it: payloads keep the order of values within a tag, and among
-/// integers.
+/// `a comparator b`, if the ids alone decide it: payloads preserve the order of values within a tag, and
+/// among integers.
 #[inline]
 pub(crate) fn compare_ids(comparator: Comparator, a: Id, b: Id) -> Option<bool> {
     let tag = a.tag();
@@ -497,8 +497,8 @@ fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
     Ok(triple)
 }
 
-/// `TRIPLE()`: a triple term of terms, which keep their lexical forms; an error if it would be nested too
-/// deep.
+/// `TRIPLE()`: a triple term whose parts keep their lexical forms; an expression error if it would be nested
+/// too deep.
 fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let mut texts = [const { String::new() }; 3];
     for (place, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
@@ -527,8 +527,7 @@ fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<
     Ok(Some(Value::Triple(Cow::Owned(text))))
 }
 
-/// `SUBJECT()`, `PREDICATE()`, `OBJECT()`: the term itself and not its value, so that it keeps its lexical
-/// form.
+/// `SUBJECT()`, `PREDICATE()`, `OBJECT()`: the term instead of its value, to preserve its lexical form.
 fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>) -> Evaluated<'e> {
     let text = match context.decode(operand)? {
         Value::Triple(text) => text,
@@ -545,7 +544,7 @@ fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>)
     Ok(Some(Operand::Id(id)))
 }
 
-/// `STR()`: the lexical form to the letter, so a term is not decoded to its value.
+/// `STR()`: the exact lexical form, so the term is not decoded to its value.
 fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     if let Some(id) = operand.known_id() {
         let mut out = context.buffer();
@@ -574,7 +573,7 @@ fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<O
     })
 }
 
-/// `DATATYPE()`: that of the term, which may be narrower than that of its value.
+/// `DATATYPE()`: the datatype of the term, which may be narrower than that of its value.
 fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let Some(id) = operand.known_id() else {
         let value = context.decode(operand)?;
@@ -622,7 +621,7 @@ fn blank_node(label: Option<&Node>, context: &mut Context<'_>) -> Result<Option<
     Ok(Some(Value::Blank(Cow::Owned(name))))
 }
 
-/// A number for the solution of this row. See [`crate::Evaluator::with_solution`].
+/// The solution number of the current row. See [`crate::Evaluator::with_solution`].
 fn solution(context: &Context<'_>) -> Result<u64> {
     if let Some(variable) = context.evaluator.solution() {
         return Ok(context.id(variable.index()).bits());
@@ -630,7 +629,7 @@ fn solution(context: &Context<'_>) -> Result<u64> {
     let mut hasher = FxHasher::default();
     for variable in 0..context.columns.len() {
         let id = context.id(variable);
-        // A blank node that was made for this solution must not change which solution it is.
+        // Blank nodes computed for this solution must not change its number.
         let made = id.tag() == Tag::Computed && context.evaluator.computed().kind(id)? == ComputedKind::Blank;
         if id.is_bound() && !made {
             hasher.write_usize(variable);
@@ -664,7 +663,7 @@ fn text_function<'e>(
     Ok(Some(value))
 }
 
-/// Two texts of which the second has no language tag or that of the first.
+/// Two compatible texts: the second has no language tag or that of the first.
 fn compatible<'e>(ab: &'e [Node; 2], context: &mut Context<'_>) -> Result<Option<(Text<'e>, Cow<'e, str>)>> {
     let (a, b) = both!(ab, context);
     let (a, (b, b_tag)) = (some!(context.text(a)?), some!(context.text(b)?));
@@ -720,7 +719,7 @@ fn concat<'e>(list: &'e [Node], context: &mut Context<'_>) -> Result<Option<Valu
     Ok(Some(with_tag(Cow::Owned(out), common.flatten())))
 }
 
-/// A number rounded as XPath's `fn:round` does; `None` if it is no number.
+/// A number rounded as by XPath's `fn:round`; `None` if it is not a number.
 fn rounded(operand: Operand<'_>, context: &mut Context<'_>) -> Result<Option<f64>> {
     #[expect(clippy::cast_precision_loss, reason = "no text has 2^53 characters")]
     Ok(match context.decode(operand)? {
@@ -749,7 +748,7 @@ fn compute_pattern(
     Ok(context.pattern(&pattern, &flags))
 }
 
-/// What `ask` says of a text; `None` if it is none, or the search is none.
+/// Applies `ask` to a text and a search; `None` if one of them is invalid.
 fn searched<T>(
     text: &Node,
     search: &SearchNode,

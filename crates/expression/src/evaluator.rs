@@ -1,4 +1,5 @@
-//! What is fixed while a query runs: snapshot, computed terms, time, randomness, base.
+//! Evaluator: the per-query environment of expressions (snapshot, computed terms, time, randomness, base
+//! IRI).
 
 use crate::computed::{ComputedKind, ComputedTerms};
 use oxrdf::{BlankNodeRef, LiteralRef, NamedNodeRef, Term, TermRef};
@@ -13,9 +14,9 @@ use vervet_snapshot::Snapshot;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
-/// The surroundings of a query's expressions. See the header of this file.
+/// The environment of the expressions of a query.
 ///
-/// `now` and `seed` come from outside, so that a run can be repeated exactly.
+/// The caller supplies `now` and `seed`, so that runs are reproducible.
 pub struct Evaluator<'a> {
     snapshot: &'a dyn Snapshot,
     computed: &'a ComputedTerms,
@@ -27,23 +28,22 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// An evaluator over `snapshot`; `now` is the value of `NOW()`, `seed` starts the random numbers.
+    /// An evaluator over `snapshot`; `now` is the value of `NOW()`, `seed` initialises the random numbers.
     #[must_use]
     pub fn new(snapshot: &'a dyn Snapshot, computed: &'a ComputedTerms, now: DateTime, seed: u64) -> Self {
         let random = AtomicU64::new(mix(seed));
         Self { snapshot, computed, now, base: None, solution: None, seed, random }
     }
 
-    /// The same with a base that relative IRIs are resolved against where the expression names none.
+    /// Sets the base IRI for relative IRIs in expressions that specify none.
     #[must_use]
     pub fn with_base(mut self, base: Option<String>) -> Self {
         self.base = base;
         self
     }
 
-    /// The same with a column whose ids differ from solution to solution. `BNODE("x")` makes one blank
-    /// node for each solution and text; without this column, solutions that bind all variables of
-    /// the batch to the same terms count as one.
+    /// Sets the column of solution numbers. `BNODE("x")` creates one blank node for each solution and text;
+    /// without this column, solutions that bind all variables of the batch to the same terms count as one.
     #[must_use]
     pub fn with_solution(mut self, solution: Option<Variable>) -> Self {
         self.solution = solution;
@@ -56,7 +56,7 @@ impl<'a> Evaluator<'a> {
         self.snapshot
     }
 
-    /// The terms that the query has made.
+    /// The computed terms of the query.
     #[must_use]
     pub fn computed(&self) -> &'a ComputedTerms {
         self.computed
@@ -137,7 +137,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// The id of `term`: inside the id, of the snapshot, or of this query.
+    /// The id of `term`: inline, of the snapshot, or computed.
     ///
     /// # Errors
     /// Damaged dictionary; too many or too long terms; triple terms nested too deep.
@@ -161,7 +161,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The id of the term with these pieces, as [`Evaluator::intern`].
+    /// The id of the term with these parts, as [`Evaluator::intern`].
     ///
     /// # Errors
     /// As [`Evaluator::intern`].
@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
         self.computed.intern(kind, text, if kind == ComputedKind::String { "" } else { extra })
     }
 
-    /// A blank node that no other call gives, and that the snapshot does not know.
+    /// A fresh blank node, unique among calls and not in the snapshot.
     pub(crate) fn fresh_blank(&self) -> Result<Id> {
         loop {
             let label = format!("q{:016x}{:08x}", self.random(), self.random() >> 32);
@@ -224,14 +224,14 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Why a triple term is no value.
+/// The error for a triple term that is nested too deep.
 #[cold]
 fn too_deep() -> Error {
     let message = format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)");
     Error::new(ErrorKind::Unsupported, message).with_hint("name the inner triples by reifiers")
 }
 
-/// Of any kind but triple terms.
+/// A term of any kind except triple terms.
 fn term_ref<'t>(kind: ComputedKind, text: &'t str, extra: &'t str) -> TermRef<'t> {
     match kind {
         ComputedKind::Iri => NamedNodeRef::new_unchecked(text).into(),

@@ -1,23 +1,24 @@
-//! Expressions and aggregates over batches of ids: the operators and functions of SPARQL 1.1 §17 and §18.5.
+//! Vectorised evaluation of expressions and aggregates over batches of ids: the operators and functions of
+//! SPARQL 1.1 §17 and §18.5.
 //!
-//! An expression is compiled once for a query ([`CompiledExpression`]) and then runs over batches of
-//! columns. An [`Evaluator`] holds what is fixed for a query: the snapshot, the terms that the query has
-//! made ([`ComputedTerms`]), the time of `NOW()`. [`SortKey`] is the order of `ORDER BY`, [`Accumulators`]
+//! An expression is compiled once for a query ([`CompiledExpression`]) and then evaluated over batches of
+//! columns. An [`Evaluator`] holds the per-query environment: the snapshot, the computed terms
+//! ([`ComputedTerms`]), the time of `NOW()`. [`SortKey`] implements the order of `ORDER BY`, [`Accumulators`]
 //! the aggregates of many groups.
 //!
 //! # Invariants
-//! 1. An error of an expression is a value (`None`, [`vervet_model::Id::UNBOUND`]); `Err` means damaged
-//!    data, a limit, or an expression that cannot run at all.
-//! 2. Terms that pass through an expression keep their lexical form to the letter. Values that are
-//!    computed get the form that `oxsdatatypes` writes (`2` for the double and the decimal two).
-//! 3. Equal ids are equal terms, for computed terms too.
+//! 1. An expression error is a value (`None`, [`vervet_model::Id::UNBOUND`]); `Err` means damaged data, a
+//!    limit, or an expression that cannot be evaluated at all.
+//! 2. Terms that pass through an expression keep their exact lexical form. Computed values have the form that
+//!    `oxsdatatypes` writes (`2` for the double and the decimal two).
+//! 3. Equal ids are equal terms, also for computed terms.
 //! # Extensions of SPARQL 1.1
-//! `xsd:date`, `xsd:time`, durations and the Gregorian types are values that `=`, `<` and the functions on
-//! dates know; durations can be added to and subtracted from dates; values of different known types are
-//! unequal (not an error); `<=` and `>=` hold between a term and itself; triple terms are equal if their
-//! parts are, and have no `<`.
+//! `=`, `<` and the date functions support `xsd:date`, `xsd:time`, durations and the Gregorian types;
+//! durations can be added to and subtracted from dates; values of different known types are unequal (not an
+//! error); `<=` and `>=` hold between a term and itself; triple terms are equal if their parts are, and have
+//! no `<`.
 //! # Not here
-//! `EXISTS` (a plan, not a function of one row), custom functions.
+//! `EXISTS` (a nested plan, not a function of one row), custom functions.
 #![forbid(unsafe_code)]
 
 mod aggregate;
@@ -45,9 +46,9 @@ pub use evaluator::Evaluator;
 pub use order::SortKey;
 pub use pattern::is_regex;
 
-/// Longest text that an expression may make, in bytes; more is an error of kind
+/// Maximum length of a computed text, in bytes; a longer one is an error of kind
 /// [`vervet_model::ErrorKind::MemoryLimit`].
 pub const MAX_TEXT_BYTES: usize = 1 << 26;
 
-/// Deepest nesting of an expression.
+/// Maximum nesting depth of an expression.
 pub const MAX_DEPTH: usize = 256;

@@ -1,30 +1,30 @@
-//! An append-only table of words by number that is read without a lock.
+//! Append-only table of words by number, with lock-free reads.
 //!
 //! # Shape
-//! Chunks of doubling length, each allocated when its first word is written. A chunk never moves, so a reader
-//! needs no lock.
+//! Chunks of doubling length, each allocated when its first word is written. A chunk never moves, so readers
+//! need no lock.
 //! # Invariants
-//! 1. A word is written once, before its number is given to anyone.
-//! 2. A word that is not written is 0; stored words are one more than their values.
+//! 1. A word is written once, before its number is published.
+//! 2. An unwritten word is 0; a stored word is its value plus 1.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of the first chunk.
+/// Number of words of the first chunk.
 const FIRST: u64 = 1 << FIRST_BITS;
 const FIRST_BITS: u32 = 6;
 
-/// Together they hold 2^32 words.
+/// Number of chunks; together they hold 2^32 words.
 const CHUNKS: usize = 33 - FIRST_BITS as usize;
 
-/// See the header of this file.
+/// An append-only table of words; see the header.
 #[derive(Default, Debug)]
 pub(crate) struct Numbered {
     chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
 }
 
 impl Numbered {
-    /// Sets the word of a number; returns the bytes that this has allocated.
+    /// Sets the word of a number; returns the number of allocated bytes.
     pub(crate) fn set(&self, number: u32, word: u64) -> u64 {
         let (chunk, at) = place(number);
         let length = length_of(chunk);
@@ -33,19 +33,19 @@ impl Numbered {
             allocated = length * size_of::<AtomicU64>() as u64;
             (0..length).map(|_| AtomicU64::new(0)).collect()
         });
-        // Release: who reads the word sees what was written before it.
+        // Release: a reader that acquires the word sees all earlier writes.
         words[at].store(word + 1, Ordering::Release);
         allocated
     }
 
-    /// The word of a number; `None`: it has none.
+    /// The word of a number; `None`: not written.
     pub(crate) fn get(&self, number: u32) -> Option<u64> {
         let (chunk, at) = place(number);
         self.chunks[chunk].get()?.get(at)?.load(Ordering::Acquire).checked_sub(1)
     }
 }
 
-/// Words of a chunk.
+/// Number of words of a chunk.
 fn length_of(chunk: usize) -> u64 {
     if chunk == 0 { FIRST } else { FIRST << (chunk - 1) }
 }

@@ -1,13 +1,13 @@
-//! The order of `ORDER BY`, `MIN` and `MAX` (SPARQL 1.1 §15.1), made total.
+//! Sort keys: the order of `ORDER BY`, `MIN` and `MAX` (SPARQL 1.1 §15.1), extended to a total order.
 //!
 //! Unbound, blank nodes (by label), IRIs, then literals: numbers by value (NaN last), booleans, dates and
 //! times (those without time zone as if in UTC), times, durations, and last all texts and all other literals
-//! by lexical form, datatype, language; then triple terms by subject, predicate and object. Values that are
-//! equal under `=` are equal here, so that the next key of the order decides.
+//! by lexical form, datatype, language; then triple terms by subject, predicate and object. Values equal
+//! under `=` are equal in this order, so that the next sort key decides.
 //!
 //! # Source
-//! §15.1 leaves literals of different types open. Comparing those by lexical form, as Oxigraph
-//! does, is no order (2 < 10 as numbers, 10 < "15" < 2 as texts); hence the groups.
+//! §15.1 leaves the order of literals of different types undefined. Comparing those by lexical form, as
+//! Oxigraph does, is not transitive (2 < 10 as numbers, 10 < "15" < 2 as texts); hence the groups.
 
 use crate::arithmetic::double_of;
 use crate::context::Context;
@@ -24,13 +24,13 @@ use vervet_model::{Id, Inline, Result, Tag, triple_parts, with_nt};
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// A term, decoded once for sorting. Keys compare as the terms do in `ORDER BY`.
+/// Sort key of a term, decoded once. Keys compare as the terms do in `ORDER BY`.
 ///
-/// The default is that of an unbound value.
+/// The default is the key of an unbound value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct SortKey(Key);
 
-/// The variants stand in the order of the groups.
+/// The variants are in the order of the groups.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 enum Key {
     #[default]
@@ -58,7 +58,7 @@ enum Key {
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Exact(Decimal),
-    /// An integer that no decimal holds: beyond all of those.
+    /// An integer outside the range of decimals: beyond all of them.
     Large(i128),
     Double(f64),
 }
@@ -135,7 +135,7 @@ impl SortKey {
 }
 
 impl Key {
-    /// Of the text of a triple term, which is nested [`vervet_model::TRIPLE_DEPTH_MAX`] deep at most.
+    /// The key of the text of a triple term, nested at most [`vervet_model::TRIPLE_DEPTH_MAX`] deep.
     fn of_triple(text: &str) -> Self {
         let key = |text| {
             let value = with_nt(text, &mut String::new(), |parts| Value::from_parts(parts, String::new()));
@@ -158,7 +158,7 @@ impl Key {
 }
 
 impl Evaluator<'_> {
-    /// The order of two terms in `ORDER BY`. To sort many, make a [`SortKey`] of each once.
+    /// The order of two terms in `ORDER BY`. To sort many terms, compute a [`SortKey`] of each once.
     ///
     /// # Errors
     /// Damaged dictionary.
@@ -170,7 +170,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The order of two terms, where their ids alone tell.
+/// The order of two terms, if their ids alone decide it.
 #[inline]
 pub(crate) fn order_of_ids(a: Id, b: Id) -> Option<Ordering> {
     if a == b {
@@ -179,7 +179,7 @@ pub(crate) fn order_of_ids(a: Id, b: Id) -> Option<Ordering> {
     if !a.is_bound() || !b.is_bound() {
         return Some(a.is_bound().cmp(&b.is_bound()));
     }
-    // Short strings keep the order of their texts, and have all the same datatype.
+    // Ids of short strings preserve the order of their texts, and all have the same datatype.
     if a.tag() == b.tag() && a.tag() != Tag::Computed {
         compare_ids(Comparator::Less, a, b).map(|less| if less { Ordering::Less } else { Ordering::Greater })
     } else {
@@ -205,7 +205,7 @@ impl Ord for Number {
     }
 }
 
-/// Compares as doubles, and exactly where those are equal.
+/// Compares as doubles, and exactly if those are equal.
 fn exact_to_double(a: Decimal, b: f64) -> Ordering {
     match f64::from(Double::from(a)).partial_cmp(&b) {
         None => Ordering::Less,

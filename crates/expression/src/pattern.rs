@@ -1,30 +1,30 @@
-//! Regular expressions of `REGEX` and `REPLACE`: the syntax of the crate `regex`, in linear time, with the
+//! Regular expressions of `REGEX` and `REPLACE`: the syntax of the crate `regex` (linear time), with the
 //! flags of XPath (`i`, `m`, `s`, `x`, `q`) and XPath's replacement strings.
 //!
-//! Different from XPath: no back references inside a pattern, and a pattern may match the empty string.
+//! Different from XPath: no back references in patterns, and a pattern may match the empty string.
 
 use regex::{Captures, Regex, RegexBuilder};
 
-/// Largest compiled program of one pattern, in bytes.
+/// Maximum size of the compiled program of one pattern, in bytes.
 const PROGRAM_BYTES: usize = 1_000_000;
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// Flag `q`: the replacement is text too.
+    /// Flag `q`: the replacement is literal text, too.
     literal: bool,
 }
 
-/// Whether `REGEX` and `REPLACE` can read a pattern with these flags; a condition with one that they cannot
-/// is an error for every row.
+/// Whether a pattern and its flags are valid for `REGEX` and `REPLACE`; a condition with an invalid one is an
+/// error for every row.
 #[must_use]
 pub fn is_regex(pattern: &str, flags: &str) -> bool {
     Pattern::new(pattern, flags).is_some()
 }
 
 impl Pattern {
-    /// The pattern with these flags; `None` if one of both is wrong or the pattern is too large.
+    /// Compiles a pattern; `None` if the pattern or the flags are invalid, or the program is too large.
     pub(crate) fn new(pattern: &str, flags: &str) -> Option<Self> {
         let literal = flags.contains('q');
         let escaped = literal.then(|| regex::escape(pattern));
@@ -35,7 +35,7 @@ impl Pattern {
                 'i' => builder.case_insensitive(true),
                 'm' => builder.multi_line(true),
                 's' => builder.dot_matches_new_line(true),
-                // With `q` the text may hold white space that counts.
+                // With `q` white space is significant.
                 'x' => builder.ignore_whitespace(!literal),
                 'q' => &mut builder,
                 _ => return None,
@@ -48,8 +48,8 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// `text` with each match replaced; `None` if the replacement is wrong or the result longer than
-    /// `limit` bytes.
+    /// Replaces each match in `text`; `None` if the replacement is invalid or the result longer than `limit`
+    /// bytes.
     pub(crate) fn replace(&self, text: &str, replacement: &str, limit: usize) -> Option<Replaced> {
         let template = if self.literal {
             vec![Piece::Text(replacement.to_owned())]
@@ -72,7 +72,7 @@ impl Pattern {
     }
 }
 
-/// What [`Pattern::replace`] gives.
+/// Result of [`Pattern::replace`].
 pub(crate) enum Replaced {
     Text(String),
     TooLong,
@@ -92,8 +92,8 @@ fn expand(template: &[Piece], captures: &Captures<'_>, out: &mut String) {
     }
 }
 
-/// XPath F&O §5.6.4: `$N` is a group (as many digits as make a group that exists), `\$` and `\\` are
-/// themselves; any other `$` or `\` is an error.
+/// Parses a replacement string by XPath F&O §5.6.4: `$N` is a group (the longest sequence of digits that is
+/// an existing group), `\$` and `\\` are escapes; any other `$` or `\` is an error.
 fn parse_replacement(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut text = String::new();

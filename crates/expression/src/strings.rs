@@ -1,4 +1,4 @@
-//! Functions of texts (SPARQL 1.1 §17.4.3 and §17.4.6).
+//! String and hash functions (SPARQL 1.1 §17.4.3 and §17.4.6).
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
@@ -34,7 +34,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Percent-encodes all but the unreserved characters of RFC 3986.
+/// Percent-encodes all characters except the unreserved ones of RFC 3986.
 pub(crate) fn encode_for_uri(text: &str, out: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
@@ -46,8 +46,8 @@ pub(crate) fn encode_for_uri(text: &str, out: &mut String) {
     }
 }
 
-/// XPath's `fn:substring`: the characters at positions `p >= start` (counted from 1) and, with a length,
-/// `p < start + length`, where both numbers are already rounded.
+/// XPath's `fn:substring`: the characters at positions `p >= start` (counted from 1) and, with a length, `p <
+/// start + length`. Both numbers are already rounded.
 pub(crate) fn substring(text: &str, start: f64, length: Option<f64>) -> &str {
     let end = length.map_or(f64::INFINITY, |length| start + length);
     // A comparison with NaN is false, so NaN selects nothing.
@@ -65,7 +65,7 @@ pub(crate) fn substring(text: &str, start: f64, length: Option<f64>) -> &str {
     from.map_or("", |from| &text[from..])
 }
 
-/// Basic filtering of RFC 4647 §3.3.1, as `LANGMATCHES` wants it.
+/// Basic filtering of RFC 4647 §3.3.1, for `LANGMATCHES`.
 pub(crate) fn language_matches(tag: &str, range: &str) -> bool {
     if range == "*" {
         return !tag.is_empty();

@@ -1,8 +1,8 @@
-//! A decoded term: what operators and functions compute with.
+//! Decoded terms: the values on which operators and functions compute.
 //!
-//! A literal of a known datatype whose lexical form is valid becomes its value; every other typed
-//! literal stays as it is ([`Value::Typed`]). The lexical form of a value that was decoded is lost, so an
-//! operand is decoded only where a value is needed, and not where the term itself goes on.
+//! A literal of a known datatype with a valid lexical form becomes its value; every other typed literal
+//! remains a term ([`Value::Typed`]). Decoding loses the lexical form, so an operand is decoded only where a
+//! value is needed, not where the term is passed on.
 
 use crate::computed::ComputedKind;
 use crate::evaluator::Evaluator;
@@ -26,12 +26,12 @@ pub(crate) enum Value<'e> {
     String(Cow<'e, str>),
     /// Text and language tag (with a base direction after `--`).
     Language(Cow<'e, str>, Cow<'e, str>),
-    /// Lexical form and datatype: not a known type, or not a valid form of it.
+    /// Lexical form and datatype of an unknown type, or an invalid form of a known one.
     Typed(Cow<'e, str>, Cow<'e, str>),
     /// The text of a triple term.
     Triple(Cow<'e, str>),
     Boolean(bool),
-    /// Of `xsd:integer` or a type derived from it, within 128 bits; a larger one is [`Value::Typed`].
+    /// A value of `xsd:integer` or a derived type, within 128 bits; a larger one is [`Value::Typed`].
     Integer(i128),
     Decimal(Decimal),
     Float(Float),
@@ -81,7 +81,7 @@ impl<'e> Value<'e> {
             Self::Language(text, tag) => Self::Language(Cow::Borrowed(text), Cow::Borrowed(tag)),
             Self::Typed(text, datatype) => Self::Typed(Cow::Borrowed(text), Cow::Borrowed(datatype)),
             Self::Triple(text) => Self::Triple(Cow::Borrowed(text)),
-            // The others own nothing.
+            // The other variants own no memory.
             other => other.clone(),
         }
     }
@@ -113,7 +113,7 @@ impl<'e> Value<'e> {
         matches!(self, Self::Integer(_) | Self::Decimal(_) | Self::Float(_) | Self::Double(_))
     }
 
-    /// SPARQL 1.1 §17.2.2; `None` is a type error.
+    /// The effective boolean value (SPARQL 1.1 §17.2.2); `None` is a type error.
     pub(crate) fn effective_boolean(&self) -> Option<bool> {
         Some(match self {
             Self::Boolean(value) => *value,
@@ -157,7 +157,7 @@ impl<'e> Value<'e> {
         Some(name)
     }
 
-    /// Appends what `STR()` gives for this value.
+    /// Appends the lexical form, as by `STR()`.
     pub(crate) fn write_lexical(&self, out: &mut String) {
         // Writing to a `String` cannot fail.
         let _ = match self {
@@ -186,7 +186,7 @@ impl<'e> Value<'e> {
         };
     }
 
-    /// The id of the term that this value is written as. `scratch` is working space.
+    /// The id of the term with the canonical form of this value. `scratch` is a reusable buffer.
     pub(crate) fn intern(&self, evaluator: &Evaluator<'_>, scratch: &mut String) -> Result<Id> {
         let inline = match self {
             Self::Boolean(value) => Inline::Boolean(*value).to_id(),
@@ -213,7 +213,7 @@ impl<'e> Value<'e> {
         }
     }
 
-    /// The value of a term in pieces; texts are built in `buffer`.
+    /// The value of a term given by its parts; texts are built in `buffer`.
     pub(crate) fn from_parts(parts: TermParts<'_>, mut buffer: String) -> Value<'static> {
         match parts {
             TermParts::Literal { head, tail, kind: LiteralKind::Typed(datatype) } => {
@@ -247,7 +247,7 @@ impl<'e> Value<'e> {
         }
     }
 
-    /// The value inside an id; `None` if it has none inside. A short string is built in `buffer`.
+    /// The inline value of an id; `None` if the id has none. A short string is built in `buffer`.
     pub(crate) fn from_inline(id: Id, buffer: &mut String) -> Option<Value<'static>> {
         let inline = Inline::from_id(id)?;
         Some(match inline {
@@ -279,7 +279,7 @@ fn has_effective_boolean(datatype: &str) -> bool {
     })
 }
 
-/// Whether this is `xsd:integer` or a type derived from it.
+/// Whether the datatype is `xsd:integer` or derived from it.
 fn is_integer_type(name: &str) -> bool {
     matches!(
         name,
@@ -299,7 +299,7 @@ fn is_integer_type(name: &str) -> bool {
     )
 }
 
-/// The value of an integer; types that have bounds are read up to 64 bits.
+/// Parses an integer; types with bounds have at most 64 bits.
 fn parse_integer(lexical: &str, name: &str) -> Option<i128> {
     match lexical.parse::<i64>() {
         Ok(value) => Some(value.into()),
@@ -309,7 +309,7 @@ fn parse_integer(lexical: &str, name: &str) -> Option<i128> {
     }
 }
 
-/// The value of a literal of a known datatype, if its form is valid.
+/// Parses a literal of a known datatype; `None` if its form is invalid.
 fn parse(lexical: &str, datatype: &str) -> Option<Value<'static>> {
     Some(match datatype.strip_prefix(XSD)? {
         "boolean" => Value::Boolean(lexical.parse::<Boolean>().ok()?.into()),

@@ -1,14 +1,14 @@
-//! Small random data sets for comparing two engines on the same queries.
+//! Small random RDF datasets for differential tests of two engines.
 //!
 //! # Shape
-//! Few vertices and few predicates, so that patterns join; literals of all kinds, with equal values in
-//! different lexical forms and invalid ones among them, because that is where engines differ.
+//! Few vertices and few predicates, so that patterns join; literals of all kinds, including equal values in
+//! different lexical forms and invalid ones, since engines differ on those.
 
 use crate::Random;
 use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlankNode, Quad, Term};
 
-/// How large a random data set is to be, and of what.
+/// Size and composition of a random dataset.
 ///
 /// ```
 /// use vervet_generate::RandomDataset;
@@ -17,17 +17,17 @@ use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedNodeRef, NamedOrBlank
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RandomDataset {
-    /// Number of vertices, `http://example.org/v0` and on.
+    /// Number of vertices, from `http://example.org/v0`.
     pub vertices: u32,
-    /// How many of the vertices are blank nodes.
+    /// Number of blank nodes among the vertices.
     pub blank_nodes: u32,
-    /// Number of predicates, `http://example.org/p0` and on.
+    /// Number of predicates, from `http://example.org/p0`.
     pub predicates: u32,
-    /// Number of named graphs beside the default graph, `http://example.org/g0` and on.
+    /// Number of named graphs besides the default graph, from `http://example.org/g0`.
     pub named_graphs: u32,
-    /// How many statements are drawn; repeated ones are removed.
+    /// Number of statements drawn; duplicates are removed.
     pub statements: u32,
-    /// Of a hundred objects, how many are literals.
+    /// Percentage of literals among objects.
     pub literal_percent: u32,
 }
 
@@ -45,7 +45,7 @@ impl Default for RandomDataset {
 }
 
 impl RandomDataset {
-    /// The quads that follow from `seed`, each once.
+    /// The distinct quads determined by `seed`.
     #[must_use]
     pub fn generate(&self, seed: u64) -> Vec<Quad> {
         let mut random = Random::new(seed);
@@ -92,7 +92,7 @@ fn name(kind: &str, number: u32) -> NamedNode {
     NamedNode::new_unchecked(format!("http://example.org/{kind}{number}"))
 }
 
-/// A literal from a small pool, so that the same one comes up again.
+/// A literal from a small pool, so that literals repeat.
 fn literal(random: &mut Random) -> Literal {
     const TYPED: [(&str, NamedNodeRef<'_>); 24] = [
         ("1", xsd::INTEGER),

@@ -1,4 +1,5 @@
-//! Made data for benchmarks, tests and a first try: the same seed gives the same bytes, everywhere.
+//! Deterministic data generators for benchmarks, tests and demonstrations: the same seed gives the same bytes
+//! on every platform.
 //!
 //! | | |
 //! | --- | --- |

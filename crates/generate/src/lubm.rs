@@ -1,10 +1,11 @@
-//! Universities after LUBM: departments, people, courses, publications, as a stream of N-Triples.
+//! LUBM-like generator: universities with departments, people, courses and publications, as a stream of
+//! N-Triples.
 //!
 //! # Shape
-//! For each university its departments; for each department its faculty with their courses and
-//! publications, its research groups, its undergraduate and its graduate students. What a department
-//! holds follows from the seed and its two numbers alone, so the first ten of forty universities are
-//! the same as ten made on their own, but for the place where a distant university is first named.
+//! For each university its departments; for each department its faculty with their courses and publications,
+//! its research groups, its undergraduate and its graduate students. The seed and its two numbers determine
+//! the content of a department, so the first ten of forty universities are the same as ten generated alone,
+//! except for the position where another university is first mentioned.
 //!
 //! | per department | number |
 //! | --- | --- |
@@ -22,27 +23,27 @@
 //! research interests; one full professor heads the department.
 //! # Invariants
 //! 1. No statement is written twice.
-//! 2. The type of a university is written where it is first named.
+//! 2. The type of a university is written at its first mention.
 //! # Cost
-//! Bound by copying text: 40 universities, 5.46 M statements and 940 MB, took 0.11 s into a null device and
-//! 0.53 s into a file (one thread, AMD EPYC, 2026-11-20). Memory is one department, a buffer, and one byte
-//! for each of the 1,000 universities.
+//! Dominated by copying text: 40 universities, 5.46 M statements and 940 MB, took 0.11 s into a null device
+//! and 0.53 s into a file (one thread, AMD EPYC, 2026-11-20). Memory is one department, a buffer, and one
+//! byte for each of the 1,000 universities.
 //! # Source
 //! The published data profile of the Univ-Bench Artificial data generator: Guo, Pan, Heflin, "LUBM: A
-//! Benchmark for OWL Knowledge Base Systems", J. Web Semantics 3(2-3), 2005, section 3. Written from the
+//! Benchmark for OWL Knowledge Base Systems", J. Web Semantics 3(2-3), 2005, section 3. Implemented from the
 //! profile. Different: no file per department, no ontology import statements, no repetition.
 
 use crate::Random;
 use crate::small::{Digits, Distinct};
 use std::io::{self, Write};
 
-/// Degrees come from this many universities.
+/// Number of universities that confer degrees.
 const DEGREE_UNIVERSITIES: u32 = 1000;
 const RESEARCH_INTERESTS: u32 = 30;
-/// The buffer goes to the writer when it is at least this long, in bytes.
+/// Buffer size, in bytes, from which the buffer is written out.
 const FLUSH_BYTES: usize = 256 << 10;
 
-/// What [`generate_lubm`] has written.
+/// Statistics of [`generate_lubm`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LubmStatistics {
     /// Number of universities with departments.
@@ -92,7 +93,7 @@ pub fn generate_lubm(universities: u32, seed: u64, out: &mut dyn Write) -> io::R
     Ok(sheet.statistics)
 }
 
-/// ` <http://…univ-bench.owl#…`, then whatever follows the local name.
+/// ` <http://…univ-bench.owl#…`, followed by `$rest` after the local name.
 macro_rules! ub {
     ($name:literal, $rest:literal) => {
         concat!("> <http://swat.cse.lehigh.edu/onto/univ-bench.owl#", $name, "> ", $rest).as_bytes()
@@ -161,7 +162,7 @@ const DEGREES: [&[u8]; 3] = [
     ub!("doctoralDegreeFrom", "<http://www.University"),
 ];
 
-/// The text on its way to the writer, and what has been written.
+/// Output buffer and statistics.
 struct Sheet<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
@@ -170,7 +171,7 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    /// One statement: `<subject`, the predicate with what opens the object, the object, its end.
+    /// Writes one statement: `<subject`, the predicate with the opening of the object, the object, its end.
     #[inline]
     fn statement(&mut self, subject: &[u8], predicate: &[u8], object: &[&[u8]], end: &[u8]) {
         self.buffer.extend_from_slice(subject);
@@ -187,7 +188,7 @@ impl Sheet<'_> {
         self.statement(subject, class, &[], b"");
     }
 
-    /// A university with departments.
+    /// Writes a university with its departments.
     fn university(&mut self, university: u32) {
         let number = Digits::new(university);
         self.name_university(university, &number);
@@ -195,7 +196,7 @@ impl Sheet<'_> {
         self.statement(&subject, ub!("name", "\"University"), &[number.bytes()], END_TEXT);
     }
 
-    /// The type of a university, unless it has been written.
+    /// Writes the type of a university, unless already written.
     fn name_university(&mut self, university: u32, number: &Digits) {
         let named = self.named.get_mut(university as usize);
         if named.is_some_and(|named| std::mem::replace(named, true)) {
@@ -205,7 +206,7 @@ impl Sheet<'_> {
         self.class(&subject, class!("University"));
     }
 
-    /// A degree of `subject` from one of the universities.
+    /// Writes a degree of `subject` from a random university.
     fn degree(&mut self, subject: &[u8], degree: &[u8], random: &mut Random) {
         let university = random.below(DEGREE_UNIVERSITIES);
         let number = Digits::new(university);
@@ -225,7 +226,7 @@ impl Sheet<'_> {
     }
 }
 
-/// One department while it is written.
+/// State of the department being written.
 struct Department {
     random: Random,
     /// `<http://www.Department3.University0.edu`.
@@ -234,13 +235,13 @@ struct Department {
     host: Vec<u8>,
     university: Digits,
     number: Digits,
-    /// How many there are of each rank.
+    /// Number of faculty members of each rank.
     ranks: [u32; 4],
     courses: u32,
     graduate_courses: u32,
-    /// Author (rank and number) and number of every publication.
+    /// Author (rank and number) and number of each publication.
     publications: Vec<(usize, u32, u32)>,
-    /// The subject of the statements being written; kept to spare allocations.
+    /// The current subject; reused to avoid allocations.
     subject: Vec<u8>,
 }
 
@@ -298,7 +299,7 @@ impl Department {
         Ok(())
     }
 
-    /// Makes `kind` and `number` the subject of what follows.
+    /// Sets the current subject to `kind` and `number`.
     #[inline]
     fn address(&mut self, kind: &[u8], number: &Digits) {
         self.subject.clear();
@@ -340,7 +341,7 @@ impl Department {
         self.subject = author;
     }
 
-    /// Name, address and telephone of the subject.
+    /// Writes name, address and telephone of the subject.
     #[inline]
     fn person(&self, sheet: &mut Sheet<'_>, kind: &[u8], number: &Digits) {
         sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
@@ -401,11 +402,11 @@ impl Department {
     fn graduates(&mut self, sheet: &mut Sheet<'_>, graduates: u32) -> io::Result<()> {
         let teaching = self.random.between(graduates / 5..=graduates / 4);
         let research = self.random.between(graduates / 4..=graduates / 3);
-        // A student's place in a random order decides about the post; so nobody has two.
+        // The position of a student in a random order determines the post, so no student has two.
         let mut order: Vec<u32> = (0..graduates).collect();
         self.random.shuffle(&mut order);
-        // Fewer teaching assistants than courses, because every member of the faculty teaches one course and
-        // there are at most as many assistants as a quarter of four students for each of the faculty.
+        // There are fewer teaching assistants than courses: each member of the faculty teaches at least one
+        // course, and has at most four graduate students, a quarter of which are assistants.
         let mut courses: Vec<u32> = (0..self.courses).collect();
         self.random.shuffle(&mut courses);
         let publications = std::mem::take(&mut self.publications);
@@ -438,7 +439,7 @@ impl Department {
         Ok(())
     }
 
-    /// The publications that the subject is a co-author of.
+    /// Writes the publications of which the subject is a co-author.
     fn co_author(&mut self, sheet: &mut Sheet<'_>, publications: &[(usize, u32, u32)]) {
         let count = u32::try_from(publications.len()).unwrap_or(u32::MAX);
         let chosen = Distinct::choose(0..=5, count, &mut self.random);
@@ -459,8 +460,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// The same arguments give the same bytes, another seed others; nothing is written twice; the
-    /// statistics are right.
+    /// The same arguments give the same bytes, another seed different ones; no statement is written twice;
+    /// the statistics are correct.
     #[test]
     fn the_text_is_repeatable_and_without_repetition() {
         let make = |seed| {

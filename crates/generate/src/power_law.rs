@@ -1,12 +1,12 @@
-//! Directed graphs whose degrees follow a power law, with distinct edges and no self-loops.
+//! Random directed graphs with power-law degrees, without parallel edges and self-loops (Chung-Lu model).
 //!
 //! # Shape
-//! Both ends of an edge are drawn independently; vertex of rank `r` with a probability proportional to
-//! `(r + r0)^-a`, `a = 1 / (exponent - 1)`. So the number of vertices with degree `d` falls as
-//! `d^-exponent`. `r0` is chosen so that the largest expected degree is about twice the square root of the
-//! number of edges. Ranks are then shuffled, so that a number says nothing about a degree.
+//! Both ends of an edge are drawn independently; the vertex of rank `r` with a probability proportional to
+//! `(r + r0)^-a`, `a = 1 / (exponent - 1)`. So the number of vertices with degree `d` falls as `d^-exponent`.
+//! `r0` is chosen so that the largest expected degree is about twice the square root of the number of edges.
+//! Ranks are then shuffled, so that vertex numbers and degrees are independent.
 //! # Cost
-//! About 0.2 µs an edge and 16 bytes of memory for it while it is made.
+//! About 0.2 µs and 16 bytes of memory for each edge.
 //! # Source
 //! Chung and Lu, "The average distances in random graphs with given expected degrees", PNAS 2002.
 //! Different: repeated edges and loops are drawn again, so that the number of edges is exact.
@@ -15,7 +15,7 @@ use crate::Random;
 use rustc_hash::FxHashSet;
 use std::io::{self, Write};
 
-/// What the graph is to be like.
+/// Parameters of the graph.
 ///
 /// ```
 /// use vervet_generate::PowerLaw;
@@ -27,9 +27,9 @@ use std::io::{self, Write};
 pub struct PowerLaw {
     /// Number of vertices; their numbers are `0..vertices`.
     pub vertices: u32,
-    /// Number of edges; at most half of all possible ones are made.
+    /// Number of edges; capped at half of all possible ones.
     pub edges: u32,
-    /// How fast the number of vertices falls with the degree; above 2, most real graphs are below 3.
+    /// Exponent of the degree distribution; must be above 2, most real graphs are below 3.
     pub exponent: f64,
     /// The same seed gives the same graph.
     pub seed: u64,
@@ -92,7 +92,7 @@ impl Ranks {
         let power = 1.0 - 1.0 / (graph.exponent.max(2.001) - 1.0);
         let edges = f64::from(graph.edges).max(1.0);
         let largest = (2.0 * edges.sqrt() / edges).max(1.0 / count.max(1.0));
-        // The share of rank 0 falls as the offset grows: bisection.
+        // The probability of rank 0 falls as the offset grows: bisection.
         let (mut below, mut above) = (0.0, count);
         for _ in 0..60 {
             let offset = f64::midpoint(below, above);
@@ -135,8 +135,8 @@ impl Ranks {
 mod tests {
     use super::*;
 
-    /// Exact number of edges, no loop, no repetition, and a tail: the largest degree is far above the
-    /// mean, and about as large as asked for.
+    /// Exact number of edges, no loop, no repetition, and a heavy tail: the largest degree is far above the
+    /// mean, and about as large as specified.
     #[test]
     fn degrees_have_a_tail() {
         let graph = PowerLaw { vertices: 10_000, edges: 100_000, ..PowerLaw::default() };

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers that never change between versions, because made data depends on them.
+//! Pseudo-random number generator, stable between versions, since generated data depends on it.
 //!
 //! # Source
 //! xoshiro256++ with its state filled by `SplitMix64`: Blackman and Vigna, "Scrambled Linear Pseudorandom
@@ -6,7 +6,7 @@
 //! in an Interval", ACM TOMACS 2019, without the rejection step; a range here has far fewer than 2^32
 //! members, so the bias is below one in 2^32.
 //! # Not here
-//! Anything fit for secrets.
+//! Cryptographic security.
 
 use std::ops::RangeInclusive;
 
@@ -23,7 +23,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose numbers follow from `seed` alone.
+    /// A generator determined by `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut mixed = seed;
@@ -31,7 +31,7 @@ impl Random {
         Self { state }
     }
 
-    /// A generator for part `part` of a whole with this seed: parts can be made in any order.
+    /// A generator for part `part` of a dataset with this seed: parts can be generated in any order.
     #[must_use]
     pub fn for_part(seed: u64, part: &[u64]) -> Self {
         let mut mixed = seed;
@@ -87,7 +87,7 @@ impl Random {
         &items[self.index(items.len())]
     }
 
-    /// Puts `items` into random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             items.swap(end, self.index(end + 1));
@@ -112,7 +112,7 @@ fn split_mix(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every member of a range comes up about equally often, and nothing else does.
+    /// Every member of a range occurs about equally often, and no other number occurs.
     #[test]
     fn ranges_are_even() {
         let mut random = Random::new(1);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(random.below(0), 0);
     }
 
-    /// The numbers are part of the format of made data: they must stay what they are.
+    /// The sequence of numbers is part of the format of generated data and must not change.
     #[test]
     fn numbers_stay_what_they_are() {
         let mut random = Random::new(0);

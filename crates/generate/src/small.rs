@@ -1,10 +1,10 @@
-//! Small values on the stack that the generator of universities makes by the million: a number written out,
-//! a handful of different numbers.
+//! Small stack-allocated values of the LUBM generator: decimal digits of a number, and small sets of distinct
+//! numbers.
 
 use crate::Random;
 use std::ops::RangeInclusive;
 
-/// Up to five different numbers below a bound.
+/// Up to five distinct numbers below a bound.
 pub(crate) struct Distinct {
     numbers: [u32; 5],
     count: usize,
@@ -31,7 +31,7 @@ impl Distinct {
     }
 }
 
-/// A number written out.
+/// The decimal digits of a number.
 #[derive(Clone, Copy)]
 pub(crate) struct Digits {
     bytes: [u8; 10],

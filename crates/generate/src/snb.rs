@@ -1,35 +1,33 @@
-//! A social network in the form and with the shape of LDBC's: persons who know each other, forums, posts,
-//! replies, likes.
+//! SNB-like generator: a social network in the format and with the statistics of LDBC SNB (persons, forums,
+//! posts, replies, likes).
 //!
 //! # Shape
-//! The files are those of LDBC's form "vanilla" (`person_0_0.csv`, `person_knows_person_0_0.csv`, …; `|`
-//! between columns, dates in milliseconds since 1970), so a load with names from files takes them. What is
-//! modelled, with SF0.1 as the measure (docs/benchmarks/snb-like.md has both beside each other):
-//! * degrees of `knows`: heavy-tailed, their mean grows as `N^(0.512 - 0.028 log10 N)`, as Datagen's does;
-//! * correlation: friends come from one university and city, or share an interest, or are anybody (45, 45, 10
-//!   in a hundred); interests, names and languages depend on the country;
-//! * forums: a wall for each person whose members are the friends, albums of photos of some persons, and
-//!   groups;
-//! * time: nobody does anything before having joined, a friendship begins after both have, a member joins a
-//!   forum after it is made, a reply follows what it replies to, a like what is liked; all of it within three
+//! The files are those of LDBC's format "vanilla" (`person_0_0.csv`, `person_knows_person_0_0.csv`, …; `|`
+//! between columns, dates in milliseconds since 1970), so a load with names from files accepts them. The
+//! model, fitted to SF0.1 (docs/benchmarks/snb-like.md compares both):
+//! * degrees of `knows`: heavy-tailed, with a mean that grows as `N^(0.512 - 0.028 log10 N)`, as in Datagen;
+//! * correlation: friends have the same university and city, share an interest, or are random (45, 45, 10
+//!   percent); interests, names and languages depend on the country;
+//! * forums: a wall for each person, whose members are the friends, photo albums of some persons, and groups;
+//! * time: a person acts only after joining, a friendship begins after both have joined, a member joins a
+//!   forum after its creation, a reply follows its parent, a like follows its message; all within three
 //!   years;
 //! * popularity of tags, places and messages follows power laws.
 //!
-//! Persons are numbered by the day they join. Places, organisations, tags and their classes are as many as
-//! LDBC has, with made-up names.
+//! Persons are numbered by the day they join. The numbers of places, organisations, tags and their classes
+//! are those of LDBC, with fictitious names.
 //! # Invariants
-//! The same number of persons and seed give the same bytes, everywhere: but for the mean of degrees, which is
-//! rounded, nothing rests on functions of floats other than sums and products.
+//! The same number of persons and seed give the same bytes on every platform: except for the mean degree,
+//! which is rounded, the output depends only on sums and products of floats.
 //! # Cost
-//! About 150 bytes of memory a person and 4 for each friend; all else is streamed. Some 30 kB of files a
-//! person.
+//! About 150 bytes of memory for each person and 4 for each friend; all else is streamed. Some 30 kB of files
+//! for each person.
 //! # Source
-//! Erling et al., "The LDBC Social Network Benchmark: Interactive Workload", SIGMOD 2015, §2 for what is
-//! correlated with what. Different: nothing of Datagen's dictionaries or code is here, and all figures are
-//! fitted to totals and percentiles.
+//! Erling et al., "The LDBC Social Network Benchmark: Interactive Workload", SIGMOD 2015, §2 for the
+//! correlations. Different: no dictionaries or code of Datagen are used, and all figures are fitted to totals
+//! and percentiles.
 //! # Not here
-//! Update streams, parameters of queries. This is not LDBC's benchmark, and results on it are not LDBC
-//! results.
+//! Update streams, query parameters. This is not an LDBC benchmark, and results on it are not LDBC results.
 
 mod files;
 mod forums;
@@ -38,14 +36,14 @@ mod world;
 
 use std::io::{self, Write};
 
-/// Where the files go: called once with the name of each.
+/// Creates the writer of a file; called once with the name of each file.
 pub type FileMaker<'m> = dyn FnMut(&str) -> io::Result<Box<dyn Write>> + 'm;
 
-/// How much was made.
+/// Statistics of [`generate_snb`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct SnbStatistics {
-    /// Pairs of persons who know each other.
+    /// Pairs of persons that know each other.
     pub knows: u64,
     /// Forums.
     pub forums: u64,
@@ -59,7 +57,7 @@ pub struct SnbStatistics {
     pub likes: u64,
 }
 
-/// Makes a network of so many persons. See the header of this file.
+/// Generates a network of `persons` persons. See the header of this file.
 ///
 /// ```
 /// use vervet_generate::generate_snb;
@@ -72,7 +70,7 @@ pub struct SnbStatistics {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 /// # Errors
-/// Those of `make` and of what it makes, which should have buffers.
+/// Those of `make` and of its writers, which should be buffered.
 pub fn generate_snb(persons: u32, seed: u64, make: &mut FileMaker<'_>) -> io::Result<SnbStatistics> {
     let mut files = files::Files::new(make)?;
     let world = world::World::new(seed);
@@ -85,15 +83,15 @@ pub fn generate_snb(persons: u32, seed: u64, make: &mut FileMaker<'_>) -> io::Re
     Ok(statistics)
 }
 
-/// The first millisecond of the network: 2010-01-01.
+/// Start of the network's time range in milliseconds since 1970: 2010-01-01.
 const BEGIN: i64 = 1_262_304_000_000;
-/// The millisecond after its last: 2013-01-01.
+/// End of the time range (exclusive): 2013-01-01.
 const END: i64 = 1_356_998_400_000;
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
-/// What a sequence of random numbers is for: with the seed and a number it makes a generator of its own, so
-/// that parts do not depend on each other.
+/// Purpose of a random number stream. Purpose, seed and a number determine a separate generator, so that
+/// parts are independent.
 #[derive(Clone, Copy)]
 enum Purpose {
     World,
@@ -108,15 +106,15 @@ fn random(seed: u64, purpose: Purpose, number: u64) -> crate::Random {
     crate::Random::for_part(seed, &[0x736e_6220, purpose as u64, number])
 }
 
-/// Index below `count`, of which small ones are much more likely: a uniform number to this power, scaled. The
-/// density falls as `index^(1 / power - 1)`.
+/// A skewed index below `count`: a uniform number to the power `power`, scaled. The density falls as
+/// `index^(1 / power - 1)`.
 fn skewed(random: &mut crate::Random, count: usize, power: u32) -> usize {
     let uniform = random.unit();
-    // Not `powi`, whose rounding is not promised to be the same everywhere.
+    // Not `powi`, whose rounding may differ between platforms.
     scaled((1..power).fold(uniform, |product, _| product * uniform), count)
 }
 
-/// The index that a part of one is of `count`.
+/// Scales a number in `[0, 1)` to an index below `count`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -126,8 +124,7 @@ fn scaled(part: f64, count: usize) -> usize {
     ((part * count as f64) as usize).min(count.saturating_sub(1))
 }
 
-/// How often something happens whose chance is `mean / (mean + 1)` each time: a geometric distribution. At
-/// most `most`.
+/// A geometrically distributed number with continuation probability `mean / (mean + 1)`, at most `most`.
 fn geometric(random: &mut crate::Random, mean: f64, most: u32) -> u32 {
     let chance = mean / (mean + 1.0);
     let mut count = 0;
@@ -137,7 +134,7 @@ fn geometric(random: &mut crate::Random, mean: f64, most: u32) -> u32 {
     count
 }
 
-/// A time after `from`, mostly soon: within `scale` half of the time. `None`: it would be after the end.
+/// A time after `from`, heavy-tailed with median delay `scale`. `None`: it would be after the end.
 fn later(random: &mut crate::Random, from: i64, scale: i64) -> Option<i64> {
     let steps = i64::from(random.below(1 << 20)) + 1;
     // Heavy-tailed: scale * u / (1 - u) without floats.
@@ -145,7 +142,7 @@ fn later(random: &mut crate::Random, from: i64, scale: i64) -> Option<i64> {
     Some(from + 1000 + wait).filter(|time| *time < END)
 }
 
-/// A time between two, at least a second after the first. `None`: there is none.
+/// A random time in a range, at least a second after its start. `None`: the range is too short.
 fn between(random: &mut crate::Random, from: i64, to: i64) -> Option<i64> {
     let span = to - from - 1000;
     (span > 0).then(|| from + 1000 + span * i64::from(random.below(1 << 26)) / (1 << 26))

@@ -1,19 +1,19 @@
-//! Algorithms on whole graphs: rank of vertices, components, clusters, shortest paths.
+//! Graph algorithms (OLAP): PageRank, components, peer pressure, shortest paths.
 //!
 //! # Shape
-//! * [`Network`]: vertices numbered densely, and for each the arcs that lead to it, read from segments once
-//!   (compressed sparse rows). [`page_rank`], [`components`] and [`peer_pressure`] run on it.
-//! * [`ShortestPaths`]: a search from one vertex after the other, which asks [`Ways`] for the arcs of what it
-//!   reaches and remembers them, so a short search reads little.
+//! * [`Network`]: densely numbered vertices with their incoming arcs, read from segments once (compressed
+//!   sparse rows). [`page_rank`], [`components`] and [`peer_pressure`] run on it.
+//! * [`ShortestPaths`]: single-source searches in sequence, which read the arcs of reached vertices from
+//!   [`Ways`] and cache them, so a short search reads little.
 //! * [`Effort`]: limits and threads of one run.
 //!
-//! Numbers of vertices in a network are `u32`, and results are vectors by them: whoever wants other vertices
-//! or arcs than those of a graph makes a network of its own ([`Network::new`]).
+//! Numbers of vertices in a network are `u32`, and results are vectors indexed by them. [`Network::new`]
+//! creates a network with other vertices or arcs than those of a graph.
 //! # Invariants
-//! A result does not depend on the number of threads: work is cut into pieces of a fixed size, and what the
-//! pieces give is put together in their order, sums of floating-point numbers included.
+//! A result does not depend on the number of threads: work is split into pieces of a fixed size, whose
+//! results are combined in order, including sums of floating-point numbers.
 //! # Source
-//! Behaviour is that of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,
+//! Semantics are those of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,
 //! ConnectedComponent, ShortestPath), which pass messages; here each round is one pass over the arcs.
 
 mod components;
@@ -33,11 +33,11 @@ pub use ways::{SegmentWays, Way, Ways};
 
 use vervet_kernel::Control;
 
-/// What an algorithm may take.
+/// Resource limits of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort<'c> {
     /// Deadline, cancellation and memory cap.
     pub control: &'c Control<'c>,
-    /// The most threads, the one that calls included; 0 is 1.
+    /// Maximum number of threads, including the calling one; 0 is 1.
     pub threads: usize,
 }

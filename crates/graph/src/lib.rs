@@ -1,15 +1,15 @@
-//! The typed interface to a property graph: vertices, edges and properties without a query language.
+//! Graph API: typed access to vertices, edges and properties of a property graph, without a query language.
 //!
-//! Names of labels, keys and edge labels are plain (`"airport"`); they stand for IRIs as
-//! [`vervet_model::vocab`] says. A name that contains `://` or starts with `urn:` is taken as an IRI
-//! itself, so a graph loaded as RDF is walked in the same way.
+//! Names of labels, keys and edge labels are plain (`"airport"`); [`vervet_model::vocab`] maps them to IRIs.
+//! A name that contains `://` or starts with `urn:` is itself an IRI, so the API also applies to graphs
+//! loaded as RDF.
 //!
 //! # Cost
-//! Each call is one or two look-ups in the dictionary for the names and one batch call of a segment.
+//! Each call takes one or two dictionary look-ups for the names and one batch call of a segment.
 //! # Source
-//! A first form of Table 1 of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive
-//! Queries", SIGMOD 2017. Different: directions, degrees and reach are calls of their own; the order
-//! of edges is any property that the load declares; writes are not here.
+//! Based on Table 1 of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive Queries",
+//! SIGMOD 2017. Different: directions, degrees and reachability have separate calls; edges are ordered by any
+//! property declared at load; there are no writes.
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
@@ -32,13 +32,13 @@ use vervet_snapshot::{
 pub struct Vertex(Id);
 
 impl Vertex {
-    /// The vertex with this id; `None`: it is the id of something else.
+    /// The vertex with this id; `None`: the id is not that of a vertex.
     #[must_use]
     pub fn from_id(id: Id) -> Option<Self> {
         id.is_vertex().then_some(Self(id))
     }
 
-    /// Its id, which stays the same as long as the database is there.
+    /// The id, stable over the lifetime of the database.
     #[must_use]
     pub fn id(self) -> Id {
         self.0
@@ -47,31 +47,31 @@ impl Vertex {
 
 /// An edge of a graph.
 ///
-/// Two edges are the same if their statements are, and their ids where they have one.
+/// Two edges are equal if their statements and their ids (if any) are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Edge {
-    /// Where it starts.
+    /// Source vertex.
     pub source: Vertex,
     label: Id,
-    /// Where it ends.
+    /// Target vertex.
     pub target: Vertex,
     id: Id,
 }
 
 impl Edge {
-    /// The edge that is the statement `source label target`, with its id ([`Id::UNBOUND`]: it has none).
+    /// The edge of the statement `source label target`, with its id ([`Id::UNBOUND`]: none).
     #[must_use]
     pub fn from_ids(source: Vertex, label: Id, target: Vertex, id: Id) -> Self {
         Self { source, label, target, id }
     }
 
-    /// The id of the edge; `None`: it is a plain statement, which cannot have properties.
+    /// The id of the edge; `None`: a plain statement, which cannot have properties.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         self.id.is_bound().then_some(self.id)
     }
 
-    /// The id of its label.
+    /// The id of the label.
     #[must_use]
     pub fn label_id(self) -> Id {
         self.label
@@ -87,17 +87,17 @@ pub enum AnyElement {
     Edge(Edge),
 }
 
-/// Which edges [`Graph::edges_in_order`] lists.
+/// Range and order for [`Graph::edges_in_order`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeRange {
-    /// The least value of the property that orders; `None`: no bound.
+    /// Inclusive lower bound of the ordering property; `None`: no bound.
     pub from: Option<Literal>,
-    /// Values are below this; `None`: no bound. Without any bound, edges without a value are listed too,
-    /// as the oldest.
+    /// Exclusive upper bound; `None`: no bound. Without any bound, edges without a value are listed, too, as
+    /// the oldest.
     pub before: Option<Literal>,
-    /// The greatest value first.
+    /// Descending order.
     pub newest_first: bool,
-    /// The most edges.
+    /// Maximum number of edges.
     pub limit: usize,
 }
 
@@ -108,12 +108,12 @@ impl Default for EdgeRange {
     }
 }
 
-/// What can have properties.
+/// An element with properties: a vertex or an edge.
 pub trait Element: Copy {
     #[doc(hidden)]
     fn subject(self) -> Option<Id>;
 
-    /// Which of both it is.
+    /// The element as [`AnyElement`].
     fn any(self) -> AnyElement;
 }
 
@@ -137,7 +137,7 @@ impl Element for Edge {
     }
 }
 
-/// A graph as vertices, edges and properties. All statements count, of every named graph.
+/// Property graph view of a snapshot: vertices, edges and properties, over the statements of all graphs.
 #[derive(Clone, Copy)]
 pub struct Graph<'a> {
     snapshot: &'a dyn Snapshot,
@@ -145,7 +145,7 @@ pub struct Graph<'a> {
 
 const ALL: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 const CHUNK: usize = 4096;
-/// Entries of one vertex that are read at a time.
+/// Number of entries of one vertex read at a time.
 const FEW: usize = 64;
 
 impl<'a> Graph<'a> {
@@ -155,7 +155,7 @@ impl<'a> Graph<'a> {
         Self { snapshot }
     }
 
-    /// The vertex with this external id, as [`Graph::external_id`] gives it.
+    /// The vertex with this external id, in the format of [`Graph::external_id`].
     ///
     /// # Errors
     /// Damaged data, as for every call here.
@@ -261,7 +261,7 @@ impl<'a> Graph<'a> {
                 edges.push(Edge { source, label, target, id });
             }
         };
-        // Edges with an id first, then those that are plain statements.
+        // Edges with an id first, then plain statements.
         let mut with_id: HashMap<Id, usize> = HashMap::new();
         for_each_entry(segment, &[vertex.0], true, &mut |_, neighbour, id| {
             *with_id.entry(neighbour).or_default() += 1;
@@ -305,10 +305,10 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Calls `visit` with every edge that has this label, in no certain order.
+    /// Calls `visit` with every edge that has this label, in unspecified order.
     ///
     /// # Cost
-    /// A batch of sources at a time, decoded together: some ten nanoseconds for an edge.
+    /// Sources are decoded in batches: some ten nanoseconds for an edge.
     ///
     /// # Errors
     /// Damaged data.
@@ -335,7 +335,7 @@ impl<'a> Graph<'a> {
             if !with_edges {
                 continue;
             }
-            // Statements without an identity are edges, too.
+            // Statements without an edge id are edges, too.
             segment.degrees(&sources, ALL, &mut degrees)?;
             if degrees.iter().sum::<u64>() > count {
                 for source in &sources {
@@ -369,14 +369,14 @@ impl<'a> Graph<'a> {
         Ok(edges)
     }
 
-    /// The edges of a vertex with this label by the property that the load has declared as their order (such
-    /// as a time), newest first if asked: ZipG's `get_edges(source, label, time range)`. Takes
-    /// `O(log(degree) + limit)`, or a sort of all edges of the vertex while edges of this label or values of
-    /// that property have changed since the last load or checkpoint.
+    /// The edges of a vertex with this label in the order of the property declared for it at load (such as a
+    /// time): ZipG's `get_edges(source, label, time range)`. Takes `O(log(degree) + limit)`, or a sort of all
+    /// edges of the vertex if edges of this label or values of that property have changed since the last load
+    /// or checkpoint.
     ///
     /// # Errors
-    /// Unsupported: no order was declared for this label. Input: a bound that is neither a number nor a time
-    /// that fits an id. Else damaged data.
+    /// Unsupported: no order is declared for this label. Input: a bound that is neither a number nor a time
+    /// that fits into an id. Otherwise damaged data.
     pub fn edges_in_order(
         &self,
         vertex: Vertex,
@@ -390,7 +390,7 @@ impl<'a> Graph<'a> {
                 let id = self.snapshot.lookup(literal.as_ref().into())?.map(order_key);
                 id.filter(|id| id.is_bound()).ok_or_else(|| {
                     Error::new(ErrorKind::Input, format!("{literal} cannot be the bound of an order"))
-                        .with_hint("an integer, a date, or a date and time in UTC can")
+                        .with_hint("use an integer, a date, or a date and time in UTC")
                 })
             }
         };
@@ -414,7 +414,7 @@ impl<'a> Graph<'a> {
         Ok(entries.into_iter().filter(|entry| entry.neighbour.is_vertex()).map(edge).collect())
     }
 
-    /// Number of edges of a vertex with this label (parallel ones counted).
+    /// Number of edges of a vertex with this label (parallel edges count separately).
     ///
     /// # Errors
     /// Damaged data.
@@ -517,8 +517,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Calls `visit` with the place of the key, neighbour and edge id of each entry of `keys`; with `with_edges`
-/// only entries that have an edge id are visited.
+/// Calls `visit` with the position of the key, neighbour and edge id of each entry of `keys`; with
+/// `with_edges` only entries with an edge id are visited.
 fn for_each_entry(
     segment: &dyn Segment,
     keys: &[Id],
@@ -637,7 +637,7 @@ mod tests {
         for id in [blank, named] {
             let external_id = graph.external_id(Vertex(id))?;
             assert_eq!(graph.vertex(&external_id)?, Some(Vertex(id)), "{external_id}");
-            // One edge each way, of which none has an id.
+            // One edge in each direction, both without id.
             assert_eq!(graph.edges(Vertex(id), "knows", Direction::Out)?.len(), 1);
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! Everything that can be reached over edges with one label: breadth first, with a bit for each vertex.
+//! Reachability over edges with one label: breadth-first search with a bit map of visited vertices.
 //!
 //! # Cost
-//! One batch expansion for each thousand vertices of the frontier; `vertices / 8` bytes for the bits.
+//! One batch expansion for each thousand vertices of the frontier; `vertices / 8` bytes for the bit map.
 
 use crate::{Graph, Vertex};
 use vervet_model::{Direction, Id, Result};
@@ -10,8 +10,8 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};
 const BATCH: usize = 1024;
 
 impl Graph<'_> {
-    /// The vertices that one or more edges with this label lead to from `start`, ascending by number;
-    /// `start` itself only if a cycle leads back to it.
+    /// The vertices reachable from `start` over one or more edges with this label, ascending by number;
+    /// `start` itself only if it is on a cycle.
     ///
     /// # Errors
     /// Damaged data.

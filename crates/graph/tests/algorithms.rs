@@ -1,5 +1,5 @@
-//! Algorithms against models of a few lines, on random networks with printed seeds, and against results that
-//! TinkerPop's documentation and feature files have for its graph "modern".
+//! Algorithms against reference implementations of a few lines, on random networks with printed seeds, and
+//! against the results for the graph "modern" in TinkerPop's documentation and feature files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use vervet_graph::algorithm::{
@@ -49,7 +49,7 @@ fn modern() -> MemorySnapshot {
     graph.finish()
 }
 
-/// Some vertices and arcs between them, loops and parallel ones too.
+/// Random vertices and arcs, including loops and parallel arcs.
 fn network(random: &mut Random, control: &Control<'_>, vertices_max: u64) -> (Network, Vec<[u32; 2]>) {
     let count = 1 + random.below(vertices_max);
     let arcs: Vec<[u32; 2]> = (0..random.below(3 * count))
@@ -106,7 +106,7 @@ fn ranks_are_those_of_messages_passed_by_hand() -> Result<()> {
         let total = first.map_or(1.0, |first| first.iter().sum());
         assert!(
             (ranks.iter().sum::<f64>() - total).abs() < 1e-9 * (1.0 + total),
-            "rank is neither made nor lost"
+            "the sum of ranks is preserved"
         );
     }
     Ok(())
@@ -213,7 +213,7 @@ impl Ways for List {
     }
 }
 
-/// Every path from a vertex that visits none twice, as vertices and numbers of arcs, with its length.
+/// Every simple path from a vertex, as vertices and numbers of arcs, with its length.
 fn all_paths(
     arcs: &[(u64, u64, f64)],
     path: &[u64],
@@ -248,7 +248,7 @@ fn shortest_paths_are_the_shortest_of_all_paths() -> Result<()> {
         let control = Control::new(Limits::default());
         let mut search =
             ShortestPaths::new(List(arcs.clone()), options, Effort { control: &control, threads: 1 });
-        // The second search of a vertex uses what the first one has read.
+        // The second search of a vertex uses the arcs cached by the first.
         for source in (0..count).chain(0..count) {
             let mut found = Vec::new();
             search.from(Id::vertex(source), &mut |_, _| Ok(true), &mut |_, path| {
@@ -270,7 +270,7 @@ fn shortest_paths_are_the_shortest_of_all_paths() -> Result<()> {
                 }
             }
             let distinct: BTreeSet<_> = found.iter().cloned().collect();
-            assert_eq!(distinct.len(), found.len(), "a path came twice: {found:?} {arcs:?} {options:?}");
+            assert_eq!(distinct.len(), found.len(), "a repeated path: {found:?} {arcs:?} {options:?}");
             assert_eq!(distinct, expected, "from {source}: {arcs:?} {options:?}");
         }
         drop(search);
@@ -316,7 +316,7 @@ fn the_modern_graph_has_the_results_of_tinkerpop() -> Result<()> {
     assert_eq!((network.len(), network.arc_count()), (6, 6));
     let name = |id: Id| graph.external_id(Vertex::from_id(id).expect("it is a vertex"));
     let ranks = page_rank(&network, &PageRank::default(), None, &effort)?;
-    // Notes to the release 3.3 of TinkerPop; rounds have ended a little sooner there.
+    // Release notes of TinkerPop 3.3, in which rounds ended a little earlier.
     let known = [
         ("1", 0.113_754_858_280_405_75),
         ("2", 0.145_985_401_459_854_06),

@@ -1,53 +1,54 @@
-//! The keys of a segment that a condition can let through, in batches.
+//! Iterator over the candidate keys of a sargable condition, in batches.
 //!
 //! # Shape
-//! First keys in ranges of ids, then literals at positions of the order of texts, then those that came after
-//! the order was made or that an index of words names: see [`Among`]. Literals need not be keys.
+//! Keys in ranges of ids, then literals at positions of the text order, then later literals (not yet in that
+//! order) or literals found in the word index: see [`Among`]. Literals need not be keys.
 //! # Cost
-//! Literals that are listed are found once, however many segments and rows they are wanted for.
+//! Later literals and search results are collected once, for any number of segments and rows.
 
 use crate::chain::Run;
 use crate::plan::{Among, Texts};
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::Segment;
 
-/// See the header of this file.
+/// Iterator over candidate keys; see the header.
 pub(crate) struct AmongKeys<'a> {
     among: &'a Among,
-    /// Literals that came after the order was made, or that a search may find.
+    /// Later literals, or results of a search.
     listed: Option<Vec<Id>>,
     place: Place,
 }
 
-/// What comes next.
+/// Position of the iterator.
 #[derive(Default)]
 struct Place {
-    /// Of the ranges of keys.
+    /// Index of the current key range.
     range: usize,
-    /// The key to go on with in that range, if it has begun.
+    /// The next key within that range, if the range has begun.
     key: Option<Id>,
-    /// How many literals have been listed by their positions, and of `listed`.
+    /// Number of literals returned by position, and of `listed`.
     in_order: u64,
     listed: usize,
 }
 
 impl<'a> AmongKeys<'a> {
     pub(crate) fn new(among: &'a Among) -> Self {
-        debug_assert!(among.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are apart");
+        debug_assert!(among.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are disjoint");
         Self { among, listed: None, place: Place::default() }
     }
 
-    /// Whether vertices may be among them.
+    /// Whether the candidates may include vertices.
     pub(crate) fn has_vertices(&self) -> bool {
         self.among.keys.iter().any(|(first, last)| first.tag() <= Tag::Vertex && last.tag() >= Tag::Vertex)
     }
 
-    /// Starts with the first key again.
+    /// Rewinds to the first key.
     pub(crate) fn restart(&mut self) {
         self.place = Place::default();
     }
 
-    /// Replaces `keys` by the next ones, at most [`crate::Control::batch_rows`]; `false`: there are no more.
+    /// Replaces `keys` by the next candidates, at most [`crate::Control::batch_rows`]; `false`: the iterator
+    /// has ended.
     ///
     /// # Errors
     /// Limits, damaged data.
@@ -67,7 +68,7 @@ impl<'a> AmongKeys<'a> {
             let end = literals.end.min(start + most as u64);
             run.snapshot.literals_in_order(start..end, keys)?;
             place.in_order = end - literals.start;
-            // Literals that are no keys put out nothing, so nobody else would count this work.
+            // Literals that are not keys produce no output, so no later step counts this work.
             run.control.work(keys.len())?;
             return Ok(true);
         }
@@ -83,10 +84,10 @@ impl<'a> AmongKeys<'a> {
         Ok(count > 0)
     }
 
-    /// The literals that came after the order was made, or that a search may find.
+    /// Collects the later literals, or the results of a search.
     fn list(&self, run: &Run<'_>) -> Result<Vec<Id>> {
         let mut listed = Vec::new();
-        // What is collected on the way counts until it is gone.
+        // Intermediate results count against the memory cap until they are freed.
         let mut counted = 0;
         let mut meter = |ids: usize| {
             let bytes = (ids * size_of::<Id>()) as u64;

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! One column of ids for each variable of the plan, all of length [`Batch::rows`]; a variable that is not
-//! carried has an empty column and reads as unbound. `multiplicity` is empty (every row stands for one
+//! carried has an empty column and reads as unbound. `multiplicity` is empty (every row represents one
 //! solution) or has one number for each row.
 //! # Cost
 //! 8 bytes for each cell, 16 for each multiplicity; only columns in a step's `keep` are ever copied.
@@ -11,17 +11,17 @@ use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Multiplicity, Result};
 
-/// The most rows of a batch that a kernel makes.
+/// Maximum number of rows of a batch created by a kernel.
 pub const BATCH_ROWS: usize = 1024;
 
-/// Partial results: rows of bindings in columns.
+/// A binding table in columns: partial results of a query.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// By [`Variable::index`]; empty where the variable is not carried.
+    /// Columns by [`Variable::index`]; empty if the variable is not carried.
     pub columns: Vec<Vec<Id>>,
     /// Number of rows.
     pub rows: usize,
-    /// How many solutions each row stands for; empty: one each.
+    /// Number of equal solutions that each row represents; empty: one each.
     pub multiplicity: Vec<Multiplicity>,
 }
 
@@ -32,7 +32,7 @@ impl Batch {
         Self { columns: vec![Vec::new(); variables], rows: 0, multiplicity: Vec::new() }
     }
 
-    /// The one empty row.
+    /// A batch with a single empty row.
     #[must_use]
     pub fn unit(variables: usize) -> Self {
         Self { rows: 1, ..Self::new(variables) }
@@ -45,14 +45,14 @@ impl Batch {
         self.columns[variable.index()].get(row).copied().unwrap_or(Id::UNBOUND)
     }
 
-    /// How many solutions a row stands for.
+    /// Number of equal solutions that a row represents.
     #[inline]
     #[must_use]
     pub fn times(&self, row: usize) -> Multiplicity {
         self.multiplicity.get(row).copied().unwrap_or(Multiplicity::ONE)
     }
 
-    /// Removes all rows and keeps the memory.
+    /// Removes all rows; retains the allocations.
     pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(Vec::clear);
         self.multiplicity.clear();
@@ -80,7 +80,7 @@ impl Batch {
         }
     }
 
-    /// Becomes, for the columns in `keep`, the rows `rows` of `source` in that order.
+    /// Copies the rows `rows` of `source`, in that order, for the columns in `keep`.
     pub(crate) fn gather(&mut self, source: &Self, rows: &[u32], keep: &Keep) {
         for &column in &keep.columns {
             gather(&source.columns[column], rows, &mut self.columns[column]);
@@ -122,7 +122,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Becomes the rows `rows` of `source`, all columns.
+    /// Copies all columns of the rows `rows` of `source`.
     pub(crate) fn copy_rows(&mut self, source: &Self, rows: Range<usize>) {
         let copy = |from: &[Id], to: &mut Vec<Id>| {
             to.clear();
@@ -140,7 +140,7 @@ impl Batch {
         self.rows = rows.len();
     }
 
-    /// Size in bytes, as memory caps count it.
+    /// Size in bytes, as counted against the memory cap.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         let cells: usize = self.columns.iter().map(Vec::len).sum();
@@ -148,10 +148,10 @@ impl Batch {
     }
 }
 
-/// Which columns a step passes on, worked out once for each step.
+/// The columns that a step outputs and drops, computed once for each step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keep {
-    /// Columns that stay.
+    /// Kept columns.
     pub columns: Vec<usize>,
     /// All others.
     pub dropped: Vec<usize>,

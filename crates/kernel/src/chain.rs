@@ -1,7 +1,7 @@
-//! How batches run through kernels: depth first, one batch through all steps before the next.
+//! Push-based execution: batches run depth first, each through all steps before the next one starts.
 //!
-//! A kernel pushes its output into a [`Chain`], which is the rest of the pipeline. Nothing is queued, so
-//! what is in flight is at most one batch for each step.
+//! A kernel pushes its output into a [`Chain`], the rest of the pipeline. There are no queues: each step has
+//! at most one batch in flight.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::control::Control;
@@ -15,7 +15,7 @@ use vervet_expression::Evaluator;
 use vervet_model::{Error, Id, Multiplicity, Result};
 use vervet_snapshot::Snapshot;
 
-/// What kernels need of the running query. Each thread has one, with limits of its own.
+/// Context of the running query for kernels. Each thread has one, with its own limits.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
@@ -23,18 +23,18 @@ pub struct Run<'a> {
     pub(crate) control: &'a Control<'a>,
     /// Number of variables of the plan.
     pub(crate) variables: usize,
-    /// Whether to take times.
+    /// Whether to measure times.
     pub(crate) profile: bool,
-    /// The column that numbers solutions, behind those of the plan, if an expression needs it.
+    /// The column of solution numbers, after those of the plan, if an expression needs it.
     pub(crate) solution: Option<Variable>,
-    /// The last number given to a solution.
+    /// The last assigned solution number.
     pub(crate) solutions: &'a AtomicU64,
-    /// What copies of a pipeline share, if there are several.
+    /// State shared by the copies of a pipeline, if there are several.
     pub(crate) shared: Option<&'a Shared>,
 }
 
 impl<'a> Run<'a> {
-    /// A run of `plan`. `solutions` is 0 at first and numbers solutions where an expression needs that.
+    /// A run of `plan`. `solutions` starts at 0 and counts the assigned solution numbers.
     #[must_use]
     pub fn new(
         plan: &Plan,
@@ -49,7 +49,7 @@ impl<'a> Run<'a> {
         Self { snapshot, evaluator, control, variables, profile, solution, solutions, shared: None }
     }
 
-    /// The same run on another thread, with the limits there.
+    /// The same run on another thread, with the limits of that thread.
     #[must_use]
     pub fn with_control<'b>(&self, control: &'b Control<'b>) -> Run<'b>
     where
@@ -73,13 +73,13 @@ impl<'a> Run<'a> {
         self.control
     }
 
-    /// How many columns batches have.
+    /// Number of columns of a batch.
     #[must_use]
     pub fn variables(&self) -> usize {
         self.variables
     }
 
-    /// The columns that a step passes on: `keep`, and what numbers solutions.
+    /// The columns that a step outputs: `keep`, and the solution numbers.
     pub(crate) fn keep(&self, keep: &[Variable]) -> Keep {
         match self.solution {
             Some(solution) => Keep::new(&[keep, &[solution]].concat(), self.variables),
@@ -87,67 +87,66 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Counts the terms that expressions have made.
+    /// Counts the memory of computed terms.
     pub(crate) fn count_computed(&self) -> Result<()> {
         self.control.count_computed(self.evaluator.computed().size_bytes() as u64)
     }
 }
 
-/// Whether more rows are wanted.
+/// Back-pressure signal of a sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flow {
-    /// Go on.
+    /// The sink needs more rows.
     More,
-    /// Nothing that could still come would change the result.
+    /// Further rows would not change the result.
     Done,
 }
 
-/// One step at work.
+/// A step in execution.
 ///
 /// # Contract
-/// * [`Flow::Done`] is about the batch that was pushed, not about the kernel: more batches may be pushed
-///   after it. A sink ends the batch early as soon as the answer for its rows is known (see
-///   [`crate::exists`]), and the next batch enters the same stages. So on every way out of `push` but an
-///   error a kernel is as fit for the next batch as it was before: buffers are where they belong, and no rows
-///   of the batch before are left in them.
-/// * After an error nothing is called any more.
-/// * A loop whose length rows, data or the plan decide calls [`Control::work`] or [`Control::check`]; a
+/// * [`Flow::Done`] refers to the pushed batch, not to the kernel: more batches may be pushed after it. A
+///   sink ends a batch early as soon as the answer for its rows is known (see [`crate::exists`]), and the
+///   next batch enters the same stages. So every exit from `push` except an error must leave the kernel ready
+///   for the next batch: buffers are restored and contain no rows of the previous batch.
+/// * After an error no method is called.
+/// * A loop whose length depends on rows, data or the plan calls [`Control::work`] or [`Control::check`]; a
 ///   buffer of such a length counts against the memory cap.
 pub(crate) trait Kernel<'a>: Send {
-    /// Takes a batch (and may ruin it) and pushes what it makes of it. `Done`: nothing that this batch could
-    /// still give is wanted.
+    /// Processes a batch (and may overwrite it) and pushes the output. `Done`: the rest of the output of this
+    /// batch is not needed.
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow>;
 
-    /// No more batches come: pushes what was held back.
+    /// End of input: pushes the buffered output.
     fn finish(&mut self, _next: &mut Chain<'_, 'a>) -> Result<()> {
         Ok(())
     }
 
-    /// What this copy of a barrier has gathered; called in place of [`Kernel::finish`], on the thread of the
-    /// copy.
+    /// The partial state of this copy of a barrier; called in place of [`Kernel::finish`], on the thread of
+    /// the copy.
     fn partial(&mut self, _run: &Run<'a>) -> Result<Partial<'a>> {
-        Err(Error::internal("a step that gathers nothing was asked for what it gathered"))
+        Err(Error::internal("partial state requested of a step that has none"))
     }
 
-    /// Takes over what a copy of this barrier has gathered.
+    /// Merges the partial state of a copy of this barrier.
     fn merge(&mut self, _partial: Partial<'a>, _run: &Run<'a>) -> Result<()> {
-        Err(Error::internal("a step that gathers nothing was given what a copy gathered"))
+        Err(Error::internal("partial state merged into a step that has none"))
     }
 
-    /// Steps of pipelines inside, in the order of [`crate::plan::Pipeline::number_steps`].
+    /// Stages of the nested pipelines, in the order of [`crate::plan::Pipeline::number_steps`].
     fn inner(&self) -> Vec<&Stage<'a>> {
         Vec::new()
     }
 }
 
-/// A kernel and its figures.
+/// A kernel and its profile counters.
 pub(crate) struct Stage<'a> {
     pub kernel: Box<dyn Kernel<'a> + 'a>,
     pub rows_in: u64,
     pub rows_out: u64,
-    /// Time in this stage and all that it pushed into.
+    /// Time in this stage and all later ones.
     pub nanoseconds: u64,
-    /// The part of `nanoseconds` spent in what it pushed into.
+    /// The part of `nanoseconds` spent in later stages.
     pub nanoseconds_pushed: u64,
 }
 
@@ -157,7 +156,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Where the rows of a pipeline go in the end.
+/// Consumer of the output of a pipeline.
 pub(crate) type Sink<'s, 'a> = dyn FnMut(&mut Batch, &Run<'a>) -> Result<Flow> + 's;
 
 /// The rest of a pipeline.
@@ -165,7 +164,7 @@ pub(crate) struct Chain<'c, 'a> {
     stages: &'c mut [Stage<'a>],
     sink: &'c mut Sink<'c, 'a>,
     run: &'c Run<'a>,
-    /// Rows that were pushed, and the time that took.
+    /// Number of pushed rows, and the time spent pushing.
     pub rows: u64,
     pub nanoseconds: u64,
 }
@@ -179,10 +178,10 @@ impl<'c, 'a> Chain<'c, 'a> {
         self.run
     }
 
-    /// Runs a batch through the rest.
+    /// Runs a batch through the remaining stages.
     pub(crate) fn push(&mut self, batch: &mut Batch) -> Result<Flow> {
         if batch.rows == 0 {
-            // A step that finds nothing for long is stopped here.
+            // Limits apply here to a step that runs long without output.
             self.run.control.work(BATCH_ROWS)?;
             return Ok(Flow::More);
         }
@@ -195,7 +194,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         flow
     }
 
-    /// Tells the rest that nothing more comes.
+    /// Signals the end of input to the remaining stages.
     pub(crate) fn finish(&mut self) -> Result<()> {
         let start = self.run.profile.then(Instant::now);
         self.step(None)?;
@@ -255,7 +254,7 @@ fn filled(scratch: &mut Vec<Id>, id: Id, rows: usize) -> &[Id] {
     scratch
 }
 
-/// Rows collected behind a barrier: a batch without a limit on its rows.
+/// Rows buffered by a barrier: a batch without a limit on its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     pub batch: Batch,
@@ -286,9 +285,9 @@ impl Table {
         self.recount(control)
     }
 
-    /// Counts the bytes that came since the last time.
+    /// Counts the growth in bytes since the last call.
     pub(crate) fn recount(&mut self, control: &Control<'_>) -> Result<()> {
-        // Room counts, used or not.
+        // Capacity counts, used or not.
         let cells: usize = self.batch.columns.iter().map(Vec::capacity).sum();
         let bytes = (8 * cells + size_of::<Multiplicity>() * self.batch.multiplicity.capacity()) as u64;
         control.recount(&mut self.counted_bytes, bytes)

@@ -1,4 +1,4 @@
-//! Check: keeps the rows for which an entry exists.
+//! Check: filters rows by the existence of an entry.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, operand_column};

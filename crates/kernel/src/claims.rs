@@ -1,13 +1,13 @@
-//! Which rows and entries of an expansion the threads of a query take next.
+//! Work sharing: claims of rows and entries of an expansion by the threads of a query.
 //!
 //! # Shape
-//! Threads claim rows by a counter. A thread expands what it has claimed until its batch is full, and then
-//! gives the rest back, so that others take it: the rows behind and, of a row with many entries, stretches
-//! that begin and end between two neighbours ([`Segment::split`]). Few rows are cut before any thread begins.
+//! Threads claim rows by an atomic counter. A thread expands its claim until its batch is full and returns
+//! the rest for other threads: the remaining rows and, of a row with many entries, ranges that begin and end
+//! between two neighbours ([`Segment::split`]). If there are few rows, they are split before any thread
+//! starts.
 //! # Invariants
-//! 1. Claims are apart from each other, and together with the rows that are not claimed yet and the entries
-//!    that have been taken they are all entries.
-//! 2. A claim that ends inside a row is of that row alone.
+//! 1. Claims are disjoint; claims, unclaimed rows and expanded entries together are all entries.
+//! 2. A claim that ends inside a row contains only that row.
 //! # Cost
 //! An atomic addition, or a lock for a push and a pop, for each batch. No lock is held while entries are
 //! read.
@@ -17,39 +17,39 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
-/// Stretches of one row for each thread: a stretch is given back after each batch, so only the last ones
-/// decide whether threads end together.
+/// Ranges of one row for each thread. The rest of a range is returned after each batch, so only the last
+/// ranges affect load balance.
 const PARTS_PER_THREAD: usize = 8;
 
-/// See the header of this file.
+/// Claims of the rows and entries of an expansion; see the header.
 pub(crate) struct Claims {
     keys: Vec<Id>,
-    /// The first row that has not been claimed.
+    /// The first unclaimed row.
     next: AtomicUsize,
-    /// Rows that are claimed at once.
+    /// Rows of one claim.
     rows: usize,
-    /// Entries that are taken at once.
+    /// Entries expanded from one claim at a time.
     entries: usize,
-    /// Stretches that a row is cut into at most.
+    /// Maximum number of ranges of one row.
     parts: usize,
-    /// What was given back; the last comes first. So few rows are open at once: as many as there are threads.
+    /// Stack of returned claims. Last in, first out: at most one partly expanded row for each thread.
     left: Mutex<Vec<Claim>>,
-    /// Claims in `left`, so that nobody takes the lock for nothing.
+    /// Number of claims in `left`, to avoid locking an empty stack.
     left_count: AtomicUsize,
 }
 
 struct Claim {
     cursor: Cursor,
-    /// The row behind the last one.
+    /// End of the rows (exclusive).
     end: usize,
-    /// Of the last row only neighbours below this; unbound: all.
+    /// Exclusive upper bound of the neighbours of the last row; unbound: none.
     below: Id,
-    /// Whether it is a stretch of one row, which is not cut again.
+    /// Whether the claim is a range of one row, which is not split again.
     is_cut: bool,
 }
 
 impl Claims {
-    /// Nothing of the rows with these keys is claimed.
+    /// Initial state: all rows with these keys are unclaimed.
     pub(crate) fn new(
         keys: Vec<Id>,
         segment: &dyn Segment,
@@ -76,8 +76,8 @@ impl Claims {
         })
     }
 
-    /// Claims some entries, at most `entries_max`, and appends them to `out`, which is empty; `false`: there
-    /// are no more.
+    /// Claims and expands some entries, at most `entries_max`, into the empty `out`; `false`: no entries are
+    /// left.
     pub(crate) fn expand_next(
         &self,
         segment: &dyn Segment,
@@ -96,7 +96,7 @@ impl Claims {
     }
 
     fn take(&self) -> Option<Claim> {
-        // Relaxed: the lock orders what matters.
+        // Relaxed: the lock orders the accesses to `left`.
         if self.left_count.load(Relaxed) > 0
             && let Some(claim) = self.pop()
         {
@@ -117,7 +117,7 @@ impl Claims {
         claim
     }
 
-    /// Gives back what is left of a claim; `last`: the neighbour that was found last.
+    /// Returns the rest of a claim; `last`: the last expanded neighbour.
     fn give_back(&self, claim: Claim, segment: &dyn Segment, last: Id) -> Result<()> {
         let row = claim.cursor.row;
         let mut back = Vec::new();
@@ -136,13 +136,13 @@ impl Claims {
     }
 
     fn left(&self) -> MutexGuard<'_, Vec<Claim>> {
-        // A list is whole at any time, so a panic elsewhere does not spoil it.
+        // The list is consistent at any time, so a panic elsewhere does not corrupt it.
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Pushes the claims of the row of `cursor` from there on, the last one first. `last`: the neighbour before
-/// it.
+/// Splits the rest of the row of `cursor` into claims and pushes them, the last one first. `last`: the
+/// neighbour before `cursor`.
 fn cut(
     cursor: Cursor,
     key: Id,

@@ -1,19 +1,19 @@
-//! What ascending lists of ids without duplicates have in common.
+//! Intersection of sorted lists of ids without duplicates: merge, galloping and SIMD-friendly comparison.
 //!
 //! # Cost
-//! A merge: 1 to 2 ns for each element of both; where one list is much longer, the logarithm of the gap for
-//! each element of the shorter. Comparing with some lanes: 1 to 3 ns for each element.
+//! Merge: 1 to 2 ns for each element of both lists. Galloping, if one list is much longer: the logarithm of
+//! the gap for each element of the shorter. Comparison with a few lanes: 1 to 3 ns for each element.
 
 use crate::control::Control;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
-/// The most entries that are listed between two looks at the limits: some 0.1 ms.
+/// Maximum number of entries listed between two checks of the limits: some 0.1 ms.
 pub(crate) const PIECE_ENTRIES: usize = 1 << 16;
 
 /// Appends the distinct neighbours of a key that has `degree` entries, ascending, as [`Segment::neighbours`]
-/// does, and those of a key with very many in pieces, so that limits are seen to in between and memory is
-/// counted before it is taken. `counted`: bytes counted for `out`.
+/// does. Long adjacencies are listed in pieces, with a check of the limits in between and memory counted
+/// before allocation. `counted`: bytes counted for `out`.
 pub(crate) fn list_neighbours(
     segment: &dyn Segment,
     key: Id,
@@ -46,14 +46,14 @@ pub(crate) fn list_neighbours(
     control.recount(counted, 8 * out.capacity() as u64)
 }
 
-/// Whether one of the lanes is `id`: no branch.
+/// Whether one of the lanes is `id`; branch-free.
 pub(crate) fn is_among<const COUNT: usize>(id: Id, lanes: &[Id; COUNT]) -> bool {
     lanes.iter().fold(false, |found, lane| found | (id == *lane))
 }
 
 /// Appends the positions of the ids that pass.
 pub(crate) fn hits(ids: &[Id], out: &mut Vec<u32>, passes: impl Fn(Id) -> bool) {
-    // Written for every id and kept for hits: no branch to mispredict.
+    // Branch-free: every position is written, and the write index advances only on a hit.
     let mut count = out.len();
     out.resize(count + ids.len(), 0);
     for (position, id) in (0..).zip(ids) {
@@ -63,11 +63,11 @@ pub(crate) fn hits(ids: &[Id], out: &mut Vec<u32>, passes: impl Fn(Id) -> bool) 
     out.truncate(count);
 }
 
-/// Appends the positions, from `start` on, of the ids in `other` that are in `list` too; both ascend without
-/// duplicates.
+/// Appends the positions in `other`, counted from `start`, of the ids that `list` also contains; both ascend
+/// without duplicates.
 pub(crate) fn common(list: &[Id], other: &[Id], start: usize, out: &mut Vec<u32>) {
     let position = |at: usize| u32::try_from(start + at).unwrap_or(u32::MAX);
-    // Galloping pays when one list is much longer; else a merge has better predicted branches.
+    // Galloping is faster if one list is much longer; otherwise the branches of a merge are better predicted.
     if other.len() / 16 > list.len() {
         let mut from = 0;
         for id in list {
@@ -101,9 +101,9 @@ pub(crate) fn common(list: &[Id], other: &[Id], start: usize, out: &mut Vec<u32>
     out.truncate(count);
 }
 
-/// Keeps in `common` what is also in `other`; both ascending without duplicates.
+/// Retains the ids of `common` that `other` also contains; both ascend without duplicates.
 pub(crate) fn retain_common(common: &mut Vec<Id>, other: &[Id]) {
-    // Galloping pays when one list is much longer; else a merge has better predicted branches.
+    // Galloping is faster if one list is much longer; otherwise the branches of a merge are better predicted.
     if other.len() / 16 > common.len() {
         let mut from = 0;
         common.retain(|&id| {

@@ -1,4 +1,4 @@
-//! From a plan to kernels: segments are looked up, expressions compiled, buffers made.
+//! Compilation of plan steps to kernels: segment look-up, expression compilation, buffer allocation.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
@@ -13,7 +13,7 @@ use vervet_expression::{Accumulators, CompiledExpression};
 use vervet_model::{Direction, Error, Result};
 use vervet_snapshot::{EntryFilter, Segment};
 
-/// Nothing comes out.
+/// Kernel without output.
 struct Nothing;
 
 impl<'a> Kernel<'a> for Nothing {
@@ -32,8 +32,8 @@ fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     stages_of(&pipeline.steps, 0..pipeline.steps.len(), false, run)
 }
 
-/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and whatever one row of
-/// it makes at the first step comes to the kernels together.
+/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and rows with an equal
+/// first variable are never split between copies of the kernels.
 pub(crate) fn stages_of<'a>(
     steps: &'a [PlanStep],
     range: Range<usize>,
@@ -43,7 +43,7 @@ pub(crate) fn stages_of<'a>(
     let mut stages = Vec::with_capacity(range.len());
     let mut carried: &[Variable] = &[];
     let mut grouped = None;
-    // Of each step: what it keeps and what it drops, and a batch of columns.
+    // For each step: the kept and dropped columns, and the columns of a batch.
     let step_bytes = run.variables * (size_of::<usize>() + size_of::<Vec<vervet_model::Id>>());
     for (at, step) in steps.iter().enumerate().take(range.end) {
         if at >= range.start {
@@ -66,7 +66,7 @@ pub(crate) fn stages_of<'a>(
     Ok(stages)
 }
 
-/// The kernel of a step, which sees each solution once where its functions give another value each time.
+/// The kernel of a step; volatile expressions are evaluated once for each solution.
 fn once_each<'a>(
     step: &'a PlanStep,
     carried: &[Variable],
@@ -80,18 +80,18 @@ fn once_each<'a>(
     })
 }
 
-/// The variable whose equal values come one after the other behind this step, each value in one run, if
-/// there is one. `first`: the step receives one row.
+/// The variable by which the output of this step is grouped: each value is in one run of consecutive rows.
+/// `first`: the step receives one row.
 fn grouped_after(step: &Step, first: bool, before: Option<Variable>) -> Option<Variable> {
     match step {
         Step::Scan { key, .. } | Step::Seek { key, .. } if first => Some(*key),
-        // Parallel edges of one neighbour may fall into two morsels.
+        // Two morsels may contain parallel edges of one neighbour.
         Step::Expand { key: Operand::Constant(_), access, neighbour, edge: None }
             if first && !access.parallel =>
         {
             *neighbour
         }
-        // These make of each row rows that follow each other, and keep the order of the rows.
+        // These steps output consecutive rows for each input row and preserve the input order.
         Step::Scan { .. }
         | Step::Seek { .. }
         | Step::Expand { .. }
@@ -320,7 +320,7 @@ fn check_kernel<'a>(
     run: &Run<'a>,
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let mut access = *access;
-    // A constant neighbour has a faster test than a constant key.
+    // A check with a constant neighbour is faster than one with a constant key.
     if matches!((key, neighbour), (Operand::Constant(_), Operand::Variable(_)))
         && access.direction == Direction::In
     {
@@ -358,7 +358,7 @@ fn intersect_kernel<'a>(
 
 fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) -> Result<Accumulators<'a>> {
     let accumulators = Accumulators::new(aggregate, run.evaluator)?;
-    // Of what comes in, only the carried columns are solutions.
+    // Only carried columns of the input belong to solutions.
     Ok(if aggregate.expression.is_none() {
         accumulators.with_solution(carried.to_vec())
     } else {
@@ -366,8 +366,8 @@ fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) 
     })
 }
 
-/// Repeats each row as often as its multiplicity says. `from`: the row to go on with, and how many of its
-/// solutions have been made.
+/// Repeats each row as often as its multiplicity. `from`: the current row, and the number of its solutions
+/// already output.
 pub(crate) fn repeat_rows(
     batch: &mut Batch,
     out: &mut Batch,

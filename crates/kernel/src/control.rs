@@ -1,13 +1,13 @@
 //! Limits of one query: cancellation, deadline, memory cap.
 //!
 //! # Shape
-//! One [`Control`] for the query, and where several threads run it, one more for each of them
-//! ([`Control::for_worker`]): it counts memory in that of the query, and rows looked at on its own, since
-//! that happens so often that threads must not share the counter.
+//! One [`Control`] for the query, and if several threads run it, one more for each of them
+//! ([`Control::for_worker`]), which counts memory in the `Control` of the query but has its own work counter,
+//! since a shared counter would be contended.
 //! # Cost
-//! All counters are relaxed atomics: they carry no data, and nothing is ordered by them. A count of rows is a
-//! load and a store as for a plain number; a count of bytes is one read-modify-write (some 5 ns) for each
-//! table that has grown.
+//! All counters are relaxed atomics: they publish no data and order no accesses. Counting rows is a load and
+//! a store, as for a plain integer; counting bytes is one read-modify-write (some 5 ns) for each table that
+//! has grown.
 
 use crate::batch::BATCH_ROWS;
 use crate::gate::{Class, Gate};
@@ -16,61 +16,61 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What may stop a query before its end.
+/// Limits that may abort a query.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     /// Set by another thread to cancel.
     pub cancelled: Option<Arc<AtomicBool>>,
-    /// When to give up, and after how long that is (for the message).
+    /// The deadline, and the timeout (for the message).
     pub deadline: Option<(Instant, Duration)>,
-    /// The most bytes that tables of the query may take.
+    /// Memory cap: maximum bytes of the tables of the query.
     pub memory_bytes: Option<u64>,
 }
 
-/// How many rows are looked at between two looks at the clock, where no batch passes a step: some 20 µs of
-/// the cheap ones, and 1 ms of expensive ones, such as a row of a hash table that is merged.
+/// Work units between two reads of the clock while no batch passes a step: some 20 µs of cheap rows, and 1 ms
+/// of expensive ones, such as rows of a merged hash table.
 const WORK_ROWS: usize = 1 << 11;
 
-/// Rows of a batch in a heavy query beside light ones. 1,024 rows took some steps 1 ms; with 256 rows heavy
-/// queries lost a tenth of their throughput (2026-11-23).
+/// Rows of a batch of a heavy query while light queries run. 1,024 rows took some steps 1 ms; with 256 rows
+/// heavy queries lost a tenth of their throughput (2026-11-23).
 const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
 
-/// Limits, and what counts against them. Checked once for each batch and each step, and by
-/// [`Control::work`] where rows are looked at without any going on.
+/// Limits of a query and the usage counted against them. Checked once for each batch and step, and by
+/// [`Control::work`] in loops without output.
 ///
-/// Aligned so that the counters of two threads share no cache line.
+/// Aligned to avoid false sharing between threads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Control<'q> {
     limits: Limits,
-    /// What counts bytes, if that is another.
+    /// The `Control` of the query, which counts bytes, if this is that of a worker.
     query: Option<&'q Control<'q>>,
-    /// Set once the workers of a query need not go on.
+    /// Set when the workers of the query shall stop.
     halted: Option<&'q AtomicBool>,
     memory_bytes: AtomicU64,
     /// Bytes of computed terms that are part of `memory_bytes`.
     computed_bytes: AtomicU64,
-    /// Rows looked at since the last look at the clock.
+    /// Work units since the last read of the clock.
     work: AtomicUsize,
-    /// Light or heavy, and the gate that heavy ones pass.
+    /// Light or heavy, and the gate for heavy queries.
     class: Class,
 }
 
 impl<'q> Control<'q> {
-    /// Nothing counted yet.
+    /// Zero usage.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// Nothing counted yet; heavy queries pass `gate` at every [`Control::check`].
+    /// Zero usage; heavy queries pass `gate` at every [`Control::check`].
     #[must_use]
     pub fn with_gate(limits: Limits, gate: Option<Arc<dyn Gate>>) -> Self {
         let begun = limits.deadline.and_then(|(deadline, timeout)| deadline.checked_sub(timeout));
         Self { limits, class: Class::new(gate, begun), ..Self::default() }
     }
 
-    /// The same limits for one more thread of a heavy query; [`Control::check`] fails there too once `halted`
+    /// The same limits for a worker thread of a heavy query; its [`Control::check`] also fails once `halted`
     /// is set.
     #[must_use]
     pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
@@ -83,36 +83,35 @@ impl<'q> Control<'q> {
         }
     }
 
-    /// The query is heavy from now on.
+    /// Classifies the query as heavy.
     pub fn set_heavy(&self) {
         self.class.set_heavy();
     }
 
-    /// Whether the query is heavy: by estimate, or by what it has used.
+    /// Whether the query is heavy, by estimate or by processor time used.
     #[must_use]
     pub fn is_heavy(&self) -> bool {
         self.class.is_heavy()
     }
 
-    /// How many rows a source makes a batch of: fewer in a heavy query beside light ones, which wait while a
-    /// batch goes through a step.
+    /// Number of rows of a batch from a source. Smaller in a heavy query while light queries run, which wait
+    /// for the current step of a batch.
     #[must_use]
     pub fn batch_rows(&self) -> usize {
         if self.class.is_beside_light() { BATCH_ROWS_BESIDE_LIGHT } else { BATCH_ROWS }
     }
 
-    /// This thread has no work of the query for now, or is about to wait: others may have its place at the
-    /// gate.
+    /// Releases the permit of this thread at the gate, since it has no work for now or is about to block.
     pub fn leave(&self) {
         self.class.leave();
     }
 
-    /// Who counts bytes.
+    /// The `Control` that counts bytes.
     fn counter(&self) -> &Control<'q> {
         self.query.unwrap_or(self)
     }
 
-    /// Whether to go on; blocks a heavy query while others go first.
+    /// Checks cancellation and deadline; blocks a heavy query at the gate while others have priority.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`], [`ErrorKind::Deadline`].
@@ -126,7 +125,7 @@ impl<'q> Control<'q> {
     }
 
     fn check_at(&self, now: Option<Instant>) -> Result<()> {
-        // Relaxed: the flags carry no data; being seen one batch later does no harm.
+        // Relaxed: the flags publish no data; a delay of one batch is harmless.
         if self.halted.is_some_and(|flag| flag.load(Relaxed)) {
             return Err(Error::new(ErrorKind::Cancelled, "another thread of the query has stopped it"));
         }
@@ -138,19 +137,20 @@ impl<'q> Control<'q> {
         {
             let message = format!("the query did not end within its timeout of {timeout:?}");
             return Err(Error::new(ErrorKind::Deadline, message)
-                .with_hint("raise the timeout, or ask for less (more constants, LIMIT)"));
+                .with_hint("raise the timeout, or restrict the query (more constants, LIMIT)"));
         }
         Ok(())
     }
 
-    /// The time until the deadline; `None`: there is none.
+    /// Time until the deadline; `None`: no deadline.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let (deadline, _) = self.limits.deadline?;
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether to go on, asked so often that most calls only count: `rows` more have been looked at.
+    /// Counts `rows` work units; calls [`Control::check`] after a fixed number of units, so most calls only
+    /// count.
     ///
     /// # Errors
     /// As [`Control::check`].
@@ -175,13 +175,13 @@ impl<'q> Control<'q> {
             Some(limit) if total > limit => {
                 let message = format!("the query needs more than its memory cap of {limit} bytes");
                 Err(Error::new(ErrorKind::MemoryLimit, message)
-                    .with_hint("raise the memory cap, or ask for less (more constants, LIMIT)"))
+                    .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether a table of so many more bytes would stay below the cap. For what can also be done with less.
+    /// Whether `bytes` more would stay below the cap, for algorithms with a variant that uses less memory.
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {
         let total = self.memory_bytes().saturating_add(bytes);
@@ -191,10 +191,10 @@ impl<'q> Control<'q> {
     /// Counts bytes that were freed.
     pub fn shrink(&self, bytes: u64) {
         let before = self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
-        debug_assert!(before >= bytes, "{bytes} bytes are given back of {before}");
+        debug_assert!(before >= bytes, "{bytes} bytes are freed of {before}");
     }
 
-    /// Counts a table that took `counted` bytes at the last call and takes `bytes` now.
+    /// Updates the count of a table that took `counted` bytes at the last call and takes `bytes` now.
     ///
     /// # Errors
     /// As [`Control::grow`].
@@ -211,7 +211,7 @@ impl<'q> Control<'q> {
         }
     }
 
-    /// Counts the terms that the query has made: `bytes` in all.
+    /// Sets the total size of the computed terms of the query to `bytes`.
     ///
     /// # Errors
     /// As [`Control::grow`].
@@ -220,12 +220,12 @@ impl<'q> Control<'q> {
         if counter.computed_bytes.load(Relaxed) == bytes {
             return Ok(());
         }
-        // Each thread replaces what another counted, so that the sum is right in the end.
+        // Each thread replaces the count of another, so that the final sum is correct.
         let mut counted = counter.computed_bytes.swap(bytes, Relaxed);
         self.recount(&mut counted, bytes)
     }
 
-    /// Bytes counted now.
+    /// Bytes currently counted.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.counter().memory_bytes.load(Relaxed)

@@ -1,4 +1,4 @@
-//! Where a pipeline is cut so that several threads can run it.
+//! Pipeline cutting: the split of a pipeline into a serial head, a parallel body and a serial tail.
 //!
 //! # Shape
 //! ```text
@@ -8,30 +8,30 @@
 //!  that asked   rows as they                           asked
 //!               are)              └─ fold: partial states ─▶ merged
 //! ```
-//! The *head* makes few rows (by estimate), and may be empty. The *source* is the first step behind it whose
-//! output is worth cutting. The *body* takes its steps as long as each has a parallel form. The *fold* is a
-//! group or an order right behind the body: copies gather partial states, which are merged. The *tail*
-//! is the rest, the fold included.
-//! # Which steps have a parallel form
+//! The *head* outputs few rows (by estimate) and may be empty. The *source* is the first step after it whose
+//! output is large enough for morsels. The *body* extends over the following steps while each has a parallel
+//! form. The *fold* is a group or an order directly after the body: the copies build partial states, which
+//! are merged. The *tail* is the rest, including the fold.
+//! # Parallel forms of steps
 //! * Scan, expand, check, intersect, match, seek, path, filter, extend, values: rows are independent of each
 //!   other.
-//! * Hash joins: the right side runs first, in parallel where it is worth it, and all copies probe one table.
-//! * Distinct: copies share one set, cut into parts by hash; or each has its own, where equal rows meet in
-//!   one morsel (see [`crate::plan::Step::Distinct`] behind a scan of its first column).
-//! * Frontier: each copy has a set of its own, so a row may pass once for each.
-//! * Optional, exists and union: if all steps inside have one, except those that gather (group, order,
-//!   distinct, slice).
+//! * Hash joins: the right side runs first, in parallel if that pays, and all copies probe one table.
+//! * Distinct: copies share one set, partitioned by hash; or each has its own, if equal rows are always in
+//!   one morsel (see [`crate::plan::Step::Distinct`] after a scan of its first column).
+//! * Frontier: each copy has its own set, so a value may pass once in each copy.
+//! * Optional, exists and union: if all nested steps have one, except stateful steps (group, order, distinct,
+//!   slice).
 //! * Group: partial states. Order: sorted runs.
-//! * Slice: part of the tail, which ends all copies when it has enough.
+//! * Slice: part of the tail, which stops all copies when it has enough rows.
 //!
-//! Plans in which the order of rows shows are not cut at all: see [`needs_one_thread`].
+//! Plans whose result depends on the row order are not cut: see [`needs_one_thread`].
 
 use crate::once::needs_solution;
 use crate::plan::{Pipeline, Plan, PlanStep, Step};
 use std::ops::Range;
 use vervet_algebra::AggregateKind;
 
-/// What makes morsels.
+/// Source of the morsels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SourceKind {
     /// Ranges of the keys of a scan.
@@ -42,21 +42,21 @@ pub(crate) enum SourceKind {
     Rows,
 }
 
-/// Where a pipeline is cut; see the header of this file.
+/// Cut positions of a pipeline; see the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
     pub(crate) source: SourceKind,
-    /// The position of the first step behind the head.
+    /// Position of the first step after the head.
     pub(crate) head_end: usize,
-    /// The position of the first step of the tail.
+    /// Position of the first step of the tail.
     pub(crate) body_end: usize,
     /// Whether the first step of the tail is merged from partial states.
     pub(crate) folds: bool,
 }
 
 impl Cut {
-    /// Where to cut `pipeline`, which starts from one row, so that there are morsels of some `rows_min` rows
-    /// in all; `None`: nowhere, or there is nothing to win.
+    /// Chooses the cut of `pipeline`, which starts from one row, so that the morsels have at least some
+    /// `rows_min` rows in all; `None`: no cut is possible or worthwhile.
     #[must_use]
     pub fn new(pipeline: &Pipeline, rows_min: f64) -> Option<Self> {
         let steps = &pipeline.steps;
@@ -67,24 +67,24 @@ impl Cut {
         let folds = steps
             .get(body_end)
             .is_some_and(|step| matches!(step.step, Step::Group { .. } | Step::Order { .. }));
-        // To hand rows from thread to thread costs as much as to scan them.
+        // Passing rows between threads costs as much as scanning them.
         let is_worth_it = body > 0 || folds;
         is_worth_it.then_some(Self { source, head_end: at, body_end, folds })
     }
 
-    /// The steps that every thread has a copy of, the source included.
+    /// The steps copied to every thread, including the source.
     #[must_use]
     pub fn steps(&self) -> Range<usize> {
         self.head_end..self.body_end + usize::from(self.folds)
     }
 
-    /// The position of the first step of the tail.
+    /// Position of the first step of the tail.
     #[must_use]
     pub fn tail_start(&self) -> usize {
         self.body_end
     }
 
-    /// Whether the first step of the tail is merged from what the copies have gathered.
+    /// Whether the first step of the tail is merged from partial states of the copies.
     #[must_use]
     pub fn folds(&self) -> bool {
         self.folds
@@ -98,7 +98,7 @@ impl Cut {
 }
 
 /// Whether a plan must run on one thread: it numbers its solutions (`BNODE` with a text), or it has a
-/// `GROUP_CONCAT`, whose texts would come in another order each time.
+/// `GROUP_CONCAT`, whose result depends on the row order.
 #[must_use]
 pub fn needs_one_thread(plan: &Plan) -> bool {
     needs_solution(&plan.pipeline) || concatenates(&plan.pipeline)

@@ -1,4 +1,4 @@
-//! Distinct and the table of distinct rows that grouping shares.
+//! Distinct: streaming deduplication, and the hash table of distinct rows shared with grouping.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
@@ -11,12 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
-/// Distinct rows of some columns, numbered in order of first sight.
+/// Hash table of distinct rows, numbered in order of first insertion.
 ///
 /// # Shape
 /// Row `i` is `cells[i * width..][..width]`; the hash table holds row numbers.
 /// # Cost
-/// `8 * width + 5` bytes for each distinct row at full load; one cache miss chain for each look-up.
+/// `8 * width + 5` bytes for each distinct row at full load; one chain of cache misses for each look-up.
 pub(crate) struct RowTable {
     pub variables: Vec<Variable>,
     pub cells: Vec<Id>,
@@ -30,7 +30,7 @@ impl RowTable {
         Self { variables, cells: Vec::new(), rows: 0, table: HashTable::new(), row: Vec::new() }
     }
 
-    /// The number of the row, and whether it is new.
+    /// Inserts a row; returns its number and whether it is new.
     pub(crate) fn insert(&mut self, batch: &Batch, row: usize) -> Result<(u32, bool)> {
         self.row.clear();
         self.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
@@ -38,7 +38,7 @@ impl RowTable {
         self.insert_row(hash)
     }
 
-    /// The numbers here of all rows of a table of the same variables.
+    /// Inserts all rows of a table with the same variables; returns their numbers.
     pub(crate) fn insert_all(&mut self, other: &Self, control: &Control<'_>) -> Result<Vec<u32>> {
         let width = self.variables.len();
         let mut numbers = Vec::with_capacity(other.rows);
@@ -83,7 +83,7 @@ fn hash_of(cells: &[Id]) -> u64 {
     hasher.finish() ^ hasher.finish() >> 29
 }
 
-/// Each distinct combination of some columns once, as soon as it comes.
+/// Streaming distinct: outputs each distinct combination of some columns at its first occurrence.
 pub(crate) struct Distinct {
     pub seen: RowTable,
     pub keep: Keep,
@@ -120,7 +120,7 @@ impl DistinctNodes {
         Self { variable, seen: NodeSet::default(), keep, counted_bytes: 0, selection: Vec::new() }
     }
 
-    /// Leaves the rows that are new, and one solution for each.
+    /// Keeps the new rows, each with multiplicity 1.
     fn thin(&mut self, batch: &mut Batch, run: &Run<'_>) -> Result<()> {
         let vertices = run.snapshot.vertex_count();
         self.selection.clear();
@@ -143,11 +143,11 @@ impl<'a> Kernel<'a> for DistinctNodes {
     }
 }
 
-/// Rows that [`Frontier`] looks at before it judges.
+/// Number of rows after which [`Frontier`] decides whether deduplication pays.
 const FRONTIER_TRIAL_ROWS: usize = 8 * BATCH_ROWS;
 
-/// Drops rows whose value has come before, where how often does not matter: [`DistinctNodes`] until it turns
-/// out that nearly all rows are new, and from then on nothing. Copies of a pipeline have one each.
+/// Best-effort deduplication under set semantics: [`DistinctNodes`] until nearly all rows prove to be new,
+/// then a no-op. Each copy of a pipeline has its own.
 pub(crate) struct Frontier {
     pub distinct: DistinctNodes,
     pub rows_in: usize,
@@ -173,16 +173,16 @@ impl<'a> Kernel<'a> for Frontier {
     }
 }
 
-/// Distinct rows that several threads insert into.
+/// Concurrent set of distinct rows.
 ///
 /// # Shape
-/// Parts by hash, each with a lock, so that two threads seldom meet: a batch is sorted by part, and takes
-/// each lock once.
+/// Partitioned by hash, with one lock for each part, so contention is rare: a batch is sorted by part and
+/// takes each lock once.
 pub(crate) struct SharedRows {
     parts: Vec<Mutex<Part>>,
 }
 
-/// Parts of [`SharedRows`]. Some 16 rows of a batch fall into each: enough to pay for its lock (20 ns).
+/// Number of parts of [`SharedRows`]. Each gets some 16 rows of a batch, which amortises its lock (20 ns).
 const SHARED_PARTS: usize = 64;
 
 struct Part {
@@ -197,7 +197,7 @@ impl SharedRows {
     }
 }
 
-/// [`Distinct`] in one of several copies of a pipeline: a row goes on in the copy that saw it first.
+/// [`Distinct`] in one of several copies of a pipeline: the copy that inserts a row first outputs it.
 pub(crate) struct SharedDistinct<'a> {
     pub variables: &'a [Variable],
     pub rows: &'a SharedRows,
@@ -216,14 +216,14 @@ impl<'a> Kernel<'a> for SharedDistinct<'a> {
             self.cells.clear();
             self.cells.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
             let hash = hash_of(&self.cells);
-            // The table takes its place from the low bits and its tag from the highest ones.
+            // The hash table uses the low bits for the bucket and the highest ones for the tag.
             let part = usize::try_from(hash >> 40).unwrap_or(0) % SHARED_PARTS;
             self.order.push((part, number, hash));
         }
         self.order.sort_unstable();
         self.selection.clear();
         for rows in self.order.chunk_by(|a, b| a.0 == b.0) {
-            // A part is whole between two insertions, so a panic elsewhere does not spoil it.
+            // A part is consistent between two insertions, so a panic elsewhere does not corrupt it.
             let mut part = self.rows.parts[rows[0].0].lock().unwrap_or_else(PoisonError::into_inner);
             let Part { seen, counted_bytes } = &mut *part;
             for &(_, row, hash) in rows {
@@ -242,22 +242,22 @@ impl<'a> Kernel<'a> for SharedDistinct<'a> {
     }
 }
 
-/// [`Distinct`] over two columns where rows with an equal `group` come one after the other, and the group
-/// never comes again.
+/// [`Distinct`] over two columns for rows grouped by `group`: the rows of each group are consecutive.
 ///
 /// # Shape
-/// First a table as [`Distinct`] has it. Once a row has come for each [`VERTICES_PER_ROW`] vertices of the
-/// graph, and there is room for it, one stamp for each vertex: the number of the last group that it was seen
-/// in. A new group is a new number, so nothing is ever cleared. What is no vertex stays in a table.
+/// Initially a hash table as in [`Distinct`]. After one row for each [`VERTICES_PER_ROW`] vertices of the
+/// graph, and if memory permits, an array of stamps: for each vertex the number of the last group that
+/// contained it. A new group increments the number, so the array is not cleared. Ids other than vertices
+/// remain in the hash table.
 /// # Cost
-/// At first 21 bytes for each distinct row, so a third of a byte for each vertex at the most. Then `4 *
-/// vertices` bytes and one access in them for each row, however many distinct rows there are.
+/// Initially 21 bytes for each distinct row, so at most a third of a byte for each vertex. Then `4 *
+/// vertices` bytes and one array access for each row, for any number of distinct rows.
 pub(crate) struct GroupedDistinct {
     group: Variable,
     other: Variable,
     keep: Keep,
     current: Option<Id>,
-    /// Rows that came while there are no stamps.
+    /// Rows processed without stamps.
     rows: u64,
     stamp: u32,
     stamps: Vec<u32>,
@@ -266,7 +266,7 @@ pub(crate) struct GroupedDistinct {
     selection: Vec<u32>,
 }
 
-/// Vertices of the graph for each row from which on [`GroupedDistinct`] has stamps.
+/// [`GroupedDistinct`] allocates stamps after one row for this number of vertices.
 const VERTICES_PER_ROW: u64 = 64;
 
 impl GroupedDistinct {
@@ -286,22 +286,22 @@ impl GroupedDistinct {
         }
     }
 
-    /// Goes over to stamps, if there is room for them.
+    /// Switches to stamps, if memory permits.
     fn make_stamps(&mut self, vertices: u64, run: &Run<'_>) -> Result<()> {
         let Ok(count) = usize::try_from(vertices) else { return Ok(()) };
         if count == 0 || !run.control.has_room(vertices.saturating_mul(4)) {
-            // Not asked again before as many rows have come once more.
+            // The next attempt follows after the same number of rows.
             self.rows = 0;
             return Ok(());
         }
         run.control.grow(4 * vertices)?;
         self.stamps.resize(count, 0);
         self.stamp = 1;
-        // Groups before the current one never come again.
+        // Rows of earlier groups do not recur.
         let width = self.rest.variables.len();
         let place = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
         let (Some(group), Some(other)) = (place(self.group), place(self.other)) else {
-            return Err(vervet_model::Error::internal("a column that is compared is not in the table"));
+            return Err(vervet_model::Error::internal("a compared column is not in the table"));
         };
         let mut rest = RowTable::new(self.rest.variables.clone());
         for rows in self.rest.cells.chunks(width * BATCH_ROWS) {

@@ -1,4 +1,4 @@
-//! Runs a plan on the calling thread.
+//! Single-threaded execution of a plan.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Run, Stage};
@@ -12,12 +12,12 @@ use vervet_expression::Evaluator;
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
 
-/// Runs `plan` from the row `input`, which binds its parameters, and hands every batch of results to
-/// `sink`; the columns of [`Plan::result`] are filled (an empty column: unbound in all rows), and each row
-/// is one solution.
+/// Runs `plan` from the row `input`, which binds its parameters, and passes every batch of results to `sink`.
+/// The columns of [`Plan::result`] are filled (an empty column: unbound in all rows), and each row is one
+/// solution.
 ///
-/// With `profile` it returns what each step did, numbered as [`crate::plan::Pipeline::number_steps`] says;
-/// taking times costs some 50 ns for each batch and step.
+/// With `profile` it returns the profile of each step, in the order of
+/// [`crate::plan::Pipeline::number_steps`]; time measurement costs some 50 ns for each batch and step.
 ///
 /// # Errors
 /// Those of [`Control`], of the store, and of `sink`.
@@ -47,20 +47,20 @@ pub fn execute(
     Ok(figures)
 }
 
-/// The end of a plan: rows that stand for many solutions become as many rows.
+/// The end of a plan: expands the multiplicity of rows into solutions.
 pub struct Results {
     keep: Keep,
     out: Batch,
 }
 
 impl Results {
-    /// Of one run of `plan`.
+    /// The results of one run of `plan`.
     #[must_use]
     pub fn new(plan: &Plan, run: &Run<'_>) -> Self {
         Self { keep: Keep::new(&plan.result, run.variables), out: Batch::new(run.variables) }
     }
 
-    /// Hands the solutions of a batch to `sink`.
+    /// Passes the solutions of a batch to `sink`.
     ///
     /// # Errors
     /// Those of [`Control::check`] and of `sink`.
@@ -85,7 +85,7 @@ impl Results {
     }
 }
 
-/// The column, behind those of the plan, that numbers solutions, if the plan calls `BNODE` with a text: for
+/// The column of solution numbers, after those of the plan, if the plan calls `BNODE` with a text: for
 /// [`Evaluator::with_solution`].
 #[must_use]
 pub fn solution_column(plan: &Plan) -> Option<Variable> {
@@ -93,8 +93,8 @@ pub fn solution_column(plan: &Plan) -> Option<Variable> {
     needs_solution(&plan.pipeline).then_some(Variable(column))
 }
 
-/// Adds what stages did to the figures of their steps, which are numbered as
-/// [`crate::plan::Pipeline::number_steps`] says. A step whose pipelines ran elsewhere has no stages inside.
+/// Adds the counters of stages to the profiles of their steps, numbered by
+/// [`crate::plan::Pipeline::number_steps`]. A step whose pipelines ran elsewhere has no nested stages.
 pub(crate) fn add_figures<'s, 'a: 's>(
     steps: &[PlanStep],
     mut stages: impl Iterator<Item = &'s Stage<'a>>,

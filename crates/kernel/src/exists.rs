@@ -1,11 +1,11 @@
-//! Exists: whether a pipeline makes anything of a row.
+//! Exists: correlated `EXISTS`, whether a nested pipeline outputs a row for each input row.
 //!
 //! # Shape
 //! As [`crate::optional`]: the rows of a batch run through the inner pipeline together, with their positions
-//! beside them. What comes out is not looked at, so the planner carries nothing but positions, and neighbours
-//! that nobody needs are not listed.
+//! in a column. No other column of the output is read, so the planner carries only positions, and unused
+//! neighbours are not listed.
 //! # Cost
-//! That of all solutions of the pattern for a batch, until each row has one.
+//! The cost of the solutions of the pattern for a batch, until each row has one.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage};
@@ -29,7 +29,7 @@ impl<'a> Kernel<'a> for Exists<'a> {
         let mut matched = vec![false; batch.rows];
         let mut missing = batch.rows;
         self.input.copy_from(batch, &self.all);
-        // How many solutions a row stands for makes no difference here.
+        // Existence is independent of multiplicity.
         self.input.multiplicity.clear();
         let positions = &mut self.input.columns[self.row.index()];
         positions.clear();

@@ -1,9 +1,9 @@
-//! Expand: the neighbours of a bound key, for each row, and the edges that lead to them if those are wanted.
+//! Expand: the neighbours of a bound key for each row, optionally with edge ids.
 //!
 //! # Cost
-//! One call of the segment for each batch, which locates all keys before it copies entries, so cache
-//! misses overlap; then one copy of each carried column. Where every row has exactly one neighbour the
-//! carried columns are moved, not copied.
+//! One call of the segment for each batch, which locates all keys before it copies entries, so cache misses
+//! overlap; then one copy of each carried column. If every row has exactly one neighbour, the carried columns
+//! are moved, not copied.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, operand_column};
@@ -34,7 +34,7 @@ impl<'a> Expand<'a> {
         keep: Keep,
         variables: usize,
     ) -> Self {
-        debug_assert!(edge != Some(neighbour), "an edge and its end have one column");
+        debug_assert!(edge != Some(neighbour), "edge and neighbour share a column");
         Self {
             segment,
             filter,
@@ -50,8 +50,8 @@ impl<'a> Expand<'a> {
 }
 
 impl<'a> Expand<'a> {
-    /// Claims some entries of the rows of `batch`, at most `entries_max`, and pushes them. `None`: there are
-    /// no more.
+    /// Claims some entries of the rows of `batch`, at most `entries_max`, and pushes them. `None`: no entries
+    /// are left.
     pub(crate) fn push_next(
         &mut self,
         batch: &Batch,
@@ -86,7 +86,7 @@ impl<'a> Kernel<'a> for Expand<'a> {
                 && self.expansion.rows.iter().zip(0_u32..).all(|(&row, expected)| row == expected);
             let (neighbour, edge) = (self.neighbour, self.edge);
             if each_once {
-                // The input is ours, and this is its last use.
+                // The kernel owns the input, and this is its last use.
                 swap_found(neighbour, edge, batch, &mut self.expansion);
                 batch.drop_all_but(&self.keep);
                 let flow = next.push(batch);
@@ -103,8 +103,7 @@ impl<'a> Kernel<'a> for Expand<'a> {
     }
 }
 
-/// Exchanges what an expansion found with the columns that receive it, so that neither is copied or allocated
-/// anew.
+/// Swaps the vectors of an expansion with the target columns, without copy or allocation.
 fn swap_found(neighbour: Variable, edge: Option<Variable>, batch: &mut Batch, found: &mut Expansion) {
     std::mem::swap(&mut batch.columns[neighbour.index()], &mut found.neighbours);
     if let Some(edge) = edge {
@@ -112,7 +111,7 @@ fn swap_found(neighbour: Variable, edge: Option<Variable>, batch: &mut Batch, fo
     }
 }
 
-/// Expand without listing neighbours: the degree goes into the multiplicity.
+/// Expand without listing neighbours: multiplies the multiplicity by the degree.
 pub(crate) struct Degree<'a> {
     pub segment: &'a dyn Segment,
     pub filter: EntryFilter,

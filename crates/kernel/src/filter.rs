@@ -1,4 +1,4 @@
-//! Filter and extend: expressions over the rows.
+//! Filter and extend: evaluation of expressions over rows.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};

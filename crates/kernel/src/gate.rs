@@ -1,14 +1,14 @@
-//! Light or heavy by what a query has used, and where a heavy one lets others go first.
+//! Query classes: light or heavy by processor time used, and the scheduling gate for heavy queries.
 //!
 //! # Shape
-//! A query starts *light*. It is *heavy* from the moment that its driver says so ([`Control::set_heavy`], by
-//! estimate), or once it has run for [`LIGHT_TIME`] and then has used [`LIGHT_TIME`] of the processor, so
-//! that neither a wrong estimate nor a thread that was interrupted decides. From then on every
+//! A query starts *light*. It becomes *heavy* when its driver classifies it so by estimate
+//! ([`Control::set_heavy`]), or when it has run for [`LIGHT_TIME`] and after that used [`LIGHT_TIME`] of
+//! processor time, so that neither a wrong estimate nor a preempted thread decides. From then on every
 //! [`Control::check`] of every thread passes the [`Gate`].
 //! # Cost
-//! Of a light query: two atomic operations, and a comparison for each check. No call of the system.
+//! Light query: two atomic operations, and a comparison for each check. No system call.
 //! # Not here
-//! Threads: what waits where is the driver's.
+//! Threads and queues: those belong to the driver.
 //!
 //! [`Control::set_heavy`]: crate::Control::set_heavy
 //! [`Control::check`]: crate::Control::check
@@ -18,21 +18,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a query runs before its processor time is looked at; see the header of `gate.rs`. As long as the
-/// estimate from which a plan is heavy by default.
+/// Time that a query runs before its processor time is read; see the header of `gate.rs`. Equal to the
+/// default estimate from which a plan is heavy.
 pub const LIGHT_TIME: Duration = Duration::from_millis(1);
 
-/// Schedules the threads of heavy queries. Implemented by drivers.
+/// Scheduler of the threads of heavy queries. Implemented by drivers.
 pub trait Gate: Debug + Send + Sync {
-    /// Called by a thread of a heavy query between two pieces of work. May block while others go first;
-    /// returns as soon as `stop` holds, which it looks at every few milliseconds. Whether light queries ran
-    /// lately, so that pieces are to be small.
+    /// Called by a thread of a heavy query between two pieces of work. May block while other threads have
+    /// priority; returns when `stop` holds, which it polls every few milliseconds. Returns whether light
+    /// queries ran recently, so that pieces of work should be small.
     fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) -> bool;
 
-    /// The calling thread has no work for now, or is about to wait for something else.
+    /// The calling thread has no work for now, or is about to block elsewhere.
     fn leave(&self);
 
-    /// A light query has ended, some time after this.
+    /// A light query has ended, some time after `checked`.
     fn light_ended(&self, checked: Instant);
 
     /// Processor time of the calling thread.
@@ -42,21 +42,21 @@ pub trait Gate: Debug + Send + Sync {
 /// Class of one query: light, or heavy.
 #[derive(Debug, Default)]
 pub(crate) struct Class {
-    /// With the begin of the query.
+    /// The gate, and the start time of the query.
     gate: Option<(Arc<dyn Gate>, Instant)>,
     is_heavy: AtomicBool,
-    /// Whether light queries ran lately, by the last pass of this thread.
+    /// Whether light queries ran recently, as of the last pass of this thread.
     is_beside_light: AtomicBool,
-    /// Nanoseconds after the begin at which the processor time is looked at next.
+    /// Nanoseconds after the start at which the processor time is read next.
     look_at: AtomicU64,
-    /// Processor time at the first look, in nanoseconds; 0: not yet.
+    /// Processor time at the first reading, in nanoseconds; 0: not read yet.
     used: AtomicU64,
-    /// Nanoseconds after the begin of the last check while it was light.
+    /// Time of the last check as a light query, in nanoseconds after the start.
     checked: AtomicU64,
 }
 
 impl Class {
-    /// Light, from now on or from the moment that is given.
+    /// A light query that starts now, or at `begun`.
     pub(crate) fn new(gate: Option<Arc<dyn Gate>>, begun: Option<Instant>) -> Self {
         Self {
             gate: gate.map(|gate| (gate, begun.unwrap_or_else(Instant::now))),
@@ -68,7 +68,7 @@ impl Class {
         }
     }
 
-    /// That of one more thread of the same query.
+    /// The class for a worker thread of the same query.
     pub(crate) fn for_worker(&self) -> Self {
         let (gate, begun) = self.gate.clone().unzip();
         let class = Self::new(gate, begun);
@@ -80,7 +80,7 @@ impl Class {
         self.gate.is_some()
     }
 
-    /// Relaxed, here and below: these carry no other data, and a check more or less does not matter.
+    /// Relaxed, here and below: the flags publish no other data, and a delay of one check is harmless.
     pub(crate) fn set_heavy(&self) {
         self.is_heavy.store(true, Relaxed);
     }
@@ -101,7 +101,7 @@ impl Class {
         self.is_beside_light.load(Relaxed)
     }
 
-    /// `time`: since the begin.
+    /// `time`: since the start.
     fn becomes_heavy(&self, gate: &dyn Gate, time: Duration) -> bool {
         let time = nanoseconds(time);
         self.checked.store(time, Relaxed);
@@ -135,7 +135,7 @@ impl Drop for Class {
             if self.is_heavy() {
                 gate.leave();
             } else {
-                // No look at the clock of its own, for queries of microseconds.
+                // Reuses the last clock reading: another one would cost a query of microseconds too much.
                 gate.light_ended(*begun + Duration::from_nanos(self.checked.load(Relaxed)));
             }
         }
@@ -156,7 +156,7 @@ mod tests {
         passes: AtomicU64,
         left: AtomicU64,
         light: AtomicU64,
-        /// Nanoseconds of the processor.
+        /// Processor time in nanoseconds.
         used: AtomicU64,
     }
 
@@ -183,7 +183,7 @@ mod tests {
         [&gate.passes, &gate.left, &gate.light].map(|count| count.load(Relaxed))
     }
 
-    /// Limits of a query that began so long ago.
+    /// Limits of a query that started `ago`.
     fn begun(ago: Duration) -> Limits {
         let timeout = Duration::from_secs(3600);
         Limits { deadline: Some((Instant::now() + timeout - ago, timeout)), ..Limits::default() }
@@ -224,6 +224,6 @@ mod tests {
         assert_eq!(counts(&gate), [2, 0, 0]);
         halted.store(true, Relaxed);
         assert!(worker.check().is_err());
-        assert_eq!(counts(&gate), [2, 0, 0], "nobody waits to stop");
+        assert_eq!(counts(&gate), [2, 0, 0], "no thread polls stop");
     }
 }

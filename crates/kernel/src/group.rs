@@ -1,8 +1,8 @@
 //! Group: one row for each distinct combination of the keys, with aggregates.
 //!
 //! # Cost
-//! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds
-//! multiplicities, so a count over rows that stand for many solutions costs what the rows cost.
+//! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds multiplicities,
+//! so its cost depends on the rows, not on the solutions that they represent.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
@@ -62,7 +62,7 @@ impl<'a> Kernel<'a> for Group<'a> {
 
     fn merge(&mut self, partial: Partial<'a>, run: &Run<'a>) -> Result<()> {
         let Gathered::Groups { keys, aggregates, counted_bytes } = partial.0 else {
-            return Err(Error::internal("groups were given what another step gathered"));
+            return Err(Error::internal("partial state of another step merged into a group"));
         };
         if keys.rows == 0 {
             run.control.shrink(counted_bytes);
@@ -87,7 +87,7 @@ impl<'a> Kernel<'a> for Group<'a> {
 
     fn finish(&mut self, next: &mut Chain<'_, 'a>) -> Result<()> {
         if self.keys.variables.is_empty() {
-            // Without keys there is one group, also for no rows.
+            // Without keys there is one group, even for no rows.
             self.keys.rows = 1;
         }
         let width = self.keys.variables.len();

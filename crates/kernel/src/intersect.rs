@@ -1,17 +1,17 @@
-//! Intersect: the vertices that are neighbours in every leg, for each row.
+//! Intersect: multi-way intersection of adjacencies (worst-case optimal join), for each row.
 //!
-//! One variable at a time over sorted adjacencies makes cyclic patterns worst-case optimal: the work for a
-//! row is bounded by its shortest adjacency, never by the product of two.
+//! Binding one variable at a time over sorted adjacencies makes cyclic patterns worst-case optimal: the work
+//! for a row is bounded by its shortest adjacency, never by the product of two.
 //! # Shape
-//! Rows come grouped by the variables bound first, so the keys of a leg come in runs. The leg with the most
-//! runs is the *last*; the intersection of the others, the *prefix*, is kept as long as their keys stay, also
-//! across batches. For each batch the cheapest of three ways is taken:
+//! Rows are grouped by the variables bound first, so the keys of a leg have runs. The leg with the most runs
+//! is the *last*; the intersection of the others, the *prefix*, is kept while their keys are unchanged, also
+//! across batches. Each batch uses the cheapest of three methods:
 //! * *probe*: each vertex of the prefix is checked in the last leg, in its cheaper direction, a thousand
 //!   pairs in one call;
-//! * *list*: the last leg is expanded, a block of rows in one call. For all rows that share a prefix
-//!   together, its entries are compared with the prefix if that is short, looked up in it as a set of bits if
-//!   it stays for some rows, or else merged with it row by row;
-//! * *reverse*: each vertex of the prefix is expanded in the other direction of the last leg, once for all
+//! * *list*: the last leg is expanded, a block of rows in one call. Its entries are compared with the prefix
+//!   if that is short, looked up in a bit set of the prefix if several rows share it, or else merged with it
+//!   row by row;
+//! * *reverse*: each vertex of the prefix is expanded in the reverse direction of the last leg, once for all
 //!   rows that share the prefix (`reverse.rs`).
 //! # Cost
 //! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a
@@ -19,8 +19,8 @@
 //! [`BLOCK_ENTRIES`] entries or the longest adjacency for each leg.
 //! # Source
 //! H. Ngo, E. Porat, C. Ré, A. Rudra, "Worst-case optimal join algorithms", JACM 2018; T. Veldhuizen,
-//! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected whole for each row, not leapt
-//! over lazily, since rows come in batches and adjacencies are contiguous.
+//! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected completely for each row, not leapt
+//! over lazily, since rows are batched and adjacencies are contiguous.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
@@ -34,69 +34,70 @@ use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
-/// Entries of a leg that are expanded at a time, unless one row has more: 128 KiB.
+/// Maximum number of leg entries in one expansion, unless a single row has more: 128 KiB.
 const BLOCK_ENTRIES: u64 = 1 << 14;
 
-/// Rows for each run of the prefix from which on it is worth marking.
+/// Minimum rows for each run of the prefix for which a bit set pays.
 const MARK_ROWS_MIN: usize = 3;
 
-/// A prefix so short is compared whole with each entry: a few vector comparisons and no branch.
+/// Maximum length of a prefix that is compared completely with each entry: a few vector comparisons,
+/// branch-free.
 const LANES: usize = 8;
 
-/// What an entry costs that is listed, in ns; see the header.
+/// Cost of a listed entry, in ns; see the header.
 const LIST_ENTRY_NS: f64 = 3.0;
-/// What an entry of either list costs that is listed and merged (216 ns for 8 and 21, LUBM-40 Q7,
-/// 2026-11-21).
+/// Cost of a listed and merged entry of either list, in ns (216 ns for 8 and 21, LUBM-40 Q7, 2026-11-21).
 const MERGE_ENTRY_NS: f64 = 6.0;
-/// What a check costs: so much, and so much more for each halving of its list.
+/// Cost of a check, in ns: a constant, and an increment for each binary-search step.
 const PROBE_NS: f64 = 8.0;
 const PROBE_HALVING_NS: f64 = 3.0;
 
-/// What a run of rows costs that is reversed, in ns, and each vertex of its prefix, and each neighbour of
-/// that.
+/// Cost of the *reverse* method, in ns: for each run, each vertex of its prefix, and each neighbour of that
+/// vertex.
 const REVERSE_RUN_NS: f64 = 60.0;
 const REVERSE_VERTEX_NS: f64 = 12.0;
 const REVERSE_ENTRY_NS: f64 = 5.0;
-/// From such a cost of a row on, in ns, sorting rows for longer runs (15 to 20 ns a row) is worth a try.
+/// Minimum cost of a row, in ns, for which sorting the rows for longer runs (15 to 20 ns a row) is
+/// considered.
 const SORT_FROM_NS: f64 = 200.0;
 
-/// What a vertex of a prefix costs if it is expanded. The few vertices with most neighbours are the most
-/// likely to be in a prefix, so the average alone would be too good to be true.
+/// Cost of expanding a vertex of a prefix, in ns. High-degree vertices are the most likely to be in a prefix,
+/// so the average degree alone would underestimate it.
 fn reverse_vertex_ns(reverse: &dyn Segment) -> f64 {
     let statistics = reverse.statistics();
     let average = statistics.entries as f64 / statistics.keys.max(1) as f64;
     REVERSE_VERTEX_NS + REVERSE_ENTRY_NS * (statistics.degree_max as f64).min(8.0 * average)
 }
 
-/// What a run costs that is reversed, for a prefix of so many vertices.
+/// Cost of the *reverse* method for a run whose prefix has `prefix` vertices, in ns.
 pub(crate) fn reverse_run_ns(reverse: &dyn Segment, prefix: f64) -> f64 {
     REVERSE_RUN_NS + prefix * reverse_vertex_ns(reverse)
 }
 
-/// How a batch is done; see the header.
+/// The method for a batch; see the header.
 enum Way<'a> {
     Probe,
     List {
-        /// Whether the prefix is marked as bits.
+        /// Whether the prefix is stored as a bit set.
         marks: bool,
     },
-    /// By the other direction of the last leg.
+    /// The reverse direction of the last leg.
     Reverse(&'a dyn Segment),
 }
 
 pub(crate) struct IntersectLeg<'a> {
     pub segment: &'a dyn Segment,
-    /// The same entries by their other end.
+    /// The segment of the reverse direction.
     pub reverse: Option<&'a dyn Segment>,
     pub filter: EntryFilter,
     pub key: Operand,
-    /// For each row its key.
+    /// Key of each row.
     pub keys: Vec<Id>,
-    /// How many runs of rows have the same key.
+    /// Number of runs of rows with equal keys.
     pub runs: usize,
-    /// For each row its degree.
+    /// Degree of the key of each row.
     pub degrees: Vec<u64>,
-    /// The key of each run, and its degree, where they are asked for once for each run.
+    /// Key and degree of each run, if degrees are read once for each run.
     of_runs: (Vec<Id>, Vec<u64>),
 }
 
@@ -139,7 +140,7 @@ impl<'a> IntersectLeg<'a> {
         Ok(())
     }
 
-    /// Whether a check in the other direction is cheaper, and what a check costs in ns.
+    /// Whether a check in the reverse direction is cheaper, and the cost of a check in ns.
     fn probe(&self) -> (bool, f64) {
         let cost = |segment: &dyn Segment| {
             let statistics = segment.statistics();
@@ -154,17 +155,17 @@ impl<'a> IntersectLeg<'a> {
     }
 }
 
-/// The intersection of all legs but the last, for as long as their keys stay.
+/// The intersection of all legs but the last, cached while their keys are unchanged.
 #[derive(Default)]
 pub(crate) struct Prefix {
-    /// Leg and key of each.
+    /// Leg and key of each intersected adjacency.
     of: Vec<(usize, Id)>,
     list: Vec<Id>,
     scratch: Vec<Id>,
-    /// `list` as bits over vertex numbers, if marked.
+    /// Bit set of `list` over vertex numbers, if marked.
     words: Vec<u64>,
     is_marked: bool,
-    /// `list`, filled up with [`Id::UNBOUND`], if it fits.
+    /// `list`, padded with [`Id::UNBOUND`], if it fits.
     lanes: [Id; LANES],
     /// Bytes counted for `list` and `scratch`.
     list_bytes: u64,
@@ -213,7 +214,7 @@ impl Prefix {
         Ok(())
     }
 
-    /// The list, if it is short, with [`Id::UNBOUND`] behind it, which no entry is.
+    /// The list, if it fits, padded with [`Id::UNBOUND`], which equals no entry.
     fn lanes<const COUNT: usize>(&self) -> Option<&[Id; COUNT]> {
         if self.list.len() <= COUNT { self.lanes.first_chunk() } else { None }
     }
@@ -253,12 +254,12 @@ impl Prefix {
     }
 }
 
-/// Of a vertex; only legs without other neighbours are marked.
+/// Bit-set word of a vertex; only legs whose neighbours are all vertices are marked.
 fn word_of(vertex: Id) -> usize {
     usize::try_from(vertex.payload() / 64).unwrap_or(usize::MAX)
 }
 
-/// Pairs to be checked in the last leg.
+/// Pairs of the *probe* method, to be checked in the last leg.
 #[derive(Default)]
 pub(crate) struct Pairs {
     rows: Vec<u32>,
@@ -277,7 +278,7 @@ pub(crate) struct Intersect<'a> {
     pub reversal: Reversal,
     pub short: Short,
     pub entries: Expansion,
-    /// The most entries that memory has been counted for.
+    /// Number of entries whose memory has been counted.
     pub entries_counted: u64,
     pub rows: Vec<u32>,
     pub found: Vec<Id>,
@@ -325,7 +326,7 @@ impl<'a> Intersect<'a> {
         next.push(&mut self.out)
     }
 
-    /// Takes one row and vertex over into the rows found.
+    /// Appends a row with its target vertex to the output.
     pub(crate) fn add(&mut self, batch: &Batch, row: u32, id: Id, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.rows.push(row);
         self.found.push(id);
@@ -336,19 +337,19 @@ impl<'a> Intersect<'a> {
         }
     }
 
-    /// Whether a row has an empty adjacency.
+    /// Whether some adjacency of a row is empty.
     fn is_barren(&self, row: usize) -> bool {
         self.legs.iter().any(|leg| leg.degrees[row] == 0)
     }
 
-    /// The end of the rows, from `row` on and before `end`, that have the same keys in the legs of `order`.
+    /// The end, at most `end`, of the run from `row` with equal keys in the legs of `order`.
     pub(crate) fn run_end(&self, order: &[usize], row: usize, end: usize) -> usize {
         let same =
             |other: &usize| order.iter().all(|&leg| self.legs[leg].keys[*other] == self.legs[leg].keys[row]);
         (row + 1..end).find(|other| !same(other)).unwrap_or(end)
     }
 
-    /// Does a batch in the way that is cheapest by the degrees of its keys.
+    /// Processes a batch by the cheapest method for the degrees of its keys.
     fn by_degrees(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.legs.iter_mut().try_for_each(IntersectLeg::count_degrees)?;
         let mut order: Vec<usize> = (0..self.legs.len()).collect();
@@ -362,7 +363,7 @@ impl<'a> Intersect<'a> {
         }
     }
 
-    /// The cheapest way for a batch.
+    /// The cheapest method for a batch.
     fn cheapest(&mut self, batch: &Batch, order: &[usize], last: usize) -> Way<'a> {
         let (runs, mut of_runs, of_rows) = self.reversal.arrange(&self.legs, order, batch.rows, false);
         let leg = &self.legs[last];
@@ -420,7 +421,7 @@ impl<'a> Intersect<'a> {
         self.probe(batch, last, next)
     }
 
-    /// Checks the pairs at hand in the last leg.
+    /// Checks the collected pairs in the last leg.
     fn probe(&mut self, batch: &Batch, last: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         next.run().control.check()?;
         let leg = &self.legs[last];
@@ -547,7 +548,7 @@ impl<'a> Intersect<'a> {
     }
 }
 
-/// Rows of equal prefix, and their part of what has been listed for the rows from `first` on.
+/// Rows of equal prefix, and their range of the entries listed for the rows from `first` on.
 struct Listed {
     first: usize,
     rows: Range<usize>,

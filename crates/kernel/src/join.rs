@@ -1,10 +1,10 @@
-//! Hash join: inner, left, minus, semi and anti, with variables that may be unbound.
+//! Hash join: inner, left, minus, semi and anti, with possibly unbound variables.
 //!
 //! # Shape
-//! The right side runs once, from one empty row, into a table. Its rows are grouped by which of the
-//! `compatible` variables they bind; for each group and each set of those variables that a left row binds
-//! too there is one hash index, made when first needed. So a probe is always one look-up, also where
-//! variables are unbound in some rows.
+//! The right side runs once, from one empty row, into a table. Its rows are grouped by the set of
+//! `compatible` variables that they bind. For each group and each subset of these variables that a left row
+//! also binds there is one hash index, built on first use. So a probe of a group is always one look-up, even
+//! if variables are unbound in some rows.
 //! # Cost
 //! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
@@ -20,7 +20,7 @@ use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
 use vervet_model::{Error, Result};
 
-/// What the join does with pairs, with expressions compiled.
+/// The join kind, with compiled expressions.
 pub(crate) enum Kind {
     Inner,
     Left(Option<CompiledExpression>),
@@ -29,43 +29,43 @@ pub(crate) enum Kind {
     Anti,
 }
 
-/// Which of the `compatible` variables are bound: bit `i` for the i-th.
+/// Bit mask of the bound `compatible` variables: bit `i` for the i-th.
 type Mask = u64;
 
-/// The most `compatible` variables of a join.
+/// Maximum number of `compatible` variables of a join.
 pub(crate) const COMPATIBLE_MAX: usize = 64;
 
-/// The rows of one group by the hash of some columns. Rows are positions in the group; those with one hash
-/// are a chain, ascending.
+/// Hash index of one group by some columns. Rows are positions in the group; rows with an equal hash are an
+/// ascending chain.
 #[derive(Default)]
 pub(crate) struct Index {
     first: FxHashMap<u64, u32>,
-    /// By row; [`END`] ends a chain.
+    /// Next row of the chain, by row; [`END`] ends a chain.
     next: Vec<u32>,
 }
 
 const END: u32 = u32::MAX;
 
-/// The right side of a join, which copies of the join in several threads share.
+/// The build side of a join, shared by the copies of the join in several threads.
 pub struct JoinTable {
     on: Vec<Variable>,
     compatible: Vec<Variable>,
     keep: Keep,
     table: Table,
-    /// Rows by the mask of what they bind.
+    /// Rows by the mask of their bound variables.
     groups: Vec<(Mask, Vec<u32>)>,
-    /// By group and mask; made when first needed.
+    /// Indexes by group and mask, built on first use.
     indexes: Mutex<FxHashMap<(usize, Mask), Arc<Index>>>,
 }
 
 impl JoinTable {
-    /// The table of a join, without rows.
+    /// The empty table of a join.
     ///
     /// # Errors
-    /// `step` is no join.
+    /// `step` is not a join.
     pub fn new(step: &PlanStep, run: &Run<'_>) -> Result<Self> {
         let Step::Join { on, compatible, adds, .. } = &step.step else {
-            return Err(Error::internal("a step that is no join has no right side"));
+            return Err(Error::internal("a step that is not a join has no right side"));
         };
         let needed = [on.as_slice(), compatible, adds].concat();
         Ok(Self {
@@ -86,7 +86,7 @@ impl JoinTable {
         self.table.append(batch, &self.keep, control)
     }
 
-    /// No more rows come.
+    /// End of input.
     ///
     /// # Errors
     /// Limits.
@@ -104,9 +104,9 @@ impl JoinTable {
         Ok(())
     }
 
-    /// The index of a group for a mask, made if it is not there; who else needs it waits.
+    /// The index of a group for a mask, built on first use; concurrent callers wait.
     fn index(&self, group: usize, shared: Mask, control: &Control<'_>) -> Result<Arc<Index>> {
-        // An index is put in when it is whole, so a panic elsewhere does not spoil the map.
+        // Only complete indexes are inserted, so a panic elsewhere does not corrupt the map.
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = indexes.get(&(group, shared)) {
             return Ok(Arc::clone(index));
@@ -115,7 +115,7 @@ impl JoinTable {
         control.grow(4 * rows.len() as u64)?;
         let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
         let mut counted = 0;
-        // From the last to the first, so that each chain ascends.
+        // In reverse order, so that each chain ascends.
         for (at, &right) in rows.iter().enumerate().rev() {
             let hash = hash(&self.on, &self.compatible, shared, &self.table.batch, right as usize);
             let at = u32::try_from(at).map_err(|_| too_many_rows())?;
@@ -137,9 +137,9 @@ pub(crate) struct Join<'a> {
     pub compatible: Vec<Variable>,
     pub adds: Vec<Variable>,
     pub keep: Keep,
-    /// Columns of pairs: what the condition needs besides `keep`.
+    /// Columns of pairs: those of `keep` and of the condition.
     pub pair_keep: Keep,
-    /// What makes the table, unless the table was there first.
+    /// Stages of the right side, unless the table was built before.
     pub right: Vec<Stage<'a>>,
     pub table: Option<Arc<JoinTable>>,
     pub step: &'a PlanStep,
@@ -164,8 +164,8 @@ impl<'a> Join<'a> {
         Ok(Arc::new(table))
     }
 
-    /// Calls `visit` with each right row that is compatible with a left row, and, where `must_share`, shares
-    /// a bound variable with it; stops when `visit` says so.
+    /// Calls `visit` with each right row that is compatible with a left row and, if `must_share`, shares a
+    /// bound variable with it, until `visit` ends the probe.
     fn probe(
         &mut self,
         table: &JoinTable,
@@ -177,7 +177,7 @@ impl<'a> Join<'a> {
     ) -> Result<()> {
         let left_mask = mask(&self.compatible, batch, row);
         for group in 0..table.groups.len() {
-            // Rows that leave many variables unbound make many groups.
+            // Many unbound variables create many groups.
             run.control.work(1)?;
             let shared = left_mask & table.groups[group].0;
             if must_share && self.on.is_empty() && shared == 0 {
@@ -206,7 +206,7 @@ impl<'a> Join<'a> {
         Ok(())
     }
 
-    /// The position of the index of a group for a mask.
+    /// Position of the index of a group for a mask.
     fn index(&mut self, right: &JoinTable, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
         if let Some(&position) = self.index_of.get(&(group, shared)) {
             return Ok(position);
@@ -216,7 +216,7 @@ impl<'a> Join<'a> {
         Ok(self.indexes.len() - 1)
     }
 
-    /// Makes joined rows of `pairs` in `out`, applies the condition, and marks left rows that matched.
+    /// Joins `pairs` into `out`, applies the condition, and marks the left rows that matched.
     fn join_pairs(
         &mut self,
         table: &Batch,
@@ -340,7 +340,7 @@ fn too_many_rows() -> vervet_model::Error {
         vervet_model::ErrorKind::MemoryLimit,
         "one side of a join has more than 4,294,967,295 rows",
     )
-    .with_hint("ask for less (more constants)")
+    .with_hint("restrict the query (more constants)")
 }
 
 fn mask(variables: &[Variable], batch: &Batch, row: usize) -> Mask {

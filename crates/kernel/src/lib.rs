@@ -1,8 +1,8 @@
-//! Plans and the kernels that run them: a batch of bindings to a batch of bindings.
+//! Physical plans and kernels: vectorised operators from batches of bindings to batches of bindings.
 //!
-//! [`plan`] says what can be run; [`execute()`] runs it. One kernel, one file. A kernel owns no thread, no
-//! socket and no file; it reads the graph through [`vervet_snapshot`] and pushes batches into the rest of
-//! its pipeline. [`parallel`] has the pieces with which a driver runs one plan on many threads.
+//! [`plan`] defines the steps; [`execute()`] runs a plan. One kernel, one file. A kernel owns no thread, no
+//! socket and no file; it reads the graph through [`vervet_snapshot`] and pushes batches into the rest of its
+//! pipeline. [`parallel`] has the components with which a driver runs one plan on many threads.
 #![forbid(unsafe_code)]
 
 mod among;

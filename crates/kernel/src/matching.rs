@@ -1,11 +1,12 @@
-//! Match: a statement pattern in general form.
+//! Match: a statement pattern in general form, the slow path for any combination of bound positions.
 //!
 //! Any position may be a constant, bound, unbound, or bound in some rows only, and a variable may occur
-//! twice. Rows are grouped by which positions they bind; each group is expanded in batch, predicate by
-//! predicate, from the side that is bound; what the segment cannot test is tested afterwards.
+//! twice. Rows are grouped by their bound positions; each group is expanded in batches, predicate by
+//! predicate, from the bound side; conditions that the segment cannot test are tested afterwards.
 //! # Cost
-//! With an unbound predicate: one batch expansion for each predicate of the graph. Where neither subject nor
-//! object is bound, all its entries; those of some objects if a condition leaves only those ([`AmongKeys`]).
+//! With an unbound predicate: one batch expansion for each predicate of the graph. With neither subject nor
+//! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
+//! ([`AmongKeys`]).
 
 use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
@@ -21,7 +22,7 @@ const POSITIONS: usize = 5;
 
 pub(crate) struct Matching<'a> {
     pub pattern: Match,
-    /// Objects that matter where neither they nor subjects are bound; `None`: all.
+    /// Candidate objects if neither subject nor object is bound; `None`: all.
     pub among: Option<AmongKeys<'a>>,
     pub keep: Keep,
     pub found: Vec<(u32, Found)>,
@@ -30,7 +31,7 @@ pub(crate) struct Matching<'a> {
     pub out: Batch,
 }
 
-/// How the rows of one group are answered.
+/// Access method for the rows of one group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     /// The predicate, if bound.
@@ -50,7 +51,7 @@ impl<'a> Matching<'a> {
         Self { pattern, among, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
     }
 
-    /// What each position holds: a constant, a variable, or nothing that the pattern speaks of.
+    /// The operand of each position; `None`: the pattern does not constrain it.
     fn operands(&self) -> [Option<Operand>; POSITIONS] {
         let graph = match self.pattern.graph {
             GraphOperand::Variable(variable) => Some(Operand::Variable(variable)),
@@ -60,7 +61,7 @@ impl<'a> Matching<'a> {
         [Some(subject), Some(predicate), Some(object), graph, edge]
     }
 
-    /// The values that a row already has; unbound where it has none.
+    /// The values that a row already binds; [`Id::UNBOUND`] elsewhere.
     fn wanted(&self, batch: &Batch, row: usize) -> Found {
         self.operands().map(|operand| match operand {
             Some(Operand::Constant(id)) => id,
@@ -77,7 +78,7 @@ impl<'a> Matching<'a> {
         EntryFilter { graph, parallel: self.pattern.parallel }
     }
 
-    /// Whether `found` agrees with `wanted`, and positions that share a variable with each other.
+    /// Whether `found` agrees with `wanted`, and positions with the same variable agree with each other.
     fn agrees(&self, wanted: &Found, found: &Found) -> bool {
         let operands = self.operands();
         (0..POSITIONS).all(|i| {
@@ -117,7 +118,7 @@ impl<'a> Matching<'a> {
         next.push(&mut self.out)
     }
 
-    /// Answers the rows of one group that all start at the keys `keys` of one segment.
+    /// Matches the rows of one group by expanding the keys `keys` of one segment.
     fn expand(
         &mut self,
         batch: &Batch,
@@ -126,8 +127,7 @@ impl<'a> Matching<'a> {
         segment: (Id, Direction, &dyn Segment),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        // Taken out, since `add` needs all of self, and put back however this ends: batches may follow
-        // `Done`.
+        // Moved out, since `add` borrows `self`, and restored on every exit: batches may follow `Done`.
         let mut expansion = std::mem::take(&mut self.expansion);
         let flow = self.expand_into(&mut expansion, batch, rows, keys, segment, next);
         self.expansion = expansion;
@@ -143,7 +143,7 @@ impl<'a> Matching<'a> {
         (predicate, direction, segment): (Id, Direction, &dyn Segment),
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        assert!(expansion.capacity > 0, "an expansion without room never comes to its end");
+        assert!(expansion.capacity > 0, "an expansion without capacity would not terminate");
         let mut cursor = Cursor::default();
         while cursor.row < keys.len() {
             next.run().control.check()?;
@@ -222,7 +222,7 @@ impl<'a> Matching<'a> {
         Ok(Flow::More)
     }
 
-    /// Rows whose edge is bound: the edge table knows the rest.
+    /// Matches rows whose edge is bound, by look-up in the edge table.
     fn by_edge(&mut self, batch: &Batch, rows: &[u32], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run: &Run<'a> = next.run();
         for &row in rows {
@@ -273,7 +273,7 @@ impl<'a> Matching<'a> {
             if position == POSITIONS
                 && let Some(mut among) = self.among.take()
             {
-                // Put back however this ends: batches may follow `Done`.
+                // Restored on every exit: batches may follow `Done`.
                 let flow = self.seek(&mut among, batch, rows, predicate, next);
                 self.among = Some(among);
                 if flow? == Flow::Done {

@@ -1,26 +1,25 @@
-//! A set of nodes.
+//! Adaptive set of nodes: hash set while small, bit map when large.
 //!
 //! # Shape
-//! A hash set while there are few; from then on a bit for each vertex of the graph, and the hash set for what
-//! is no vertex.
+//! A hash set while small; then a bit for each vertex of the graph, and the hash set for other ids.
 //! # Cost
-//! One test of a bit, in 1 byte for 8 vertices of the graph. Bits are worth it once a thousandth of the
-//! vertices are in: a hash set of those takes about as much memory.
+//! A bit test, in 1 byte for 8 vertices of the graph. The bit map pays from a thousandth of the vertices on,
+//! whose hash set takes about as much memory.
 
 use rustc_hash::FxHashSet;
 use vervet_model::{Id, Tag};
 
-/// Members from which on there are bits, in any graph.
+/// Minimum members for the bit map, in any graph.
 const SMALL_MAX: usize = 256;
-/// Vertices of the graph for each member from which on there are bits, in large graphs.
+/// The bit map needs at least one member for this number of vertices, in large graphs.
 const VERTICES_PER_MEMBER: usize = 1024;
 
-/// See the header of this file.
+/// A set of nodes; see the header.
 #[derive(Default)]
 pub(crate) struct NodeSet {
-    /// For vertices, once there are many.
+    /// Bit map of the vertices; empty while the set is small.
     bits: Vec<u64>,
-    /// The others, and all while there are few.
+    /// Other ids, and all members while the set is small.
     others: FxHashSet<Id>,
 }
 
@@ -41,10 +40,10 @@ impl NodeSet {
         }
     }
 
-    /// Adds a node; whether it is new. `vertices`: how many there are in the graph.
+    /// Inserts a node; returns whether it is new. `vertices`: number of vertices of the graph.
     ///
-    /// Inlined always: a call costs a tenth of what walks over few labels take, and the compiler makes one of
-    /// it once there are several callers.
+    /// Always inlined: with several callers the compiler emits a call otherwise, which costs an expansion over
+    /// few labels a tenth of its time.
     #[inline(always)]
     pub(crate) fn insert(&mut self, id: Id, vertices: u64) -> bool {
         if let Some((word, bit)) = self.bit(id) {
@@ -64,7 +63,7 @@ impl NodeSet {
         is_new
     }
 
-    /// Goes over to bits, if there are enough members for that.
+    /// Switches to the bit map, if there are enough members.
     fn grow(&mut self, vertices: usize) {
         if self.others.len() < vertices / VERTICES_PER_MEMBER {
             return;
@@ -78,7 +77,7 @@ impl NodeSet {
         }
     }
 
-    /// Removes all; `members`: what is in it.
+    /// Clears the set; `members`: all of its members.
     pub(crate) fn clear(&mut self, members: &[Id]) {
         if members.len() > self.bits.len() {
             self.bits.fill(0);
@@ -92,7 +91,7 @@ impl NodeSet {
         self.others.clear();
     }
 
-    /// Size in bytes, as memory caps count it.
+    /// Size in bytes, as counted against the memory cap.
     pub(crate) fn size_bytes(&self) -> u64 {
         8 * (self.bits.len() + 2 * self.others.capacity()) as u64
     }
@@ -113,7 +112,7 @@ mod tests {
                 for _ in 0..5_000 {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     let number = (random >> 33) % 1_500;
-                    // Vertices that the graph has, that it does not have, and numbers.
+                    // Vertices inside and outside the graph, and numbers.
                     let id =
                         if random >> 63 == 0 { Id::vertex(number) } else { Id::new(Tag::Computed, number) };
                     assert_eq!(set.contains(id), model.contains(&id), "{vertices} vertices, {id:?}");

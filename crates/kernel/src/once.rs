@@ -1,10 +1,9 @@
-//! Once: before a step whose expressions may differ from one evaluation to the next (`RAND`, `UUID`,
-//! `BNODE`), each solution gets a row of its own, and a number where one is asked for.
+//! Once: expands multiplicities before a step with volatile expressions (`RAND`, `UUID`, `BNODE`), and
+//! numbers solutions if an expression needs it.
 //!
 //! # Shape
-//! Numbers stand in one more column behind those of the plan, which every step keeps. They are given by
-//! the first such step that a row meets, so two steps in a row see the same solution under the same
-//! number.
+//! The numbers are in an additional column after those of the plan, which every step keeps. The first such
+//! step assigns them, so consecutive steps see a solution under the same number.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage};
@@ -58,18 +57,18 @@ impl<'a> Kernel<'a> for Once<'a> {
     }
 }
 
-/// Numbers the rows that have no number yet.
+/// Assigns numbers to the rows without one.
 fn number(batch: &mut Batch, solution: Option<Variable>, last: &AtomicU64) {
     let Some(solution) = solution else { return };
     let column = &mut batch.columns[solution.index()];
     column.resize(batch.rows, Id::UNBOUND);
     for id in column.iter_mut().filter(|id| !id.is_bound()) {
-        // One thread numbers: see `needs_one_thread`.
+        // Only one thread assigns numbers: see `needs_one_thread`.
         *id = Id::vertex(last.fetch_add(1, Relaxed) + 1);
     }
 }
 
-/// Whether an expression of this step, not of the pipelines inside it, calls one of these functions.
+/// Whether an expression of this step, nested pipelines excluded, satisfies `is_one`.
 pub(crate) fn calls(step: &Step, is_one: &dyn Fn(&Expression) -> bool) -> bool {
     let any = |expression: &Expression| contains(expression, is_one);
     match step {
@@ -84,7 +83,7 @@ pub(crate) fn calls(step: &Step, is_one: &dyn Fn(&Expression) -> bool) -> bool {
     }
 }
 
-/// Whether the value of the expression may differ between two evaluations for equal rows.
+/// Whether the expression is volatile: two evaluations for equal rows may differ.
 pub(crate) fn is_volatile(expression: &Expression) -> bool {
     matches!(
         expression,
@@ -92,7 +91,7 @@ pub(crate) fn is_volatile(expression: &Expression) -> bool {
     )
 }
 
-/// Whether some expression of these steps needs to know which solution it is evaluated for.
+/// Whether some expression of these steps depends on the identity of the solution.
 pub(crate) fn needs_solution(pipeline: &Pipeline) -> bool {
     let is_one = |expression: &Expression| matches!(expression, Expression::Call(Function::BNode, arguments) if !arguments.is_empty());
     pipeline

@@ -1,11 +1,11 @@
-//! Optional and union: pipelines inside a pipeline that explore from the incoming rows.
+//! Optional and union: nested pipelines evaluated from the input rows.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
-/// For each row what the inner pipeline makes of it, or else the row itself.
+/// For each row the output of the inner pipeline, or the row itself if that is empty.
 pub(crate) struct Optional<'a> {
     pub inner: Vec<Stage<'a>>,
     /// Column that carries row positions through the inner pipeline.
@@ -49,7 +49,7 @@ impl<'a> Kernel<'a> for Optional<'a> {
     }
 }
 
-/// The rows that each branch makes of the incoming rows.
+/// The concatenated output of all branches for the input rows.
 pub(crate) struct Union<'a> {
     pub branches: Vec<Vec<Stage<'a>>>,
     pub keep: Keep,

@@ -1,4 +1,4 @@
-//! Order, top-k and slice.
+//! Order (sort), top-k and slice.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Table};
@@ -8,16 +8,16 @@ use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey};
 use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};
 
-/// Rows that are sorted at one go, without a look at limits.
+/// Rows of one run, sorted without a check of the limits.
 const RUN_ROWS: usize = 1 << 11;
 
 /// Barrier: sorts all rows, or keeps the first `limit` of them.
 ///
 /// # Cost
-/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held, and once
-/// there were so many, only the first key of a row that it shows to be too late.
+/// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held; after that,
+/// only the first key is decoded of a row that it excludes.
 pub(crate) struct Order {
-    /// Expression and whether the largest comes first.
+    /// Expression, and whether the order is descending.
     pub keys: Vec<(CompiledExpression, bool)>,
     pub limit: Option<usize>,
     pub keep: Keep,
@@ -27,16 +27,16 @@ pub(crate) struct Order {
     pub values: Vec<Id>,
     pub out: Batch,
     pub counted_bytes: u64,
-    /// Rows that copies of this step have sorted: positions in `table`. Empty: nothing is sorted yet.
+    /// Sorted runs of copies of this step: positions in `table`. Empty: no run yet.
     pub runs: Vec<Vec<u32>>,
-    /// Position in `table` of the last row of those that a limit has kept: what comes after it is too late.
+    /// Position in `table` of the last row within the limit; rows after it in the order are dropped.
     pub last_kept: Option<usize>,
 }
 
 impl Order {
-    /// Positions of the rows in `table`, sorted. Stable: equal rows keep their order.
+    /// Positions of the rows in `table`, sorted stably.
     ///
-    /// Runs are sorted and then merged two by two, so that limits are seen to in between.
+    /// Runs are sorted and then merged pairwise, with a check of the limits in between.
     fn sorted_rows(&mut self, control: &Control<'_>) -> Result<Vec<u32>> {
         let mut runs = std::mem::take(&mut self.runs);
         if runs.is_empty() {
@@ -83,7 +83,7 @@ impl Order {
     fn check_rows(&self) -> Result<()> {
         if u32::try_from(self.table.batch.rows).is_err() {
             let message = "more than 4,294,967,295 rows to sort";
-            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("ask for less (LIMIT)"));
+            return Err(Error::new(ErrorKind::MemoryLimit, message).with_hint("use LIMIT"));
         }
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Order {
         Ordering::Equal
     }
 
-    /// One of the keys of all rows of a batch.
+    /// Evaluates one sort key for all rows of a batch.
     fn keys_of(&mut self, at: usize, batch: &Batch, run: &Run<'_>) -> Result<Vec<SortKey>> {
         let (expression, _) = &self.keys[at];
         self.values.clear();
@@ -107,7 +107,7 @@ impl Order {
         self.values.iter().map(|&value| SortKey::new(run.evaluator, value)).collect()
     }
 
-    /// Drops the rows, and their first keys, that by those come after all that a limit has kept.
+    /// Drops the rows, and their first keys, that sort after all rows within the limit by their first key.
     fn drop_late(&self, batch: &mut Batch, first: &mut Vec<SortKey>) {
         let (Some(last), [(_, descending), further @ ..]) = (self.last_kept, self.keys.as_slice()) else {
             return;
@@ -115,7 +115,7 @@ impl Order {
         let last = &self.sort_keys[0][last];
         let is_kept = |key: &SortKey| match if *descending { last.cmp(key) } else { key.cmp(last) } {
             Ordering::Less => true,
-            // The earlier one of equal rows stays.
+            // Of equal rows the earlier one is kept.
             Ordering::Equal => !further.is_empty(),
             Ordering::Greater => false,
         };
@@ -123,16 +123,16 @@ impl Order {
             (0_u32..).zip(&*first).filter(|(_, key)| is_kept(key)).map(|(row, _)| row).collect();
         if rows.len() < batch.rows {
             first.retain(is_kept);
-            // Later keys may be columns that nobody needs after this.
+            // Later sort keys may read columns that are dead after this step.
             batch.select(&rows, &Keep { columns: (0..batch.columns.len()).collect(), dropped: Vec::new() });
         }
     }
 
-    /// Keeps the first `limit` rows only.
+    /// Keeps only the first `limit` rows.
     fn prune(&mut self, limit: usize, run: &Run<'_>) -> Result<()> {
         let mut rows = self.sorted_rows(run.control)?;
         rows.truncate(limit);
-        // While they are copied, the rows that are kept are there twice.
+        // During the copy the kept rows exist twice.
         let mut copy_bytes = 0;
         let row_bytes = 8 * self.keep.columns.len() + size_of::<SortKey>() * self.keys.len();
         run.control.recount(&mut copy_bytes, (row_bytes * rows.len()) as u64)?;
@@ -147,7 +147,7 @@ impl Order {
             for rows in rows.chunks(BATCH_ROWS) {
                 run.control.work(rows.len())?;
                 for &row in rows {
-                    // Each row is in the list once, so its key can be moved.
+                    // Each row occurs once in the list, so its key can be moved.
                     let key = std::mem::take(&mut column[row as usize]);
                     bytes += key_bytes(&key);
                     kept.push(key);
@@ -160,7 +160,7 @@ impl Order {
     }
 }
 
-/// What a key takes, and the two positions that sorting needs.
+/// Size of a key in bytes, with the two positions used by sorting.
 fn key_bytes(key: &SortKey) -> u64 {
     (size_of::<SortKey>() + key.heap_bytes() + 2 * size_of::<u32>()) as u64
 }
@@ -205,7 +205,7 @@ impl<'a> Kernel<'a> for Order {
 
     fn merge(&mut self, partial: Partial<'a>, run: &Run<'a>) -> Result<()> {
         let Gathered::Sorted { table, sort_keys, mut rows, counted_bytes } = partial.0 else {
-            return Err(Error::internal("a sort was given what another step gathered"));
+            return Err(Error::internal("partial state of another step merged into an order"));
         };
         if self.table.batch.rows == 0 {
             run.control.shrink(self.table.counted_bytes + self.counted_bytes);
@@ -219,7 +219,7 @@ impl<'a> Kernel<'a> for Order {
             for (mine, theirs) in self.sort_keys.iter_mut().zip(sort_keys) {
                 mine.extend(theirs);
             }
-            // The keys have moved, and what they take with them.
+            // The keys have moved, and their counted bytes with them.
             self.counted_bytes += counted_bytes;
             run.control.shrink(table.counted_bytes);
         }
@@ -244,10 +244,10 @@ impl<'a> Kernel<'a> for Order {
     }
 }
 
-/// Skips solutions and ends the query after enough of them.
+/// Skips solutions and ends the query at the limit.
 pub(crate) struct Slice {
     skip: Multiplicity,
-    /// `None`: no end.
+    /// Remaining solutions; `None`: unlimited.
     left: Option<Multiplicity>,
     keep: Keep,
 }

@@ -1,7 +1,7 @@
-//! The parts of a pipeline that several threads run: what a driver puts together.
+//! Parallel execution of a cut pipeline: morsels, worker copies and partial states, for use by a driver.
 //!
-//! A driver [cuts](Cut) a pipeline, runs its [`Stages`] before and behind the cut on one thread, and in
-//! between has every thread take [`Morsels`] and run them through a [`Worker`] of its own.
+//! A driver [cuts](Cut) a pipeline, runs the [`Stages`] of head and tail on one thread, and in between every
+//! thread takes [`Morsels`] and runs them through its own [`Worker`].
 //! # Not here
 //! Threads, channels, and when to use them: see the crate `vervet-driver-local`.
 
@@ -24,11 +24,10 @@ use vervet_expression::{Accumulators, SortKey};
 use vervet_model::{Error, Id, Result};
 use vervet_snapshot::GraphFilter;
 
-/// How many morsels there should be for each thread: enough that threads that drew light ones take more of
-/// them and all end together.
+/// Morsels for each thread: enough for load balance between morsels of different cost.
 const MORSELS_PER_THREAD: u64 = 64;
 
-/// What one copy of a barrier has gathered.
+/// Partial state of one copy of a barrier.
 pub struct Partial<'a>(pub(crate) Gathered<'a>);
 
 pub(crate) enum Gathered<'a> {
@@ -46,14 +45,14 @@ pub(crate) enum Gathered<'a> {
     },
 }
 
-/// Kernels of some steps in a row, on one thread at a time.
+/// Kernels of consecutive steps, used by one thread at a time.
 pub struct Stages<'a> {
     steps: &'a [PlanStep],
     stages: Vec<Stage<'a>>,
 }
 
 impl<'a> Stages<'a> {
-    /// Of the steps before the cut, which start from one row.
+    /// The stages of the head, which starts from one row.
     ///
     /// # Errors
     /// Damaged data; expressions that cannot be compiled.
@@ -61,7 +60,7 @@ impl<'a> Stages<'a> {
         Self::new(pipeline, 0..cut.head_end, true, run)
     }
 
-    /// Of the steps behind the cut.
+    /// The stages of the tail.
     ///
     /// # Errors
     /// As [`Stages::head`].
@@ -69,7 +68,7 @@ impl<'a> Stages<'a> {
         Self::new(pipeline, cut.body_end..pipeline.steps.len(), false, run)
     }
 
-    /// Of a pipeline that is not cut.
+    /// The stages of a pipeline without a cut.
     ///
     /// # Errors
     /// As [`Stages::head`].
@@ -96,7 +95,7 @@ impl<'a> Stages<'a> {
         Chain::new(&mut self.stages, &mut sink, run).push(batch)
     }
 
-    /// No more batches come.
+    /// End of input.
     ///
     /// # Errors
     /// As [`Stages::push`].
@@ -105,7 +104,7 @@ impl<'a> Stages<'a> {
         Chain::new(&mut self.stages, &mut sink, run).finish()
     }
 
-    /// Takes over what a worker has gathered: the first stage is the fold of the cut.
+    /// Merges the partial state of a worker into the first stage, the fold of the cut.
     ///
     /// # Errors
     /// Limits, damaged data.
@@ -119,35 +118,35 @@ impl<'a> Stages<'a> {
                 }
                 merged
             }
-            None => Err(Error::internal("nothing is left that merges")),
+            None => Err(Error::internal("the tail has no stage to merge into")),
         }
     }
 
-    /// Adds what was done to the figures of the steps, of which the first belongs to the first stage.
+    /// Adds the counters to the profiles of the steps; `figures` starts at the first stage.
     pub fn add_figures(&self, figures: &mut [StepProfile]) {
         add_figures(self.steps, self.stages.iter(), figures);
     }
 }
 
-/// Where threads take their morsels.
+/// Source of morsels for all threads.
 pub struct Morsels<'m> {
     /// Rows of the head.
     rows: &'m Batch,
-    /// Rows, keys or entries of one morsel.
+    /// Number of rows, keys or entries of one morsel.
     size: u64,
     next: Next,
 }
 
 enum Next {
     Nothing,
-    /// A row of the head, and the key to go on with in it.
+    /// Current row of the head, and the next key in it.
     Scan(Mutex<(usize, Id)>),
     Expand(Claims),
     Rows(AtomicU64),
 }
 
 impl<'m> Morsels<'m> {
-    /// Those that the source of a cut makes of `rows`, for so many threads.
+    /// The morsels of the source of a cut for `rows`, for `threads` threads.
     ///
     /// # Errors
     /// Damaged data.
@@ -177,7 +176,7 @@ impl<'m> Morsels<'m> {
             Some((Step::Expand { key, access, .. }, estimate)) if cut.source == SourceKind::Expand => {
                 let mut scratch = Vec::new();
                 let keys = operand_column(*key, rows, &mut scratch).to_vec();
-                // The estimate is of all rows of the head, these may be a part.
+                // The estimate covers all rows of the head; `rows` may be a part of them.
                 #[expect(clippy::cast_possible_truncation, reason = "saturates; it is an estimate")]
                 let total = estimate as u64;
                 let (rows, entries) = (size(keys.len() as u64), size(total));
@@ -201,10 +200,10 @@ enum Source<'a> {
     Rows(Batch),
 }
 
-/// A copy of source and body, on one thread at a time.
+/// A copy of source and body, used by one thread at a time.
 pub struct Worker<'a> {
     source: Source<'a>,
-    /// Of the source.
+    /// Profile of the source.
     figures: StepProfile,
     /// Kernels of the body and of the fold.
     body: Stages<'a>,
@@ -212,7 +211,7 @@ pub struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// A copy. `run` shares what copies share.
+    /// Creates a copy. `run` refers to the state shared by the copies.
     ///
     /// # Errors
     /// As [`Stages::head`].
@@ -240,7 +239,7 @@ impl<'a> Worker<'a> {
         Ok(Self { source, figures: StepProfile::default(), body, cut: cut.clone() })
     }
 
-    /// Takes one morsel and runs it through the body; `None`: there are no more.
+    /// Takes one morsel and runs it through the body; `None`: no morsels are left.
     ///
     /// # Errors
     /// Limits, damaged data, those of `sink`.
@@ -262,7 +261,7 @@ impl<'a> Worker<'a> {
         flow
     }
 
-    /// What the fold of this copy has gathered.
+    /// The partial state of the fold of this copy.
     ///
     /// # Errors
     /// Limits, damaged data.
@@ -276,11 +275,11 @@ impl<'a> Worker<'a> {
                 }
                 partial
             }
-            None => Err(Error::internal("a copy without a fold has gathered nothing")),
+            None => Err(Error::internal("a copy without a fold has no partial state")),
         }
     }
 
-    /// Adds what was done to the figures of the steps, of which the first is the source.
+    /// Adds the counters to the profiles of the steps; `figures` starts at the source.
     pub fn add_figures(&self, figures: &mut [StepProfile]) {
         let is_step = self.cut.source != SourceKind::Rows;
         if let Some(first) = figures.first_mut().filter(|_| is_step) {
@@ -290,8 +289,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Whether rows with one value of the first variable never fall into two morsels, if the source is the first
-/// step. A key of a scan never does; a neighbour that an expansion finds in two graphs may.
+/// Whether rows with an equal first variable are always in one morsel, if the source is the first step. This
+/// holds for the keys of a scan; a neighbour that an expansion finds in two graphs may be in two morsels.
 fn keeps_groups_together(pipeline: &Pipeline, cut: &Cut) -> bool {
     match pipeline.steps.get(cut.head_end).map(|step| &step.step) {
         Some(Step::Scan { .. }) => cut.source == SourceKind::Scan,
@@ -335,14 +334,14 @@ fn to_usize(size: u64) -> usize {
     usize::try_from(size).unwrap_or(BATCH_ROWS)
 }
 
-/// Rows that come out of the head of a cut and wait for the threads.
+/// Buffered output rows of the head of a cut.
 pub struct HeadRows {
     table: Table,
     all: Keep,
 }
 
 impl HeadRows {
-    /// None yet.
+    /// An empty buffer.
     #[must_use]
     pub fn new(run: &Run<'_>) -> Self {
         let all = Keep { columns: (0..run.variables).collect(), dropped: Vec::new() };
@@ -363,7 +362,7 @@ impl HeadRows {
         &self.table.batch
     }
 
-    /// Removes all rows and keeps the memory.
+    /// Removes all rows; retains the allocations.
     pub fn clear(&mut self) {
         self.table.batch.clear();
     }

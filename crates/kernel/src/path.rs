@@ -1,18 +1,17 @@
-//! Path: the ends of the paths of an automaton.
+//! Path: evaluation of property paths by automaton search.
 //!
 //! # Shape
-//! Rows are put together by what they know. One end bound: one [`Search`] for each different node, forwards
-//! or backwards, whose results go to all rows with that node. Both ends bound: searches from both ends in
-//! turn, of which always the one with less to follow goes on, until they meet or one has nothing left; or,
-//! where many rows share an end, one search from there for all of them, which goes on only while somebody's
-//! other end has not been found. No end bound: a search from each node at which a path may start.
+//! Rows are grouped by their bound ends. One end bound: one [`Search`] for each distinct node, forwards or
+//! backwards, whose results are joined with all rows of that node. Both ends bound: bidirectional search,
+//! which always advances the side with the smaller frontier, until the sides meet or one is exhausted; or, if
+//! many rows share an end, one search from that end for all of them, which advances only until all other ends
+//! are found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::search`]. Where the other end is not needed, results are counted, not listed. Rows whose
-//! graph is a variable without a value are answered graph by graph, so memory does not grow with the number
-//! of graphs.
+//! See [`crate::search`]. If the other end is not needed, results are counted, not listed. Rows with an
+//! unbound graph variable are evaluated graph by graph, so memory does not grow with the number of graphs.
 //! # Semantics
-//! SPARQL 1.1 §18.4: a closure gives each pair of ends once. A path without a step leads from each node of
-//! the graphs to itself, and from a term of the query to itself.
+//! SPARQL 1.1 §18.4: a closure yields each pair of ends once. The empty path connects each node of the graphs
+//! with itself, and a term of the query with itself.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
@@ -21,10 +20,10 @@ use crate::search::{Reached, Search};
 use vervet_model::{Direction, Id, Multiplicity, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
-/// Rows with one end in common and different others from which on they share a search.
+/// Minimum number of rows with one common end and distinct other ends for a shared search.
 const SHARED_END_MIN: usize = 4;
 
-/// What a row knows: graph, subject, object ([`Id::UNBOUND`]: nothing).
+/// Bound values of a row: graph, subject, object ([`Id::UNBOUND`] if unbound).
 type Known = [Id; 3];
 
 pub(crate) struct Paths<'a> {
@@ -32,20 +31,20 @@ pub(crate) struct Paths<'a> {
     is_nullable: bool,
     forwards: Search<'a>,
     backwards: Search<'a>,
-    /// The end, the graph and the node from which rows share a search that is under way.
+    /// End, graph and start node of the current shared search.
     shared: Option<(usize, Id, Id)>,
-    /// The graphs of the row at work.
+    /// The graphs of the current row.
     graphs: Vec<GraphFilter>,
     keep: Keep,
-    /// Whether subject and object are variables that go on.
+    /// Whether subject and object are variables of the output.
     listed: [bool; 2],
-    /// What the graph's variable becomes.
+    /// Value of the graph variable.
     graph: Id,
     rows: Vec<u32>,
     found_graphs: Vec<Id>,
     ends: [Vec<Id>; 2],
     times: Vec<u64>,
-    /// Ends of paths from the node at work, and the bytes counted for them.
+    /// Ends of paths from the current node, and the bytes counted for them.
     found: Vec<Id>,
     found_bytes: u64,
     out: Batch,
@@ -91,7 +90,7 @@ impl<'a> Paths<'a> {
         [graph, of(self.step.subject), of(self.step.object)]
     }
 
-    /// What a row knows once it is known which graph it is about: an end may be the same variable.
+    /// The bound values of a row after binding its graph, since an end may be the same variable.
     fn in_graph(&self, graph: Id, [_, subject, object]: Known) -> Known {
         let PathGraphs::Variable(variable) = self.step.graphs else { return [graph, subject, object] };
         let of = |end, known| if end == Operand::Variable(variable) { graph } else { known };
@@ -151,7 +150,7 @@ impl<'a> Paths<'a> {
         next.push(&mut self.out)
     }
 
-    /// Whether a path without a step leads from the node to itself.
+    /// Whether the empty path connects the node with itself.
     fn stands(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         if !self.is_nullable {
             return Ok(false);
@@ -179,17 +178,18 @@ impl<'a> Paths<'a> {
         Ok(false)
     }
 
-    /// Searches everything from one end; `false`: it is no node and stands for nothing.
+    /// Complete search from one end; `false`: the path may be empty, but the id is neither a node of the
+    /// graphs nor a term of the query.
     fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.shared = None;
         search.begin_all(node, run)?;
         while search.advance(&self.graphs, run)? {}
-        // What leads on is a node for certain.
+        // An id with a move is certainly a node.
         Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)
     }
 
-    /// The paths of rows that know one end.
+    /// Paths of rows with one bound end.
     fn one_end(
         &mut self,
         batch: &Batch,
@@ -206,7 +206,7 @@ impl<'a> Paths<'a> {
         self.add_to_all(batch, rows, node, end, next)
     }
 
-    /// Puts the results of a search into `found`.
+    /// Copies the results of a search to `found`.
     fn take_results(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.found.clear();
@@ -217,7 +217,7 @@ impl<'a> Paths<'a> {
         run.control.work(self.found.len())
     }
 
-    /// Adds what was found from `node` at one end to all of `rows`.
+    /// Joins the results from `node` at one end with all of `rows`.
     fn add_to_all(
         &mut self,
         batch: &Batch,
@@ -226,7 +226,7 @@ impl<'a> Paths<'a> {
         end: usize,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        // Taken out, since `add` needs all of self, and put back however this ends.
+        // Moved out, since `add` borrows `self`, and restored on every exit.
         let found = std::mem::take(&mut self.found);
         let mut flow = Ok(Flow::More);
         for &(_, row) in rows {
@@ -239,7 +239,7 @@ impl<'a> Paths<'a> {
         flow
     }
 
-    /// Adds what was found from `node` at one end.
+    /// Joins the results from `node` at one end with one row.
     fn add_found(
         &mut self,
         batch: &Batch,
@@ -264,7 +264,7 @@ impl<'a> Paths<'a> {
         Ok(Flow::More)
     }
 
-    /// Whether there is a path from one node to another, found without searching all of either.
+    /// Whether a path connects two nodes, by bidirectional search.
     fn connects(&mut self, [_, subject, object]: Known, run: &Run<'a>) -> Result<bool> {
         self.shared = None;
         self.forwards.begin(subject, run)?;
@@ -274,7 +274,7 @@ impl<'a> Paths<'a> {
             if meets(forwards, backwards, run)? {
                 return Ok(true);
             }
-            // Where one has nothing left, all that it can reach is known and the other was not there.
+            // An exhausted side has visited all nodes it can reach, without meeting the other side.
             let (ahead, behind) = (forwards.waiting(), backwards.waiting());
             if ahead == 0 || behind == 0 {
                 return Ok(false);
@@ -284,7 +284,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// Whether there is a path from one node to another, by a search from one end that others share.
+    /// Whether a path connects two nodes, by a search from one end that other rows share.
     fn shares(&mut self, end: usize, known: Known, run: &Run<'a>) -> Result<bool> {
         let (node, other) = (known[1 + end], known[2 - end]);
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
@@ -300,7 +300,7 @@ impl<'a> Paths<'a> {
         Ok(true)
     }
 
-    /// Whether there is a path between two ends. `shared`: the end that other rows have, too.
+    /// Whether a path connects the two ends. `shared`: the end that other rows have in common.
     fn holds(&mut self, known: Known, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
         if self.is_nullable && known[1] == known[2] {
             return Ok(self.step.stand_alone[1] || self.stands(known[1], 0, run)?);
@@ -311,7 +311,7 @@ impl<'a> Paths<'a> {
         }
     }
 
-    /// The rows of a graph that know both ends, by their starts.
+    /// Paths of the rows of a graph with both ends bound, ordered by start.
     fn both_ends(
         &mut self,
         batch: &Batch,
@@ -322,7 +322,7 @@ impl<'a> Paths<'a> {
         let mut objects: Vec<Id> = rows.iter().map(|(known, _)| known[2]).collect();
         objects.sort_unstable();
         objects.dedup();
-        // The end of which there are fewer is shared by more.
+        // The end with fewer distinct nodes is shared by more rows.
         let end = usize::from(objects.len() < starts);
         if end == 1 {
             rows.sort_unstable_by_key(|(known, row)| (known[2], known[1], *row));
@@ -346,7 +346,7 @@ impl<'a> Paths<'a> {
         Ok(Flow::More)
     }
 
-    /// The paths of rows that know neither end.
+    /// Paths of rows with no bound end.
     fn no_end(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let control = next.run().control;
         let mut starts_bytes = 0;
@@ -380,7 +380,7 @@ impl<'a> Paths<'a> {
         Ok(Flow::More)
     }
 
-    /// The nodes at which a path may start: all of the graphs if it may have no step. `counted`: bytes
+    /// The nodes at which a path may start: all nodes of the graphs if it may be empty. `counted`: bytes
     /// counted for them.
     fn starts(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
         let mut all = Reached::default();
@@ -425,11 +425,11 @@ impl<'a> Paths<'a> {
         Ok(all.members)
     }
 
-    /// Answers rows of which it is known which graph they are about.
+    /// Evaluates rows whose graph is bound.
     fn answer(&mut self, batch: &Batch, rows: &mut [(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let kind = |known: &Known| 2 * u8::from(known[1].is_bound()) + u8::from(known[2].is_bound());
         rows.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
-        // With both ends known, the rows of a graph are together, whatever their ends.
+        // Rows of a graph with both ends bound form one group, whatever their ends.
         let group = |known: &Known| match kind(known) {
             3 => (3, known[0], Id::UNBOUND),
             2 => (2, known[0], known[1]),
@@ -453,7 +453,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Whether two searches have met since they were asked last: a state and a node that both have reached.
+/// Whether two searches have met since the last call: both have reached the same node in the same state.
 fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>, run: &Run<'_>) -> Result<bool> {
     let mut any = false;
     for (ahead, behind) in forwards.reached.iter_mut().zip(&mut backwards.reached) {
@@ -467,7 +467,7 @@ fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>, run: &Run<'_>) -
 
 impl<'a> Kernel<'a> for Paths<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        // By what they know: first neither end, then the object, then the subject, then both.
+        // By bound ends: first none, then object, then subject, then both.
         let known = |at: usize| self.known(batch, at);
         let needs_graph =
             |known: &Known| matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound();
@@ -476,7 +476,7 @@ impl<'a> Kernel<'a> for Paths<'a> {
         if self.answer(batch, &mut ready, next)? == Flow::Done {
             return Ok(Flow::Done);
         }
-        // Rows that no graph is known of are answered graph by graph: rows times graphs would take any
+        // Rows with an unbound graph are evaluated graph by graph: rows times graphs would take unbounded
         // memory.
         if !waiting.is_empty() {
             let control = next.run().control;

@@ -1,17 +1,17 @@
-//! The physical plan: what the planner hands to the kernels.
+//! Physical plan: the interface between planner and kernels.
 //!
 //! # Shape
-//! A [`Pipeline`] is a list of steps. Each step turns an incoming batch of rows into outgoing rows; the
-//! first step of the whole query receives one row that binds the parameters (usually nothing). So a scan
-//! is an expansion of the empty row, an optional part or a branch of a union is a pipeline that receives
-//! the outer rows, and intermediate results stay bounded, because a batch runs through all steps before
-//! the next one starts (graph exploration with full-history pruning: Wukong, OSDI 2016, §4).
+//! A [`Pipeline`] is a list of steps. Each step maps an input batch of rows to output rows; the first step of
+//! the whole query receives one row that binds the parameters (usually none). So a scan is an expansion of
+//! the empty row, an optional part or a branch of a union is a pipeline that receives the outer rows, and
+//! intermediate results are bounded, because a batch runs through all steps before the next one starts (graph
+//! exploration with full-history pruning: Wukong, OSDI 2016, §4).
 //!
-//! Only columns in [`PlanStep::keep`] go on. Where a variable is no longer needed, a row can stand for
-//! many equal solutions: rows have a *multiplicity* (Gremlin's bulk). Steps whose `neighbour` is `None`
-//! multiply it instead of listing neighbours; that is how counts avoid enumeration.
+//! A step outputs only the columns in [`PlanStep::keep`]. Without its dead columns, a row can represent many
+//! equal solutions: rows have a *multiplicity* (Gremlin's bulk). Steps whose `neighbour` is `None` multiply
+//! it by the degree instead of listing neighbours; thus counts avoid enumeration.
 //! # Not here
-//! Threads, devices, placement: see [`crate::parallel`] for how a driver cuts a plan.
+//! Threads, devices, placement; [`crate::parallel`] describes how a driver cuts a plan.
 
 use oxrdf::Term;
 use std::ops::Range;
@@ -32,18 +32,18 @@ pub enum Operand {
 /// The graph of a [`Match`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GraphOperand {
-    /// Entries that pass.
+    /// The graphs that the filter admits.
     Filter(GraphFilter),
-    /// Named graphs; the variable is bound to the graph, or must be equal to it if bound.
+    /// Any named graph; the variable is bound to the graph, or must be equal to it if bound.
     Variable(Variable),
 }
 
-/// One segment and the entries of it that count.
+/// A segment, and a filter on its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
     /// The predicate of the segment.
     pub predicate: Id,
-    /// Its direction.
+    /// The direction of the segment.
     pub direction: Direction,
     /// The graph of its entries.
     pub graph: GraphFilter,
@@ -51,40 +51,39 @@ pub struct Access {
     pub parallel: bool,
 }
 
-/// Some keys of a segment, each once.
+/// Distinct candidate keys of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Among {
-    /// Keys between these ids, both included; ascending, apart from each other.
+    /// Ranges of keys, both ends included; ascending and disjoint.
     pub keys: Vec<(Id, Id)>,
-    /// Literals at these positions of the order of texts
-    /// ([`vervet_snapshot::Snapshot::literals_in_order`]), as far as they are keys; none of these keys is
-    /// in `keys`.
+    /// Literals at these positions of the text order ([`vervet_snapshot::Snapshot::literals_in_order`]), if
+    /// they are keys; disjoint from `keys`.
     pub literals: Range<u64>,
-    /// The bounds of `literals`, if it is about texts: the literals in them that came later
-    /// ([`vervet_snapshot::Snapshot::later_literals`]) count, too.
+    /// The text bounds of `literals`, if there are any: later literals within them
+    /// ([`vervet_snapshot::Snapshot::later_literals`]) are candidates, too.
     pub texts: Option<Texts>,
-    /// The literals that this may find ([`vervet_snapshot::Snapshot::search`]) count, too, as far as they are
-    /// keys; then there are no `texts`.
+    /// A full-text search, whose results ([`vervet_snapshot::Snapshot::search`]) are candidates, too, if they
+    /// are keys; excludes `texts`.
     pub search: Option<TextSearch>,
-    /// How many keys and literals these are, for people; an estimate where the segment has changed.
+    /// Number of keys and literals, for `EXPLAIN`; an estimate if the segment has changed.
     pub count: u64,
 }
 
-/// Texts between two bounds, in bytes.
+/// A range of texts, in byte order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Texts {
-    /// The least.
+    /// Lower bound, inclusive.
     pub from: Vec<u8>,
-    /// All are below this, if there is a bound.
+    /// Upper bound, exclusive; `None`: unbounded.
     pub to: Option<Vec<u8>>,
 }
 
 /// One leg of an intersection: the neighbours of `key` in a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leg {
-    /// Whose neighbours; bound in every row.
+    /// The key; bound in every row.
     pub key: Operand,
-    /// In which segment.
+    /// The segment.
     pub access: Access,
 }
 
@@ -99,67 +98,66 @@ pub struct Match {
     pub object: Operand,
     /// Graph.
     pub graph: GraphOperand,
-    /// The edge id; only statements that have one then.
+    /// The edge id; if set, only statements with one match.
     pub edge: Option<Operand>,
     /// See [`vervet_snapshot::EntryFilter::parallel`].
     pub parallel: bool,
 }
 
-/// A path and how to follow it.
+/// A property path and its automaton.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathStep {
-    /// Where it starts.
+    /// Start of the path.
     pub subject: Operand,
-    /// Where it ends.
+    /// End of the path.
     pub object: Operand,
-    /// What it was made from, for people.
+    /// The path expression, for `EXPLAIN`.
     pub path: Path,
-    /// What a path looks like from its start.
+    /// The automaton, from the start of the path.
     pub automaton: Arc<Automaton>,
-    /// The graphs whose statements it may use.
+    /// The graphs whose statements the path may traverse.
     pub graphs: PathGraphs,
-    /// Whether subject and object stand in the query, so that each has a path without a step to itself even
-    /// if no statement mentions it.
+    /// Whether subject and object are terms of the query, so that each has an empty path to itself even if no
+    /// statement contains it.
     pub stand_alone: [bool; 2],
 }
 
 /// The graphs of a [`PathStep`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PathGraphs {
-    /// Statements of any of these; none: an empty graph.
+    /// The union of these graphs; an empty list is an empty graph.
     These(Vec<GraphFilter>),
-    /// The graph that the variable is bound to; any named graph where it is not, and then it is bound to
-    /// that.
+    /// The graph that the variable is bound to; if it is unbound, any named graph, to which it is then bound.
     Variable(Variable),
 }
 
-/// States and moves between them: a path is a walk over statements that the moves allow, from state 0 to an
-/// accepting one.
+/// Non-deterministic finite automaton of a path: a path is a walk over statements that the moves allow, from
+/// state 0 to an accepting state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Automaton {
-    /// By state: what leads on, and to which state.
+    /// Transitions by state: move and target state.
     pub moves: Vec<Vec<(Move, u16)>>,
-    /// By state: whether a path may end here.
+    /// Whether each state accepts.
     pub accepting: Vec<bool>,
 }
 
-/// The statements of one step of a path.
+/// The statements that one transition of a path traverses.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Move {
-    /// Those with this predicate, walked in this direction.
+    /// Statements with this predicate, traversed in this direction.
     Predicate(Id, Direction),
-    /// Those with any other predicate than these, which ascend.
+    /// Statements with a predicate that is not in the list, which ascends.
     Except(Arc<[Id]>, Direction),
 }
 
-/// What a step of [`Step::Exists`] does with rows for which its pipeline gives a row.
+/// How [`Step::Exists`] uses whether its pipeline outputs a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existence {
-    /// They stay, the others go.
+    /// Keeps rows with a match (`EXISTS`).
     Keep,
-    /// They go, the others stay.
+    /// Drops rows with a match (`NOT EXISTS`).
     Drop,
-    /// All stay; the variable becomes a boolean.
+    /// Keeps all rows; binds the variable to a boolean.
     Mark(Variable),
 }
 
@@ -168,7 +166,8 @@ pub enum Existence {
 pub enum JoinKind {
     /// Every compatible pair.
     Inner,
-    /// Every compatible pair for which the condition holds; left rows without one stay, unextended.
+    /// Every compatible pair for which the condition holds; left rows without such a pair are kept,
+    /// unextended.
     Left(Option<Expression>),
     /// Left rows without a compatible right row that shares a bound variable (`MINUS`).
     Minus,
@@ -178,13 +177,13 @@ pub enum JoinKind {
     Anti,
 }
 
-/// What a step does to the rows that come in.
+/// A physical operator on the input rows.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// Provably nothing comes out.
+    /// Provably empty output.
     Empty,
-    /// For each row all entries of a segment; binds `key` and `neighbour`, which are unbound before.
-    /// Without `neighbour`: each key once, its degree in the multiplicity.
+    /// For each row all entries of a segment; binds `key` and `neighbour`, which are unbound before. Without
+    /// `neighbour`: each key once, with its degree as multiplicity.
     Scan {
         /// The segment.
         access: Access,
@@ -193,8 +192,8 @@ pub enum Step {
         /// Receives the neighbours.
         neighbour: Option<Variable>,
     },
-    /// As [`Step::Scan`], for some keys: those that a condition can let through are among them. The
-    /// condition itself is still to be tested.
+    /// As [`Step::Scan`], for the candidate keys of a sargable condition, a superset of the keys that pass. A
+    /// later filter tests the condition itself.
     Seek {
         /// The segment.
         access: Access,
@@ -202,21 +201,21 @@ pub enum Step {
         key: Variable,
         /// Receives the neighbours.
         neighbour: Option<Variable>,
-        /// Which keys.
+        /// The candidate keys.
         among: Among,
     },
-    /// For each row the neighbours of `key`, which is bound in every row; binds `neighbour`, which is
-    /// unbound before. Without `neighbour`: the degree goes into the multiplicity, and rows without
-    /// neighbours are dropped.
+    /// For each row the neighbours of `key`, which is bound in every row; binds `neighbour`, which is unbound
+    /// before. Without `neighbour`: multiplies the multiplicity by the degree, and drops rows without
+    /// neighbours.
     Expand {
-        /// Whose neighbours.
+        /// The key.
         key: Operand,
         /// The segment.
         access: Access,
         /// Receives the neighbours.
         neighbour: Option<Variable>,
-        /// Receives the edge ids, and is unbound before: only entries that have one count then, each for
-        /// itself whatever [`Access::parallel`] is. Needs `neighbour`.
+        /// Receives the edge ids, and is unbound before: then only entries with an edge id count, each
+        /// separately, whatever [`Access::parallel`] is. Requires `neighbour`.
         edge: Option<Variable>,
     },
     /// Keeps the rows for which the entry `key -> neighbour` exists; both are bound in every row.
@@ -229,32 +228,34 @@ pub enum Step {
         neighbour: Operand,
     },
     /// For each row the vertices that are neighbours in every leg (at least two); binds `target`, which is
-    /// unbound before. With `count_only` the size goes into the multiplicity instead.
+    /// unbound before. With `count_only` multiplies the multiplicity by their number instead.
     Intersect {
         /// Receives the common neighbours.
         target: Variable,
         /// The adjacencies to intersect.
         legs: Vec<Leg>,
-        /// `target` is not needed afterwards.
+        /// Whether `target` is dead after the step.
         count_only: bool,
     },
-    /// For each row the statements that match; slower than the steps above, and always right.
+    /// For each row the statements that match the general pattern; slower than the steps above, and always
+    /// applicable.
     Match(Match),
-    /// As [`Step::Match`], for statements whose object a condition can let through; the condition itself is
-    /// still to be tested. Where subject and object are unbound, objects are looked up in each predicate.
+    /// As [`Step::Match`], for statements whose object is a candidate of a sargable condition; a later filter
+    /// tests the condition itself. If subject and object are unbound, the candidates are looked up in each
+    /// predicate.
     SeekMatch {
-        /// What matches.
+        /// The pattern.
         pattern: Match,
-        /// Which objects.
+        /// The candidate objects.
         among: Among,
     },
     /// Keeps the rows for which the expression is true.
     Filter(Expression),
     /// Binds `variable` to the value of the expression; an error leaves it unbound.
     Extend {
-        /// What is bound.
+        /// The new variable.
         variable: Variable,
-        /// To what.
+        /// Its value.
         expression: Expression,
     },
     /// For each row all compatible rows of a table; [`Id::UNBOUND`] is compatible with everything.
@@ -277,41 +278,40 @@ pub enum Step {
         /// Variables that the right side adds to the rows.
         adds: Vec<Variable>,
     },
-    /// For each incoming row the rows that `inner` makes of it, or else the row itself with the new
-    /// variables unbound. `inner` receives the incoming rows with their positions in `row`, and keeps it.
+    /// For each input row the output of `inner`, or the row itself with the new variables unbound if that is
+    /// empty. `inner` receives the input rows with their positions in `row`, which it keeps.
     Optional {
-        /// What is optional.
+        /// The optional part.
         inner: Pipeline,
-        /// A variable of the plan's own that holds row positions.
+        /// A variable added by the planner for row positions.
         row: Variable,
     },
-    /// A left join whose right side starts from the values that rows have in `seed`: `inner` receives each of
-    /// them once for some rows, and nothing else; a row that it makes joins with each of these that has the
-    /// same values in `on`.
+    /// A left join whose right side starts from the values of `seed`: `inner` receives only the distinct
+    /// values of a batch of rows; each of its output rows joins with the rows of the batch that have the same
+    /// values in `on`.
     Seeded {
-        /// What is optional.
+        /// The optional part.
         inner: Pipeline,
-        /// One of `on`.
+        /// The seed variable, one of `on`.
         seed: Variable,
-        /// All that both sides may bind; bound in every row of both.
+        /// The shared variables, bound in every row of both sides.
         on: Vec<Variable>,
         /// Variables that `inner` adds to the rows.
         adds: Vec<Variable>,
     },
-    /// For each row the ends of the paths that there are, each pair once; binds those ends that a row does
-    /// not.
+    /// For each row the ends of all paths, each pair once; binds the unbound ends.
     Path(PathStep),
-    /// Whether `inner` makes any row of an incoming one. `inner` receives the incoming rows with their
-    /// positions in `row`, and keeps it.
+    /// Whether `inner` outputs any row for an input row. `inner` receives the input rows with their positions
+    /// in `row`, which it keeps.
     Exists {
-        /// What is asked for.
+        /// The pattern.
         inner: Pipeline,
-        /// A variable of the plan's own that holds row positions.
+        /// A variable added by the planner for row positions.
         row: Variable,
-        /// What the answer is for.
+        /// Use of the result.
         existence: Existence,
     },
-    /// The rows that each branch makes of the incoming rows, one branch after the other.
+    /// Bag union: the output of each branch for the input rows, one branch after the other.
     Union {
         /// The branches.
         branches: Vec<Pipeline>,
@@ -320,48 +320,47 @@ pub enum Step {
     Group {
         /// Grouping variables.
         keys: Vec<Variable>,
-        /// What is computed.
+        /// Aggregates, by the variable that receives each.
         aggregates: Vec<(Variable, Aggregate)>,
     },
-    /// Each distinct combination of `variables` once, as soon as it comes.
+    /// Streaming distinct: each distinct combination of `variables` at its first occurrence.
     Distinct {
-        /// What is compared.
+        /// The compared columns.
         variables: Vec<Variable>,
     },
-    /// Drops rows with a value that has come before, where how often a row comes does not matter for the
-    /// result: rows may pass all the same.
+    /// Best-effort deduplication under set semantics; duplicates may pass.
     Frontier {
         /// The only column.
         variable: Variable,
     },
-    /// Barrier: sorts; with `limit` keeps only the first so many (top-k). Equal rows keep their order.
+    /// Barrier: stable sort; with `limit` keeps only the first `limit` rows (top-k).
     Order {
         /// The most significant key first.
         keys: Vec<OrderKey>,
-        /// Solutions wanted at most.
+        /// Maximum number of solutions.
         limit: Option<usize>,
     },
     /// Skips `start` solutions and ends the query after `length` more.
     Slice {
-        /// How many to skip.
+        /// Number of solutions to skip.
         start: usize,
-        /// How many to keep.
+        /// Maximum number of solutions to output; `None`: all.
         length: Option<usize>,
     },
 }
 
-/// A step and what the planner knows about it.
+/// A step with its output columns and estimate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlanStep {
-    /// What to do.
+    /// The operator.
     pub step: Step,
-    /// Columns that later steps, or the result, need.
+    /// Live columns: those that later steps or the result read.
     pub keep: Vec<Variable>,
     /// Estimated rows after this step.
     pub rows: f64,
 }
 
-/// Steps, one after the other. No steps: what comes in goes out.
+/// A sequence of steps; without steps, the identity.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pipeline {
     /// The steps.
@@ -371,24 +370,24 @@ pub struct Pipeline {
 /// A plan for a whole query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What runs.
+    /// The root pipeline.
     pub pipeline: Pipeline,
     /// Names by [`Variable`] index: those of the query, then those that the planner added (`""`).
     pub variables: Vec<String>,
     /// Columns of the result.
     pub result: Vec<Variable>,
-    /// Variables that the incoming row binds.
+    /// Variables that the initial row binds.
     pub parameters: Vec<Variable>,
-    /// Terms of the query that the graph does not know, but that are values of solutions all the same
-    /// (those of `VALUES`): the id of `computed[i]` is `Id::new(Tag::Computed, i)`. Whoever runs the plan
-    /// starts its computed terms with these, in this order.
+    /// Terms of the query that are not in the graph but may be values of solutions (those of `VALUES`): the
+    /// id of `computed[i]` is `Id::new(Tag::Computed, i)`. The computed terms of an execution must start with
+    /// these, in this order.
     pub computed: Vec<Term>,
     /// Estimated cost, in ns of one thread.
     pub cost: f64,
 }
 
 impl Step {
-    /// The pipelines inside this step, in the order in which their steps are numbered.
+    /// The nested pipelines, in the order in which their steps are numbered.
     #[must_use]
     pub fn nested(&self) -> &[Pipeline] {
         match self {
@@ -401,7 +400,7 @@ impl Step {
         }
     }
 
-    /// How many numbers this step takes: one, and those of the steps of its nested pipelines.
+    /// Count of step numbers of this step: one, plus those of its nested pipelines.
     #[must_use]
     pub fn number_steps(&self) -> usize {
         1 + self.nested().iter().map(Pipeline::number_steps).sum::<usize>()
@@ -409,7 +408,7 @@ impl Step {
 }
 
 impl Pipeline {
-    /// How many steps there are, those of nested pipelines included.
+    /// Number of steps, including those of nested pipelines.
     ///
     /// Steps are numbered depth first: a step, then the steps of its nested pipelines
     /// ([`Step::nested`]), then the next step. So if a pipeline starts with number `n`, its steps have
@@ -421,20 +420,19 @@ impl Pipeline {
     }
 }
 
-/// What one step did in one run.
+/// Profile of one step in one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StepProfile {
-    /// Rows that came in.
+    /// Input rows.
     pub rows_in: u64,
-    /// Rows that went out.
+    /// Output rows.
     pub rows_out: u64,
-    /// Time spent in this step and in the pipelines inside it; where several threads ran it, the sum of
-    /// their times.
+    /// Time in this step and its nested pipelines, in ns, summed over all threads.
     pub nanoseconds: u64,
 }
 
 impl StepProfile {
-    /// Adds what another copy of the step did.
+    /// Adds the profile of another copy of the step.
     pub fn add(&mut self, other: &Self) {
         self.rows_in += other.rows_in;
         self.rows_out += other.rows_out;
@@ -442,15 +440,15 @@ impl StepProfile {
     }
 }
 
-/// What one run of a plan did.
+/// Profile of one run of a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// For each step by its number (see [`Pipeline::number_steps`]).
+    /// Profile of each step, by step number (see [`Pipeline::number_steps`]).
     pub steps: Vec<StepProfile>,
 }
 
 impl Profile {
-    /// A profile for this pipeline in which nothing has happened.
+    /// A profile of this pipeline with all counters zero.
     #[must_use]
     pub fn new(pipeline: &Pipeline) -> Self {
         Self { steps: vec![StepProfile::default(); pipeline.number_steps()] }

@@ -1,14 +1,13 @@
-//! The third way of an intersection: the prefix is expanded in the other direction of the last leg.
+//! The *reverse* method of an intersection: the prefix is expanded in the reverse direction of the last leg.
 //!
-//! Rows that share a prefix are a *run*, next to each other or brought together by sorting. Probing looks at
-//! each vertex of the prefix once for each row of the run; here it is looked at once for the run: its
-//! neighbours in the other direction are listed, and those that are keys of the last leg in the run are found
-//! among these, sorted.
+//! Rows that share a prefix are a *run*, adjacent or made adjacent by sorting. Probing reads each vertex of
+//! the prefix once for each row of the run; this method reads it once for the run: it lists the neighbours in
+//! the reverse direction, and finds those that are keys of the last leg in the run, which are sorted.
 //! # Cost
-//! For each run its prefix times (one look-up of a key, and some 5 ns for each of its neighbours). LUBM-40 Q1
-//! has runs of 20 rows: 2,200 expansions in place of 44,000 checks, 0.1 ms in place of 1.1 (2026-11-21).
+//! For each run, the length of its prefix times (one key look-up, and some 5 ns for each neighbour). LUBM-40
+//! Q1 has runs of 20 rows: 2,200 expansions instead of 44,000 checks, 0.1 ms instead of 1.1 (2026-11-21).
 //! # Not here
-//! When this is the best of the three ways: `intersect.rs`.
+//! The choice of the method: `intersect.rs`.
 
 use crate::batch::Batch;
 use crate::chain::{Chain, Flow};
@@ -17,29 +16,29 @@ use std::ops::Range;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 
-/// Vertices of prefixes, and entries, that are listed at a time: 192 KiB each.
+/// Maximum number of prefix vertices, and of entries, listed at a time: 192 KiB each.
 const BLOCK_ENTRIES: usize = 1 << 14;
 
-/// What this way works with.
+/// Buffers of the method.
 #[derive(Default)]
 pub(crate) struct Reversal {
-    /// All rows, those of a run together.
+    /// All rows; those of a run are adjacent.
     rows: Vec<u32>,
-    /// Parts of `rows`.
+    /// Runs as ranges of `rows`.
     runs: Vec<Range<usize>>,
-    /// In the place of each row its key in the last leg and the row; sorted within each run.
+    /// For each position in `rows` the key in the last leg and the row; sorted within each run.
     keys: Vec<(Id, u32)>,
-    /// Vertices of prefixes; a row is the number of a run among those at work.
+    /// Prefix vertices; their `rows` are numbers of runs in the current block.
     prefixes: Expansion,
-    /// Their neighbours; a row is the position of a vertex in `prefixes`.
+    /// Neighbours of the prefix vertices; their `rows` are positions in `prefixes`.
     entries: Expansion,
     counted_bytes: u64,
 }
 
 impl Reversal {
-    /// Finds the runs, of neighbouring rows or, with `sort`, of all rows with equal keys in the legs of
-    /// `order`. Gives the number of runs, and how many vertices their prefixes have at most: once for each
-    /// run, and once for each row.
+    /// Finds the runs, of adjacent rows or, with `sort`, of all rows with equal keys in the legs of `order`.
+    /// Returns the number of runs, and upper bounds on the number of prefix vertices: summed over runs, and
+    /// over rows.
     pub(crate) fn arrange(
         &mut self,
         legs: &[IntersectLeg<'_>],
@@ -86,7 +85,7 @@ impl Reversal {
 }
 
 impl<'a> Intersect<'a> {
-    /// Works off the runs that have been arranged; `reverse`: the last leg by its other end.
+    /// Processes the arranged runs; `reverse`: the reverse direction of the last leg.
     pub(crate) fn by_reversing(
         &mut self,
         batch: &Batch,
@@ -108,7 +107,7 @@ impl<'a> Intersect<'a> {
         Ok(flow)
     }
 
-    /// Lists the prefixes of the runs from `first` on, as many as make a block; returns the next run.
+    /// Lists the prefixes of the runs from `first` on, up to one block; returns the next run.
     fn list_prefixes(
         &mut self,
         work: &mut Reversal,
@@ -131,7 +130,7 @@ impl<'a> Intersect<'a> {
         Ok(run)
     }
 
-    /// Expands the prefixes at hand the other way and finds the rows of their neighbours.
+    /// Expands the listed prefixes in the reverse direction and finds the rows of their neighbours.
     fn reverse_block(
         &mut self,
         batch: &Batch,

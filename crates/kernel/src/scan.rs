@@ -1,9 +1,8 @@
-//! Scan and seek: all entries of a segment, or those of some keys, for each incoming row.
+//! Scan and seek: all entries of a segment, or those of candidate keys, for each input row.
 //!
 //! # Cost
-//! Keys are listed in batches and expanded like any other column, so a scan costs what reading the
-//! segment in order costs. Literals of a seek come in the order of their texts, so that they are looked up
-//! like any other column.
+//! Keys are listed in batches and expanded like any other column, so a scan costs as much as a sequential
+//! read of the segment. Literals of a seek are in text order, so they are looked up like any other column.
 
 use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
@@ -16,7 +15,7 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
 pub(crate) struct Scan<'a> {
     pub segment: &'a dyn Segment,
-    /// `None`: all keys.
+    /// Candidate keys of a seek; `None`: all keys.
     pub among: Option<AmongKeys<'a>>,
     pub filter: EntryFilter,
     pub key: Variable,
@@ -53,7 +52,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Writes the outer row `row` of `batch` beside `rows` new rows.
+    /// Repeats the outer row `row` of `batch` for `rows` new rows.
     fn repeat_outer(&mut self, batch: &Batch, row: usize, rows: usize) {
         let new = [Some(self.key.index()), self.neighbour.map(Variable::index)];
         for &column in &self.keep.columns {
@@ -104,9 +103,8 @@ impl<'a> Scan<'a> {
         Ok(Flow::More)
     }
 
-    /// Takes from `place` on (a row of `batch`, and the key to go on with) up to `capacity` keys and pushes
-    /// their entries. `None`: there are no more. Other threads wait while keys are listed, for about a
-    /// microsecond.
+    /// Takes up to `capacity` keys from `place` on (a row of `batch`, and the next key) and pushes their
+    /// entries. `None`: no keys are left. Other threads block while keys are listed, for about a microsecond.
     pub(crate) fn push_next(
         &mut self,
         batch: &Batch,
@@ -117,7 +115,7 @@ impl<'a> Scan<'a> {
         let keys = &mut self.keys.columns[0];
         keys.clear();
         let row = {
-            // A place is whole at any time, so a panic elsewhere does not spoil it.
+            // A place is consistent at any time, so a panic elsewhere does not corrupt it.
             let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
             let (row, from) = *place;
             if row >= batch.rows {
@@ -165,7 +163,7 @@ impl<'a> Kernel<'a> for Scan<'a> {
             let flow = match self.among.take() {
                 None => self.push_all(batch, row, next)?,
                 Some(mut among) => {
-                    // Put back however this ends: batches may follow `Done`.
+                    // Restored on every exit: batches may follow `Done`.
                     let flow = self.push_among(&mut among, batch, row, next);
                     self.among = Some(among);
                     flow?

@@ -1,17 +1,16 @@
-//! Breadth-first search over pairs of a state and a node: what a path reaches from one node.
+//! Breadth-first search in the product of automaton and graph: all nodes that a path reaches from one node.
 //!
 //! # Shape
-//! For each state of the automaton a set of nodes ([`Reached`]): those it has been reached with, in the order
-//! in which they were found, of which the last ones wait to be followed. [`Search::advance`] follows some
-//! hundred of them at once. Walks of at most so many equal steps (`k/(k/k?)?`) need one set for all states:
-//! whoever was reached with fewer steps gets as far as with more, and the states are worked off in their
-//! order.
+//! Each state of the automaton has a set of visited nodes ([`Reached`]) in order of discovery, whose tail is
+//! the frontier. [`Search::advance`] expands some hundred frontier nodes at once. Paths of a bounded number
+//! of equal steps (`k/(k/k?)?`) share one set for all states: a node reached with fewer steps reaches at
+//! least as far as with more, and the states are processed in order.
 //! # Cost
-//! Each node is followed once in each state: one call of a segment for a few hundred nodes and each move,
-//! then for each neighbour one test of a bit ([`NodeSet`]). No closure is ever materialised.
+//! Each node is expanded once in each state: one segment call for a few hundred nodes and each move, then one
+//! bit test for each neighbour ([`NodeSet`]). Closures are never materialised.
 //! # Source
-//! Automata as Glushkov made them (1961), in the planner; regular path queries on compressed graphs: ZipG
-//! (SIGMOD 2017) §4.3, which follows one edge at a time.
+//! Glushkov automata (1961), built by the planner; regular path queries on compressed graphs: ZipG (SIGMOD
+//! 2017) §4.3, which follows one edge at a time.
 
 use crate::chain::Run;
 use crate::nodes::NodeSet;
@@ -20,17 +19,17 @@ use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
-/// Nodes followed at once.
+/// Number of nodes expanded at once.
 const CHUNK: usize = 512;
 
-/// A set of nodes that remembers the order in which they came.
+/// An insertion-ordered set of nodes.
 #[derive(Default)]
 pub(crate) struct Reached {
     set: NodeSet,
     pub(crate) members: Vec<Id>,
-    /// How many of them have been followed.
+    /// Number of expanded members.
     followed: usize,
-    /// How many of them somebody has looked at.
+    /// Number of members that the caller has processed.
     pub(crate) seen: usize,
 }
 
@@ -39,7 +38,7 @@ impl Reached {
         self.set.contains(id)
     }
 
-    /// Adds a node; `vertices`: how many there are in the graph.
+    /// Inserts a node; `vertices`: number of vertices of the graph.
     pub(crate) fn insert(&mut self, id: Id, vertices: u64) {
         if self.set.insert(id, vertices) {
             self.members.push(id);
@@ -57,7 +56,7 @@ impl Reached {
     }
 }
 
-/// A move, by its place among those that differ, and the state that it leads to.
+/// A transition: index of its distinct move, and target state.
 struct Way {
     segments: usize,
     to: usize,
@@ -66,25 +65,26 @@ struct Way {
 /// A search in one direction: from the start of the paths forwards, or from their ends backwards.
 pub(crate) struct Search<'a> {
     ways: Vec<Vec<Way>>,
-    /// Of each different move. An automaton of 1,000 states may have a million moves, and few that differ.
+    /// Segments of each distinct move. An automaton of 1,000 states may have a million moves, few of them
+    /// distinct.
     segments: Vec<Vec<&'a dyn Segment>>,
     starts: Vec<usize>,
-    /// By state.
+    /// Visited nodes by state.
     pub(crate) reached: Vec<Reached>,
     ends: Vec<usize>,
     keys: Vec<Id>,
     expansion: Expansion,
     vertices: u64,
     counted_bytes: u64,
-    /// The results, if several states end a path.
+    /// Merged results, if several states accept.
     merged: Reached,
-    /// Whether all states after the first may share a set; and whether this search does.
+    /// Whether all states after the first may share a set, and whether the current search does.
     is_chain: bool,
     shares: bool,
 }
 
 impl<'a> Search<'a> {
-    /// `backwards`: from the ends.
+    /// A search along the automaton; `backwards`: from the ends of paths.
     pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
         let states = automaton.moves.len();
         assert_eq!(states, automaton.accepting.len(), "one mark for each state");
@@ -126,8 +126,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Starts a search for all that can be reached from one node: what is asked then are its results, not
-    /// which states have what.
+    /// Starts a search for all results from one node. States may then share a set, so the sets of single
+    /// states are not meaningful; the caller reads [`Search::results`].
     ///
     /// # Errors
     /// Limits.
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Starts anew from one node.
+    /// Restarts from one node.
     ///
     /// # Errors
     /// Limits.
@@ -154,22 +154,22 @@ impl<'a> Search<'a> {
         for &state in &self.starts {
             self.reached[state].insert(node, self.vertices);
         }
-        // The sets of many states take memory however few nodes are in them.
+        // The sets of many states take memory even with few nodes.
         self.recount(run)
     }
 
-    /// How many nodes wait to be followed.
+    /// Size of the frontier.
     pub(crate) fn waiting(&self) -> usize {
         self.reached.iter().map(|reached| reached.members.len() - reached.followed).sum()
     }
 
-    /// Whether anything but the start has been reached.
+    /// Whether the search has reached a node other than the start.
     pub(crate) fn has_moved(&self) -> bool {
         let members: usize = self.reached.iter().map(|reached| reached.members.len()).sum();
         members > self.starts.len()
     }
 
-    /// Follows some of those that wait; `false`: there are none.
+    /// Expands part of the frontier; `false`: the frontier is empty.
     pub(crate) fn advance(&mut self, graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
         let Some(state) = (0..self.reached.len())
             .find(|&state| self.reached[state].followed < self.reached[state].members.len())
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         let reached = &mut self.reached[state];
         let end = reached.members.len().min(reached.followed + CHUNK);
         self.keys.clear();
-        // A term that the query has made is in no statement.
+        // Computed terms occur in no statement.
         let known = reached.members[reached.followed..end].iter().filter(|id| id.tag() != Tag::Computed);
         self.keys.extend(known);
         reached.followed = end;
@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
             run.control.work(1)?;
             for segment in &self.segments[way.segments] {
                 for &graph in graphs {
-                    // A node is reached once however many statements lead there.
+                    // A node counts once, for any number of statements that lead to it.
                     let filter = EntryFilter { graph, parallel: true };
                     let mut cursor = Cursor::default();
                     while cursor.row < self.keys.len() {
@@ -217,19 +217,19 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Counts sets that have grown otherwise than by a search: its first nodes, and results put together.
+    /// Counts growth outside of the search: start nodes and merged results.
     fn recount(&mut self, run: &Run<'_>) -> Result<()> {
         let bytes = self.reached.iter().map(Reached::size_bytes).sum::<u64>() + self.merged.size_bytes();
         run.control.recount(&mut self.counted_bytes, bytes)
     }
 
-    /// Whether the node is where a path ends.
+    /// Whether a path ends at the node.
     pub(crate) fn ends_at(&self, node: Id) -> bool {
         self.ends.iter().any(|&state| self.reached[state].contains(node))
             || self.shares && self.merged.contains(node)
     }
 
-    /// The nodes where paths end, each once.
+    /// The distinct nodes at which paths end.
     ///
     /// # Errors
     /// Limits.
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether each state leads to the next one by the same moves, and every state but the first ends a path.
+/// Whether each state leads to the next one by the same moves, and every state but the first accepts.
 fn is_chain(automaton: &Automaton) -> bool {
     let Automaton { moves, accepting } = automaton;
     let steps = |state: usize| moves[state].iter().map(|(one, _)| one);

@@ -1,16 +1,16 @@
-//! An optional part that is found from the distinct values of one column.
+//! Seeded left join: an optional part evaluated from the distinct values of one column.
 //!
 //! # Shape
-//! [`crate::optional`] explores from each row; here each value that rows of a batch have in the column `seed`
-//! is explored from once, whatever else these rows bind, and what is found is joined with the rows by all
-//! that both have in common. So a part that connects two columns (posts of *this person* in *this forum*) is
-//! read from its cheaper end, once for all rows that share that, and the rows themselves are the hash table:
-//! what is found for none of them is dropped as soon as it comes.
+//! [`crate::optional`] explores from each row; this kernel explores once from each distinct value of the
+//! column `seed` in a batch, and joins the result with the rows of the batch by all shared variables. So a
+//! part that connects two columns (posts of *this person* in *this forum*) is read from its cheaper end, once
+//! for all rows that share that end. The rows of the batch are the hash table: results without a partner are
+//! dropped at once.
 //! # Cost
-//! For each row of the batch and each row found a look-up in a table of [`crate::batch::BATCH_ROWS`] rows or
-//! fewer; the inner pipeline, for each seed and batch. Memory: some batches.
+//! For each row of the batch and each result row, a look-up in a table of at most
+//! [`crate::batch::BATCH_ROWS`] rows; the inner pipeline for each seed and batch. Memory: a few batches.
 //! # Source
-//! The idea of magic sets and of sideways information passing: F. Bancilhon et al., PODS 1986.
+//! Magic sets and sideways information passing: F. Bancilhon et al., PODS 1986.
 
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage};
@@ -23,14 +23,14 @@ use vervet_model::{Id, Result};
 /// Ends a chain of rows.
 const END: u32 = u32::MAX;
 
-/// See the header of this file.
+/// The kernel of a seeded left join; see the header.
 pub(crate) struct Seeded<'a> {
     pub inner: Vec<Stage<'a>>,
     pub seed: Variable,
     pub on: &'a [Variable],
     pub adds: &'a [Variable],
     pub keep: Keep,
-    /// The kept columns that rows have before.
+    /// The kept columns of the input rows.
     pub before: Keep,
     pub input: Batch,
     pub rows: Rows,
@@ -38,7 +38,7 @@ pub(crate) struct Seeded<'a> {
     pub out: Batch,
 }
 
-/// Rows of a batch by the hash of some columns; those with one hash are a chain, ascending.
+/// Hash index of the rows of a batch by some columns; rows with an equal hash are an ascending chain.
 #[derive(Default)]
 pub(crate) struct Rows {
     first: FxHashMap<u64, u32>,
@@ -51,7 +51,7 @@ impl Rows {
         self.first.clear();
         self.next.clear();
         self.next.resize(batch.rows, END);
-        // From the last to the first, so that each chain ascends.
+        // In reverse order, so that each chain ascends.
         for row in (0..batch.rows).rev() {
             let number = u32::try_from(row).unwrap_or(END);
             if let Some(following) = self.first.insert(hash(on, batch, row), number) {
@@ -68,7 +68,7 @@ fn hash(on: &[Variable], batch: &Batch, row: usize) -> u64 {
     hasher.finish()
 }
 
-/// Becomes the rows that `pairs` of a row and of what was found for it make.
+/// Joins `pairs` of an input row and a result row into `out`.
 fn join(
     out: &mut Batch,
     pairs: &mut Vec<(u32, u32)>,
@@ -99,7 +99,7 @@ impl<'a> Kernel<'a> for Seeded<'a> {
         input.clear();
         let seeds = &mut input.columns[seed.index()];
         seeds.extend((0..batch.rows).map(|row| batch.value(*seed, row)));
-        // Equal values mostly come one after the other.
+        // Equal values are mostly adjacent.
         seeds.dedup();
         seeds.sort_unstable();
         seeds.dedup();

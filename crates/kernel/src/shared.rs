@@ -1,7 +1,7 @@
-//! What the copies of one pipeline share: tables of hash joins, sets of distinct rows.
+//! State shared by the copies of one pipeline: hash join tables and sets of distinct rows.
 //!
 //! # Shape
-//! By step. A step is told by where it stands in memory, which is sound to compare as long as the plan is
+//! Maps from steps. The address of a step identifies it: comparing addresses is sound while the plan is
 //! borrowed, and needs no numbering.
 
 use crate::distinct::SharedRows;
@@ -10,7 +10,7 @@ use crate::plan::{Pipeline, PlanStep, Step};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What the copies of one pipeline share; see the header of this file.
+/// State shared by the copies of one pipeline; see the header.
 #[derive(Default)]
 pub struct Shared {
     joins: FxHashMap<usize, Arc<JoinTable>>,
@@ -18,7 +18,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For copies of these steps. Their joins still need tables: see [`Shared::joins_of`].
+    /// Shared state for copies of these steps. Their joins still need tables: see [`Shared::joins_of`].
     #[must_use]
     pub fn new(steps: &[PlanStep]) -> Self {
         let mut shared = Self::default();
@@ -30,8 +30,8 @@ impl Shared {
         shared
     }
 
-    /// The joins of these steps and of the pipelines that run inside them, each with how many steps stand
-    /// before it in the order of [`Pipeline::number_steps`].
+    /// The joins of these steps and of their nested pipelines, each with the number of steps before it in the
+    /// order of [`Pipeline::number_steps`].
     #[must_use]
     pub fn joins_of(steps: &[PlanStep]) -> Vec<(usize, &PlanStep)> {
         let mut joins = Vec::new();
@@ -39,7 +39,7 @@ impl Shared {
         joins
     }
 
-    /// Gives a join its table.
+    /// Registers the table of a join.
     pub fn add_join(&mut self, step: &PlanStep, table: JoinTable) {
         self.joins.insert(place(step), Arc::new(table));
     }

@@ -1,16 +1,16 @@
-//! A fourth way of an intersection: two legs whose adjacencies are short, expanded whole.
+//! The *short lists* method of an intersection: two legs with short adjacencies, expanded completely.
 //!
 //! # Shape
 //! Both legs are expanded in one call each: the prefix once for each of its runs, the last leg for each row.
-//! The vertices of a prefix go into *lanes* of a fixed number, and one loop without a branch compares each
-//! entry of the last leg with the lanes of its row. Nothing is asked for a single key, and no degree is asked
-//! for.
+//! The vertices of a prefix fill a fixed number of *lanes*, and a branch-free loop compares each entry of the
+//! last leg with the lanes of its row. The method makes no call for a single key and reads no degrees.
 //! # Invariants
-//! Statistics only say what to try: lists that turn out longer, for one batch, leave the batch to the other
-//! ways, and the next [`PAUSE_BATCHES`] too.
+//! Statistics are only a hint: if the lists of a batch are longer, the other methods process that batch and
+//! the next [`PAUSE_BATCHES`].
 //! # Cost
-//! LUBM-40 Q7 (2026-11-21; 21,000 rows with 3 and 3 neighbours, three rows to a run): 76 ns a row by
-//! listing, which locates every key twice and every prefix alone; 41 by this, all under load from others.
+//! LUBM-40 Q7 (2026-11-21; 21,000 rows with 3 and 3 neighbours, three rows to a run): 76 ns a row by the
+//! *list* method, which locates every key twice and every prefix separately; 41 by this one, both on a loaded
+//! machine.
 
 use crate::batch::Batch;
 use crate::chain::{Chain, Flow};
@@ -19,27 +19,26 @@ use crate::intersect::{Intersect, IntersectLeg, reverse_run_ns};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 
-/// Intersections of two legs are tried as short ones if a key of the prefix has so many vertices on average,
-/// or fewer.
+/// Maximum average number of vertices for a key of the prefix for which this method is tried.
 pub const SHORT_PREFIX_MEAN: f64 = 4.0;
-/// See [`SHORT_PREFIX_MEAN`]: the entries for a key of the last leg.
+/// Maximum average number of entries for a key of the last leg; see [`SHORT_PREFIX_MEAN`].
 pub const SHORT_LAST_MEAN: f64 = 8.0;
-/// The most entries of either leg for a batch: 192 KiB.
+/// Maximum entries of either leg for a batch: 192 KiB.
 const ENTRIES_MAX: usize = 1 << 14;
-/// The most vertices of a prefix.
+/// Maximum vertices of a prefix.
 const LANES_MAX: usize = 8;
-/// Batches for which this way is not tried again after lists were longer.
+/// Number of batches without this method after one with longer lists.
 const PAUSE_BATCHES: usize = 16;
 
-/// What a row costs here, in ns, and each entry of its last leg, and each run.
+/// Cost in ns: of a row, of each entry of its last leg, and of each run.
 const ROW_NS: f64 = 8.0;
 const ENTRY_NS: f64 = 2.5;
 const RUN_NS: f64 = 12.0;
 
-/// What this way works with.
+/// Buffers of the method.
 #[derive(Default)]
 pub(crate) struct Short {
-    /// Batches still to be left to other ways.
+    /// Remaining batches for other methods.
     pause: usize,
     /// The key of each run of the prefix.
     keys: Vec<Id>,
@@ -61,7 +60,7 @@ impl Short {
         Ok(list(prefix, &self.keys, &mut self.prefixes)? && list(last, &last.keys, &mut self.entries)?)
     }
 
-    /// Finds the entries that are in the prefix of their row; `false` if a prefix is too long.
+    /// Finds the entries contained in the prefix of their row; `false` if a prefix is too long.
     fn find(&mut self) -> bool {
         let Self { keys, runs, prefixes, entries, few, many, hits, .. } = self;
         if fill(prefixes, keys.len(), few) {
@@ -84,7 +83,7 @@ impl Short {
     }
 }
 
-/// The run of each row, and the key of each run. Written for every row: no branch to mispredict.
+/// The run of each row, and the key of each run; branch-free.
 fn number_runs(keys: &[Id], runs: &mut Vec<u32>, of_runs: &mut Vec<Id>) {
     runs.clear();
     of_runs.clear();
@@ -104,7 +103,7 @@ fn number_runs(keys: &[Id], runs: &mut Vec<u32>, of_runs: &mut Vec<Id>) {
     of_runs.truncate(last + 1);
 }
 
-/// Lists the neighbours of all `keys`; `false` if they are too many.
+/// Lists the neighbours of all `keys`; `false` if there are too many.
 fn list(leg: &IntersectLeg<'_>, keys: &[Id], out: &mut Expansion) -> Result<bool> {
     out.clear();
     out.capacity = ENTRIES_MAX;
@@ -113,8 +112,8 @@ fn list(leg: &IntersectLeg<'_>, keys: &[Id], out: &mut Expansion) -> Result<bool
     Ok(cursor.row >= keys.len())
 }
 
-/// Puts the vertices of each of `runs` prefixes, [`Id::UNBOUND`] behind them, which no entry is; `false` if a
-/// prefix has more than that.
+/// Fills the lanes with the vertices of each of `runs` prefixes, padded with [`Id::UNBOUND`], which equals no
+/// entry; `false` if a prefix has more vertices than lanes.
 fn fill<const LANES: usize>(prefixes: &Expansion, runs: usize, lanes: &mut Vec<[Id; LANES]>) -> bool {
     lanes.clear();
     lanes.resize(runs, [Id::UNBOUND; LANES]);
@@ -124,7 +123,7 @@ fn fill<const LANES: usize>(prefixes: &Expansion, runs: usize, lanes: &mut Vec<[
         lane = if run == of { lane + 1 } else { 0 };
         of = run;
         longest = longest.max(lane);
-        // Past a prefix that is too long it does not matter what is overwritten.
+        // After an overlong prefix the lanes are invalid, so overwriting is harmless.
         if let Some(slot) = slots.get_mut(run as usize * LANES + lane) {
             *slot = id;
         }
@@ -132,13 +131,13 @@ fn fill<const LANES: usize>(prefixes: &Expansion, runs: usize, lanes: &mut Vec<[
     longest < LANES
 }
 
-/// The positions of the entries that are among the lanes of the run of their row.
+/// Finds the positions of the entries that are in the lanes of the run of their row.
 fn find<const LANES: usize>(entries: &Expansion, runs: &[u32], lanes: &[[Id; LANES]], hits: &mut Vec<u32>) {
     hits.clear();
     hits.resize(entries.len(), 0);
     let hits_here = &mut hits[..];
     let mut count = 0;
-    // Written for every entry and kept for hits: no branch to mispredict.
+    // Branch-free: every position is written, and the write index advances only on a hit.
     for ((position, &row), &id) in (0..).zip(&entries.rows).zip(&entries.neighbours) {
         let run = runs.get(row as usize).copied().unwrap_or_default();
         let Some(of_run) = lanes.get(run as usize) else { break };
@@ -156,7 +155,7 @@ fn mean(segment: &dyn Segment) -> f64 {
 }
 
 impl<'a> Intersect<'a> {
-    /// The prefix and the last leg, if there are two legs that are worth a try.
+    /// Prefix and last leg, if there are two legs with short adjacencies by statistics.
     fn short_legs(&self, rows: usize) -> Option<(usize, usize)> {
         let [first, second] = &self.legs[..] else { return None };
         let (prefix, last) = if first.runs <= second.runs { (0, 1) } else { (1, 0) };
@@ -173,7 +172,8 @@ impl<'a> Intersect<'a> {
         (here < reversed).then_some((prefix, last))
     }
 
-    /// Does a batch this way, if its lists are short: `None` if they are not, and nothing is done.
+    /// Processes a batch by this method if its lists are short; otherwise returns `None` without side effects
+    /// on the output.
     pub(crate) fn by_short_lists(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Option<Flow>> {
         if self.short.pause > 0 {
             self.short.pause -= 1;
@@ -232,8 +232,8 @@ mod tests {
         assert!(fill::<4>(&expansion(&prefixes), 3, &mut lanes));
         find(&entries, &runs, &lanes, &mut hits);
         assert_eq!(hits, [1, 2, 3]);
-        assert!(!fill::<4>(&expansion(&[&[1, 2, 3, 4, 5]]), 1, &mut lanes), "one too many");
-        // Rows without a run of their own, as a damaged segment might give, are nobody's.
+        assert!(!fill::<4>(&expansion(&[&[1, 2, 3, 4, 5]]), 1, &mut lanes), "more vertices than lanes");
+        // Rows without a run, as from a damaged segment, match nothing.
         find::<4>(&entries, &[], &[], &mut hits);
         assert!(hits.is_empty());
     }

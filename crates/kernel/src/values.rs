@@ -1,8 +1,8 @@
-//! Values: every compatible pair of an incoming row and a row of an inline table.
+//! Values: join with an inline table, every compatible pair of an input row and a table row.
 //!
 //! # Cost
-//! A row that binds a variable of the table looks its rows up by that variable; the look-up table is made
-//! when it is first needed. A row that binds none meets all rows.
+//! A row that binds a variable of the table is a look-up by that variable; the look-up table is built on
+//! first use. A row that binds none is paired with all table rows.
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel};
@@ -11,17 +11,16 @@ use rustc_hash::FxHashMap;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
-/// Tables up to this many rows are gone through faster than they are looked up.
+/// Maximum number of table rows for which a linear scan is faster than a look-up.
 const SCAN_ROWS_MAX: usize = 16;
 
 pub(crate) struct Values<'a> {
     pub variables: &'a [Variable],
     pub table: &'a [Vec<Id>],
     pub keep: Keep,
-    /// By position of the variable: rows of the table by value (those without one under
-    /// [`Id::UNBOUND`]), ascending.
+    /// By position of the variable: table rows by value (unbound ones under [`Id::UNBOUND`]), ascending.
     pub by_value: Vec<Option<FxHashMap<Id, Vec<usize>>>>,
-    /// Pairs of an incoming row and a row of the table.
+    /// Pairs of an input row and a table row.
     pub pairs: Vec<(u32, usize)>,
     pub rows: Vec<u32>,
     pub out: Batch,
@@ -35,7 +34,7 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// Which column of the table to look up for a row, and the value there.
+    /// The table column for the look-up of a row, and the value.
     fn look_up_by(&self, batch: &Batch, row: usize) -> Option<(usize, Id)> {
         if self.table.len() <= SCAN_ROWS_MAX {
             return None;

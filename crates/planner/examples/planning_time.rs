@@ -1,5 +1,5 @@
-//! How long planning takes: stars, chains, cycles and cliques over the statistics of a small graph, and Q1,
-//! Q5 and Q7 over those of LUBM-1 where the test data is there.
+//! Measures planning time: stars, chains, cycles and cliques over the statistics of a small graph, and Q1, Q5
+//! and Q7 over those of LUBM-1 if the test data is present.
 //!
 //! `cargo run --release -p vervet-planner --example planning_time`
 #![allow(missing_docs, reason = "a measurement, not a library")]

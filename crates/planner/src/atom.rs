@@ -1,4 +1,4 @@
-//! A pattern with its constants looked up and the statistics of its segments at hand.
+//! Atoms of a join: statement patterns with resolved constants and the statistics of their segments.
 
 use crate::classes::ClassSet;
 use crate::seek::Seek;
@@ -21,12 +21,11 @@ pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
     }
 }
 
-/// One direction of the segment of an atom. What it derives from the statistics is made when it is first
-/// asked for: most patterns of most plans need a part of it.
+/// One direction of the segment of an atom. Derived statistics are computed on first use, since most patterns
+/// of most plans need a part of them.
 pub(crate) struct Side<'a> {
-    /// The segment itself.
     pub(crate) segment: &'a dyn Segment,
-    /// Its exact counts.
+    /// Exact counts of the segment.
     pub(crate) statistics: &'a SegmentStatistics,
     snapshot: &'a dyn Snapshot,
     fans: OnceCell<Box<[Fan]>>,
@@ -38,17 +37,17 @@ pub(crate) struct Sides<'a> {
     shares: [OnceCell<Box<[f64]>>; 2],
 }
 
-/// The entries of a random vertex of one class.
+/// Expected entries of a random vertex of one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fan {
     pub(crate) class: ClassId,
-    /// 1 / vertices of the class, or keys where the class has no size.
+    /// 1 / number of vertices of the class, or of keys if the class has no size.
     pub(crate) share: f64,
     /// Neighbours of one vertex on average.
     pub(crate) degree: f64,
     /// Fraction of the vertices that have neighbours.
     pub(crate) keys: f64,
-    /// Its flows: a range of [`SegmentStatistics::flows`].
+    /// Flows of the class: the range `first..end` of [`SegmentStatistics::flows`].
     first: u32,
     end: u32,
 }
@@ -71,8 +70,8 @@ impl<'a> Sides<'a> {
         self.by_direction[direction as usize].as_ref()
     }
 
-    /// By class number: 1 / the number of vertices of a class of neighbours. Where there is none the
-    /// neighbours are all that is known; see [`Sides::share_of_others`].
+    /// 1 / the number of vertices of a class of neighbours, by class number. Classes without keys in the
+    /// reverse direction get [`Sides::share_of_others`].
     pub(crate) fn neighbour_shares(&self, direction: Direction) -> &[f64] {
         self.shares[direction as usize].get_or_init(|| {
             let others = self.share_of_others(direction);
@@ -84,14 +83,14 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// 1 / the number of neighbours.
+    /// 1 / the number of distinct neighbours.
     pub(crate) fn share_of_others(&self, direction: Direction) -> f64 {
         1.0 / self.side(direction).map_or(1, |side| side.statistics.neighbours).max(1) as f64
     }
 }
 
 impl Side<'_> {
-    /// For each class of keys what its vertices have; ascending by class.
+    /// The fan of each class of keys, ascending by class.
     pub(crate) fn fans(&self) -> &[Fan] {
         self.fans.get_or_init(|| {
             let flows = &self.statistics.flows;
@@ -106,7 +105,7 @@ impl Side<'_> {
                     entries += flow.entries;
                     at += 1;
                 }
-                // Literals, edges and strange data have no class size; then keys are all that is known.
+                // Literals, edges and irregular data have no class size; the number of keys replaces it.
                 let share = 1.0 / self.snapshot.class_size(class).max(keys).max(1) as f64;
                 let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
                 Fan {
@@ -127,15 +126,15 @@ impl Side<'_> {
         self.statistics.flows.get(fan.first as usize..fan.end as usize).unwrap_or_default()
     }
 
-    /// Neighbours of a random key.
+    /// Average number of neighbours of a key.
     pub(crate) fn average_degree(&self) -> f64 {
         self.statistics.entries as f64 / self.statistics.keys.max(1) as f64
     }
 
-    /// How much larger the degree of a key is when it comes as the end of a random entry and not as a random
-    /// key: many entries end at the keys with many entries. Only the average and the largest degree are
-    /// known, so this is a guess: a third of the square root of their ratio. It is 1 up to a ratio of 9
-    /// (all of LUBM), and 10 for a power-law graph where sums over all entries give 15.
+    /// Degree bias: the factor by which the expected degree of the endpoint of a random entry exceeds that of
+    /// a random key, since high-degree keys are endpoints of many entries. Only the average and the largest
+    /// degree are known, so this is a heuristic: a third of the square root of their ratio. It is 1 up to a
+    /// ratio of 9 (all of LUBM), and 10 for a power-law graph where sums over all entries give 15.
     pub(crate) fn skew(&self) -> f64 {
         let ratio = self.statistics.degree_max as f64 / self.average_degree().max(1.0);
         if ratio <= 9.0 { 1.0 } else { ratio.sqrt() / 3.0 }
@@ -144,11 +143,11 @@ impl Side<'_> {
 
 /// A pattern of a join.
 pub(crate) struct Atom<'a> {
-    /// Subject and object; for atoms in general form those are in `general`.
+    /// The subject; atoms in general form have it in `general`.
     pub(crate) subject: End,
-    /// See `subject`.
+    /// The object; see `subject`.
     pub(crate) object: End,
-    /// Where its entries are; the direction is filled in by [`Atom::access`].
+    /// Location of its entries; [`Atom::access`] sets the direction.
     pub(crate) predicate: Id,
     pub(crate) graph: GraphFilter,
     pub(crate) parallel: bool,
@@ -156,17 +155,18 @@ pub(crate) struct Atom<'a> {
     pub(crate) sides: Option<Rc<Sides<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
-    /// A pattern that only [`vervet_kernel::plan::Step::Match`] can do, but for what `edge` says.
+    /// The general form and its estimated rows, if only [`vervet_kernel::plan::Step::Match`] can evaluate the
+    /// pattern (exception: see `edge`).
     pub(crate) general: Option<(Match, f64)>,
-    /// The variable of its edge, if an expansion can bind it where one end is bound and the edge is not.
+    /// The edge variable, if an expansion can bind it when one end is bound and the edge is not.
     pub(crate) edge: Option<Variable>,
-    /// `?x rdf:type C`: the classes whose vertices have the type for certain.
+    /// `?x rdf:type C`: the classes all of whose vertices have the type.
     pub(crate) types: Option<ClassSet>,
-    /// Whether an existing entry counts once at most, so that checks and intersections are right.
+    /// Whether the multiplicity of an existing entry is at most 1, as checks and intersections require.
     pub(crate) counts_once: bool,
-    /// What conditions on the object leave of its values.
+    /// Sargable conditions on the object: the range or list of values that they leave.
     pub(crate) seek: Option<Seek>,
-    /// Whether the other atoms imply it.
+    /// Whether the other atoms imply this atom.
     pub(crate) implied: bool,
     /// All its variables.
     pub(crate) variables: VariableSet,
@@ -189,7 +189,7 @@ impl<'a> Atom<'a> {
         self.sides.as_ref()?.side(direction)
     }
 
-    /// Its statistics, in either direction.
+    /// The statistics of both directions.
     pub(crate) fn statistics(&self) -> impl Iterator<Item = &'a SegmentStatistics> + '_ {
         self.sides.iter().flat_map(|sides| sides.by_direction.iter().flatten()).map(|side| side.statistics)
     }

@@ -1,4 +1,4 @@
-//! Joins of patterns: look up constants, infer classes, search an order, add its steps.
+//! Planning of basic graph patterns: constant look-up, class inference, join-order search, steps.
 
 use crate::atom::{Atom, Sides, variable_of};
 use crate::classes::ClassSet;
@@ -16,7 +16,7 @@ use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
 impl<'a> Planner<'a> {
-    /// Joins `flow` with `patterns`; `false`: the flow would cost `limit` or more, and is of no use.
+    /// Joins `flow` with `patterns`; `false`: the cost reaches `limit`, and `flow` is invalid.
     pub(crate) fn lower_patterns(
         &mut self,
         patterns: &[&Pattern],
@@ -28,7 +28,7 @@ impl<'a> Planner<'a> {
         if flow.empty {
             return Ok(true);
         }
-        // Patterns in conditions are planned from rows of which all is known.
+        // `EXISTS` conditions are planned after the join, when all of its variables are bound.
         let (with_patterns, mut filters): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| filter.has_exists);
         let needed = &with_patterns.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
@@ -71,7 +71,7 @@ impl<'a> Planner<'a> {
                 return Ok(false);
             }
         }
-        // Variables that only implied patterns mention cannot exist, so all are bound now.
+        // No variable occurs in implied patterns only, so all variables are bound here.
         flow.possible.add_all(&variables);
         flow.certain.add_all(&variables);
         self.apply(filters, flow)?;
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
-    /// Finds out what conditions leave of the objects of patterns.
+    /// Derives a seek for each pattern whose object has sargable conditions.
     fn seek(&self, atoms: &mut [Atom<'a>], flow: &Flow, filters: &mut [Conjunct]) -> Result<()> {
         if !self.options.seek || filters.is_empty() {
             return Ok(());
@@ -93,7 +93,7 @@ impl<'a> Planner<'a> {
             }
             let segments = match (&atom.general, atom.side(Direction::In)) {
                 (None, Some(side)) => Some(Segments::one(side.segment)),
-                // Matches find what is there from the subject.
+                // A match finds the entries from the bound subject.
                 (Some(_), _) if flow.certain.contains(subject) => None,
                 (Some(_), Some(side)) => Some(Segments::one(side.segment)),
                 (Some(_), None) => Segments::objects_of_all(self.snapshot, self.control)?,
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Turns conditions that fix a variable into values; `false`: no value can be the right one.
+    /// Turns equality conditions with a constant into tables of one row; `false`: the join is provably empty.
     fn bind_constants(
         &mut self,
         variables: &VariableSet,
@@ -120,7 +120,7 @@ impl<'a> Planner<'a> {
                 Some((variable, term))
                     if variables.contains(variable) && !flow.possible.contains(variable) =>
                 {
-                    // A pattern binds only what the graph knows.
+                    // A pattern binds only terms of the graph.
                     let Some(id) = self.snapshot.lookup(term.as_ref())? else { return Ok(false) };
                     self.push_values(vec![variable], vec![vec![id]], flow);
                 }
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
-    /// The pattern with ids; `None`: provably no statement matches.
+    /// Resolves a pattern to ids; `None`: provably no statement matches.
     fn resolve(&mut self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
         let snapshot = self.snapshot;
         let operand = |slot: &Slot| -> Result<Option<Operand>> {
@@ -244,8 +244,8 @@ impl<'a> Planner<'a> {
         Ok(Some(atom))
     }
 
-    /// Finds an order and adds its steps; takes the conditions that it applied out of `filters`. `false`:
-    /// each costs too much.
+    /// Searches a join order and adds its steps; removes the applied conditions from `filters`. `false`: the
+    /// cost of every order reaches `limit`.
     fn search(
         &mut self,
         atoms: &[Atom<'a>],
@@ -270,7 +270,7 @@ impl<'a> Planner<'a> {
             reorder: self.options.reorder,
             limit: limit.map(|limit| limit - flow.cost),
         };
-        // Variables that are possibly bound are not bound for the search: only general patterns touch them.
+        // The search treats possibly bound variables as unbound: only general patterns contain them.
         let Some((path, classes)) =
             search.run(flow.certain.clone(), flow.rows, &flow.classes, self.control)?
         else {
@@ -299,7 +299,7 @@ impl<'a> Planner<'a> {
             };
             flow.push(step, rows);
             if let (Action::Seek(_), Some(first)) = (action, ready.first_mut()) {
-                // What was sought has passed already.
+                // The seek has applied this selectivity already.
                 first.selectivity *= rows_after / (rows * passed).max(1e-9);
             }
             self.apply(ready, flow)?;
@@ -313,7 +313,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Whether the variable has been replaced by a constant everywhere in this pattern.
+/// Whether constants have replaced all occurrences of the variable in this pattern.
 fn is_fixed(variable: Variable, pattern: &Match) -> bool {
     let is = |operand: Operand| operand == Operand::Variable(variable);
     !is(pattern.subject)

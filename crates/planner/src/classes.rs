@@ -1,9 +1,9 @@
-//! Which classes the values of a variable may have: exactly as a set, and estimated as a distribution.
+//! Classes of the values of a variable: an exact superset, and an estimated distribution.
 //!
 //! # Invariants
-//! 1. A [`ClassSet`] is never too small: a class that is not in it has no value of that variable. It may
-//!    therefore prove emptiness and implied types.
-//! 2. [`Classes`] are an estimate; nothing but cost depends on them.
+//! 1. A [`ClassSet`] is a superset: no value of the variable has a class outside it. It can therefore prove
+//!    emptiness and implied types.
+//! 2. [`Classes`] are an estimate; only costs depend on them.
 
 use std::rc::Rc;
 use vervet_algebra::Variable;
@@ -16,7 +16,7 @@ pub(crate) struct ClassSet([u64; ClassId::COUNT_MAX / 64]);
 impl ClassSet {
     pub(crate) const EMPTY: Self = Self([0; ClassId::COUNT_MAX / 64]);
     pub(crate) const ALL: Self = Self([u64::MAX; ClassId::COUNT_MAX / 64]);
-    /// Classes that have one set of types that is known.
+    /// Classes whose set of types is known.
     pub(crate) const KNOWN: Self = {
         let mut words = [u64::MAX; ClassId::COUNT_MAX / 64];
         words[0] = u64::MAX << ClassId::FIRST.0;
@@ -29,7 +29,7 @@ impl ClassSet {
         }
     }
 
-    /// Classes beyond [`ClassId::COUNT_MAX`] are never told apart, hence always in.
+    /// Classes beyond [`ClassId::COUNT_MAX`] are not distinguished, hence always contained.
     pub(crate) fn contains(&self, class: ClassId) -> bool {
         self.0.get(usize::from(class.0) / 64).is_none_or(|word| word >> (class.0 % 64) & 1 == 1)
     }
@@ -64,7 +64,7 @@ impl FromIterator<ClassId> for ClassSet {
 /// Estimated distributions of variables; each holds weights by class number that sum to 1.
 pub(crate) type Classes = Vec<(Variable, Rc<[f64]>)>;
 
-/// The distribution of a bag that is made of two, with these numbers of rows.
+/// The distribution of the union of two bags with these row counts.
 pub(crate) fn mix(a: &[f64], a_rows: f64, b: &[f64], b_rows: f64) -> Rc<[f64]> {
     let (a_rows, b_rows) = (a_rows.max(f64::MIN_POSITIVE), b_rows.max(f64::MIN_POSITIVE));
     let all = a_rows + b_rows;

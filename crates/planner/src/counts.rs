@@ -1,4 +1,4 @@
-//! Answers that statistics give without looking at data.
+//! Aggregates answered from statistics, without data access.
 
 use crate::lower::Planner;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, GraphSlot, Node, Pattern, Slot, Variable};
@@ -7,16 +7,16 @@ use vervet_snapshot::{EntryFilter, GraphFilter};
 
 const XSD_INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 
-/// What is known about the solutions of one pattern.
+/// Exact counts of the solutions of one pattern.
 struct Counts {
     solutions: u64,
-    /// Distinct values of each variable.
+    /// Number of distinct values of each variable.
     distinct: Vec<(Variable, u64)>,
 }
 
 impl Planner<'_> {
-    /// The values of all `aggregates` over all solutions of `input`, where they are counts that the
-    /// statistics know exactly.
+    /// The values of all `aggregates` over all solutions of `input`, if they are counts that the statistics
+    /// contain exactly.
     pub(crate) fn known_counts(
         &self,
         input: &Node,
@@ -77,7 +77,7 @@ impl Planner<'_> {
                     return Ok((!any).then(zero));
                 };
                 let statistics = segment.statistics();
-                // Equal statements count once, but for those who count each.
+                // Equal statements count once unless the pattern counts parallel statements.
                 let repeats = statistics.has_parallel && !pattern.parallel;
                 if repeats || statistics.has_named_graphs || !statistics.exact {
                     return Ok(None);
@@ -105,9 +105,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the solutions of `node` differ from each other in any case.
+    /// Whether the solutions of `node` are provably distinct.
     ///
-    /// A graph is a set, so patterns whose variables are all visible have no equal solutions.
+    /// A graph is a set, so patterns whose variables are all visible have distinct solutions.
     pub(crate) fn is_set(&self, node: &Node) -> bool {
         let (patterns, visible) = match node {
             Node::Patterns(patterns) => (patterns, None),

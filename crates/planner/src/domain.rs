@@ -1,12 +1,12 @@
-//! What classes prove: patterns that no data can match, and types that other patterns imply.
+//! Class inference: arc consistency over the classes of variables proves empty joins and implied types.
 //!
-//! Every variable has a domain, a set of classes that is never too small. A pattern allows only those pairs
-//! of classes between which its segment has entries; domains are narrowed until nothing changes (arc
-//! consistency: Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). A domain
-//! that becomes empty proves that there is no solution; a type that all classes of a domain have need not be
-//! checked. A segment that has changed since its flows were counted proves nothing and narrows nothing; those
-//! that have not changed still hold for the classes that their ends had then. Vertices of [`ClassId::OTHER`]
-//! have unknown types, so that class implies nothing.
+//! Every variable has a domain, a superset of the classes of its values. A pattern allows only those pairs of
+//! classes between which its segment has entries; domains are narrowed to a fixed point (arc consistency:
+//! Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). An empty domain proves
+//! that there is no solution; a type that all classes of a domain have needs no check. A segment that has
+//! changed since its flows were counted proves nothing and narrows nothing; the flows of unchanged segments
+//! hold for the classes that their ends had at that time. Vertices of [`ClassId::OTHER`] have unknown types,
+//! so that class implies nothing.
 //! # Cost
 //! A few passes over the flows of the segments: microseconds for six patterns.
 
@@ -17,7 +17,7 @@ use vervet_kernel::plan::Operand;
 use vervet_model::Direction;
 use vervet_snapshot::{ClassId, GraphFilter};
 
-/// The domain of each variable that has one; sorted by variable.
+/// The domains of the restricted variables, sorted by variable.
 pub(crate) type Domains = Vec<(Variable, ClassSet)>;
 
 /// The domain of `variable`.
@@ -28,7 +28,7 @@ pub(crate) fn domain(domains: &[(Variable, ClassSet)], variable: Variable) -> Cl
     }
 }
 
-/// What an end of a pattern may be.
+/// The classes that an end of a pattern may have.
 fn of_end(domains: &[(Variable, ClassSet)], end: Operand) -> ClassSet {
     variable_of(end).map_or(ClassSet::ALL, |variable| domain(domains, variable))
 }
@@ -51,8 +51,8 @@ fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
 /// Narrows `domains` by all atoms except implied ones and `without`; `false`: provably no solution.
 fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) -> bool {
     let used = |at: usize, atom: &Atom<'_>| !atom.implied && Some(at) != without && is_exact(atom);
-    // What the ends of an atom were left with: as long as they have just that, there is nothing more to take
-    // away.
+    // Domains of both ends after the last visit of an atom; while they are unchanged, the atom narrows
+    // nothing.
     let mut left_with = vec![(ClassSet::EMPTY, ClassSet::EMPTY); atoms.len()];
     loop {
         let mut changed = false;
@@ -89,7 +89,7 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
                     changed |= narrow(domains, variable, &left);
                 }
             }
-            // From a variable to itself the same flows may go on to narrow it.
+            // A self-loop pattern may narrow its variable further.
             if variable_of(key) != variable_of(neighbour) {
                 left_with[at] = (of_end(domains, key), of_end(domains, neighbour));
             }
@@ -103,7 +103,7 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
     }
 }
 
-/// Classes whose vertices may have any type although they do not say so.
+/// Classes whose vertices may have any type without listing it.
 fn unknown_types(atom: &Atom<'_>) -> ClassSet {
     let mut set: ClassSet = [ClassId::OTHER].into_iter().collect();
     if let Some(side) = atom.side(Direction::Out) {
@@ -121,7 +121,7 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
     if !propagate(atoms, None, domains) {
         return false;
     }
-    // The largest type first: it keeps least, so it is the one to do without.
+    // The largest type first: it is the least selective, so its removal costs least.
     let mut candidates: Vec<(f64, usize)> = atoms
         .iter()
         .enumerate()
@@ -136,7 +136,7 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
             continue;
         };
         let certain = types.intersection(&ClassSet::KNOWN);
-        // A quick no: what all atoms together leave must be within the type in any case.
+        // Quick rejection: the domain under all atoms must be within the type.
         if !domain(domains, subject).is_subset(&certain) {
             continue;
         }
@@ -148,13 +148,13 @@ pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
     true
 }
 
-/// Whether the statistics of the pattern are those of the snapshot. For a pattern with types this says too
-/// that classes are exact: where types have changed, the statistics of the type segments are not exact.
+/// Whether the statistics of the pattern are exact for the snapshot. For a type pattern this implies that
+/// classes are exact: if types have changed, the statistics of the type segments are not exact.
 fn is_exact(atom: &Atom<'_>) -> bool {
     Direction::BOTH.into_iter().filter_map(|direction| atom.side(direction)).all(|side| side.statistics.exact)
 }
 
-/// Whether the pattern matches exactly once wherever the class says that the type is there.
+/// Whether the pattern matches exactly once for each vertex whose class has the type.
 fn can_be_implied(atom: &Atom<'_>) -> bool {
     matches!(atom.graph, GraphFilter::Default | GraphFilter::Any)
         && atom.counts_once

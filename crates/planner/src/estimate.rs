@@ -1,11 +1,11 @@
-//! How an action changes the number of rows and the classes of variables: the arithmetic below the search.
+//! Cardinality estimation: row counts and class distributions after each action of the join-order search.
 //!
 //! # Shape
-//! A distribution is `width` weights by class number, in one array for the whole search. What a state knows
-//! is a [`Table`]: a run of pairs of a variable and the place of its distribution. Both arrays only grow, so
-//! a new state costs a copy of some pairs and nothing is allocated for it.
+//! A distribution is `width` weights by class number, in one array for the whole search. The [`Table`] of a
+//! state is a range of pairs of a variable and the offset of its distribution. Both arrays only grow, so a
+//! new state copies a few pairs and allocates nothing.
 //! # Cost
-//! Rows alone: the classes that are there times their flows, 10 to 100 ns. A new table: twice that.
+//! Row count alone: the number of classes present times their flows, 10 to 100 ns. A new table: twice that.
 
 use crate::atom::{Atom, Fan, Side, Sides, variable_of};
 use crate::classes::Classes;
@@ -14,7 +14,7 @@ use vervet_kernel::plan::Operand;
 use vervet_model::{Direction, Id};
 use vervet_snapshot::{ClassId, Flow};
 
-/// What a state knows about the classes of its variables.
+/// Class distributions of the variables of a state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
     first: usize,
@@ -24,16 +24,16 @@ pub(crate) struct Table {
 /// See the header of this file.
 pub(crate) struct Estimator<'s, 'a> {
     atoms: &'s [Atom<'a>],
-    /// Weights of one distribution.
+    /// Number of weights of one distribution.
     width: usize,
     /// Distributions, `width` weights each.
     weights: Vec<f64>,
-    /// Variables, and where their distributions begin in `weights`.
+    /// Variables, with the offset of their distribution in `weights`.
     known: Vec<(Variable, usize)>,
 }
 
 impl<'s, 'a> Estimator<'s, 'a> {
-    /// With a table of `classes`.
+    /// An estimator, and the table of `classes`.
     pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, Table) {
         // A neighbour of one direction is a key of the other.
         let of_keys = atoms.iter().flat_map(Atom::statistics).filter_map(|one| one.keys_of_class.last());
@@ -51,7 +51,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         (new, Table { first: 0, count: classes.len() })
     }
 
-    /// What a table says, to be kept.
+    /// Copies the distributions of a table.
     pub(crate) fn classes(&self, table: Table) -> Classes {
         let known = &self.known[table.first..table.first + table.count];
         known.iter().map(|&(variable, at)| (variable, self.weights[at..at + self.width].into())).collect()
@@ -67,8 +67,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         Some(&self.weights[at..at + self.width])
     }
 
-    /// Neighbours of the key of an atom on average, and the probability that there are any. `is_first`:
-    /// nothing has been joined yet.
+    /// Average number of neighbours of the key of an atom, and the probability that it has any. `is_first`:
+    /// the atom is the first of the join.
     pub(crate) fn degree(
         &self,
         table: Table,
@@ -95,7 +95,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         (degree * if is_first { 1.0 } else { side.skew() }, keys)
     }
 
-    /// How many keys a side has of the classes that a variable may have.
+    /// Number of keys of a side in the classes that a variable may have.
     pub(crate) fn keys(&self, table: Table, variable: Variable, side: &Side<'_>) -> f64 {
         let Some(weights) = self.distribution(table, Operand::Variable(variable)) else {
             return side.statistics.keys as f64;
@@ -105,7 +105,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         of_classes.map(|(_, count)| *count as f64).sum()
     }
 
-    /// The fraction of rows for which the entry of an atom exists; both ends are bound.
+    /// Selectivity of the check of an atom whose two ends are bound.
     pub(crate) fn selectivity(&self, table: Table, index: usize) -> f64 {
         let atom = &self.atoms[index];
         if let (Some(types), Some(weights)) = (&atom.types, self.distribution(table, atom.subject)) {
@@ -136,12 +136,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
         (rows, now)
     }
 
-    /// The state of the arrays, for [`Estimator::forget`].
+    /// Lengths of the arrays, for [`Estimator::forget`].
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.weights.len(), self.known.len())
     }
 
-    /// Drops all tables made since `mark`.
+    /// Drops all tables created since `mark`.
     pub(crate) fn forget(&mut self, mark: (usize, usize)) {
         self.weights.truncate(mark.0);
         self.known.truncate(mark.1);
@@ -184,7 +184,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
             }
             (Operand::Variable(_), None) => add_flows(flows, |_| true, keys, neighbours),
             (Operand::Constant(id), _) => match (&atom.types, direction) {
-                // The classes of a type: how its index is made up.
+                // The classes of a type, weighted by their share of its index.
                 (Some(types), Direction::In) => {
                     let of_keys = atom.side(Direction::Out).map(|side| &side.statistics.keys_of_class);
                     for (class, count) in of_keys.into_iter().flatten() {
@@ -213,7 +213,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         }
         let Some(direction) = direction_of(atom) else { return table };
         let (first, second) = (self.weights.len(), self.weights.len() + self.width);
-        // Made apart, since a walk over pairs reads the array that they go into.
+        // A separate buffer, since the traversal of the pairs reads the array that receives the result.
         self.weights.resize(second + self.width, 0.0);
         let (old, new) = self.weights.split_at_mut(first);
         let (keys, neighbours) = new.split_at_mut(self.width);
@@ -227,7 +227,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         self.adopt(table, atom.ends(direction), first)
     }
 
-    /// A table in which `ends` have the distributions that `fill` adds up from zero, given all older ones.
+    /// A table in which `ends` have the distributions that `fill` accumulates from zero, given all older
+    /// ones.
     fn after(
         &mut self,
         table: Table,
@@ -242,8 +243,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         self.adopt(table, ends, first)
     }
 
-    /// Scales the two distributions from `first` on to 1 and gives them to `ends` in a new table. Nothing
-    /// known leaves what was.
+    /// Normalises the two distributions at `first` to 1 and assigns them to `ends` in a new table. An end
+    /// without weights keeps its distribution.
     fn adopt(&mut self, table: Table, ends: (Operand, Operand), first: usize) -> Table {
         let start = self.known.len();
         self.known.extend_from_within(table.first..table.first + table.count);
@@ -265,13 +266,14 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 }
 
-/// The pairs of classes between which the entries of an atom may be, with what is known of either end.
+/// The pairs of classes that the entries of an atom may connect, with the distributions of both ends.
 struct Pairs<'e> {
     sides: &'e Sides<'e>,
     direction: Direction,
     keys: Option<&'e [f64]>,
     neighbours: Option<&'e [f64]>,
-    /// The share of all entries that a constant end has; for a variable of unknown classes, a random one.
+    /// Fraction of the entries that belong to a constant key; for a variable of unknown classes, to an
+    /// average key.
     key_share: f64,
     neighbour_share: f64,
 }
@@ -297,7 +299,7 @@ impl<'e> Pairs<'e> {
         })
     }
 
-    /// The fraction of rows that pass.
+    /// The selectivity: fraction of rows that pass.
     fn passed(&self) -> f64 {
         let entries = self.sides.side(self.direction).map_or(0, |side| side.statistics.entries) as f64;
         let mut passed = 0.0;
@@ -311,7 +313,7 @@ impl<'e> Pairs<'e> {
         passed
     }
 
-    /// Calls `visit` with each pair of classes and its part of the rows that pass.
+    /// Calls `visit` with each pair of classes and its share of the passing rows.
     fn visit(&self, visit: &mut impl FnMut(ClassId, ClassId, f64)) {
         let Some(side) = self.sides.side(self.direction) else { return };
         let shares = self.sides.neighbour_shares(self.direction);
@@ -334,7 +336,7 @@ impl<'e> Pairs<'e> {
         });
     }
 
-    /// Calls `visit` with the fans of classes that the key may have, their weight, and the probability that
+    /// Calls `visit` with the fan of each class that the key may have, its weight, and the probability that
     /// the key is one given vertex of the class.
     fn for_each_fan(&self, mut visit: impl FnMut(&Fan, f64, f64)) {
         let Some(side) = self.sides.side(self.direction) else { return };
@@ -363,7 +365,7 @@ fn distribution<'e>(
     weights.get(*at..*at + width)
 }
 
-/// The direction in which the flows of an atom are walked.
+/// The direction in which the flows of an atom are traversed.
 fn direction_of(atom: &Atom<'_>) -> Option<Direction> {
     Direction::BOTH.into_iter().find(|direction| atom.side(*direction).is_some())
 }
@@ -381,12 +383,12 @@ fn add_flows(flows: &[Flow], passes: impl Fn(ClassId) -> bool, keys: &mut [f64],
     }
 }
 
-/// Whether a key may be of this class, as far as its tag says.
+/// Whether the tag of a key permits this class.
 fn could_be(id: Id, class: ClassId) -> bool {
     (class == ClassId::LITERAL) == id.is_stored_literal()
 }
 
-/// A selectivity of a type. The classes of rare types are not told apart: leave them a small chance.
+/// Selectivity of a type check, bounded below: rare types have no class of their own.
 fn of_types(passed: f64) -> f64 {
     passed.clamp(1e-4, 1.0)
 }

@@ -1,13 +1,12 @@
-//! `EXISTS`: conditions with patterns in them.
+//! Planning of `EXISTS`: correlated evaluation and semi-joins.
 //!
 //! # Shape
-//! A pattern is planned from the rows that it is asked for, as an optional part is, and everything those rows
-//! bind is a parameter in it: it stands in its place as if the text had it there (SPARQL 1.1 §18.6). A plain
-//! pattern may also run once by itself, and rows are looked up among its solutions (a semi-join); one that
-//! names a vertex or a value may come before all else, as a part of the join whose solutions are distinct:
-//! "posts with this tag" are few, all others are not looked at. A condition that *is* an `EXISTS`, or the
-//! negation of one, keeps or drops rows; in any other expression a variable of the plan's own says whether
-//! there was a solution.
+//! A pattern is planned from the rows of its filter, as an optional part is, and all variables that those
+//! rows bind are parameters in it (SPARQL 1.1 §18.6, `substitute`). A plain pattern may also run once on its
+//! own as the build side of a semi-join. One that names a vertex or a value may become a distinct part of the
+//! join and start it: "posts with this tag" are few, and no other post is read. A condition that *is* an
+//! `EXISTS`, or the negation of one, keeps or drops rows; in any other expression a variable added by the
+//! planner holds whether there was a solution.
 
 use crate::cost;
 use crate::filter::{Conjunct, together};
@@ -24,7 +23,7 @@ use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
 
 impl Planner<'_> {
-    /// Applies conditions where they stand.
+    /// Applies conditions at the end of `flow`.
     pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) -> Result<()> {
         for filter in together(filters) {
             match &*filter.expression {
@@ -44,8 +43,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The expression with variables in place of patterns, which have their values after what this adds to
-    /// `flow`.
+    /// Replaces each `EXISTS` of the expression by a variable, which the steps added to `flow` bind.
     pub(crate) fn without_patterns(
         &mut self,
         mut expression: Expression,
@@ -119,9 +117,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A condition `EXISTS` among those on a join that can be a part of it, by its place, and as that part:
-    /// what its pattern has in common with the join, each once. That is so where the pattern means the same
-    /// by itself, names where to begin, and nothing is bound before.
+    /// Finds an `EXISTS` condition on a join that can become a part of the join: its position, and the part,
+    /// which is the distinct projection of its pattern to the variables shared with the join. Requirements:
+    /// the pattern is plain ([`is_plain`]) and has an anchor ([`is_anchored`]), the join and the pattern bind
+    /// all shared variables in every solution, and `flow` binds nothing.
     pub(crate) fn exists_as_part(&mut self, parts: &Parts<'_>, flow: &Flow) -> Option<(usize, Node)> {
         if !flow.unit || !self.options.reorder || !self.parameters.is_empty() {
             return None;
@@ -144,7 +143,7 @@ impl Planner<'_> {
         self.may_compare(2).then_some(found)
     }
 
-    /// Rows looked up among the solutions of the pattern, where that means the same and may be cheaper.
+    /// A semi-join with the solutions of the pattern, where it is equivalent and may be cheaper.
     fn semi_join(
         &mut self,
         exists: &Exists,
@@ -177,7 +176,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the pattern says where to begin: it names a vertex or a value, of which a type is none.
+/// Whether the pattern has an anchor: a constant vertex or value other than a type.
 fn is_anchored(node: &Node) -> bool {
     let is_type =
         |slot: &Slot| matches!(slot, Slot::Constant(Term::NamedNode(name)) if name.as_str() == RDF_TYPE);
@@ -193,12 +192,11 @@ fn is_anchored(node: &Node) -> bool {
     }
 }
 
-/// Whether values of some variables may be put into the pattern before or after it is solved: they only
-/// choose.
+/// Whether pre-binding variables of the pattern and filtering its solutions are equivalent.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::Patterns(_) | Node::Values { .. } => true,
-        // A term that no statement mentions has a path without a step to itself if it stands in the text.
+        // A constant that occurs in no statement still has an empty path to itself.
         Node::Path(path) => !path.path.is_nullable(),
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().all(is_plain),
         Node::Filter { input, condition } => !condition.has_exists() && is_plain(input),

@@ -1,7 +1,7 @@
-//! Plans as text for people.
+//! `EXPLAIN`: plans as text.
 //!
-//! One line for each step: what it does, with the names of variables and short terms, then estimated rows,
-//! and after a run real rows and time. Nested pipelines hang below their step.
+//! One line for each step: operator and operands, with variable names and shortened terms, then estimated
+//! rows, and with a profile actual rows and time. Nested pipelines are children of their step.
 
 mod steps;
 
@@ -18,18 +18,17 @@ use vervet_snapshot::{GraphFilter, Snapshot};
 /// A name for the beginning of IRIs: `("ub", "http://swat.cse.lehigh.edu/onto/univ-bench.owl#")`.
 pub type Prefix<'a> = (&'a str, &'a str);
 
-/// Longest text of a literal or a condition before it is cut.
+/// Maximum length of a literal or a condition; longer ones are truncated.
 const TEXT_MAX: usize = 60;
 
-/// The plan as a tree with estimated rows.
+/// Formats the plan as a tree with estimated rows.
 #[must_use]
 pub fn explain(plan: &Plan, snapshot: &dyn Snapshot, prefixes: &[Prefix<'_>]) -> String {
     Writer { plan, snapshot, prefixes, threads: &[] }.write(None)
 }
 
-/// [`explain`] with how many threads run each step, by its number ([`Pipeline::number_steps`]), if any step
-/// has more than one; and with real rows and time if there is a profile: the time of a step is then the sum
-/// of all threads.
+/// [`explain`] with the number of threads of each step, by step number ([`Pipeline::number_steps`]), if any
+/// step has more than one; with a profile also actual rows and time, summed over all threads.
 #[must_use]
 pub fn explain_threads(
     plan: &Plan,
@@ -42,8 +41,8 @@ pub fn explain_threads(
     Writer { plan, snapshot, prefixes, threads }.write(profile)
 }
 
-/// The plan as a tree with estimated and real rows, and time. The time of a step that has pipelines inside it
-/// includes theirs.
+/// Formats the plan as a tree with estimated rows, actual rows and time. The time of a step includes that of
+/// its nested pipelines.
 #[must_use]
 pub fn explain_profile(
     plan: &Plan,
@@ -58,11 +57,11 @@ struct Writer<'a> {
     plan: &'a Plan,
     snapshot: &'a dyn Snapshot,
     prefixes: &'a [Prefix<'a>],
-    /// By number of the step; empty: one each.
+    /// Number of threads by step number; empty: one each.
     threads: &'a [usize],
 }
 
-/// A line of the tree and the columns beside it.
+/// A line of the tree and its columns.
 struct Line {
     text: String,
     cells: Vec<String>,
@@ -483,7 +482,7 @@ fn cut(text: &str) -> String {
     text.chars().take(TEXT_MAX - 1).chain(['…']).collect()
 }
 
-/// An estimate: small ones with a digit after the point, large ones rounded.
+/// Formats an estimate: small ones with one decimal, large ones rounded.
 fn estimate(rows: f64) -> String {
     if rows < 0.05 {
         "0".to_owned()
@@ -497,7 +496,7 @@ fn estimate(rows: f64) -> String {
     }
 }
 
-/// A number with its thousands set apart.
+/// Formats a number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! Conditions, cut into conjuncts that are applied as early as their variables allow.
+//! Filter push-down: conditions split into conjuncts, each applied as soon as its variables are bound.
 
 use crate::cost;
 use crate::scope::{expression_variables, is_deterministic};
@@ -10,10 +10,10 @@ use vervet_algebra::{Expression, Function, Variable};
 /// One conjunct of a condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Conjunct {
-    /// What must be true. Shared, since an `IN` may list very many terms and each alternative has its
+    /// The condition. Shared, since an `IN` may list very many terms and each plan alternative holds its
     /// filters.
     pub(crate) expression: Rc<Expression>,
-    /// Whether there are patterns in it.
+    /// Whether the condition contains `EXISTS`.
     pub(crate) has_exists: bool,
     /// Its variables.
     pub(crate) variables: VariableSet,
@@ -34,12 +34,12 @@ impl Conjunct {
         }
     }
 
-    /// Whether it may move away from its place.
+    /// Whether push-down may move the conjunct.
     pub(crate) fn is_movable(&self) -> bool {
         is_deterministic(&self.expression)
     }
 
-    /// The variable and the term that it must be the same term as, if this says no more and no less.
+    /// The variable and the term, if the conjunct is equivalent to `sameTerm(variable, term)`.
     ///
     /// `=` is `sameTerm` for IRIs and plain strings: no other term is equal to them. Numbers, booleans,
     /// dates and tagged strings are compared by value, so they are not in here.
@@ -60,12 +60,12 @@ impl Conjunct {
         }
     }
 
-    /// The variable and the terms of which it must be one, if this says no more and no less.
+    /// The variable and the terms, if the conjunct is equivalent to `variable IN (terms)` under `sameTerm`.
     pub(crate) fn as_one_of(&self) -> Option<(Variable, Vec<&Term>)> {
         one_of(&self.expression)
     }
 
-    /// The variable that this compares with constants, and does nothing else.
+    /// The variable, if the conjunct only compares it with constants.
     fn compared(&self) -> Option<Variable> {
         let mut all = match &*self.expression {
             Expression::And(all) => all.iter(),
@@ -82,7 +82,7 @@ impl Conjunct {
         all.all(|one| variable_of(one) == Some(first)).then_some(first)
     }
 
-    /// Adds to this what must be true too.
+    /// Conjoins `other`.
     fn and(&mut self, other: Self) {
         let mine = Rc::make_mut(&mut self.expression);
         if !matches!(mine, Expression::And(_)) {
@@ -113,14 +113,14 @@ pub(crate) fn one_of(expression: &Expression) -> Option<(Variable, Vec<&Term>)> 
     Some((variable, terms))
 }
 
-/// Conditions tested at one place from which on they are one condition.
+/// Maximum number of separate conditions at one position; more become a single condition.
 const APART_MAX: usize = 32;
 
-/// Puts comparisons of one variable with constants together where they are tested at the same place: then
-/// they take one look at each value.
+/// Fuses comparisons of one variable with constants that are tested at the same position, so that each value
+/// is read once.
 pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
     let mut all: Vec<Conjunct> = Vec::with_capacity(filters.len());
-    // The first place that compares a variable.
+    // Position of the first condition that compares each variable.
     let mut places: Vec<(Variable, usize)> = Vec::new();
     for filter in filters {
         let Some(variable) = filter.compared() else {
@@ -136,7 +136,7 @@ pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
         }
     }
     if all.len() > APART_MAX {
-        // Each step takes a part of the stack: very many conditions are one step.
+        // Each step takes stack space, so very many conditions become one step.
         let (mut apart, mut rest): (Vec<_>, Vec<_>) = all.into_iter().partition(|filter| filter.has_exists);
         if let Some(mut one) = rest.pop() {
             rest.drain(..).for_each(|filter| one.and(filter));
@@ -157,7 +157,7 @@ fn is_identity(term: &Term) -> bool {
 
 /// Appends the conjuncts of `condition`.
 ///
-/// A row passes `a && b` exactly if it passes both, also where one of them is an error.
+/// A row passes `a && b` exactly if it passes both, even if one of them is an error.
 pub(crate) fn split(condition: &Expression, out: &mut Vec<Conjunct>) {
     match condition {
         Expression::And(all) => all.iter().for_each(|one| split(one, out)),
@@ -165,7 +165,7 @@ pub(crate) fn split(condition: &Expression, out: &mut Vec<Conjunct>) {
     }
 }
 
-/// A guess without looking at values.
+/// Heuristic selectivity, independent of values.
 fn selectivity(expression: &Expression) -> f64 {
     match expression {
         Expression::Equal(..) | Expression::SameTerm(..) => 0.05,
@@ -181,7 +181,7 @@ fn selectivity(expression: &Expression) -> f64 {
     }
 }
 
-/// What a test of a row costs: little where a variable is held against constants, since ids decide that.
+/// Cost of a test for each row; comparisons of a variable with constants are cheap, since ids decide them.
 fn cost(expression: &Expression) -> f64 {
     let is_variable = |one: &Expression| matches!(one, Expression::Variable(_));
     let is_constant = |one: &Expression| matches!(one, Expression::Constant(_));

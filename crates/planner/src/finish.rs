@@ -1,8 +1,8 @@
-//! The last pass: which columns each step keeps, and what need not be listed.
+//! Liveness analysis, the last pass of the planner: the columns that each step keeps, and unused outputs.
 //!
-//! Variables flow backwards: what a step looks at must be kept by the one before. A variable that a scan, an
-//! expansion or an intersection binds and nobody keeps is not listed; its number goes into the
-//! multiplicity of the row. A computed variable that nobody keeps is not computed.
+//! Live variables propagate backwards: each step keeps the variables that later steps read. If a scan, an
+//! expansion or an intersection binds a dead variable, its values are counted in the multiplicity of the row
+//! instead of listed. A dead computed variable is not computed.
 
 use crate::atom::variable_of;
 use crate::scope::expression_variables;
@@ -37,7 +37,7 @@ pub(crate) fn path_variables(path: &PathStep) -> VariableSet {
     [path.subject, path.object].into_iter().filter_map(variable_of).chain(graph).collect()
 }
 
-/// The columns after `step` of a pipeline, if `before` are those before it.
+/// The columns after `step`, given the columns `before` it.
 pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
     let mut after = before.clone();
     match step {
@@ -85,11 +85,11 @@ fn pipeline_columns(pipeline: &Pipeline, before: &VariableSet) -> VariableSet {
     pipeline.steps.iter().fold(before.clone(), |columns, step| columns_after(&step.step, &columns))
 }
 
-/// Fills in `keep` in all steps; returns what the pipeline looks at. `columns`: those that come in;
-/// `live`: those needed at the end.
+/// Sets `keep` of all steps; returns the variables that the pipeline reads. `columns`: input columns; `live`:
+/// variables live at the end.
 ///
 /// # Errors
-/// Limits: there may be as many columns at each step as the query has variables.
+/// Limits of the query: each step may have as many columns as the query has variables.
 pub(crate) fn finish(
     pipeline: &mut Pipeline,
     columns: &VariableSet,
@@ -123,7 +123,7 @@ pub(crate) fn finish(
         control.grow((step.keep.capacity() * size_of::<Variable>()) as u64)?;
         debug_assert!(
             step.keep.iter().all(|variable| columns_after(&step.step, columns).contains(*variable)),
-            "a step keeps what it has: {step:?}"
+            "a step keeps only columns that it has: {step:?}"
         );
     }
     let mut is_dropped = is_dropped.into_iter();
@@ -136,7 +136,7 @@ fn add_operand(live: &mut VariableSet, operand: Operand) {
     live.extend(variable_of(operand));
 }
 
-/// What must be there before `step` if `live` is wanted after it; drops what nobody wants.
+/// Live variables before `step`, given those after it; removes dead outputs of the step.
 fn live_before(
     step: &mut Step,
     columns: &VariableSet,
@@ -151,7 +151,7 @@ fn live_before(
             neighbour.iter().for_each(|neighbour| live.remove(*neighbour));
         }
         Step::Expand { key, neighbour, edge, .. } => {
-            // Which entries have an edge is only known where entries are listed.
+            // Only listed entries show whether they have an edge.
             *neighbour = neighbour.filter(|neighbour| edge.is_some() || live.contains(*neighbour));
             neighbour.iter().chain(&*edge).for_each(|found| live.remove(*found));
             add_operand(&mut live, *key);
@@ -244,7 +244,7 @@ fn live_before(
     Ok(live.intersection(columns))
 }
 
-/// What an aggregate looks at; `COUNT(DISTINCT *)` compares all columns.
+/// The variables that an aggregate reads; `COUNT(DISTINCT *)` reads all columns.
 fn aggregate_variables(aggregate: &Aggregate, columns: &VariableSet) -> VariableSet {
     match &aggregate.expression {
         Some(expression) => expression_variables(expression),
@@ -253,7 +253,7 @@ fn aggregate_variables(aggregate: &Aggregate, columns: &VariableSet) -> Variable
     }
 }
 
-/// Calls `visit` with each expression of `pipeline`, and the columns that its rows have there.
+/// Calls `visit` with each expression of `pipeline` and the columns at its step.
 pub(crate) fn for_each_expression(
     pipeline: &Pipeline,
     columns: &VariableSet,

@@ -1,4 +1,4 @@
-//! A pipeline in the making and what is known about the rows at its end.
+//! A pipeline under construction, with the derived properties of its output rows.
 
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
@@ -10,29 +10,29 @@ use vervet_algebra::Variable;
 use vervet_kernel::plan::{Pipeline, PlanStep, Step};
 use vervet_model::Id;
 
-/// Steps that belong to one flow alone, as a pipeline.
+/// Turns the steps of a flow, of which it is the only owner, into a pipeline.
 pub(crate) fn pipeline(steps: Vec<Rc<PlanStep>>) -> Pipeline {
     Pipeline { steps: steps.into_iter().map(Rc::unwrap_or_clone).collect() }
 }
 
-/// Variables whose runs are known, at most: those of a longer query that are bound first.
+/// Maximum number of variables with known runs; in longer queries those bound first.
 const RUNS_MAX: usize = 64;
 
-/// How many runs of equal values one after the other the rows have of a variable, about: as many as there
-/// were rows when it was bound, since each step puts what it makes of a row in the place of that row.
+/// Estimated number of runs of equal consecutive values of each variable: the number of rows when it was
+/// bound, since each step preserves the order of its input rows.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Runs(Vec<(Variable, f64)>);
 
 impl Runs {
-    /// Those of `variable`, if they are known.
+    /// The number of runs of `variable`, if known.
     pub(crate) fn of(&self, variable: Variable) -> Option<f64> {
         self.0.iter().find(|(of, _)| *of == variable).map(|(_, runs)| *runs)
     }
 
-    /// What is known after a step that leaves so many rows.
+    /// Updates the runs after a step with `rows` output rows.
     fn after(&mut self, step: &Step, rows: f64) {
         match step {
-            // Other rows may come between equal ones now.
+            // Equal rows need not be consecutive afterwards.
             Step::Order { .. } | Step::Group { .. } => self.0.clear(),
             Step::Distinct { variables } => {
                 let these = self.0.iter_mut().filter(|(of, _)| variables.contains(of));
@@ -49,11 +49,11 @@ impl Runs {
     }
 }
 
-/// See the header of this file.
+/// A pipeline under construction; see the header.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// Steps so far; `keep` is filled in when the whole plan is known. Alternatives share the steps that they
-    /// begin with.
+    /// Steps so far; `keep` is set when the plan is complete. Alternatives share their common prefix of
+    /// steps.
     pub(crate) steps: Vec<Rc<PlanStep>>,
     /// Estimated rows.
     pub(crate) rows: f64,
@@ -63,17 +63,18 @@ pub(crate) struct Flow {
     pub(crate) possible: VariableSet,
     /// Variables that every row binds.
     pub(crate) certain: VariableSet,
-    /// Exact supersets of the classes of certain variables.
+    /// Supersets of the classes of certain variables.
     pub(crate) domains: Domains,
-    /// Estimated classes.
+    /// Estimated class distributions.
     pub(crate) classes: Classes,
-    /// About how rows are sorted.
+    /// Estimated runs of equal values.
     pub(crate) runs: Runs,
     /// Variables that have the same value in all rows.
     pub(crate) constants: BTreeMap<Variable, Id>,
-    /// Whether there is exactly one row, which binds parameters at most, and this pipeline runs once.
+    /// Whether the flow is the single initial row, which binds at most parameters, and the pipeline runs
+    /// once.
     pub(crate) unit: bool,
-    /// Whether there is provably no row.
+    /// Whether the flow is provably empty.
     pub(crate) empty: bool,
 }
 
@@ -100,8 +101,7 @@ impl Flow {
         Self { steps: Vec::new(), unit: false, ..self.clone() }
     }
 
-    /// A nested pipeline that receives so many values that rows of this one have of a variable bound in all
-    /// of them.
+    /// A nested pipeline that receives `rows` values of `variable`, which all rows of this flow bind.
     pub(crate) fn seeds(&self, variable: Variable, rows: f64) -> Self {
         let one = VariableSet::from_iter([variable]);
         let mut seeds = Self { rows, cost: self.cost, unit: false, ..Self::start(&one) };
@@ -122,7 +122,7 @@ impl Flow {
         self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows }));
     }
 
-    /// Nothing comes out: what was planned so far need not run.
+    /// Replaces the steps by [`Step::Empty`]: the flow is provably empty.
     pub(crate) fn make_empty(&mut self) {
         self.steps.clear();
         self.push(Step::Empty, 0.0);
@@ -135,8 +135,8 @@ impl Flow {
         self.constants.get(&variable).copied()
     }
 
-    /// Takes over what the branches of a union (not empty, all from this flow) know; returns their
-    /// pipelines.
+    /// Merges the properties of the branches of a union (at least one, all started from this flow); returns
+    /// their pipelines.
     pub(crate) fn merge(&mut self, branches: Vec<Self>) -> Vec<Pipeline> {
         let before = self.cost;
         let mut branches = branches.into_iter();

@@ -1,19 +1,17 @@
-//! Frontiers: where how often a row comes does not matter, rows that differ in nothing go on once.
+//! Frontiers: best-effort deduplication of rows under set semantics, before further expansion.
 //!
 //! # Shape
-//! A pass over the finished plan, from its end. Below a distinct, and below aggregates that equal rows do not
-//! change, duplicates are of no account; where one column is left there and the rows are walked on from,
-//! [`Step::Frontier`] drops them. So `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` walks on once from each
-//! `?b`, and not once for each way that leads there.
+//! A pass over the finished plan, from its end. Below a distinct, and below duplicate-insensitive aggregates,
+//! set semantics hold; where rows there have a single column and later steps expand them, [`Step::Frontier`]
+//! drops duplicates. So `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` expands each `?b` once instead of
+//! once for each path that leads there.
 //! # Invariants
-//! Only columns that no later step reads are gone, so that rows with one value in the one that is left have
-//! the same future. What may give another value each time (`RAND`, `BNODE`) ends the region; so do a slice
-//! and other aggregates.
+//! The dropped columns are dead, so rows with equal values in the remaining column have the same future.
+//! Non-deterministic functions (`RAND`, `BNODE`) end the region; so do a slice and other aggregates.
 //! # Cost
-//! A test of a bit for each row; the kernel gives up where nearly all rows are new.
+//! A bit test for each row; the kernel gives up if nearly all rows are new.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3, where a traverser's history is dropped; here any column that
-//! nobody reads.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead column.
 
 use crate::flow::Flow;
 use crate::lower::Planner;
@@ -23,19 +21,19 @@ use vervet_algebra::{Aggregate, AggregateKind, Node, Pattern, Slot, Variable};
 use vervet_kernel::plan::{JoinKind, Pipeline, PlanStep, Step};
 use vervet_model::Direction;
 
-/// Estimated rows from which on a frontier is put in.
+/// Minimum estimated rows for a frontier.
 const FRONTIER_ROWS_MIN: f64 = 64.0;
 
-/// What is known of the steps behind.
+/// Properties of the later steps.
 #[derive(Clone, Copy)]
 struct Behind {
-    /// How often a row comes does not matter.
+    /// Set semantics: the result does not depend on duplicates.
     set: bool,
-    /// Some step makes several rows of one.
+    /// Some later step multiplies rows.
     multiplies: bool,
 }
 
-/// Puts frontiers into a plan whose steps know what they keep.
+/// Inserts frontiers into a plan whose steps have their `keep` columns.
 pub(crate) fn add_frontiers(pipeline: &mut Pipeline) {
     add(pipeline, Behind { set: false, multiplies: false });
 }
@@ -56,7 +54,7 @@ fn add(pipeline: &mut Pipeline, mut behind: Behind) {
     }
 }
 
-/// Whether rows with one column left may be equal behind this step.
+/// Whether the output of this step may contain duplicates in a single column.
 fn makes_duplicates(step: &Step, at: usize) -> bool {
     match step {
         Step::Expand { .. } => at > 0,
@@ -73,14 +71,14 @@ fn makes_duplicates(step: &Step, at: usize) -> bool {
     }
 }
 
-/// What is known before a step; puts frontiers into the pipelines inside it.
+/// Propagates the properties to the input of a step; inserts frontiers into its nested pipelines.
 fn before(step: &mut Step, behind: Behind) -> Behind {
     let set = behind.set && is_stable(step);
     let inside = Behind { set, ..behind };
     match step {
         Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside)),
         Step::Join { right, .. } => add(right, inside),
-        // These run anew for each batch of rows, and a row is told from others by its place in that.
+        // These pipelines run again for each batch, and a column holds the position of the row in the batch.
         Step::Optional { inner, .. } | Step::Seeded { inner, .. } | Step::Exists { inner, .. } => {
             add(inner, Behind { set: false, ..behind })
         }
@@ -115,7 +113,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
     }
 }
 
-/// Whether equal rows have an equal future, however often the expressions of a step are evaluated.
+/// Whether all expressions of a step are deterministic, nested steps included.
 pub(crate) fn is_stable(step: &Step) -> bool {
     let own = match step {
         Step::Filter(expression)
@@ -130,15 +128,15 @@ pub(crate) fn is_stable(step: &Step) -> bool {
     own && step.nested().iter().all(|nested| nested.steps.iter().all(|step| is_stable(&step.step)))
 }
 
-/// Whether equal rows may come any number of times.
+/// Whether the aggregate is duplicate-insensitive.
 pub(crate) fn ignores_duplicates(aggregate: &Aggregate) -> bool {
     let counts_once = aggregate.distinct || matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
     counts_once && aggregate.expression.as_ref().is_none_or(is_deterministic)
 }
 
 impl Planner<'_> {
-    /// How many rows a frontier leaves of those that `node` has been joined to, if one column is left. An
-    /// estimate only: whether there is a frontier is decided when the plan is complete.
+    /// Limits the estimated rows after the join with `node` to the distinct values of the last live column,
+    /// if there is only one. An estimate: [`add_frontiers`] decides later whether there is a frontier.
     pub(crate) fn thin(&self, node: &Node, flow: &mut Flow, needed: &VariableSet) {
         let live = flow.possible.clone().intersection(needed);
         let mut live = live.iter();
@@ -149,7 +147,8 @@ impl Planner<'_> {
         }
     }
 
-    /// How many values of a variable the patterns of all these nodes allow at most; `None`: any number.
+    /// Upper bound on the distinct values of a variable under the patterns of all these nodes; `None`:
+    /// unbounded.
     fn values_of<'q>(&self, nodes: impl Iterator<Item = &'q Node>, variable: Variable) -> Option<f64> {
         nodes.filter_map(|node| self.values_in(node, variable)).reduce(f64::min)
     }
@@ -164,7 +163,7 @@ impl Planner<'_> {
             Node::Union(nodes) => nodes.iter().map(|node| self.values_in(node, variable)).sum(),
             Node::Path(pattern) if pattern.object == Slot::Variable(variable) => {
                 if pattern.path.is_nullable() {
-                    return None; // Also what it begins with.
+                    return None; // The empty path also yields its start.
                 }
                 Some(self.path_facts(&pattern.path).ok()?.forwards.most)
             }

@@ -1,15 +1,15 @@
-//! Conditions that patterns and conditions imply together.
+//! Implied conditions: list restrictions propagated from objects to subjects.
 //!
 //! # Shape
 //! `?message :isLocatedIn ?place . ?place :name ?name FILTER(?name IN ("India", "China"))` implies `?place IN
-//! (…)`, and there are few such places: they are looked up, and messages elsewhere are dropped before the
-//! names of their places are read. What implied it stays as it is, so the new condition may let too many
-//! through, but never too few.
+//! (…)`, and the list of such places is short: planning looks them up, and messages elsewhere are dropped
+//! before the names of their places are read. The original condition stays in the plan, so the implied
+//! condition may pass too many rows, but never too few.
 //! # Invariants
-//! Only segments are asked whose statistics are exact: a plan is used again for later versions as long as
-//! what was exact is as it was, and what has changed is not exact.
+//! Only segments with exact statistics are read: a plan is reused for later versions as long as all segments
+//! that were exact are unchanged, and a changed segment is not exact.
 //! # Cost
-//! A look-up and a degree for each term of the list; nothing is read where there are more than
+//! A look-up and a degree for each term of the list; no entries are read if there are more than
 //! [`VERTICES_MAX`].
 
 use crate::atom::{Atom, variable_of};
@@ -21,14 +21,15 @@ use vervet_algebra::{Expression, Variable};
 use vervet_model::{Direction, Id, Result, Tag, TermParts};
 use vervet_snapshot::{EntryFilter, Snapshot};
 
-/// Longer lists take longer than what they save.
+/// Maximum length of an implied list; longer ones cost more than they save.
 const VERTICES_MAX: usize = 16;
 
-/// A condition that most pass is not worth its test.
+/// Maximum selectivity of an implied condition; above it the test costs more than it saves.
 const PASSING_MAX: f64 = 0.5;
 
 impl<'a> Planner<'a> {
-    /// Adds to `filters` what they imply with `atoms`; what implies it is then expected to stop nothing more.
+    /// Adds the conditions that `filters` and `atoms` imply together to `filters`; the implying condition
+    /// then has an estimated selectivity of 1.
     pub(crate) fn imply(&self, atoms: &[Atom<'a>], flow: &Flow, filters: &mut Vec<Conjunct>) -> Result<()> {
         for at in 0..filters.len() {
             let Some((object, terms)) = filters[at].as_one_of() else { continue };
@@ -58,8 +59,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The subjects of an atom whose objects are among some terms, each once; `None`: too many, or not all
-    /// have a name.
+    /// The distinct subjects of an atom whose objects are among `terms`; `None`: too many, or some have no
+    /// term.
     fn subjects(&self, atom: &Atom<'a>, terms: &[&Term]) -> Result<Option<Vec<Id>>> {
         let Some(side) = atom.side(Direction::In).filter(|side| side.statistics.exact) else {
             return Ok(None);

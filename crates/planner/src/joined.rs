@@ -1,13 +1,13 @@
-//! What a group joins, in the best order, and then what follows on the join.
+//! Join ordering of a group: patterns, paths, tables and nested groups, then the operators on the join.
 //!
 //! # Shape
 //! Statement patterns are ordered together ([`crate::bgp`]); paths, tables and nested groups are ordered
-//! around them by planning the whole join in every order, or, if there are many, by taking what is cheapest
-//! next. Tables of one row come before all else: they are constants, and multiply nothing. Beside a path,
-//! patterns that only it connects are ordered apart, since together they would be a product.
+//! around them by planning the whole join in every order (branch and bound), or, if there are many, by greedy
+//! descent. Tables of one row come first: they are constants and multiply nothing. Beside a path, patterns
+//! that only the path connects are ordered separately, since together they would be a Cartesian product.
 //! # Cost
-//! An order is given up as soon as it costs more than the best before it, within the search of patterns too.
-//! Orders that go along what is bound come first.
+//! An order is abandoned as soon as it costs more than the best earlier one, also within the search of
+//! patterns. Orders that follow bound variables are tried first.
 
 use crate::cost;
 use crate::filter::Conjunct;
@@ -21,11 +21,11 @@ use vervet_kernel::Control;
 use vervet_kernel::plan::Step;
 use vervet_model::Result;
 
-/// How many parts are tried in every order.
+/// Maximum number of parts for exhaustive ordering.
 const PERMUTED_MAX: usize = 3;
 
 impl Planner<'_> {
-    /// Adds a join and what follows on it; a condition `EXISTS` may become one of the parts of the join.
+    /// Adds a join and the operators on it; an `EXISTS` condition may become a part of the join.
     pub(crate) fn lower_parts(
         &mut self,
         parts: Parts<'_>,
@@ -48,7 +48,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Orders the parts of a join by cost, then adds what follows on it.
+    /// Orders the parts of a join by cost, then adds the operators on it.
     fn lower_joined(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
         let Parts { patterns, bindings, others, post, mut filters } = parts;
         let others = match self.parameters.is_empty() {
@@ -67,7 +67,7 @@ impl Planner<'_> {
             self.push_values(vec![variable], vec![vec![id]], flow);
         }
         let others = self.join_constants(others, flow)?;
-        // What is still to come needs its variables.
+        // Later operators need their variables.
         let mut after: Vec<VariableSet> = vec![VariableSet::default()];
         for one in post.iter().rev() {
             let last = after.last().cloned().unwrap_or_default();
@@ -80,7 +80,7 @@ impl Planner<'_> {
             true => connected(patterns, &flow.possible, self.control)?,
             false => vec![patterns],
         };
-        // Patterns come after tables and before everything else where the order is not searched.
+        // Without reordering, patterns come after tables and before all other parts.
         let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
         let groups = groups.iter().filter(|group| !group.is_empty()).map(|group| Joined::Patterns(group));
         joined.splice(at..at, groups);
@@ -132,7 +132,7 @@ impl Planner<'_> {
         self.apply(filters, flow)
     }
 
-    /// Takes what is cheapest next, over and over.
+    /// Greedy descent: repeatedly joins the part with the lowest cost.
     fn lower_cheapest_first(
         &mut self,
         mut joined: Vec<Joined<'_>>,
@@ -160,7 +160,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Joins tables of one row, and leaves the rest.
+    /// Joins tables of one row; returns the other parts.
     fn join_constants<'q>(&mut self, others: Vec<&'q Node>, flow: &mut Flow) -> Result<Vec<&'q Node>> {
         let mut left = Vec::with_capacity(others.len());
         for node in others {
@@ -179,8 +179,8 @@ impl Planner<'_> {
         Ok(left)
     }
 
-    /// Joins parts that only parameters may have a value for before, and leaves the rest; `known`: what is
-    /// joined beside them.
+    /// Joins parts that must be planned from the rows that bind parameters, and of whose variables only
+    /// parameters may be bound before; returns the other parts. `known`: variables of the rest of the join.
     fn join_of_rows<'q>(
         &mut self,
         others: Vec<&'q Node>,
@@ -206,7 +206,7 @@ impl Planner<'_> {
         Ok(left)
     }
 
-    /// Joins one after the other; `false`: it would cost `limit` or more.
+    /// Joins parts in the given order; `false`: the cost reaches `limit`.
     fn lower_in_order(
         &mut self,
         joined: &[Joined<'_>],
@@ -246,7 +246,7 @@ impl Planner<'_> {
     }
 }
 
-/// Something that is joined.
+/// A part of a join.
 #[derive(Clone, Copy)]
 enum Joined<'q> {
     Patterns(&'q [&'q vervet_algebra::Pattern]),
@@ -269,7 +269,7 @@ impl Joined<'_> {
     }
 }
 
-/// Takes out the conditions whose variables are bound for certain, or not touched `later`.
+/// Removes and returns the conditions each of whose variables is certainly bound or not used `later`.
 fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &VariableSet) -> Vec<Conjunct> {
     let (ready, waiting) = std::mem::take(filters).into_iter().partition(|filter: &Conjunct| {
         filter.variables.clone().minus(certain).intersection(later).is_empty()
@@ -278,8 +278,8 @@ fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &Variab
     ready
 }
 
-/// The patterns in groups that share no variable, but for those with a variable of `bound`, which are one
-/// group.
+/// Connected components of the patterns by shared variables; all patterns with a variable of `bound` are one
+/// component.
 fn connected<'q>(
     patterns: Vec<&'q Pattern>,
     bound: &VariableSet,
@@ -307,7 +307,7 @@ fn connected<'q>(
     Ok(groups.into_iter().map(|(_, group)| group).collect())
 }
 
-/// How many parts share no variable with what is before them.
+/// Number of parts that share no variable with earlier parts.
 fn jumps(order: &[usize], joined: &[Joined<'_>], bound: &VariableSet) -> usize {
     let mut bound = bound.clone();
     let mut count = 0;
@@ -318,7 +318,7 @@ fn jumps(order: &[usize], joined: &[Joined<'_>], bound: &VariableSet) -> usize {
     count
 }
 
-/// All orders of so many, the given one first.
+/// All permutations of `count` elements, the identity first.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];

@@ -1,4 +1,4 @@
-//! From the logical algebra to a plan: what to read in which order, with which kernels.
+//! Query planner: cost-based translation of the logical algebra into a plan of kernels.
 //!
 //! ```text
 //! algebra ──parts──▶ joins + what follows on them ──lower──▶ steps ──finish──▶ plan
@@ -9,13 +9,13 @@
 //! ```
 //!
 //! The planner reads statistics, exact degrees and the neighbours of a few constants through
-//! [`vervet_snapshot::Snapshot`], and no other data. A plan holds ids and may hold counts, so it belongs to
-//! the snapshot that it was made for.
+//! [`vervet_snapshot::Snapshot`], and no other data. A plan contains ids and may contain counts, so it
+//! belongs to the snapshot for which it was planned.
 //! # Cost
-//! 2 µs for two patterns, 5 to 15 for six, below a millisecond for twelve; the example `planning_time`
-//! measures it, and `profile` of the crate `vervet` for whole queries beside parsing and running.
+//! 2 µs for two patterns, 5 to 15 for six, below a millisecond for twelve. The example `planning_time`
+//! measures planning alone, `profile` of the crate `vervet` whole queries with parsing and execution.
 //! # Not here
-//! Running plans, threads, devices; texts of query languages.
+//! Execution of plans, threads, devices; query languages.
 #![forbid(unsafe_code)]
 
 mod atom;
@@ -58,28 +58,28 @@ use vervet_kernel::plan::{Pipeline, Plan, Step};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 
-/// What the planner may do. The default is everything; tests switch parts off and expect equal answers.
+/// Optimizations of the planner. All are on by default; tests switch some off and expect equal answers.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// Search an order of the patterns of a join; otherwise the order of the text.
+    /// Search the join order; otherwise joins follow the order of the text.
     pub reorder: bool,
     /// Use intersections.
     pub intersect: bool,
-    /// Drop types that other patterns imply, and find joins that classes prove to be empty.
+    /// Drop type patterns that other patterns imply, and detect joins that classes prove empty.
     pub inference: bool,
-    /// Start from the values that a prefix or a range allows.
+    /// Start from the values within the prefix or range of a sargable condition.
     pub seek: bool,
     /// Answer counts of single patterns from statistics.
     pub known_counts: bool,
-    /// Walk on once from each value where how often it comes does not matter.
+    /// Deduplicate rows before expansion where set semantics hold.
     pub frontiers: bool,
-    /// States kept for each number of patterns; `None`: by the number of patterns.
+    /// Beam width: states kept for each number of joined patterns; `None`: chosen by the number of patterns.
     pub beam: Option<usize>,
-    /// Rows from which on exploration is compared with a run of its own and a hash join. Below, comparing
-    /// takes longer than either.
+    /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
+    /// comparison takes longer than either.
     pub compare_from_rows: f64,
-    /// How many times what exploring from each row costs an optional part may cost that is found from the
-    /// distinct values of one variable; infinity: it is, wherever that means the same.
+    /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
+    /// exploring it from each row; infinity: always, wherever it is equivalent.
     pub seeded: f64,
 }
 
@@ -100,7 +100,7 @@ impl Default for PlanOptions {
 }
 
 impl PlanOptions {
-    /// Everything switched off: patterns in the order of the text, with the simplest steps.
+    /// All optimizations off: patterns in the order of the text, with the simplest steps.
     #[must_use]
     pub fn plain() -> Self {
         Self {
@@ -117,12 +117,12 @@ impl PlanOptions {
     }
 }
 
-/// Plans `query` for `snapshot`, within the limits of `control`: a query may be as long as its text, and have
-/// as many orders as that allows. Memory that the plan takes stays counted.
+/// Plans `query` for `snapshot`, within the limits of `control`, since the length of the query text alone
+/// bounds the number of join orders. The memory of the plan stays accounted in `control`.
 ///
 /// # Errors
-/// Those of [`Control`]; damaged dictionary or segment; a query that is too large or mixes aggregates in a
-/// way that has no plan; a parameter used where it cannot be seen.
+/// Those of [`Control`]; damaged dictionary or segment; a query that is too large or combines aggregates in
+/// an unsupported way; a parameter used where it is not in scope.
 pub fn plan(
     query: &Query,
     snapshot: &dyn Snapshot,
@@ -151,7 +151,7 @@ pub fn plan(
     if depth(&pipeline) > DEPTH_MAX {
         let message = format!("the plan of the query has more than {DEPTH_MAX} steps in a row");
         return Err(Error::new(ErrorKind::Unsupported, message)
-            .with_hint("join fewer patterns and parts in one query; lists belong into VALUES or IN"));
+            .with_hint("join fewer patterns and parts in one query; put lists into VALUES or IN"));
     }
     Ok(Plan {
         pipeline,
@@ -163,12 +163,12 @@ pub fn plan(
     })
 }
 
-/// The most steps that a batch is in at a time. A batch goes through the steps behind before its own step is
-/// done, so each takes a part of the stack: up to some 1.5 KiB, and threads of programs that embed Vervet may
-/// have 2 MiB only.
+/// Maximum number of steps on the call stack at a time. A step calls the next one with each batch before it
+/// returns, so each takes stack space: up to some 1.5 KiB, and threads of programs that embed Vervet may have
+/// only 2 MiB.
 pub const DEPTH_MAX: usize = 1_000;
 
-/// The most steps that a batch is in at a time.
+/// Maximum number of steps of the pipeline on the call stack at a time.
 fn depth(pipeline: &Pipeline) -> usize {
     let (mut here, mut most) = (0_usize, 0_usize);
     for step in &pipeline.steps {
@@ -176,14 +176,14 @@ fn depth(pipeline: &Pipeline) -> usize {
         let inside = step.step.nested().iter().map(depth).max().unwrap_or(0);
         most = most.max(here.saturating_add(inside));
         if matches!(step.step, Step::Optional { .. } | Step::Seeded { .. } | Step::Union { .. }) {
-            // What comes out of these goes on from inside.
+            // Nested pipelines of these steps call the next step from inside.
             here = here.saturating_add(inside);
         }
     }
     most.max(here)
 }
 
-/// The columns that the form of a query needs.
+/// The columns that the result form of a query needs.
 fn result_variables(query: &Query) -> Vec<Variable> {
     let bound = scope::possible(&query.root).union(&query.parameters.iter().copied().collect());
     match &query.form {
@@ -200,7 +200,8 @@ fn result_variables(query: &Query) -> Vec<Variable> {
     }
 }
 
-/// A parameter is in the first row; a pipeline that starts from the empty row cannot see it.
+/// Checks the scope of parameters: the initial row binds them, and a pipeline that starts from the empty row
+/// does not have them.
 fn check_parameters(pipeline: &Pipeline, parameters: &VariableSet, query: &Query) -> Result<()> {
     if parameters.is_empty() {
         return Ok(());

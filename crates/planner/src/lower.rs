@@ -1,14 +1,14 @@
-//! From the algebra to steps.
+//! Lowering of algebra nodes to plan steps.
 //!
 //! # Shape
-//! Every function here adds to a [`Flow`] the steps that join its rows with a node. `needed` are the
-//! variables that something afterwards looks at; `filters` are conjuncts that the caller hands down, and that
-//! have been applied when the function returns.
+//! Every function here adds the steps to a [`Flow`] that join its rows with a node. `needed` are the
+//! variables that later steps read; `filters` are conjuncts that the caller pushes down, all applied when the
+//! function returns.
 //! # Invariants
 //! 1. A node is lowered into a flow only if it is lateral there ([`crate::scope::is_lateral`]), or, for
-//!    operators over whole bags, if the flow is still the one empty row; everything else becomes a join
-//!    with a pipeline of its own.
-//! 2. A filter is applied only where its variables have their last values.
+//!    operators over whole bags, if the flow is still the single empty row; all others become a join with a
+//!    separate pipeline.
+//! 2. A filter is applied only where its variables have their final values.
 
 use crate::PlanOptions;
 use crate::atom::Sides;
@@ -31,38 +31,38 @@ use vervet_kernel::plan::{Existence, JoinKind, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
-/// Alternatives that are planned in full to compare them, in one query. Each of them plans everything
-/// inside it again, so without a bound deep nesting would take exponential time.
+/// Maximum number of alternatives planned in full for comparison, in one query. Each one plans all nested
+/// nodes again, so deep nesting would take exponential time without a bound.
 const ALTERNATIVES_MAX: usize = 128;
 
-/// About what a node of the algebra takes in the plan, and in each alternative to it.
+/// Approximate bytes of an algebra node in the plan, and in each alternative.
 const NODE_BYTES: u64 = 512;
 
-/// Rows of a table are counted as so many rows looked at: each value is looked up in the dictionary.
+/// Work units for each table value, since it is looked up in the dictionary.
 const VALUE_WORK: usize = 8;
 
-/// What all parts of a query share while it is planned.
+/// State of the planning of one query.
 pub(crate) struct Planner<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) options: &'a PlanOptions,
     /// Deadline, cancellation, memory.
     pub(crate) control: &'a Control<'a>,
-    /// Names; those that the planner adds are empty.
+    /// Names of the variables; empty for those added by the planner.
     pub(crate) variables: Vec<String>,
     pub(crate) parameters: VariableSet,
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
-    /// Their places. Clients choose the terms, so the hash is seeded.
+    /// Positions in `computed`. Clients choose the terms, so the hash is seeded.
     computed_places: HashMap<Term, u64>,
-    /// Statistics of predicates that have been looked at.
+    /// Cache of the statistics of predicates.
     pub(crate) sides: FxHashMap<Id, Rc<Sides<'a>>>,
-    /// Automata of paths that have been looked at.
+    /// Cache of the automata of paths.
     pub(crate) automata: RefCell<HashMap<Path, Rc<PathFacts>>>,
-    /// How many more alternatives may be compared.
+    /// Number of alternatives that may still be compared.
     alternatives: usize,
-    /// Solutions that an order directly below a slice has to keep.
+    /// Number of solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
-    /// How often a row comes does not matter for what is planned.
+    /// Set semantics: the result of the nodes being planned does not depend on duplicates.
     pub(crate) set: bool,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Plans something whose duplicates `count`, or do not.
+    /// Runs `plan` under bag semantics if `count`, else under set semantics if frontiers are enabled.
     fn where_duplicates<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.set, !count && self.options.frontiers);
         let planned = plan(self);
@@ -98,7 +98,7 @@ impl<'a> Planner<'a> {
         planned
     }
 
-    /// The id of a term; one of the plan's own for a term that the graph does not know.
+    /// The id of a term; a plan-local computed id for a term that is not in the graph.
     pub(crate) fn value(&mut self, term: &Term) -> Result<Id> {
         if let Some(id) = self.snapshot.lookup(term.as_ref())? {
             return Ok(id);
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         if let Some(&place) = self.computed_places.get(term) {
             return Ok(Id::new(Tag::Computed, place));
         }
-        // Twice, in a list and in a table.
+        // Stored twice: in the list and in the hash table.
         self.control.grow(2 * term_bytes(term))?;
         let place = self.computed.len() as u64;
         self.computed.push(term.clone());
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
         Ok(Variable(number))
     }
 
-    /// Joins `flow` with `node`, in the way that its place allows.
+    /// Joins `flow` with `node`: laterally or by a hash join, as scoping and cost require.
     pub(crate) fn join(
         &mut self,
         node: &Node,
@@ -159,7 +159,7 @@ impl<'a> Planner<'a> {
                 self.join_alone(node, flow, needed, filters)
             };
         }
-        // Exploration from many rows against one run of its own and a hash join.
+        // Compares exploration from many rows with separate evaluation and a hash join.
         let mut lateral = flow.clone();
         self.lower(node, &mut lateral, needed, filters.clone())?;
         let mut alone = flow.clone();
@@ -168,7 +168,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Whether `count` alternatives may still be planned; if so, they are counted.
+    /// Whether `count` alternatives may still be planned; if so, counts them.
     pub(crate) fn may_compare(&mut self, count: usize) -> bool {
         let may = self.alternatives >= count;
         if may {
@@ -177,8 +177,8 @@ impl<'a> Planner<'a> {
         may
     }
 
-    /// Whether the node must be planned from the rows that bind parameters: an expression reads one of them,
-    /// or an operator treats a variable that has a value otherwise than one that it joins later.
+    /// Whether the node must be planned from the rows that bind parameters: an expression reads a parameter,
+    /// or pre-binding a parameter changes the result of an operator ([`looks_at`]).
     pub(crate) fn needs_rows(&self, node: &Node) -> bool {
         if self.parameters.is_empty() {
             return false;
@@ -208,7 +208,7 @@ impl<'a> Planner<'a> {
         Ok(flow)
     }
 
-    /// Joins by hashing the solutions of `node`, found once.
+    /// Hash join with the solutions of `node`, evaluated once.
     fn join_alone(
         &mut self,
         node: &Node,
@@ -218,7 +218,7 @@ impl<'a> Planner<'a> {
     ) -> Result<()> {
         let needed_later = filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let bound = possible(node);
-        // Conditions that this node can decide alone go inside.
+        // Pushes down the conditions whose variables this node binds.
         let (inside, outside): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| filter.variables.is_subset(&certain(node)));
         let wanted = needed_later.clone().union(&flow.possible).intersection(&bound);
@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
         self.apply(outside, flow)
     }
 
-    /// Adds a join with `right`; `wanted`: what it may add.
+    /// Adds a join with `right`; `wanted`: the columns that it may add.
     pub(crate) fn push_join(
         &mut self,
         flow: &mut Flow,
@@ -387,10 +387,10 @@ impl<'a> Planner<'a> {
         if outside && !is_lateral {
             return Err(needs_rows_error());
         }
-        // A condition with patterns in it needs rows that it can be planned from.
+        // A condition with `EXISTS` is planned from rows.
         let lateral = if is_lateral || has_exists {
             let mut inner = flow.nested();
-            // Conditions see the rows of both sides, and rows of the left side have their values already.
+            // Conditions read both sides, and the columns of the left side are already bound.
             let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
             let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
             if is_lateral {
@@ -447,15 +447,15 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn lower_minus(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
         let both = flow.possible.clone().intersection(&possible(right));
-        // A parameter stands in its place as a term does, and terms are not shared.
+        // A parameter counts as a constant, and constants are not shared variables.
         let shared = both.clone().minus(&self.parameters);
         if flow.empty || shared.is_empty() {
             return Ok(());
         }
         let outside = self.needs_rows(right);
         if outside || !both.is_subset(&shared) {
-            // Where something is shared for certain, only whether values agree is left to see, those of
-            // parameters too.
+            // If some shared variable is certainly bound on both sides, only compatibility remains to be
+            // tested, including that of parameters.
             let sure = shared.clone().intersection(&flow.certain).intersection(&certain(right));
             if sure.is_empty() || outside && !self.is_lateral_in(right, flow) {
                 return Err(needs_rows_error());
@@ -473,7 +473,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Excludes rows from which the excluded part has a solution.
+    /// `MINUS` as an anti-join evaluated from the rows: drops rows from which the excluded part has a
+    /// solution.
     fn minus_from_rows(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
         let mut inner = flow.nested();
         self.join(right, &mut inner, &VariableSet::default(), Vec::new())?;
@@ -614,17 +615,17 @@ impl<'a> Planner<'a> {
         }
         if !flow.empty && aggregates.iter().any(|(_, aggregate)| is_star(aggregate)) {
             if aggregates.iter().all(|(_, aggregate)| is_star(aggregate)) {
-                // Distinct solutions are counted after the others are gone.
+                // Deduplicates the solutions before they are counted.
                 let variables = visible.clone().intersection(&flow.possible).iter().collect();
                 flow.push(Step::Distinct { variables }, flow.rows);
                 aggregates.iter_mut().for_each(|(_, aggregate)| aggregate.distinct = false);
             } else if self.variables.len() > visible.iter().count() + aggregates.len() {
-                // The kernel sees columns, and some of them may be hidden from this sub-query.
+                // The kernel would count all columns, including those hidden from this sub-query.
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "COUNT(DISTINCT *) beside other aggregates is not supported in this query",
                 )
-                .with_hint("name the variables that are counted, or count in a sub-query of its own"));
+                .with_hint("name the counted variables, or count in a separate sub-query"));
             }
         }
         flow.cost += flow.rows * cost::GROUP_ROW;
@@ -669,9 +670,9 @@ impl<'a> Planner<'a> {
 }
 
 fn needs_rows_error() -> Error {
-    let message = "a part of the query that is solved by itself reads a parameter, or a variable from outside its EXISTS";
+    let message = "a part evaluated separately reads a parameter, or a variable from outside its EXISTS";
     Error::new(ErrorKind::Unsupported, message)
-        .with_hint("move what reads it out of the OPTIONAL, MINUS or sub-query")
+        .with_hint("move the expression that reads it out of the OPTIONAL, MINUS or sub-query")
 }
 
 fn flatten_union<'q>(branches: &'q [Node], out: &mut Vec<&'q Node>) {
@@ -695,7 +696,7 @@ pub(crate) fn is_bag(node: &Node) -> bool {
     }
 }
 
-/// Whether an order is directly below, but for projections.
+/// Whether the node is an order, possibly below projections.
 fn is_ordered(node: &Node) -> bool {
     match node {
         Node::OrderBy { .. } => true,
@@ -704,13 +705,13 @@ fn is_ordered(node: &Node) -> bool {
     }
 }
 
-/// About what a term takes in memory.
+/// Approximate size of a term in bytes.
 fn term_bytes(term: &Term) -> u64 {
     let text = match term {
         Term::NamedNode(node) => node.as_str().len(),
         Term::BlankNode(node) => node.as_str().len(),
         Term::Literal(literal) => literal.value().len(),
-        // Counted as what it is written as; its parts are terms of the query.
+        // Approximated by four terms; its parts are terms of the query.
         Term::Triple(triple) => 4 * size_of::<Term>() + triple.predicate.as_str().len(),
     };
     (size_of::<Term>() + text) as u64

@@ -1,10 +1,10 @@
-//! What can be done next in a search, with estimated rows and cost.
+//! Candidate generation of the join-order search: next actions with estimated rows and cost.
 //!
 //! # Shape
-//! Every pattern that is not done yet gives at most one candidate for each way to do it: a check where both
-//! ends are bound, an expansion where one is, a scan where nothing else goes on, a general match; and every
-//! unbound variable that two patterns connect with bound ones gives an intersection.
-//! Patterns that others imply are extra: a start, or a check that saves more than it costs.
+//! Every remaining pattern yields at most one candidate for each access method: a check if both ends are
+//! bound, an expansion if one is, a scan if no other action continues, a general match. Every unbound
+//! variable that two patterns connect with bound ones yields an intersection. Implied patterns are optional:
+//! a start, or a check that saves more than it costs.
 
 use crate::atom::{Side, variable_of};
 use crate::cost;
@@ -16,24 +16,24 @@ use vervet_kernel::plan::Operand;
 use vervet_kernel::{SHORT_LAST_MEAN, SHORT_PREFIX_MEAN};
 use vervet_model::Direction;
 
-/// A check that nothing asks for must stop this fraction of rows to be considered.
+/// Minimum fraction of rows that the check of an implied pattern must reject.
 const IMPLIED_CHECK_STOPS_MIN: f64 = 0.1;
 
-/// The runs of equal keys for each row up to which an intersection lists a leg once for each run, and marks
-/// its entries.
+/// Maximum ratio of runs of equal keys to rows for which an intersection lists a leg once for each run and
+/// stores its entries in a bit set.
 const RUNS_SHARE_MAX: f64 = 1.0 / 3.0;
 
-/// The candidates of one state in the making.
+/// Generator of the candidates of one state.
 pub(crate) struct Options<'o, 's, 'a> {
     pub(crate) search: &'o Search<'s, 'a>,
     pub(crate) estimator: &'o mut Estimator<'s, 'a>,
     pub(crate) state: &'o State,
-    /// The position of `state`.
+    /// Position of `state` in the search.
     pub(crate) parent: u32,
     pub(crate) out: &'o mut Vec<Candidate>,
 }
 
-/// Of a candidate: what it does, and rows and cost after it without filters.
+/// A candidate before filters: action, rows and cost.
 struct Change {
     action: Action,
     done: u64,
@@ -43,7 +43,7 @@ struct Change {
 }
 
 impl Options<'_, '_, '_> {
-    /// Adds all of them to `out`.
+    /// Appends all candidates to `out`.
     pub(crate) fn collect(mut self) {
         let atoms = self.search.atoms;
         let is_start = self.state.done == 0;
@@ -67,7 +67,7 @@ impl Options<'_, '_, '_> {
                     expanded |= u64::from(self.out.len() > before) << index;
                     continue;
                 }
-                // Only where it continues something, or below as a start.
+                // Only where it continues bound variables, or below as a start.
                 let continues = atom.variables.intersects(&self.state.bound);
                 if continues || atom.variables.is_empty() || bound.0 || bound.1 {
                     connected = true;
@@ -78,7 +78,7 @@ impl Options<'_, '_, '_> {
             }
             match bound {
                 (true, true) => {
-                    // A check of what is implied may not be worth while, and then nothing goes on from it.
+                    // The check of an implied pattern may be rejected; then it does not connect.
                     let before = self.out.len();
                     self.check(index);
                     connected |= self.out.len() > before;
@@ -91,14 +91,14 @@ impl Options<'_, '_, '_> {
         if self.search.intersect && reorder {
             self.intersections();
         }
-        // A part that nothing connects starts by a scan, once nothing else is left to do.
+        // A disconnected component starts with a scan, when all connected patterns are done.
         if connected && !is_start {
             return;
         }
         for index in todo().filter(|index| !atoms[*index].implied || is_start) {
             let atom = &atoms[index];
             if atom.general.is_some() {
-                // What an expansion does is no start for the slower steps.
+                // A pattern that an expansion can evaluate needs no general match or seek as a start.
                 if expanded >> index & 1 == 0 {
                     self.general(index);
                     self.seek(index);
@@ -138,7 +138,7 @@ impl Options<'_, '_, '_> {
         self.push(Change { action, done, rows, cost, independent: false });
     }
 
-    /// A scan of the keys that conditions leave.
+    /// A seek: a scan of the keys that sargable conditions leave.
     fn seek(&mut self, index: usize) {
         let atom = &self.search.atoms[index];
         let Some(seek) = &atom.seek else { return };
@@ -158,14 +158,14 @@ impl Options<'_, '_, '_> {
         let all = seek.keys * fan;
         let read = (seek.candidates * fan).min(all);
         let cost = start + seek.lookups * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
-        // The condition that is sought is counted as if it were still to be tested on all rows.
+        // The filter cost of all rows is added later; subtracts the cost of tests that the seek saves.
         let cost = cost - (all - read) * seek.test;
         let action = Action::Seek(number(index));
         let (rows, cost) = (self.state.rows * all, self.state.rows * cost);
         self.push(Change { action, done, rows, cost, independent: false });
     }
 
-    /// Whether the expansion connects.
+    /// Adds an expansion; returns whether it connects with bound variables.
     fn expand(&mut self, index: usize, direction: Direction) -> bool {
         let atom = &self.search.atoms[index];
         if atom.side(direction).is_none() {
@@ -189,13 +189,13 @@ impl Options<'_, '_, '_> {
         let is_leaf = |variable| self.is_leaf(index, variable);
         let independent = neighbour.is_some_and(is_leaf) && atom.edge.is_none_or(is_leaf);
         self.push(Change { action: Action::Expand(number(index), direction), done, rows, cost, independent });
-        // From a constant it is a start like any other; only a bound variable connects.
+        // An expansion from a constant is a start; only a bound variable connects.
         variable_of(key).is_some()
             || self.state.done == 0
             || !neighbour.is_some_and(|variable| self.has_bound_neighbour(variable))
     }
 
-    /// Whether nothing else that is left to do touches this unbound variable.
+    /// Whether no other remaining pattern or condition contains this unbound variable.
     fn is_leaf(&self, index: usize, variable: Variable) -> bool {
         let mut others = self.search.atoms.iter().enumerate().filter(|(at, _)| *at != index);
         others.all(|(at, atom)| {
@@ -230,7 +230,7 @@ impl Options<'_, '_, '_> {
         self.push(Change { action, done, rows, cost, independent: true });
     }
 
-    /// The direction in which a check of this atom is cheaper, and its cost for each row.
+    /// The cheaper direction of a check of this atom, and its cost for each row.
     fn check_direction(&self, index: usize) -> Option<(Direction, f64)> {
         let atom = &self.search.atoms[index];
         if atom.types.is_some() && atom.side(Direction::Out).is_some() {
@@ -246,7 +246,7 @@ impl Options<'_, '_, '_> {
     fn general(&mut self, index: usize) {
         let atom = &self.search.atoms[index];
         let Some((_, all)) = &atom.general else { return };
-        // Each bound end divides by about as many as there are ends: a guess that needs no look at data.
+        // Heuristic fan-out without data access: each bound end divides by the assumed number of ends.
         let fan = match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
             (true, true) => 1.0,
             (true, false) => atom.degrees[0].unwrap_or(all.sqrt().min(8.0)),
@@ -273,7 +273,7 @@ impl Options<'_, '_, '_> {
         }
     }
 
-    /// The intersection for a variable, of all atoms from `first` on that can be legs.
+    /// Adds the intersection for `target` of all atoms from `first` on that can be legs.
     fn intersection(&mut self, target: Variable, first: usize) {
         let mut legs = [(0_u8, Direction::Out, 0.0_f64); Legs::MAX];
         let mut count = 0;
@@ -294,7 +294,7 @@ impl Options<'_, '_, '_> {
         let (mut done, mut listed, mut probed) = (self.state.done, 0.0, 0.0);
         let shortest = legs[0].2;
         for &(index, direction, degree) in &*legs {
-            // A leg that is much longer than the common part is better checked afterwards.
+            // A leg much longer than the shortest one is cheaper as a later check.
             let too_long = degree * cost::LEG_ENTRY >= 20.0 + shortest * cost::check(degree);
             if chosen.count >= 2 && too_long {
                 continue;
@@ -307,7 +307,7 @@ impl Options<'_, '_, '_> {
                 probed += shortest * self.leg_probe(usize::from(index));
             }
         }
-        // The kernel does what is cheapest for each batch.
+        // The kernel chooses the cheapest method for each batch.
         let ways = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
         let by_degrees =
             f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
@@ -323,7 +323,7 @@ impl Options<'_, '_, '_> {
         self.push(Change { action: Action::Intersect(target, chosen), done, rows, cost, independent: false });
     }
 
-    /// What a row costs if both legs are as short as the kernel wants them for its way without degrees.
+    /// Cost of a row if both legs are short enough for the method of the kernel that reads no degrees.
     fn short(&self, legs: &Legs) -> f64 {
         let (2, [first, second, ..]) = (legs.count, legs.all) else { return f64::INFINITY };
         let mean = |(index, direction): (u8, Direction)| {
@@ -332,7 +332,7 @@ impl Options<'_, '_, '_> {
         };
         let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
         let fits = |a: f64, b: f64| a.min(b) <= SHORT_PREFIX_MEAN && a.max(b) <= SHORT_LAST_MEAN;
-        // Where few keys have most entries, rows meet those more often than the mean says.
+        // In skewed segments, rows hit high-degree keys more often than the mean suggests.
         let degrees = (degree(first), degree(second));
         if !fits(mean(first), mean(second)) || !fits(degrees.0, degrees.1) {
             return f64::INFINITY;
@@ -340,8 +340,8 @@ impl Options<'_, '_, '_> {
         cost::SHORT_ROW + (degrees.0 + degrees.1) * cost::SHORT_ENTRY
     }
 
-    /// What a row costs if the shorter of two legs is expanded in the other direction of the longer, once for
-    /// all rows that share its key.
+    /// Cost of a row if each neighbour in the shorter of two legs is expanded in the reverse direction of the
+    /// longer leg, once for all rows that share the key of the shorter.
     fn reversed(&self, legs: &Legs, shortest: f64) -> f64 {
         let (2, [(first, direction), (second, other), ..]) = (legs.count, legs.all) else {
             return f64::INFINITY;
@@ -355,9 +355,9 @@ impl Options<'_, '_, '_> {
         cost::LEG_GROUP_ROW + shared * of_key
     }
 
-    /// What a row costs if rows that share the key of one of two legs come together: that leg is listed once
-    /// for all of them, and its entries are looked up among those of the other leg as bits, or expanded in
-    /// its other direction.
+    /// Cost of a row if rows that share the key of one of two legs are consecutive: that leg is listed once
+    /// for all of them, and its entries are stored in a bit set in which those of the other leg are looked
+    /// up, or expanded in the reverse direction of the other leg.
     fn in_runs(&self, legs: &Legs) -> f64 {
         let (2, [a, b, ..]) = (legs.count, legs.all) else { return f64::INFINITY };
         let shared = |(index, direction): (u8, Direction)| {
@@ -365,7 +365,7 @@ impl Options<'_, '_, '_> {
             let runs = key.and_then(|key| self.search.runs.of(key));
             runs.map_or(1.0, |runs| (runs / self.state.rows).min(1.0))
         };
-        // The kernel keeps the leg whose key changes least.
+        // The kernel keeps the leg whose key changes least often.
         let (prefix, last, shared) = match (shared(a), shared(b)) {
             (of_a, of_b) if of_a <= of_b => (a, b, of_a),
             (_, of_b) => (b, a, of_b),
@@ -391,7 +391,7 @@ impl Options<'_, '_, '_> {
         listed.min(reversed)
     }
 
-    /// The most values that a bound variable can have, by the atoms that are done.
+    /// Upper bound on the distinct values of a bound variable, from the atoms that are done.
     fn distinct(&self, variable: Variable) -> f64 {
         let mut least = f64::INFINITY;
         for (_, atom) in self.search.atoms.iter().enumerate().filter(|(at, _)| self.state.done >> at & 1 == 1)
@@ -407,17 +407,18 @@ impl Options<'_, '_, '_> {
         least
     }
 
-    /// What it costs to look a pair up in an atom, in the cheaper direction.
+    /// Cost of looking a pair up in an atom, in the cheaper direction.
     fn leg_probe(&self, index: usize) -> f64 {
         let sides =
             self.search.atoms[index].sides.iter().flat_map(|sides| sides.by_direction.iter().flatten());
         sides.map(|side| cost::leg_probe(side.average_degree())).fold(f64::INFINITY, f64::min)
     }
 
-    /// The unbound variable that this atom connects with a bound end in this direction, if it is to do.
+    /// The unbound variable that this atom connects with a bound end in this direction, if the atom can be a
+    /// leg.
     fn leg_target(&self, index: usize, direction: Direction) -> Option<Variable> {
         let atom = &self.search.atoms[index];
-        // A type is checked by a bit map; its index is too long to be read for every row.
+        // Types are checked in a bit map; the index of a type is too long to be read for every row.
         if self.state.done >> index & 1 == 1
             || atom.general.is_some()
             || !atom.counts_once
@@ -431,7 +432,7 @@ impl Options<'_, '_, '_> {
         (self.is_bound(key) && !self.state.bound.contains(target)).then_some(target)
     }
 
-    /// Adds a candidate, with the filters that apply after it.
+    /// Adds a candidate, with the filters that become applicable after it.
     fn push(&mut self, change: Change) {
         let Change { action, mut done, mut rows, cost, independent } = change;
         let mut filtered = self.state.filtered;
@@ -454,7 +455,7 @@ impl Options<'_, '_, '_> {
         self.out.push(Candidate { parent: self.parent, done, filtered, rows, cost, action, independent });
     }
 
-    /// Implied atoms over a variable that `action` does not carry on: they cannot be used any more.
+    /// Implied atoms over a variable that `action` does not output; they cannot be used later.
     fn unusable(&self, action: &Action, done: u64) -> u64 {
         let atoms = self.search.atoms;
         let target = match action {
@@ -473,8 +474,8 @@ impl Options<'_, '_, '_> {
     }
 }
 
-/// Neighbours of a vertex that is expanded in the other direction of a leg: those with most are the most
-/// likely to be met.
+/// Expected degree of a vertex that is expanded in the reverse direction of a leg, biased towards high
+/// degrees.
 fn reverse_degree(side: &Side<'_>) -> f64 {
     (side.statistics.degree_max as f64).min(8.0 * side.average_degree())
 }

@@ -1,10 +1,11 @@
-//! A group of the algebra taken apart: what is joined, and what follows on the whole join.
+//! Decomposition of a group: the parts of its join, and the operators on the whole join.
 //!
-//! `Join`, `Filter`, `LeftJoin`, `Minus` and `Extend` nest in the order of the text. Where variables permit,
-//! they commute with a join: `Filter(A) ⋈ B = Filter(A ⋈ B)`, `LeftJoin(A, B) ⋈ C = LeftJoin(A ⋈ C, B)`, and
-//! so on. The rule for all of them: a variable that the operator looks at, and that the rest of the join
-//! binds as well, is bound in every solution of its own input (a well-designed pattern: Pérez et al.,
-//! "Semantics and Complexity of SPARQL", TODS 2009). So patterns from all over a group are ordered together.
+//! `Join`, `Filter`, `LeftJoin`, `Minus` and `Extend` nest in the order of the text. Under a condition on
+//! their variables they commute with a join: `Filter(A) ⋈ B = Filter(A ⋈ B)`, `LeftJoin(A, B) ⋈ C =
+//! LeftJoin(A ⋈ C, B)`, and so on. The condition for all of them: a variable that the operator reads, and
+//! that the rest of the join binds as well, is bound in every solution of the operator's own input (a
+//! well-designed pattern: Pérez et al., "Semantics and Complexity of SPARQL", TODS 2009). So all patterns of
+//! a group are ordered together.
 
 use crate::filter::{Conjunct, split};
 use crate::scope::{certain, expression_variables, possible};
@@ -14,7 +15,7 @@ use vervet_algebra::{Expression, Node, Pattern, Variable};
 use vervet_kernel::Control;
 use vervet_model::Result;
 
-/// What follows on the join.
+/// An operator on the whole join.
 #[derive(Clone, Copy)]
 pub(crate) enum Post<'q> {
     /// An optional part and its condition.
@@ -26,7 +27,7 @@ pub(crate) enum Post<'q> {
 }
 
 impl Post<'_> {
-    /// The variables that it may bind or look at.
+    /// The variables that the operator may bind or read.
     pub(crate) fn variables(&self) -> VariableSet {
         match self {
             Self::Optional(right, condition) => {
@@ -42,28 +43,28 @@ impl Post<'_> {
     }
 }
 
-/// A group taken apart: `post(… post(patterns ⋈ bindings ⋈ others))`, filtered by `filters`.
+/// A decomposed group: `post(… post(patterns ⋈ bindings ⋈ others))`, filtered by `filters`.
 #[derive(Clone, Default)]
 pub(crate) struct Parts<'q> {
     /// All patterns.
     pub(crate) patterns: Vec<&'q Pattern>,
     /// Variables with a fixed value.
     pub(crate) bindings: Vec<(Variable, &'q Term)>,
-    /// Everything else that is joined.
+    /// All other parts of the join.
     pub(crate) others: Vec<&'q Node>,
-    /// In order.
+    /// Operators on the join, innermost first.
     pub(crate) post: Vec<Post<'q>>,
-    /// Applied as soon as their variables have their last values.
+    /// Conditions, each applied as soon as its variables have their final values.
     pub(crate) filters: Vec<Conjunct>,
 }
 
 impl<'q> Parts<'q> {
-    /// Takes `node` apart. `rest`: variables of everything that is joined with it (the rows that it starts
-    /// from included), or that is applied to it later and binds variables; `first`: `node` is the whole,
-    /// and known to be lateral.
+    /// Decomposes `node`. `rest`: variables of all nodes joined with it (including the rows that it starts
+    /// from) and of all later operators that bind variables; `first`: `node` is the whole group and known to
+    /// be lateral.
     ///
     /// # Errors
-    /// Limits.
+    /// Limits of the query.
     pub(crate) fn add(
         &mut self,
         node: &'q Node,
@@ -144,7 +145,7 @@ impl<'q> Parts<'q> {
 }
 
 impl Parts<'_> {
-    /// The variables that every solution of what is joined binds.
+    /// The variables that every solution of the join binds.
     pub(crate) fn certain(&self) -> VariableSet {
         let of_patterns = self.patterns.iter().flat_map(|pattern| pattern.variables());
         let joined = of_patterns.chain(self.bindings.iter().map(|(variable, _)| *variable)).collect();
@@ -152,7 +153,7 @@ impl Parts<'_> {
     }
 }
 
-/// Whether the node is one that [`Parts::add`] takes apart.
+/// Whether [`Parts::add`] decomposes the node.
 pub(crate) fn is_group(node: &Node) -> bool {
     matches!(
         node,

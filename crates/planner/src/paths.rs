@@ -1,8 +1,8 @@
-//! Paths: automata and estimates.
+//! Property paths: Glushkov automata and cardinality estimates.
 //!
-//! The automaton is Glushkov's: a state for each place of the path where a predicate stands, which is reached
-//! by walking such a statement, and one to start from; then states that nothing tells apart are one. So `p*`
-//! has one state, `p+` two.
+//! The automaton is Glushkov's: a start state, and one state for each occurrence of a predicate in the path,
+//! entered by traversing such a statement. Equivalent states are then merged, so `p*` has one state, `p+`
+//! two.
 
 use crate::cost;
 use crate::flow::Flow;
@@ -16,20 +16,20 @@ use vervet_kernel::plan::{Automaton, Move, Operand, PathGraphs, PathStep, Step};
 use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::GraphFilter;
 
-/// Places of one path where a predicate stands.
+/// Maximum number of predicate occurrences in one path.
 pub(crate) const PATH_PLACES_MAX: usize = 1_000;
 
-/// Steps from one node that an estimate looks ahead.
+/// Number of steps from a start node that an estimate simulates.
 const STEPS_ESTIMATED: i32 = 6;
 
-/// What a part of a path looks like from outside: places as numbers of states.
+/// Glushkov sets of a sub-path: states by number.
 struct Part {
     nullable: bool,
     first: States,
     last: States,
 }
 
-/// A set of states: a bit for each.
+/// A bit set of states.
 #[derive(Clone, Default)]
 struct States(Vec<u64>);
 
@@ -48,7 +48,7 @@ impl States {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine |= its);
     }
 
-    /// Ascending.
+    /// The states in ascending order.
     fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         (0_u16..).zip(&self.0).flat_map(|(word, bits)| {
             (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
@@ -58,7 +58,7 @@ impl States {
 
 struct Builder<'p, 'a> {
     planner: &'p Planner<'a>,
-    /// By state; the start, 0, is entered by nothing. `None`: no statement is like that.
+    /// The move that enters each state; none enters the start state 0. `None`: no statement matches.
     entered: Vec<Option<Move>>,
     follow: Vec<States>,
 }
@@ -144,19 +144,17 @@ impl Builder<'_, '_> {
     }
 }
 
-/// What makes two states one: whether they accept, and their moves.
+/// Key of state equivalence: whether the state accepts, and its moves.
 type StateKey<'m> = (bool, &'m [(u32, u16)]);
 
-/// Makes states one that nothing tells apart: equal moves to states that are one, and both or neither end a
-/// path.
+/// Merges equivalent states: both or neither accept, and their moves are equal after merging.
 ///
 /// # Cost
-/// A round looks at each move once, and makes all states one that are equal by then. There are as many rounds
-/// as it takes from the end of a path for its states to become equal one after the other: a few, for paths as
-/// people write them.
+/// Each round reads all moves once and merges all states that have become equal. Merging propagates backwards
+/// from the ends of the path, one round for each chain link: a few rounds for typical paths.
 fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton> {
     let states = automaton.moves.len();
-    // Each different statement gets a number, so that moves are compared as numbers.
+    // Numbers the distinct moves, so that they are compared as numbers.
     let mut numbers: FxHashMap<&Move, u32> = FxHashMap::default();
     let mut moves: Vec<Vec<(u32, u16)>> = Vec::with_capacity(states);
     for of_state in &automaton.moves {
@@ -168,7 +166,7 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
         }
         moves.push(numbered);
     }
-    // By state, the first state that it is one with.
+    // For each state, the first equivalent state.
     let mut kept: Vec<u16> = (0..=u16::MAX).take(states).collect();
     loop {
         let mut first: FxHashMap<StateKey<'_>, u16> = FxHashMap::default();
@@ -192,7 +190,7 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
             break;
         }
     }
-    // States that are left, numbered anew.
+    // Renumbers the remaining states.
     let mut new = vec![0_u16; states];
     let mut count = 0_u16;
     for state in 0..states {
@@ -207,7 +205,7 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
     for state in (0..states).filter(is_kept) {
         let mut of_state: Vec<(Move, u16)> = Vec::with_capacity(moves[state].len());
         let mut seen: FxHashSet<(u32, u16)> = FxHashSet::default();
-        // In the order in which they stood.
+        // Preserves the order of moves.
         for (one, to) in &automaton.moves[state] {
             let to = new[usize::from(kept[usize::from(*to)])];
             if seen.insert((numbers[one], to)) {
@@ -220,7 +218,7 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
     Ok(Automaton { moves: merged, accepting })
 }
 
-/// What is known about a path, whatever it is joined with.
+/// Facts about a path that are independent of its join.
 pub(crate) struct PathFacts {
     pub(crate) automaton: Arc<Automaton>,
     pub(crate) forwards: Reach,
@@ -228,7 +226,7 @@ pub(crate) struct PathFacts {
 }
 
 impl Planner<'_> {
-    /// Found once for each path of a query: it may be looked at in very many orders.
+    /// Automaton and estimates of a path, cached, since many join orders contain it.
     pub(crate) fn path_facts(&self, path: &Path) -> Result<Rc<PathFacts>> {
         if let Some(facts) = self.automata.borrow().get(path) {
             return Ok(Rc::clone(facts));
@@ -311,7 +309,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Rows after a path, and what finding them costs.
+    /// Estimated rows after a path, and its cost.
     fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], flow: &Flow) -> (f64, f64) {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
@@ -323,7 +321,7 @@ impl Planner<'_> {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
-                // The search from the cheaper end ends where they meet.
+                // Bidirectional search from both ends.
                 (flow.rows * passed, flow.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
             }
             [true, false] => (flow.rows * forwards.nodes, flow.rows * (cost::MATCH_ROW + forwards.cost)),
@@ -336,11 +334,11 @@ impl Planner<'_> {
         }
     }
 
-    /// What a search from one node reaches: as many nodes as [`STEPS_ESTIMATED`] steps with mean degrees lead
-    /// to, and in each state not more than there are at the ends of its moves.
+    /// Estimated reach of a search from one node: the nodes reached in [`STEPS_ESTIMATED`] steps with mean
+    /// degrees, in each state at most the number of distinct ends of its moves.
     fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
         let states = automaton.moves.len();
-        // From and to which state, entries, keys, and ends.
+        // Source state, target state, entries, keys, and ends.
         let mut ways: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
         let mut counts: FxHashMap<&Move, (f64, f64, f64)> = FxHashMap::default();
         for (from, moves) in automaton.moves.iter().enumerate() {
@@ -372,13 +370,13 @@ impl Planner<'_> {
                 next[to] += found;
             }
             for state in 0..states {
-                // What has been reached before is not followed again.
+                // Visited nodes are not expanded again.
                 let new = next[state].min(most[state] - reached[state]).max(0.0);
                 reached[state] += new;
                 now[state] = new;
             }
         }
-        // States may share nodes: at most as many as the one with most.
+        // States may share nodes: assumes that the largest state contains all others.
         let ends = (0..states).filter(|&state| is_end(state));
         let (nodes, most) =
             ends.fold((0.0, 0.0_f64), |(nodes, all), state| (nodes + reached[state], all.max(most[state])));
@@ -413,16 +411,16 @@ impl Planner<'_> {
     }
 }
 
-/// An estimate of what a search from one node does.
+/// Estimated reach and cost of a search from one node.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach {
-    /// Nodes where paths end.
+    /// Nodes at which paths end.
     nodes: f64,
     /// The same, from any number of nodes.
     pub(crate) most: f64,
-    /// In ns.
+    /// Cost in ns.
     cost: f64,
-    /// Nodes from which the first move leads anywhere.
+    /// Nodes with at least one first move.
     starts: f64,
 }
 
@@ -444,7 +442,7 @@ mod tests {
         check(any, 1);
         let some = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![false, true] };
         check(some, 2);
-        // Two branches of the same steps: their ends become one, and then the steps before them.
+        // Two branches with equal steps: the end states merge first, then the states before them.
         let twice = vec![vec![step(1), step(3)], vec![step(2)], vec![], vec![step(4)], vec![]];
         check(Automaton { moves: twice, accepting: vec![false, false, true, false, true] }, 3);
     }

@@ -1,7 +1,7 @@
-//! What a node of the algebra binds, and where it may be evaluated from.
+//! Variable scopes: bound and free variables of an algebra node, and lateral evaluation.
 //!
-//! A node is evaluated *laterally* if it starts from rows that bind some of its variables already (graph
-//! exploration) instead of from the empty row. [`is_lateral`] says when both mean the same join.
+//! A node is evaluated *laterally* if it starts from rows that already bind some of its variables (graph
+//! exploration) instead of from the empty row. [`is_lateral`] tests whether both are equivalent.
 
 use crate::set::VariableSet;
 use vervet_algebra::{AggregateKind, Expression, Function, Node, Pattern};
@@ -68,12 +68,11 @@ pub(crate) fn certain(node: &Node) -> VariableSet {
     }
 }
 
-/// Whether joining `node` with rows that may bind `outer` can be done by evaluating it from those rows.
+/// Whether evaluating `node` from rows that may bind `outer` is equivalent to joining it with them.
 ///
-/// This looks at the outermost operator only; its inputs are asked again when it is their turn. The
-/// rule behind all cases: an operator that looks at the value of a variable must see the value that its own
-/// input gives it, not one that only the outer row has. Operators over whole bags (grouping, distinct,
-/// order, slice) always start from the empty row.
+/// Tests the outermost operator only; its inputs are tested when they are lowered. The rule behind all cases:
+/// an operator that reads a variable must see the value from its own input, not one that only the outer row
+/// binds. Operators over whole bags (grouping, distinct, order, slice) always start from the empty row.
 pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
     let sees_the_same = |seen: VariableSet, bound: VariableSet| seen.intersection(outer).is_subset(&bound);
     match node {
@@ -95,8 +94,8 @@ pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
     }
 }
 
-/// What expressions in `node` read that its own patterns do not bind: values of the rows outside, inside
-/// `EXISTS`, and parameters.
+/// Free variables: those that expressions in `node` read but its patterns do not bind, that is, outer
+/// variables within an `EXISTS`, and parameters.
 pub(crate) fn free(node: &Node) -> VariableSet {
     let mut set = VariableSet::default();
     node.for_each_child(&mut |child| set.add_all(&free(child)));
@@ -104,13 +103,12 @@ pub(crate) fn free(node: &Node) -> VariableSet {
     node.for_each_expression(&mut |expression| read.add_all(&expression_variables(expression)));
     let mut bound = VariableSet::default();
     node.for_each_child(&mut |child| bound.add_all(&possible(child)));
-    // What an optional part reads may be bound by the other side.
+    // The left side may bind variables that the optional part reads.
     set.union(&read).minus(&bound)
 }
 
-/// The variables by whose value an operator in `node` decides, and that its own input need not bind: it sees
-/// another value if that comes from outside than if it is joined later. What an expression reads and nobody
-/// binds is in [`free`].
+/// Variables for which pre-binding changes the result of `node`: an operator reads them, and its own input
+/// need not bind them. Variables that expressions read and no pattern binds are in [`free`].
 pub(crate) fn looks_at(node: &Node) -> VariableSet {
     let mut set = VariableSet::default();
     node.for_each_child(&mut |child| set.add_all(&looks_at(child)));
@@ -128,7 +126,7 @@ pub(crate) fn looks_at(node: &Node) -> VariableSet {
     set.union(&seen.minus(&bound))
 }
 
-/// Whether the expression has the same value wherever and however often it is evaluated for a row.
+/// Whether repeated evaluation of the expression for a row always yields the same value.
 pub(crate) fn is_deterministic(expression: &Expression) -> bool {
     if let Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _) =
         expression

@@ -1,23 +1,23 @@
-//! The order of a join of patterns: dynamic programming over sets of patterns, with a bound and a beam.
+//! Join-order search: dynamic programming over sets of patterns, with branch and bound and a beam.
 //!
 //! # Shape
-//! A state is a set of patterns that are done, with estimated rows, cost, and for each bound variable a
-//! distribution over classes. A state makes candidates for larger sets (`options.rs`). First one order is
-//! followed to its end, greedily; its cost bounds all others. Then sets are worked off by size: of
-//! candidates with equal sets the cheapest stays; of each size only the best [`Search::beam`] stay, ranked by
-//! cost and by the rows still to be worked on.
-//! Up to six patterns that is exact but for moves that are forced ([`Work::forced`]); beyond, wide enough for
-//! chains and cycles of twelve. Stars are forced moves once their centre is bound.
+//! A state is a set of joined patterns, with estimated rows, cost, and for each bound variable a distribution
+//! over classes. A state generates candidates for larger sets (`options.rs`). A greedy descent finds a first
+//! complete order, whose cost bounds all others. Then sets are processed by size: of candidates with equal
+//! sets the cheapest remains; of each size only the best [`Search::beam`] remain, ranked by cost plus the
+//! assumed future cost of their rows. Up to six patterns the search is exact except for forced moves
+//! ([`forced`]); beyond, the beam is wide enough for chains and cycles of twelve. Stars are forced moves once
+//! their centre is bound.
 //! # Cost
-//! 30 to 100 ns for a candidate, some 100 for a state: distributions are made only for the states that stay,
-//! and nothing is allocated for either. LUBM (2026-11-21, with what stands around the search): Q5 with two
-//! patterns 2 µs, the star of Q4 5 µs, the triangles of Q1 and Q7 15 to 25 µs.
+//! 30 to 100 ns for a candidate, some 100 for a state: only states that remain get distributions, and neither
+//! allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
+//! triangles of Q1 and Q7 15 to 25 µs.
 //! # Source
-//! Selinger et al., "Access Path Selection in a Relational Database Management System", SIGMOD 1979; the
-//! type table of Wukong's planner (OSDI 2016, §4); the order of independent steps by rank: T. Ibaraki,
-//! T. Kameda, "On the Optimal Nesting Order for Computing N-Relational Joins", TODS 1984. Different from
-//! Wukong: memoised sets instead of all orders, exact degrees of constants, both directions of a
-//! check, intersections, variables that nobody needs cost a degree instead of an enumeration.
+//! Selinger et al., "Access Path Selection in a Relational Database Management System", SIGMOD 1979; the type
+//! table of Wukong's planner (OSDI 2016, §4); the order of independent steps by rank: T. Ibaraki, T. Kameda,
+//! "On the Optimal Nesting Order for Computing N-Relational Joins", TODS 1984. Different from Wukong:
+//! memoised sets instead of all orders, exact degrees of constants, both directions of a check,
+//! intersections, dead variables cost a degree instead of an enumeration.
 
 use crate::atom::Atom;
 use crate::classes::Classes;
@@ -30,17 +30,17 @@ use vervet_algebra::Variable;
 use vervet_kernel::Control;
 use vervet_model::{Direction, Error, Result};
 
-/// A set of patterns is counted as so many rows looked at: it may have some hundred candidates.
+/// Work units for each set of patterns, which may have some hundred candidates.
 const SET_WORK: usize = 1 << 10;
 
-/// What a state did last. Numbers are those of atoms.
+/// The last action of a state. Numbers are indices of atoms.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Action {
     /// Nothing: the first state.
     Start,
     /// All entries of an atom.
     Scan(u8, Direction),
-    /// The entries of an atom whose objects conditions allow.
+    /// The entries of an atom whose objects satisfy its sargable conditions.
     Seek(u8),
     /// The neighbours of a bound end of an atom.
     Expand(u8, Direction),
@@ -60,7 +60,7 @@ pub(crate) struct Legs {
 }
 
 impl Legs {
-    /// Patterns beyond are checked afterwards.
+    /// Maximum number of legs; further patterns become checks.
     pub(crate) const MAX: usize = 8;
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, Direction)> + '_ {
@@ -71,7 +71,7 @@ impl Legs {
     }
 }
 
-/// A set of patterns that are done.
+/// A search state: a set of joined patterns.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) done: u64,
@@ -84,7 +84,7 @@ pub(crate) struct State {
     action: Action,
 }
 
-/// A state that has not been made yet.
+/// A candidate for a new state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) parent: u32,
@@ -93,11 +93,11 @@ pub(crate) struct Candidate {
     pub(crate) rows: f64,
     pub(crate) cost: f64,
     pub(crate) action: Action,
-    /// Whether its growth and cost for a row are the same whatever is done before it.
+    /// Whether its growth factor and its cost for each row are independent of earlier actions.
     pub(crate) independent: bool,
 }
 
-/// A step of the order that was found.
+/// A step of the best order.
 pub(crate) struct Chosen {
     pub(crate) action: Action,
     /// Estimated rows after it.
@@ -110,28 +110,28 @@ pub(crate) struct Chosen {
 pub(crate) struct Search<'s, 'a> {
     /// The patterns; at most [`Search::ATOMS_MAX`].
     pub(crate) atoms: &'s [Atom<'a>],
-    /// Conditions that apply as soon as their variables are bound; at most 64 are considered.
+    /// Conditions, applied as soon as their variables are bound; at most 64 are considered.
     pub(crate) filters: &'s [Conjunct],
     /// See [`Search::uses_of`].
     pub(crate) uses: Vec<(Variable, u64)>,
-    /// About how the rows that come in are sorted.
+    /// Runs of equal values in the input rows.
     pub(crate) runs: &'s Runs,
-    /// States that stay for each number of patterns.
+    /// Beam width: states kept for each number of patterns.
     pub(crate) beam: usize,
     /// Whether to use intersections.
     pub(crate) intersect: bool,
-    /// `false`: the patterns are done in the order in which they are written.
+    /// `false`: the patterns are joined in the order of the text.
     pub(crate) reorder: bool,
-    /// Orders that cost as much or more are of no use.
+    /// Upper bound: orders that cost as much or more are rejected.
     pub(crate) limit: Option<f64>,
 }
 
 impl<'s, 'a> Search<'s, 'a> {
-    /// The most patterns in one search.
+    /// Maximum number of patterns in one search.
     pub(crate) const ATOMS_MAX: usize = 64;
 
-    /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: each costs
-    /// [`Search::limit`].
+    /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: every order
+    /// reaches [`Search::limit`].
     pub(crate) fn run(
         &self,
         bound: VariableSet,
@@ -178,7 +178,7 @@ impl<'s, 'a> Search<'s, 'a> {
         self.atoms.iter().enumerate().filter(|(_, atom)| wanted(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
     }
 
-    /// Whether nobody needs `variable` once the atoms in `done` are done.
+    /// Whether `variable` is dead after the atoms in `done`.
     pub(crate) fn is_dead(&self, variable: Variable, done: u64) -> bool {
         match self.uses.iter().find(|(of, _)| *of == variable) {
             Some((_, uses)) => uses & !done == 0,
@@ -186,7 +186,7 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// For each variable that nothing but atoms needs: the atoms that do.
+    /// For each variable that only atoms use: the bit mask of these atoms.
     pub(crate) fn uses_of(
         atoms: &[Atom<'_>],
         filters: &[Conjunct],
@@ -204,22 +204,22 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 }
 
-/// A search at work.
+/// State of a running search.
 pub(crate) struct Work<'w, 's, 'a> {
     pub(crate) search: &'w Search<'s, 'a>,
-    /// Atoms that have to be done in the end.
+    /// Bit mask of the atoms that a complete order must contain.
     mandatory: u64,
     pub(crate) estimator: Estimator<'s, 'a>,
     states: Vec<State>,
     candidates: Vec<Candidate>,
-    /// Candidates of the state at hand.
+    /// Candidates of the current state.
     pub(crate) fresh: Vec<Candidate>,
-    /// Cost and position of the cheapest state that has everything done.
+    /// Cost and position of the cheapest complete state.
     best: Option<(f64, usize)>,
 }
 
 impl Work<'_, '_, '_> {
-    /// Follows the best candidate of each state to the end.
+    /// Greedy descent: follows the best candidate of each state to a complete order.
     fn dive(&mut self, control: &Control<'_>) -> Result<()> {
         let mut at = 0;
         while let Some(candidate) = self.extend(at) {
@@ -235,7 +235,7 @@ impl Work<'_, '_, '_> {
         Ok(())
     }
 
-    /// Works off all candidates, the smaller sets first.
+    /// Processes all candidates, smaller sets first.
     fn by_size(&mut self, control: &Control<'_>) -> Result<()> {
         let mut level: Vec<Candidate> = Vec::new();
         for count in 1..=self.search.atoms.len() {
@@ -263,7 +263,7 @@ impl Work<'_, '_, '_> {
         Ok(())
     }
 
-    /// What a state must stay below to be of use.
+    /// The upper bound on the cost of useful states.
     fn bound(&self) -> Option<f64> {
         self.best.map(|(best, _)| best).or(self.search.limit)
     }
@@ -272,7 +272,7 @@ impl Work<'_, '_, '_> {
         self.bound().is_some_and(|bound| bound <= cost)
     }
 
-    /// Adds the candidates that follow on a state; returns the best of them.
+    /// Adds the candidates of a state; returns the best of them.
     fn extend(&mut self, at: usize) -> Option<Candidate> {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
@@ -298,7 +298,7 @@ impl Work<'_, '_, '_> {
         best
     }
 
-    /// Makes the state of a candidate; whether everything is done.
+    /// Creates the state of a candidate; returns whether it is complete.
     fn make(&mut self, candidate: &Candidate) -> bool {
         let parent = &self.states[candidate.parent as usize];
         let before = parent.classes;
@@ -340,17 +340,17 @@ impl Work<'_, '_, '_> {
     }
 }
 
-/// The one candidate that comes first in some cheapest order, if there is one for certain.
+/// A forced move: a candidate that is provably first in some cheapest order.
 ///
-/// A step that multiplies rows by `g` and costs `c` for a row, independent of all else, belongs before a step
-/// with `g'` and `c'` if `c + g c' <= c' + g' c`, that is by the rank `(g - 1) / c`. Other steps may open the
-/// way to one that leaves almost nothing, so against them the step has to win even if they did, at the price
-/// of one more check for each row.
+/// An independent step that multiplies rows by `g` and costs `c` for a row precedes a step with `g'` and `c'`
+/// if `c + g c' <= c' + g' c`, that is by the rank `(g - 1) / c`. A dependent step may enable a step that
+/// leaves almost no rows, so the comparison with it assumes that it does, at the cost of one more check for
+/// each row.
 fn forced(state: &State, fresh: &[Candidate], mandatory: u64) -> Option<usize> {
     let growth = |one: &Candidate| one.rows / state.rows;
     let cost = |one: &Candidate| (one.cost - state.cost) / state.rows;
     let rank = |one: &Candidate| (growth(one) - 1.0) / cost(one).max(1e-9);
-    // What is done for its saving alone is one choice of two.
+    // A step over implied atoms only is optional, hence never forced.
     let is_free = |one: &Candidate| one.independent && one.done & !state.done & mandatory != 0;
     let (at, first) = fresh
         .iter()

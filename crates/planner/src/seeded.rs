@@ -1,14 +1,14 @@
-//! Optional parts that start from the distinct values of one variable of the rows.
+//! Seeded optional parts: left joins evaluated from the distinct values of one variable of the rows.
 //!
-//! # When it means the same
-//! `LeftJoin(L, R, C)` looks at solutions of `R` that agree with a row of `L` in all that both bind. If each
-//! solution on either side binds all of that, and `C` reads nothing but what `R` binds, then solutions of `R`
-//! with a value that no row has in one of these variables make no difference: so `R` may be explored from the
-//! values that there are, each once, as long as that is lateral ([`crate::scope::is_lateral`]), and rows are
-//! matched by equality.
-//! # When it is tried
-//! Rows come in runs of equal values ([`Runs`](crate::flow::Runs)), so that there are fewer values than rows,
-//! and exploring from each row would find the same again and again.
+//! # Equivalence
+//! `LeftJoin(L, R, C)` reads solutions of `R` that agree with a row of `L` in all shared variables. If every
+//! solution of either side binds all shared variables, and `C` reads only variables that `R` binds, then
+//! solutions of `R` with a value of a shared variable that no row has do not affect the result. So `R` may be
+//! explored from the distinct values of one shared variable, as long as that is lateral
+//! ([`crate::scope::is_lateral`]), and rows are matched by equality.
+//! # Heuristic
+//! The rows have runs of equal values ([`Runs`](crate::flow::Runs)), so that there are fewer values than
+//! rows, and exploration from each row would repeat work.
 
 use crate::cost;
 use crate::filter::Conjunct;
@@ -22,12 +22,12 @@ use vervet_kernel::BATCH_ROWS;
 use vervet_kernel::plan::Step;
 use vervet_model::Result;
 
-/// Rows for each value from which on it is tried.
+/// Minimum average run length.
 const RUN_MIN: f64 = 2.0;
 
 impl Planner<'_> {
-    /// `flow` with the optional part `right`, whose condition is `filters`, found from the values of one
-    /// variable, if that means the same and may be cheaper; `rows`: how many come out.
+    /// Adds the optional part `right` with the condition `filters` to `flow`, evaluated from the values of
+    /// one variable, if that is equivalent and may be cheaper; `rows`: estimated output rows.
     pub(crate) fn lower_seeded(
         &mut self,
         right: &Node,

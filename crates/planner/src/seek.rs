@@ -1,20 +1,21 @@
-//! Conditions on an object that let only some keys of its segment through: prefixes and ranges.
+//! Sargable conditions on an object: prefixes, ranges, lists and full-text searches as key ranges.
 //!
 //! # Shape
 //! `STRSTARTS(?x, "a")`, `REGEX(?x, "^a")`, `?x >= "a"`, `?x < 5`, the same of `STR(?x)`; `?x IN ("a", "b")`;
-//! a full-text search of `?x`. What they allow becomes ranges of ids, since values inside ids keep their
-//! order ([`vervet_model::Inline`]), and hence of keys of the direction from object to subject; and, for
-//! texts, a range in the order of the literals of the dictionary ([`Snapshot::literal_range`]) and those that
-//! came later ([`Snapshot::later_literals`]), or what an index of words says ([`Snapshot::search`]).
+//! a full-text search of `?x`. Each condition becomes ranges of ids, since inline values preserve their order
+//! in ids ([`vervet_model::Inline`]), and hence ranges of keys of the direction from object to subject.
+//! Conditions on texts additionally become a range in the order of the literals of the dictionary
+//! ([`Snapshot::literal_range`]) and of later literals ([`Snapshot::later_literals`]), or a look-up in the
+//! word index ([`Snapshot::search`]).
 //! # Invariants
-//! No object that passes the condition is left out; others may be let in. The condition stays in the plan
-//! and is tested on what comes.
+//! The ranges contain every object that passes the condition, and possibly others. The condition stays in the
+//! plan and is tested on the rows.
 //! # Cost
-//! Some 20 looks at the key set for each bound, and two bounds in the order of literals: microseconds for
-//! each such condition on a pattern. Nothing is listed while planning.
+//! Some 20 accesses to the key set for each bound, and two bounds in the order of literals: microseconds for
+//! each such condition on a pattern. Planning lists no entries.
 //! # Not here
-//! Decimals and numbers in other than canonical form, which lie in no order of values: all keys with their
-//! tag are let in.
+//! Decimals and numbers in non-canonical form, which are not ordered by value: the ranges contain all keys
+//! with their tag.
 
 use crate::filter::{Conjunct, one_of};
 use oxrdf::{Literal, Term};
@@ -27,57 +28,57 @@ use vervet_model::{
 };
 use vervet_snapshot::{Segment, SegmentStatistics, Snapshot};
 
-/// Of a string inside an id.
+/// Maximum length of an inline string in bytes.
 const SHORT_BYTES: usize = 7;
 
-/// Keys of a segment that conditions leave.
+/// The keys of a segment that sargable conditions leave.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Seek {
-    /// Which.
+    /// The keys, as ranges, literals or a search.
     pub(crate) among: Among,
-    /// How many there are to look at.
+    /// Number of candidate keys.
     pub(crate) candidates: f64,
-    /// Estimated fraction of all keys that passes the conditions.
+    /// Estimated selectivity of the conditions: fraction of all keys that passes.
     pub(crate) fraction: f64,
-    /// How many keys there are.
+    /// Number of keys.
     pub(crate) keys: f64,
     /// Entries of a key on average.
     pub(crate) degree: f64,
-    /// Look-ups in segments: of a key that is listed from one, and of a literal in each.
+    /// Number of segment look-ups: one for a listed key, one in each segment for a literal.
     pub(crate) lookups: f64,
-    /// What the first condition costs for each value that it is tested on, in ns.
+    /// Cost of the first condition for each tested value, in ns.
     pub(crate) test: f64,
 }
 
-/// What a condition lets through.
+/// The set of values that a condition allows.
 #[derive(Clone, PartialEq, Debug)]
 enum Allowed {
-    /// Texts from `from` on, and below `to` if given, in bytes.
+    /// Texts from `from` (inclusive) to `to` (exclusive, if given), in byte order.
     Text {
         from: Vec<u8>,
         to: Option<Vec<u8>>,
-        /// Of terms of any kind (`STR`), not of strings alone.
+        /// Texts of terms of any kind (`STR`), not only of strings.
         any_kind: bool,
     },
-    /// What is found by its words.
+    /// Matches of a full-text search.
     Found(TextSearch),
     /// Numbers, both ends included.
     Number { low: f64, high: f64 },
     /// Dates or date-times, by tag, both ends included.
     Time { tag: Tag, low: i64, high: i64 },
-    /// One of these, which nothing else is equal to.
+    /// One of these terms, each equal only to itself.
     OneOf(Vec<Term>),
 }
 
-/// More predicates than this are not looked at one by one.
+/// Maximum number of predicates whose segments are read one by one.
 const SEGMENTS_MAX: usize = 1024;
 
-/// The segments whose keys are chosen.
+/// The segments whose keys are selected.
 pub(crate) struct Segments<'s> {
     all: Vec<&'s dyn Segment>,
     keys: u64,
     entries: u64,
-    /// Whether it is known for certain which keys there are. Never of all predicates: others may come while
+    /// Whether the set of keys is exact. Never for all predicates: later versions may add predicates while
     /// the plan is in use.
     exact: bool,
 }
@@ -88,7 +89,7 @@ impl<'s> Segments<'s> {
         Self { all: vec![segment], keys, entries, exact }
     }
 
-    /// Those from objects to subjects of all predicates; `None`: too many.
+    /// The object-to-subject segments of all predicates; `None`: more than [`SEGMENTS_MAX`].
     pub(crate) fn objects_of_all(snapshot: &'s dyn Snapshot, control: &Control<'_>) -> Result<Option<Self>> {
         let predicates = snapshot.predicates();
         if predicates.len() > SEGMENTS_MAX {
@@ -112,13 +113,13 @@ impl<'s> Segments<'s> {
     }
 }
 
-/// Whether a condition says something about the values of a variable.
+/// Whether a condition on the variable is sargable.
 pub(crate) fn is_sought(variable: Variable, filters: &[Conjunct]) -> bool {
     filters.iter().any(|filter| allowed_by(&filter.expression).is_some_and(|(of, _)| of == variable))
 }
 
-/// What `filters` leave of the keys `variable` of some segments; `None` if they say nothing of use. Sharpens
-/// the estimates of those that do.
+/// The keys `variable` of some segments that `filters` leave; `None` if no filter is selective. Refines the
+/// selectivity estimates of the filters used.
 pub(crate) fn seek(
     variable: Variable,
     segments: &Segments<'_>,
@@ -155,7 +156,7 @@ pub(crate) fn seek(
     Ok(Some(found))
 }
 
-/// Both conditions at once; `None` if they are about values of different kinds.
+/// Intersection of two conditions; `None` if they apply to values of different kinds.
 fn both(a: &Allowed, b: Allowed) -> Option<Allowed> {
     Some(match (a, b) {
         (
@@ -182,7 +183,7 @@ fn both(a: &Allowed, b: Allowed) -> Option<Allowed> {
     })
 }
 
-/// The variable that a condition is about, and what it lets through.
+/// The variable of a sargable condition, and its allowed values.
 fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
     match condition {
         Expression::Call(Function::StrStarts, arguments) => match arguments.as_slice() {
@@ -241,7 +242,7 @@ fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
     }
 }
 
-/// The variable whose text this is, and whether it may be a term of any kind.
+/// The variable whose text the expression is, and whether it may be a term of any kind.
 fn text_of(expression: &Expression) -> Option<(Variable, bool)> {
     match expression {
         Expression::Variable(variable) => Some((*variable, false)),
@@ -255,12 +256,12 @@ fn text_of(expression: &Expression) -> Option<(Variable, bool)> {
 
 fn with_prefix(prefix: &str, any_kind: bool) -> Allowed {
     let mut end = prefix.as_bytes().to_vec();
-    // The least bytes above all that begin with the prefix; no byte of UTF-8 is 255.
+    // The least byte string above all with this prefix; no byte of UTF-8 is 255.
     let to = end.last_mut().map(|last| *last += 1).map(|()| end);
     Allowed::Text { from: prefix.as_bytes().to_vec(), to, any_kind }
 }
 
-/// The text that everything starts with that `pattern` matches; `None` if there is no such text.
+/// The literal prefix of every text that `pattern` matches; `None` if there is none.
 fn regex_prefix(pattern: &str) -> Option<String> {
     let rest = pattern.strip_prefix('^')?;
     if pattern.contains('|') {
@@ -268,7 +269,7 @@ fn regex_prefix(pattern: &str) -> Option<String> {
     }
     let plain = rest.find(|c: char| r"\.+*?()[]{}^$".contains(c)).unwrap_or(rest.len());
     let mut prefix = rest[..plain].to_owned();
-    // The last character may be there no time at all.
+    // The quantifier may match the last character zero times.
     if rest[plain..].starts_with(['*', '?', '{']) {
         prefix.pop();
     }
@@ -287,7 +288,7 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
         }
         let mut text = bound.value().as_bytes().to_vec();
         let allowed = if below {
-            // Nothing lies between a text and the same with a zero behind it.
+            // The immediate successor of a text is the text with a zero byte appended.
             text.push(0);
             Allowed::Text { from: Vec::new(), to: Some(text), any_kind }
         } else {
@@ -296,7 +297,7 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
         return Some((variable, allowed));
     }
     let number = |value: f64| {
-        // The other side may be rounded on its way to a double, or this one was.
+        // The conversion to double may round either side.
         let exact = value.fract() == 0.0 && value.abs() < f64::from(1_u32 << 31);
         let (low, high) = if exact { (value, value) } else { (value.next_down(), value.next_up()) };
         let (low, high) = if below { (f64::NEG_INFINITY, high) } else { (low, f64::INFINITY) };
@@ -314,7 +315,7 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
         #[expect(clippy::cast_precision_loss, reason = "bounds are widened where this rounds")]
         Inline::Decimal { mantissa, scale } => {
             let value = mantissa as f64 / 10_f64.powi(i32::from(scale));
-            // Division rounds once more, so one step is not enough.
+            // Division rounds once more, so widening by one step is not enough.
             let slack = value.abs() * 1e-14;
             if below {
                 Some(Allowed::Number { low: f64::NEG_INFINITY, high: value + slack })
@@ -330,20 +331,20 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
     Some((variable, allowed?))
 }
 
-/// The keys of a segment that are being chosen.
+/// Builder of the selected key ranges.
 struct Chosen<'s> {
     segments: &'s Segments<'s>,
-    /// Ids between which they are, both included.
+    /// Ranges of ids, both ends included.
     ranges: Vec<(Id, Id)>,
-    /// Keys that pass for certain, by their order.
+    /// Number of keys that certainly pass, by their order.
     sure: u64,
-    /// Keys that may pass.
+    /// Number of keys that may pass.
     unsure: u64,
-    /// Keys in `ranges`.
+    /// Number of keys in `ranges`.
     count: u64,
 }
 
-/// The ids with a tag.
+/// The range of all ids with a tag.
 fn whole(tag: Tag) -> (Id, Id) {
     (Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX))
 }
@@ -363,7 +364,7 @@ impl Chosen<'_> {
         self.between(whole(tag))
     }
 
-    /// Takes what is between two ids, unless that is certainly nothing.
+    /// Adds a range of ids unless it is certainly empty; returns its number of keys.
     fn add(&mut self, range: (Id, Id)) -> Result<u64> {
         let count = self.between(range)?;
         if range.0 <= range.1 && (count > 0 || !self.segments.exact) {
@@ -386,7 +387,7 @@ impl Chosen<'_> {
     }
 }
 
-/// `default`: the fraction of values that passes where nothing is known.
+/// Selects the keys that `allowed` may contain. `default`: fraction of values that passes, if unknown.
 fn candidates(
     allowed: &Allowed,
     default: f64,
@@ -401,7 +402,8 @@ fn candidates(
         Allowed::Found(wanted) => {
             let stored = chosen.of_tag(Tag::Literal)?;
             match snapshot.search_count(wanted, &mut |ids| control.work(ids))? {
-                // A literal of another predicate costs a look at the keys; one that is not found its words.
+                // A hit in another predicate costs a key look-up; scanning all keys instead tests their
+                // words.
                 Some(count) if count <= stored.saturating_mul(2) || stored == 0 => {
                     chosen.sure += count.min(stored);
                     later = count;
@@ -423,7 +425,8 @@ fn candidates(
                 },
             };
             match in_order {
-                // A literal of another predicate costs a look at the keys; a key out of range its text.
+                // A literal of another predicate costs a key look-up; scanning all keys instead reads texts
+                // out of range.
                 Some((range, count)) if range.end - range.start + count <= stored.saturating_mul(2) => {
                     chosen.sure += (range.end - range.start + count).min(stored);
                     (literals, later) = (range, count);
@@ -436,7 +439,7 @@ fn candidates(
                 Some(to) => short_string_bound(to),
                 None => Id::new(Tag::ShortString, Id::PAYLOAD_MAX),
             };
-            // The end is not one of them; where it is the least of its tag, nothing is left.
+            // The end is exclusive; if it is the least id of its tag, the range is empty.
             chosen.add_bounds(Some((first, Id::from_bits(end.bits() - 1))))?;
             if *any_kind {
                 let tags = [
@@ -471,7 +474,7 @@ fn candidates(
         Allowed::OneOf(terms) => {
             control.grow((terms.len() * (size_of::<Term>() + size_of::<(Id, Id)>())) as u64)?;
             for term in terms {
-                // Look-ups and searches, not rows.
+                // Dictionary look-ups and binary searches.
                 control.work(16)?;
                 chosen.add_bounds(snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
             }

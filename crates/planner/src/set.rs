@@ -1,13 +1,13 @@
-//! Sets of variables, small ones without allocation.
+//! Bit sets of variables; small ones do not allocate.
 
 use vervet_algebra::Variable;
 
-/// A set of variables: a bit for each.
+/// A bit set of variables.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct VariableSet {
-    /// Variables below 64.
+    /// Bits of the variables below 64.
     low: u64,
-    /// The others, 64 in each word.
+    /// Bits of the others, 64 in each word.
     high: Vec<u64>,
 }
 
@@ -127,11 +127,11 @@ impl Extend<Variable> for VariableSet {
     }
 }
 
-/// How often variables occur in what is still to come, and which do.
+/// Multiset of variable occurrences in later operators, with its support as a set.
 ///
 /// # Cost
-/// A step for each occurrence, where the union of all that is left would take a step for each of these each
-/// time.
+/// One step for each occurrence added or removed, where recomputing the union would take one for each
+/// remaining occurrence each time.
 #[derive(Default, Debug)]
 pub(crate) struct Uses {
     counts: Vec<u32>,
@@ -150,11 +150,11 @@ impl Uses {
         }
     }
 
-    /// Takes away occurrences that have been added.
+    /// Removes occurrences added before.
     pub(crate) fn remove(&mut self, variables: impl IntoIterator<Item = Variable>) {
         for variable in variables {
             let count = &mut self.counts[variable.index()];
-            assert!(*count > 0, "only what was added is taken away");
+            assert!(*count > 0, "a removed occurrence was added before");
             *count -= 1;
             if *count == 0 {
                 self.set.remove(variable);

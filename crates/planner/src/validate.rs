@@ -1,7 +1,7 @@
-//! Whether a plan keeps the contract of its steps.
+//! Plan validation: checks that a plan satisfies the contract of its steps.
 //!
-//! Every kernel relies on some variables being bound and others not; a plan that breaks that would give
-//! wrong answers silently. Tests call this on every plan they make.
+//! Every kernel relies on some variables being bound and others not; a plan that violates this would silently
+//! produce wrong answers. Tests validate every plan they create.
 
 use crate::atom::variable_of;
 use crate::finish::{columns_after, match_variables, path_variables};
@@ -14,11 +14,11 @@ use vervet_model::{Error, Result};
 /// Rows between two steps.
 #[derive(Clone, Default)]
 struct Rows {
-    /// There is a column.
+    /// The existing columns.
     columns: VariableSet,
-    /// The column is bound in every row.
+    /// The columns that are bound in every row.
     certain: VariableSet,
-    /// There was a column, and a step did not keep it.
+    /// The columns that an earlier step dropped.
     dropped: VariableSet,
 }
 
@@ -26,8 +26,7 @@ struct Rows {
 /// is used after it has been dropped, and that the columns of the result arrive.
 ///
 /// # Errors
-/// [`vervet_model::ErrorKind::Internal`] with the number of the step (within its pipeline) and what is
-/// wrong with it.
+/// [`vervet_model::ErrorKind::Internal`] with the number of the step (within its pipeline) and the violation.
 pub fn validate(plan: &Plan) -> Result<()> {
     let parameters: VariableSet = plan.parameters.iter().copied().collect();
     let start = Rows { columns: parameters.clone(), certain: parameters, dropped: VariableSet::default() };
@@ -90,7 +89,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             neighbour.map_or(Ok(()), |neighbour| rows.unbound(neighbour))?;
             edge.map_or(Ok(()), |edge| rows.unbound(edge))?;
             need(edge.is_none() || neighbour.is_some() && *edge != *neighbour, || {
-                "an expansion binds an edge without its end".into()
+                "an expansion binds an edge without its neighbour".into()
             })?;
             certain.extend(*neighbour);
             certain.extend(*edge);
@@ -163,7 +162,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             }
         }
         Step::Seeded { inner, seed, on, adds } => {
-            need(on.contains(seed), || format!("?{} is no key of the join that it starts", seed.0))?;
+            need(on.contains(seed), || format!("?{} is not a key of the join that it seeds", seed.0))?;
             let seeds = VariableSet::from_iter([*seed]);
             let start = Rows { columns: seeds.clone(), certain: seeds, dropped: VariableSet::default() };
             let side = walk(inner, start, None)?;
@@ -220,7 +219,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             certain.keep_all(&keys.iter().copied().collect());
             let counts = aggregates.iter().filter(|(_, aggregate)| aggregate.kind == AggregateKind::Count);
             certain.extend(counts.map(|(variable, _)| *variable));
-            // What a group does not pass on is out of scope, not lost.
+            // Columns that a group does not output are out of scope, not dropped.
             rows.dropped = VariableSet::default();
             rows.columns = VariableSet::default();
         }
@@ -237,7 +236,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
         Step::Order { keys, .. } => keys.iter().try_for_each(|key| rows.readable(&key.expression))?,
     }
     let keep: VariableSet = step.keep.iter().copied().collect();
-    need(keep.is_subset(&after), || "a column is kept that is not there".into())?;
+    need(keep.is_subset(&after), || "the step keeps a column that does not exist".into())?;
     let dropped = rows.dropped.union(&after.union(&rows.columns).minus(&keep));
     Ok(Rows { certain: certain.intersection(&keep), columns: keep, dropped })
 }

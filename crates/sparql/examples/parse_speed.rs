@@ -1,4 +1,5 @@
-//! How long queries take to parse: `cargo run --release -p vervet-sparql --example parse_speed -- FILE...`.
+//! Measures the parse time of queries: `cargo run --release -p vervet-sparql --example parse_speed --
+//! FILE...`.
 
 use std::hint::black_box;
 use std::time::Instant;

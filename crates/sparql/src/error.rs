@@ -1,19 +1,19 @@
-//! What is wrong with a query, and where.
+//! Query errors: message, hint and position in the text.
 
 use std::fmt;
 use vervet_model::{Error, ErrorKind, Position};
 
-/// Whose move it is.
+/// Kind of a query error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QueryErrorKind {
-    /// The text is not a query.
+    /// The text is not valid SPARQL.
     Syntax,
-    /// The text is a query, and Vervet does not do it.
+    /// The text is valid SPARQL that Vervet does not support.
     Unsupported,
 }
 
-/// An error with the place in the text that it is about. Displayed, it shows that place:
+/// An error with its position in the text. `Display` marks the position:
 ///
 /// ```text
 /// undeclared prefix fof: (line 1, column 15)
@@ -69,19 +69,19 @@ impl QueryError {
         self
     }
 
-    /// Whose move it is.
+    /// Kind of the error.
     #[must_use]
     pub fn kind(&self) -> QueryErrorKind {
         self.inner.kind
     }
 
-    /// What is wrong, one line.
+    /// The message, one line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.inner.message
     }
 
-    /// What to do about it, one line.
+    /// The hint, one line.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.inner.hint.as_deref()
@@ -110,7 +110,7 @@ impl fmt::Display for QueryError {
 
 impl std::error::Error for QueryError {}
 
-/// The message keeps its three lines: the place is the better part of it.
+/// The message keeps its three lines, since they show the position.
 impl From<QueryError> for Error {
     fn from(error: QueryError) -> Self {
         let kind = match error.kind() {
@@ -135,8 +135,8 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// The part of a long line around the mark, and the carets below it. Tabs and control characters become
-/// blanks, so that the carets stand below what they mean.
+/// The part of a long line around the marked range, and the carets below it. Tabs and control characters
+/// become spaces, so that the carets are aligned.
 fn excerpt(line: &str, column: usize, marked: usize) -> (String, String) {
     const WIDTH: usize = 100;
     const BEFORE: usize = 60;

@@ -1,9 +1,9 @@
-//! `EXISTS`: patterns in expressions.
+//! `EXISTS`: parsing and scoping of patterns in expressions.
 //!
-//! Inside the pattern a name means what the row outside binds to it, if it may bind it, and otherwise
-//! something of the pattern's own. What a row binds is known where its group ends, which is behind the
-//! expression. So an expression is read at its place, where patterns in it are skipped, and if it had any,
-//! once more when that is known ([`Parser::with_exists`]).
+//! A name in the pattern refers to the variable of the outer row if the row may bind it, and is local to the
+//! pattern otherwise. The variables of the row are known at the end of its group, after the expression. So an
+//! expression is parsed in two passes: first in place, skipping its patterns; and, if there were any, again
+//! when the variables of the row are known ([`Parser::with_exists`]).
 //! # Cost
 //! A pattern is skipped once for each `EXISTS` around it, of which there are at most
 //! [`crate::limits::NESTING_MAX`].
@@ -14,21 +14,21 @@ use crate::parser::Parser;
 use crate::walk::{VariableSet, mentioned};
 use vervet_algebra::{Exists, Expression, Node};
 
-/// A place in the text to come back to.
+/// A parser position to return to.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     lexer: Lexer<'a>,
     ahead: Lexeme,
 }
 
-/// What is known about the rows outside while an expression is read.
+/// Outer variables while an expression is parsed.
 #[derive(Default)]
 pub(crate) struct Patterns {
-    /// What they may bind; `None`: not known yet, patterns are skipped.
+    /// Variables that outer rows may bind; `None`: not known yet, patterns are skipped.
     rows: Option<VariableSet>,
-    /// What all of them bind, as far as that is known.
+    /// Variables that all outer rows are known to bind.
     certain: VariableSet,
-    /// Whether a pattern was skipped.
+    /// Whether the pass has skipped a pattern.
     skipped: bool,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Parser<'a, '_> {
         Place { lexer: self.lexer, ahead: self.ahead }
     }
 
-    /// Reads from `place` and comes back.
+    /// Parses from `place`, then restores the position.
     pub(crate) fn at_place<T>(
         &mut self,
         place: Place<'a>,
@@ -50,7 +50,8 @@ impl<'a> Parser<'a, '_> {
         result
     }
 
-    /// Reads expressions whose patterns are skipped; whether there are any, so that it is not what was meant.
+    /// Parses expressions, skipping their patterns; `true`: a pattern was skipped, and the result is
+    /// incomplete.
     pub(crate) fn skipping_exists<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, QueryError>,
@@ -61,7 +62,7 @@ impl<'a> Parser<'a, '_> {
         Ok((result?, skipped))
     }
 
-    /// Reads expressions with patterns in them, for rows that may bind `rows` and bind `certain`.
+    /// Parses expressions with their patterns, for rows that may bind `rows` and certainly bind `certain`.
     pub(crate) fn reading_exists<T>(
         &mut self,
         rows: VariableSet,
@@ -75,7 +76,8 @@ impl<'a> Parser<'a, '_> {
         result
     }
 
-    /// Reads expressions; `rows` says what the rows that they are for bind, and is asked only if it matters.
+    /// Parses expressions in one or two passes; `rows` returns the variables of their rows, and is called
+    /// only for the second pass.
     pub(crate) fn with_exists<T>(
         &mut self,
         rows: impl FnOnce(&Self) -> VariableSet,
@@ -96,12 +98,12 @@ impl<'a> Parser<'a, '_> {
         self.reading_exists(rows, VariableSet::default(), &read)
     }
 
-    /// Whether patterns are read here, not skipped.
+    /// Whether patterns are parsed, not skipped.
     pub(crate) fn reads_exists(&self) -> bool {
         self.patterns.rows.is_some()
     }
 
-    /// Behind `EXISTS`.
+    /// The pattern after `EXISTS`.
     pub(crate) fn exists(&mut self) -> Result<Expression, QueryError> {
         if self.ahead.token != Token::BraceOpen {
             return Err(self.expected("{"));
@@ -135,7 +137,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Expression::Exists(Box::new(Exists { pattern, outer })))
     }
 
-    /// What the pattern mentions of the rows outside; the graph around both is one of them.
+    /// Outer variables that the pattern mentions, including that of the surrounding `GRAPH`.
     fn outer_of(&self, pattern: &Node, rows: &VariableSet) -> Vec<vervet_algebra::Variable> {
         let graph = self.graph_variable();
         let mut all = mentioned(pattern);

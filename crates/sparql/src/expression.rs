@@ -1,4 +1,4 @@
-//! Expressions and aggregates.
+//! Parser of expressions and aggregates.
 
 use crate::QueryError;
 use crate::function::{builtin, cast, is_aggregate, is_function, names, nearest_cast, text_function};
@@ -12,18 +12,18 @@ use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function}
 use vervet_model::TextSearch;
 
 const SEARCH_HINT: &str =
-    "a search is words that all must be there; also \"a phrase\", begin*, -excluded, one OR other";
+    "a search lists words that must all occur; also \"a phrase\", prefix*, -excluded, one OR other";
 
-/// Aggregates of a query with which another one is compared that is written otherwise.
+/// Maximum number of aggregates compared with a new one that has a different text.
 const AGGREGATES_COMPARED: usize = 64;
 
 impl Parser<'_, '_> {
-    /// An expression, with variables as the current scope has them.
+    /// Parses an expression in the current scope.
     pub(crate) fn expression(&mut self) -> Result<Expression, QueryError> {
         self.nested(Self::or)
     }
 
-    /// What may follow `FILTER`: something in parentheses, or a call.
+    /// Parses a constraint, as after `FILTER`: an expression in parentheses, or a call.
     pub(crate) fn constraint(&mut self) -> Result<Expression, QueryError> {
         match self.ahead.token {
             Token::ParenthesisOpen => self.parenthesized(),
@@ -69,10 +69,10 @@ impl Parser<'_, '_> {
     fn relation(&mut self) -> Result<Expression, QueryError> {
         let left = self.sum()?;
         if self.ahead.token == Token::Iri {
-            // `?a<?b&&?c>?d`: the longest token counts, and that is an IRI (SPARQL 1.1 §19.8).
+            // `?a<?b&&?c>?d`: the longest token wins, here an IRI (SPARQL 1.1 §19.8).
             return Err(self
                 .expected("an operator or the end of the expression")
-                .with_hint("put a blank behind <"));
+                .with_hint("put a space after <"));
         }
         let compare =
             |comparator, left, right| Expression::Compare(comparator, Box::new(left), Box::new(right));
@@ -93,7 +93,7 @@ impl Parser<'_, '_> {
         Ok(compare(comparator, left, self.sum()?))
     }
 
-    /// `IN` or `NOT IN`, if it is there.
+    /// Parses `IN` or `NOT IN`, if present.
     fn membership(&mut self, left: Expression) -> Result<Expression, QueryError> {
         let negated = self.eat_keyword("NOT")?;
         if !self.at_keyword("IN") {
@@ -190,7 +190,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A part of a triple term in an expression.
+    /// A component of a triple term in an expression.
     fn triple_expression_node(&mut self, is_object: bool) -> Result<Expression, QueryError> {
         match self.ahead.token {
             Token::Variable => Ok(Expression::Variable(self.variable()?)),
@@ -209,7 +209,7 @@ impl Parser<'_, '_> {
         Ok(expression)
     }
 
-    /// `( expression, ... )`, also empty.
+    /// `( expression, ... )`, possibly empty.
     fn arguments(&mut self) -> Result<Vec<Expression>, QueryError> {
         let mut all = Vec::new();
         self.expect(Token::ParenthesisOpen, "(")?;
@@ -243,8 +243,8 @@ impl Parser<'_, '_> {
             return Ok(Expression::Call(function, arguments));
         }
         let Some(function) = cast(&iri) else {
-            // Another function may exist elsewhere, so the text is valid; what looks like a cast is a
-            // mistake.
+            // Other systems may support the function, so the text is valid; a name close to that of a cast is
+            // an error.
             return match nearest_cast(&iri) {
                 Some(name) => Err(self
                     .error(at, format!("there is no function {iri}"))
@@ -343,15 +343,15 @@ impl Parser<'_, '_> {
         self.error(at, format!("{} takes {wanted}, but has {count}", self.spelled(at)))
     }
 
-    /// An aggregate is computed by the group; here stands the variable that holds it.
+    /// Registers an aggregate with the group; returns the variable that holds its value.
     fn aggregate(&mut self, at: Lexeme) -> Result<Expression, QueryError> {
         let Some(mut aggregation) = self.aggregation.take() else {
-            let error = self.error(at, format!("the aggregate {} cannot stand here", self.spelled(at)));
+            let error = self.error(at, format!("the aggregate {} is not allowed here", self.spelled(at)));
             return Err(error.with_hint(
-                "aggregates belong into SELECT, HAVING, or ORDER BY of a grouped query; not into each other",
+                "aggregates belong in SELECT, HAVING, or ORDER BY of a grouped query, not in each other",
             ));
         };
-        // Inside, names mean what they meant before grouping.
+        // The argument is in the scope before grouping.
         std::mem::swap(&mut self.scope, &mut aggregation.scope);
         let skips = !self.reads_exists();
         let result = if skips {
@@ -366,11 +366,11 @@ impl Parser<'_, '_> {
         if let Some(expression) = &mut aggregate.expression {
             Self::restrict(expression, &aggregation.visible);
         }
-        // Patterns that were skipped are not in what was read, so the text says more than that.
+        // Skipped patterns are missing in the expression, so its text is compared.
         let text = &self.text[at.start..self.last_end];
         let known = match aggregation.by_text.get(text) {
             Some(&place) => Some(place),
-            // Few are compared, in case that they are written otherwise.
+            // Compares a limited number of aggregates with different texts.
             None => {
                 aggregation.list.iter().take(AGGREGATES_COMPARED).position(|(_, known)| *known == aggregate)
             }

@@ -1,20 +1,20 @@
-//! The functions of SPARQL by name, and how many arguments they take.
+//! Table of the SPARQL functions: names, number of arguments, constructors.
 
 use oxrdf::NamedNode;
 use vervet_algebra::Function;
 use vervet_model::vocab::{TEXT_MATCHES, TEXT_SCORE};
 
-/// A name, the least and the greatest number of arguments, and how to make the function.
+/// Name, minimum and maximum number of arguments, and constructor of a function.
 type Entry = (&'static str, usize, usize, fn() -> Function);
 
-/// The function with this name (case does not count) and how many arguments it takes.
+/// The function with this name (case-insensitive), and its minimum and maximum number of arguments.
 pub(crate) fn builtin(name: &str) -> Option<(Function, usize, usize)> {
     let (_, least, greatest, make) =
         FUNCTIONS.iter().find(|(known, ..)| known.len() == name.len() && known.eq_ignore_ascii_case(name))?;
     Some((make(), *least, *greatest))
 }
 
-/// Whether an expression may start with this word.
+/// Whether the word can start a function call.
 pub(crate) fn is_function(name: &str) -> bool {
     names().any(|known| known.eq_ignore_ascii_case(name))
 }
@@ -23,17 +23,17 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
     AGGREGATES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// All names that stand before a parenthesis.
+/// All names that can precede a parenthesis.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, ..)| *name).chain(AGGREGATES).chain(SPECIAL).chain(PATTERNS)
 }
 
-/// Names that begin a pattern in an expression.
+/// Keywords that start a pattern in an expression.
 pub(crate) const PATTERNS: [&str; 2] = ["EXISTS", "NOT"];
 
 const AGGREGATES: [&str; 7] = ["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"];
 
-/// Functional forms: not ordinary functions, because they look at errors, variables or terms.
+/// Functional forms: not ordinary functions, because they depend on errors, variables or terms.
 const SPECIAL: [&str; 4] = ["BOUND", "IF", "COALESCE", "sameTerm"];
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
@@ -71,7 +71,7 @@ pub(crate) fn cast(iri: &NamedNode) -> Option<Function> {
     CASTS.contains(&local).then(|| Function::Cast(iri.clone()))
 }
 
-/// The function for full-text search with this IRI; of a text and a search.
+/// The full-text function with this IRI; its arguments are a text and a search.
 pub(crate) fn text_function(iri: &NamedNode) -> Option<Function> {
     match iri.as_str() {
         TEXT_MATCHES => Some(Function::TextMatches),

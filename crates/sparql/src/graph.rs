@@ -1,10 +1,10 @@
-//! `GRAPH`: the patterns inside look at one named graph.
+//! `GRAPH`: evaluation of a group on one named graph.
 //!
-//! SPARQL evaluates the inside once for each named graph and then joins `?g`. Here each pattern carries the
-//! graph, and patterns with the same variable meet on it. Both are the same if every part that is evaluated
-//! on its own contains such a pattern. Where one does not (`GRAPH ?g { VALUES ... }`), [`Parser::anchor_of`]
-//! adds a pattern that any statement of the graph matches, once for each graph. Where the two would differ
-//! all the same, the query is refused.
+//! SPARQL evaluates the group once for each named graph and then joins `?g`. Here each pattern has a graph
+//! slot, and patterns with the same variable join on it. Both are equivalent if every separately evaluated
+//! part contains such a pattern. If one does not (`GRAPH ?g { VALUES ... }`), [`Parser::anchor_of`] adds a
+//! pattern that matches once for each graph. If both would still differ, the query is rejected as
+//! unsupported.
 
 use crate::QueryError;
 use crate::lexer::Token;
@@ -13,7 +13,7 @@ use crate::walk::ordinary_variables;
 use vervet_algebra::{GraphSlot, Node, Variable};
 
 impl Parser<'_, '_> {
-    /// What follows `GRAPH`.
+    /// The graph and group after `GRAPH`.
     pub(crate) fn graph_group(&mut self) -> Result<Node, QueryError> {
         let start = self.ahead;
         let slot = match start.token {
@@ -37,7 +37,7 @@ impl Parser<'_, '_> {
         Ok(node)
     }
 
-    /// The existence of the current graph, unless `node` implies it.
+    /// A pattern for the existence of the current graph, unless `node` implies it.
     pub(crate) fn anchor_of(&mut self, node: &Node) -> Result<Option<Node>, QueryError> {
         if self.graph == GraphSlot::Default || implies(node, &self.graph) {
             return Ok(None);
@@ -56,7 +56,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Whether each solution of `node` needs a statement in this graph, and binds its variable.
+/// Whether each solution of `node` requires a statement in this graph, and binds its variable.
 fn implies(node: &Node, graph: &GraphSlot) -> bool {
     let shown = |variables: &[Variable]| match graph {
         GraphSlot::Variable(variable) => variables.contains(variable),
@@ -81,8 +81,8 @@ fn implies(node: &Node, graph: &GraphSlot) -> bool {
     }
 }
 
-/// Whether it makes no difference that `variable`, the graph, is bound already inside `node`: it is not
-/// mentioned as anything else, or only where all parts are joined.
+/// Whether pre-binding the graph `variable` inside `node` does not change the result: it does not occur in
+/// another role, or only where all parts are joined.
 fn agrees(node: &Node, variable: Variable) -> bool {
     match node {
         Node::Patterns(_) | Node::Path(_) | Node::Service(_) | Node::Values { .. } => true,
@@ -100,7 +100,7 @@ fn agrees(node: &Node, variable: Variable) -> bool {
     }
 }
 
-/// Whether `variable` occurs as something else than a graph.
+/// Whether `variable` occurs in a role other than graph.
 fn mentions(node: &Node, variable: Variable) -> bool {
     match node {
         Node::Patterns(patterns) => patterns.iter().flat_map(ordinary_variables).any(|v| v == variable),

@@ -1,8 +1,8 @@
-//! Groups: `{ ... }` and what stands in them.
+//! Parser of groups: `{ ... }` and their elements.
 //!
-//! The elements of a group are joined in the order of the text, except that its filters apply to the whole
-//! group. A filter sees what the group binds and nothing else (SPARQL 1.1 §18.2.2.6): everything else it
-//! mentions becomes `Unbound` here, when the group ends.
+//! The elements of a group are joined in the order of the text, and its filters apply to the whole group.
+//! Only variables of the group are in scope in a filter (SPARQL 1.1 §18.2.2.6): at the end of the group, all
+//! others become `Unbound`.
 
 use crate::QueryError;
 use crate::exists::Place;
@@ -12,18 +12,18 @@ use crate::triples::Sink;
 use crate::walk::{VariableSet, certain, filter, join, mark_possible};
 use vervet_algebra::{Expression, Node, Variable};
 
-/// A group whose filters have not been applied yet: those of an `OPTIONAL` are conditions of the left join.
+/// A group before its filters are applied: those of an `OPTIONAL` are conditions of the left join.
 struct Open<'a> {
     node: Node,
     filters: Vec<Condition<'a>>,
-    /// What its parts may bind, and what all of its solutions bind; kept up to date part by part, since a
-    /// group of very many parts is asked for it at each `OPTIONAL` and `BIND`.
+    /// Variables that its solutions may bind, and that all of them bind. Maintained incrementally, since each
+    /// `OPTIONAL` and `BIND` of a large group reads them.
     possible: VariableSet,
     certain: VariableSet,
 }
 
 impl Open<'_> {
-    /// Joins one more part.
+    /// Joins a part.
     fn join(&mut self, part: Node, graph: Option<Variable>) {
         mark_possible(&part, graph, &mut self.possible);
         self.certain.union(&certain(&part));
@@ -34,7 +34,7 @@ impl Open<'_> {
 /// A filter of a group.
 enum Condition<'a> {
     Read(Expression),
-    /// It has patterns, which are read when it is known what the group binds.
+    /// A condition with patterns, parsed when the variables of the group are known.
     At(Place<'a>),
 }
 
@@ -50,7 +50,7 @@ impl<'a> Parser<'a, '_> {
         Ok(filter(node, filters))
     }
 
-    /// The filters of a group, for rows that may bind `readable` and bind `certain`.
+    /// Parses the filters of a group, for rows that may bind `readable` and certainly bind `certain`.
     fn conditions(
         &mut self,
         filters: Vec<Condition<'a>>,
@@ -94,7 +94,7 @@ impl<'a> Parser<'a, '_> {
         Ok(open)
     }
 
-    /// Everything up to the closing brace.
+    /// Parses all elements up to the closing brace.
     fn elements(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
         let mut sink = Sink::default();
         let mut dot_allowed = false;
@@ -119,7 +119,7 @@ impl<'a> Parser<'a, '_> {
                 dot_allowed = true;
                 continue;
             }
-            // A filter does not end a basic graph pattern; all else does.
+            // A filter does not end a basic graph pattern; any other element does.
             let triples = self.joined(std::mem::take(&mut sink))?;
             open.join(triples, self.graph_variable());
             self.labels.end_pattern();
@@ -195,8 +195,8 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// The right side of a minus has a table of names of its own: what it binds is never seen. Only names
-    /// that the left side may bind mean the same on both sides, and those that have values before anything.
+    /// The right side of `MINUS` has its own scope: its variables are not visible outside. Only names that
+    /// the left side may bind, and outer variables, are shared between both sides.
     fn minus(&mut self, start: Lexeme, open: &mut Open<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.anchor(open)?;
@@ -214,7 +214,8 @@ impl<'a> Parser<'a, '_> {
             .collect();
         right.rename(&pairs);
         if let Some(graph) = self.graph_variable() {
-            // Both sides bind the graph in our algebra and neither does in SPARQL's: it must not decide.
+            // Both sides bind the graph in this algebra and neither does in SPARQL's, so it must not affect
+            // the result.
             let mut right_set = self.visible(&right);
             let mut left_set = left_set;
             left_set.remove(graph);
@@ -300,7 +301,7 @@ impl<'a> Parser<'a, '_> {
             }
             if row.len() != variables.len() {
                 let message = format!("this row has {} values for {} variables", row.len(), variables.len());
-                return Err(self.error(start, message).with_hint("UNDEF stands for no value"));
+                return Err(self.error(start, message).with_hint("write UNDEF for no value"));
             }
             rows.push(row);
         }

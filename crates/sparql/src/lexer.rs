@@ -1,23 +1,23 @@
-//! Text to tokens, on demand.
+//! Lexer: tokens of SPARQL text, on demand.
 //!
-//! A token is a kind and a span; what it means (unescaping, resolving) is for the parser to find out when it
-//! needs it. The lexer is a position in the text, so a parser may remember one and come back to it.
+//! A token is a kind and a span; the parser unescapes and resolves it when needed. A lexer is a position in
+//! the text, so the parser can copy one and return to it.
 
 use crate::QueryError;
 
-/// The kinds of tokens; keywords and function names are all [`Token::Word`].
+/// Kinds of tokens; all keywords and function names are [`Token::Word`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     End,
     /// `<...>`
     Iri,
-    /// `prefix:local`; the lexeme knows where the colon is.
+    /// `prefix:local`; the lexeme has the position of the colon.
     Name,
     /// `?x` or `$x`
     Variable,
     /// `_:x`
     Blank,
-    /// A string with its quotes; the lexeme knows how many.
+    /// A string with its quotes; the lexeme has the length of the quotation mark.
     Text,
     /// `@en`
     Language,
@@ -88,7 +88,7 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0 }
     }
 
-    /// The next token; [`Token::End`] for ever at the end.
+    /// The next token; at the end always [`Token::End`].
     pub(crate) fn next(&mut self) -> Result<Lexeme, QueryError> {
         self.skip_blanks();
         let start = self.at;
@@ -216,7 +216,7 @@ impl<'a> Lexer<'a> {
                 Some(_) => at += 1,
             }
         }
-        let hint = "strings over several lines stand between three quotation marks";
+        let hint = "a string over several lines needs three quotation marks on each side";
         Err(self.error(marks, "this string does not end").with_hint(hint))
     }
 
@@ -282,7 +282,7 @@ fn is_base(c: char) -> bool {
             | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
 }
 
-/// What may follow in a variable.
+/// Whether the character may follow the first one in a variable.
 fn is_variable(c: char) -> bool {
     is_base(c)
         || c == '_'

@@ -1,21 +1,21 @@
-//! SPARQL text to [`vervet_algebra::Query`] and [`vervet_algebra::Update`]: lexer, parser, scopes, and errors
-//! that point at the mistake.
+//! SPARQL front end: text to [`vervet_algebra::Query`] and [`vervet_algebra::Update`], with scoping and
+//! positioned errors.
 //!
 //! # Shape
 //! One pass over the text by recursive descent. The parser builds the algebra directly: a group becomes a
-//! [`vervet_algebra::Node`], and what SPARQL says about scope is settled while it is still known which text
-//! it came from, so that errors have a position and nothing behind this crate needs to know about names.
+//! [`vervet_algebra::Node`], and scoping is resolved during parsing, so that errors have a position and later
+//! crates are independent of names.
 //! # Invariants
-//! Those of `vervet_algebra`. In detail: a sub-query, and the right side of a `MINUS`, have a table of names
-//! of their own; what they show outside gets the outer number when they end.
+//! Those of `vervet_algebra`. In detail: a sub-query, and the right side of a `MINUS`, have their own scope;
+//! at its end, variables visible outside are renumbered to the outer ones.
 //! # Cost
-//! Linear in the text for all but contrived input; Q5 of LUBM takes 2.1 microseconds (spargebra: 4.2),
-//! Q7 3.1 (8.3); 2026-11-20, `examples/parse_speed.rs`. Nesting and
-//! the length of operator chains have limits ([`limits`]), so that no text overflows the stack.
+//! Linear in the text except for contrived input; Q5 of LUBM takes 2.1 microseconds (spargebra: 4.2), Q7 3.1
+//! (8.3); 2026-11-20, `examples/parse_speed.rs`. Nesting and the length of operator chains have limits
+//! ([`limits`]), so that no text overflows the stack.
 //! # Source
-//! SPARQL 1.1 Query Language, W3C 2013, §18.2 and §19.8, and the triple terms of SPARQL 1.2. Our own parser
-//! rather than the `spargebra` crate, which remains the second opinion in tests: its time doubles with each
-//! nested `REPLACE`, and its syntax trees have no positions for messages.
+//! SPARQL 1.1 Query Language, W3C 2013, §18.2 and §19.8, and the triple terms of SPARQL 1.2. The crate
+//! `spargebra` serves only as the reference in tests: its time doubles with each nested `REPLACE`, and its
+//! syntax trees have no positions for messages.
 //!
 //! ```
 //! use vervet_sparql::{parse, ParseOptions};
@@ -57,35 +57,35 @@ pub use suggest::nearest;
 
 use vervet_algebra::{Dataset, Query, Update};
 
-/// What surrounds a query.
+/// Options of the parser.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ParseOptions<'a> {
-    /// Relative IRIs are resolved against this unless the query has a `BASE`.
+    /// Base IRI for relative IRIs, unless the query has a `BASE`.
     pub base_iri: Option<&'a str>,
-    /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
+    /// Default prefixes (without the colon) and their IRIs; declarations of the query override them.
     pub prefixes: &'a [(&'a str, &'a str)],
-    /// Variables (without `?`) whose values the caller gives with each execution. They are the first
+    /// Parameters: variables (without `?`) that the caller binds at each execution. They are the first
     /// entries of [`Query::variables`], in this order, and are in scope everywhere, also in sub-queries that
     /// do not project them.
     pub parameters: &'a [&'a str],
-    /// The dataset of a query, in place of what its `FROM` clauses say (SPARQL 1.1 Protocol §2.1.4).
+    /// The dataset of a query; overrides its `FROM` clauses (SPARQL 1.1 Protocol §2.1.4).
     pub dataset: Option<&'a Dataset>,
 }
 
-/// Parses a query and says what it means.
+/// Parses a query into its algebra.
 ///
 /// # Errors
-/// Not SPARQL; SPARQL that Vervet does not do; a limit of [`limits`] is passed; a parameter that the
-/// query does not mention.
+/// Invalid SPARQL; SPARQL that Vervet does not support; a text beyond [`limits`]; a parameter that the query
+/// does not mention.
 pub fn parse(text: &str, options: &ParseOptions<'_>) -> Result<Query, QueryError> {
     parser::Parser::new(text, options, limits::TEXT_BYTES_MAX)?.query()
 }
 
-/// Parses an update: any number of operations with `;` between them, also none.
+/// Parses an update: zero or more operations separated by `;`.
 ///
-/// Each operation has a table of variables of its own ([`vervet_algebra::Modify::solutions`]), which begins
-/// with the parameters. Prefixes and base of one operation hold for the next ones. Templates are plain lists
-/// of statements; a statement with a variable that the pattern never binds is not among them.
+/// Each operation has its own table of variables ([`vervet_algebra::Modify::solutions`]), which starts with
+/// the parameters. Prefixes and base of an operation apply to later ones. Templates are plain lists of
+/// statements, without those that contain a variable which the pattern never binds.
 ///
 /// ```
 /// use vervet_sparql::{parse_update, ParseOptions};

@@ -1,19 +1,19 @@
-//! Patterns with triple terms that have variables: a variable in place of each triple term, and conditions on
-//! what it is.
+//! Patterns on triple terms with variables: rewritten to a variable for each triple term, and conditions on
+//! its value.
 //!
 //! # Shape
-//! A pattern with a triple term is a part of its own, joined with the others: its parts are taken from what
-//! it finds (`SUBJECT(?t)` and so on), or compared with it where the pattern binds them itself. So `?s :p <<(
-//! ?a :b ?c )>>` is found by its predicate, and joins others on `?a` and `?c`, as any pattern does. What rows
-//! outside of an `EXISTS` bind, or parameters, has a value already and is compared too. A triple term without
-//! variables is a constant, and not here.
+//! A pattern with a triple term is a separate part, joined with the others: the components of the triple term
+//! are extracted from its value (`SUBJECT(?t)` and so on), or compared with it if the pattern itself binds
+//! them. So `?s :p <<( ?a :b ?c )>>` is matched by its predicate, and joins other patterns on `?a` and `?c`.
+//! Outer variables of an `EXISTS`, and parameters, are already bound and therefore compared. A triple term
+//! without variables is a constant and needs no rewriting.
 //! # Cost
-//! Each statement of the pattern is looked at: there is no index of what triple terms are about.
+//! Reads each statement of the pattern: there is no index of the components of triple terms.
 
 use crate::walk::{VariableSet, join};
 use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable};
 
-/// `patterns` and `nodes` joined, where the variables of `triples` stand for triple terms.
+/// Joins `patterns` and `nodes`, in which the variables of `triples` represent triple terms.
 pub(crate) fn with_triples(
     patterns: Vec<Pattern>,
     nodes: Vec<Node>,
@@ -40,7 +40,7 @@ pub(crate) fn with_triples(
         all = join(all, node);
     }
     all = nodes.into_iter().fold(all, join);
-    // Ends of paths. The outer ones first: inner ones are parts of them.
+    // Triple terms at the ends of paths, outer ones first, since inner ones are components of them.
     for at in (0..triples.len()).rev() {
         if !found[at] {
             all = matched(all, at, triples, outer, &mut found);
@@ -50,12 +50,12 @@ pub(crate) fn with_triples(
 }
 
 fn place_of(slot: &Slot, triples: &[TripleTemplate]) -> Option<usize> {
-    // Variables are numbered as the text mentions them.
+    // Variables are numbered in order of the text.
     triples.binary_search_by_key(&slot.variable()?, |triple| triple.variable).ok()
 }
 
-/// The solutions of `node` whose value of the variable is such a triple term, with its parts. As deep as
-/// triple terms are in the text.
+/// The solutions of `node` whose variable is such a triple term, extended by its components. Recursion is as
+/// deep as triple terms are nested in the text.
 fn matched(
     node: Node,
     at: usize,

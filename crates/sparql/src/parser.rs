@@ -1,4 +1,4 @@
-//! The parser's state, its small steps, and the forms of queries.
+//! Parser: state, token access, query forms.
 
 use crate::exists::Patterns;
 use crate::lexer::{Lexeme, Lexer, Token};
@@ -17,51 +17,51 @@ use vervet_algebra::{
     Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable,
 };
 
-/// Names and their variables in one scope.
+/// Variables of one scope, by name.
 pub(crate) type Scope<'a> = SeededMap<&'a str, Variable>;
 
 pub(crate) struct Parser<'a, 'o> {
     pub(crate) text: &'a str,
     pub(crate) options: &'o ParseOptions<'o>,
     pub(crate) lexer: Lexer<'a>,
-    /// The token that comes next; `lexer` stands behind it.
+    /// The look-ahead token; `lexer` is after it.
     pub(crate) ahead: Lexeme,
-    /// Where the last token that was taken ends.
+    /// End of the last consumed token.
     pub(crate) last_end: usize,
     pub(crate) base: Option<Iri<String>>,
     pub(crate) prefixes: SeededMap<&'a str, String>,
-    /// The current scope; outer ones wait in the callers.
+    /// The current scope; callers hold the outer ones.
     pub(crate) scope: Scope<'a>,
     pub(crate) names: Vec<String>,
     parameters_seen: Vec<bool>,
-    /// The first place of each parameter.
+    /// The first position of each parameter.
     parameter_places: SeededMap<&'o str, usize>,
-    /// Patterns that paths stand for, so far.
+    /// Number of patterns generated for paths so far.
     path_patterns: usize,
-    /// Bytes of texts for other endpoints, so far.
+    /// Bytes of `SERVICE` texts so far.
     pub(crate) service_bytes: usize,
-    /// The graph that patterns look at.
+    /// The graph that patterns range over.
     pub(crate) graph: GraphSlot,
     pub(crate) labels: Labels<'a>,
-    /// What the query says about its dataset.
+    /// The dataset that the query specifies.
     pub(crate) dataset: Dataset,
-    /// The template of an update that is being read, if one is.
+    /// The template of an update being parsed, if any.
     pub(crate) template: Option<Template<'a>>,
     pub(crate) data_labels: DataLabels<'a>,
-    /// Where aggregates go; `None` where they are not allowed.
+    /// Collector of aggregates; `None` where they are not allowed.
     pub(crate) aggregation: Option<Aggregation<'a>>,
-    /// What patterns in expressions need to know.
+    /// Context for patterns in expressions.
     pub(crate) patterns: Patterns,
-    /// Inside `EXISTS`: what the rows outside bind.
+    /// Within `EXISTS`: variables that outer rows may bind.
     pub(crate) outer_rows: Option<VariableSet>,
-    /// Those of them that every row binds, as far as that is known.
+    /// Those of them that every outer row is known to bind.
     pub(crate) outer_certain: VariableSet,
     nesting: usize,
     chain: usize,
 }
 
 impl<'a, 'o> Parser<'a, 'o> {
-    /// At the start of a text of at most `bytes_max` bytes.
+    /// A parser at the start of a text of at most `bytes_max` bytes.
     pub(crate) fn new(
         text: &'a str,
         options: &'o ParseOptions<'o>,
@@ -143,7 +143,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(Query { form, root, variables, parameters })
     }
 
-    /// Each parameter has been mentioned somewhere.
+    /// Checks that the text mentions each parameter.
     pub(crate) fn require_parameters(&self) -> Result<(), QueryError> {
         let Some(unseen) = self.parameters_seen.iter().position(|seen| !seen) else { return Ok(()) };
         let name = self.options.parameters[unseen];
@@ -156,7 +156,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         })
     }
 
-    /// Starts an operation of an update: variables and limits are its own.
+    /// Starts an operation of an update, which has its own variables and limits.
     pub(crate) fn begin_operation(&mut self) {
         self.scope.clear();
         self.names = parameter_names(self.options);
@@ -164,7 +164,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         self.path_patterns = 0;
     }
 
-    /// The names of all variables, and the parameters, which are the first of them.
+    /// Takes the names of all variables, and the parameters, which are the first of them.
     pub(crate) fn take_variables(&mut self) -> (Vec<String>, Vec<Variable>) {
         let parameters = (0..self.options.parameters.len()).map(variable_at).collect();
         (std::mem::take(&mut self.names), parameters)
@@ -208,12 +208,12 @@ impl<'a, 'o> Parser<'a, 'o> {
             let (mut template, triples) = self.template()?;
             let root = self.pattern_and_modifiers(true)?;
             let bound = self.visible(&root);
-            // A statement with a variable that neither a solution nor a parameter binds is never made; blank
-            // nodes have no name.
+            // A statement with a variable that neither a solution nor a parameter binds is never
+            // instantiated; blank nodes have no name.
             template.retain(|pattern| {
                 pattern.variables().all(|v| bound.contains(v) || self.names[v.index()].is_empty())
             });
-            // Blank nodes of the template have numbers above those of the pattern.
+            // Variables for blank nodes of the template have numbers above those of the pattern.
             return Ok((self.with_new_blanks(template, triples)?, root));
         }
         self.dataset_clauses()?;
@@ -227,8 +227,8 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok((form, root))
     }
 
-    /// The statements of a template: a reifier is one of `rdf:reifies` there, since a graph that is made has
-    /// no edges.
+    /// The statements of a template: reifiers become statements with `rdf:reifies`, since a constructed graph
+    /// has no edges.
     pub(crate) fn as_template(
         &mut self,
         mut patterns: Vec<Pattern>,
@@ -246,7 +246,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok((patterns, triples))
     }
 
-    /// A template with a new blank node in place of each variable without a name.
+    /// Replaces each unnamed variable of a template by a fresh blank node.
     fn with_new_blanks(
         &mut self,
         mut statements: Vec<Pattern>,
@@ -302,7 +302,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok((Form::Describe(slots), root))
     }
 
-    /// Dataset clauses, the pattern (unless it may be left out, and is), and what follows it.
+    /// Parses dataset clauses, the pattern (optional unless `required`), and the solution modifiers.
     fn pattern_and_modifiers(&mut self, required: bool) -> Result<Node, QueryError> {
         self.dataset_clauses()?;
         let node =
@@ -314,7 +314,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(self.modifiers(node, &Head::default(), false)?.0)
     }
 
-    /// `FROM` and `FROM NAMED`, if they are there: they hold for the whole query.
+    /// Parses `FROM` and `FROM NAMED`, if present; they apply to the whole query.
     pub(crate) fn dataset_clauses(&mut self) -> Result<(), QueryError> {
         if let Some(dataset) = self.graphs_of("FROM")? {
             self.dataset = dataset;
@@ -322,7 +322,8 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(())
     }
 
-    /// The graphs behind each `keyword`, with or without `NAMED`, each once; `None`: the word is not there.
+    /// Parses the graphs after each `keyword`, with or without `NAMED`, without duplicates; `None`: the
+    /// keyword does not occur.
     pub(crate) fn graphs_of(&mut self, keyword: &str) -> Result<Option<Dataset>, QueryError> {
         let (mut default, mut named) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
@@ -345,7 +346,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     // Variables.
 
-    /// The variable here.
+    /// Parses a variable.
     pub(crate) fn variable(&mut self) -> Result<Variable, QueryError> {
         let lexeme = self.advance()?;
         if lexeme.token != Token::Variable {
@@ -369,7 +370,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(variable)
     }
 
-    /// A variable of its own.
+    /// Creates a new variable.
     pub(crate) fn new_variable(&mut self, name: &str) -> Result<Variable, QueryError> {
         if self.names.len() >= VARIABLE_COUNT_MAX {
             return Err(
@@ -380,7 +381,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(variable_at(self.names.len() - 1))
     }
 
-    /// The variable of `GRAPH ?g` around this place.
+    /// The variable of the enclosing `GRAPH ?g`.
     pub(crate) fn graph_variable(&self) -> Option<Variable> {
         match self.graph {
             GraphSlot::Variable(variable) => Some(variable),
@@ -388,7 +389,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         }
     }
 
-    /// What expressions may read after `node`: what it binds, and inside `EXISTS` what the rows outside bind.
+    /// Variables in scope for expressions after `node`: those that it binds, and the outer ones.
     pub(crate) fn readable(&self, node: &Node) -> VariableSet {
         let mut set = self.visible(node);
         if let Some(rows) = &self.outer_rows {
@@ -397,7 +398,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         set
     }
 
-    /// A set of variables, and what is bound before anything.
+    /// Adds the outer variables to a set.
     pub(crate) fn with_outer(&self, mut set: VariableSet) -> VariableSet {
         (0..self.options.parameters.len()).for_each(|index| set.insert(variable_at(index)));
         if let Some(rows) = &self.outer_rows {
@@ -406,19 +407,19 @@ impl<'a, 'o> Parser<'a, 'o> {
         set
     }
 
-    /// Whether a variable is bound before anything.
+    /// Whether a variable is an outer one.
     pub(crate) fn has_outer(&self, variable: Variable) -> bool {
         variable.index() < self.options.parameters.len()
             || self.outer_rows.as_ref().is_some_and(|rows| rows.contains(variable))
     }
 
-    /// What is bound before anything: parameters, and inside `EXISTS` what the rows outside bind.
+    /// Outer variables, bound before the pattern: parameters, and within `EXISTS` those of the outer rows.
     pub(crate) fn outer(&self) -> impl Iterator<Item = Variable> + '_ {
         let parameters = (0..self.options.parameters.len()).map(variable_at);
         parameters.chain(self.outer_rows.iter().flat_map(VariableSet::iter))
     }
 
-    /// What is bound after `node`.
+    /// Variables that solutions of `node` may bind.
     pub(crate) fn visible(&self, node: &Node) -> VariableSet {
         let mut set = VariableSet::default();
         mark_possible(node, self.graph_variable(), &mut set);
@@ -426,7 +427,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         set
     }
 
-    /// The columns of `SELECT *` in order of appearance in the text, which is that of their numbers.
+    /// The columns of `SELECT *` in order of appearance in the text, which is the order of their numbers.
     pub(crate) fn visible_columns(&self, node: &Node) -> Vec<Variable> {
         let mut all = Vec::new();
         node.variables(&mut all);
@@ -438,7 +439,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     // Tokens.
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(crate) fn advance(&mut self) -> Result<Lexeme, QueryError> {
         let next = self.lexer.next()?;
         self.last_end = self.ahead.end;
@@ -457,7 +458,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         if self.eat(token)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    /// Whether the next token is this keyword; case does not count.
+    /// Whether the next token is this keyword (case-insensitive).
     pub(crate) fn at_keyword(&self, keyword: &str) -> bool {
         self.ahead.token == Token::Word && self.spelled(self.ahead).eq_ignore_ascii_case(keyword)
     }
@@ -474,7 +475,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         if self.eat_keyword(keyword)? { Ok(()) } else { Err(self.expected(keyword)) }
     }
 
-    /// The keyword that comes next, in capitals.
+    /// The look-ahead keyword, in capitals.
     pub(crate) fn keyword_ahead(&self) -> Option<&'static str> {
         if self.ahead.token != Token::Word {
             return None;
@@ -489,7 +490,7 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     // Limits and errors.
 
-    /// Runs `inner` one level deeper.
+    /// Runs `inner` one nesting level deeper.
     pub(crate) fn nested<T>(
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, QueryError>,
@@ -505,11 +506,11 @@ impl<'a, 'o> Parser<'a, 'o> {
         result
     }
 
-    /// Counts one pattern, or operator, that a path stands for.
+    /// Counts a pattern or operator generated for a path.
     pub(crate) fn path_pattern(&mut self) -> Result<(), QueryError> {
         self.path_patterns += 1;
         if self.path_patterns > PATH_PATTERNS_MAX {
-            let message = format!("the paths of the query stand for more than {PATH_PATTERNS_MAX} patterns");
+            let message = format!("the paths of the query expand to more than {PATH_PATTERNS_MAX} patterns");
             return Err(self.error(self.ahead, message));
         }
         Ok(())
@@ -535,7 +536,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         self.error(at, format!("{what} not supported yet")).unsupported()
     }
 
-    /// An error about the next token, which is not `what`.
+    /// An error for the next token, which is not the expected `what`.
     pub(crate) fn expected(&self, what: &str) -> QueryError {
         let found = match self.ahead.token {
             Token::End => "the query ends".to_owned(),
@@ -555,7 +556,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         }
     }
 
-    /// Replaces variables that are not visible: they are never bound here.
+    /// Replaces variables that are not visible, hence never bound, by `Unbound`.
     pub(crate) fn restrict(expression: &mut Expression, visible: &VariableSet) {
         expression.for_each_variable_mut(&mut |leaf| match leaf {
             Expression::Variable(variable) if !visible.contains(*variable) => *leaf = Expression::Unbound,
@@ -576,7 +577,7 @@ fn variable_at(index: usize) -> Variable {
     Variable(u16::try_from(index).expect("the number of variables is limited"))
 }
 
-/// Words with a meaning of their own outside expressions.
+/// Keywords outside of expressions.
 const KEYWORDS: [&str; 54] = [
     "SELECT",
     "ASK",

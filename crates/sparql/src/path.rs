@@ -1,8 +1,7 @@
-//! Property paths: from text to [`Path`], and from there to patterns.
+//! Property paths: parsing to [`Path`], and translation to patterns.
 //!
-//! A sequence becomes patterns that meet in a variable of its own, an alternative a union, a negated set a
-//! pattern with a condition on its predicate: that is what they mean (SPARQL 1.1 §18.2.2.4). Closures (`*`,
-//! `+`, `?`) stay paths.
+//! A sequence becomes patterns joined on a new variable, an alternative a union, a negated property set a
+//! pattern with a condition on its predicate (SPARQL 1.1 §18.2.2.4). Closures (`*`, `+`, `?`) remain paths.
 
 use crate::QueryError;
 use crate::lexer::Token;
@@ -36,7 +35,7 @@ impl Parser<'_, '_> {
         self.path_closure()
     }
 
-    /// A primary path and what follows on it.
+    /// Parses a primary path and its modifier.
     fn path_closure(&mut self) -> Result<Path, QueryError> {
         let path = match self.ahead.token {
             Token::ParenthesisOpen => {
@@ -72,7 +71,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Behind `!`: a predicate, or several in parentheses, each forwards or backwards.
+    /// Parses a negated property set after `!`: a predicate, or several in parentheses, each forwards or
+    /// backwards.
     fn negated_set(&mut self) -> Result<Path, QueryError> {
         let (mut forward, mut backward) = (Vec::new(), Vec::new());
         let mut one = |parser: &mut Self| {
@@ -99,7 +99,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Adds what a path means.
+    /// Translates a path into patterns and nodes of `sink`.
     pub(crate) fn emit_path(
         &mut self,
         subject: Slot,

@@ -1,11 +1,11 @@
-//! Prefixes that people use without looking them up.
+//! Well-known prefixes.
 
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE};
 
 /// Well-known prefixes (without the colon) and their IRIs; the last three are those of property graphs.
 ///
-/// [`crate::parse`] does not declare them by itself: a query means the same everywhere. An interactive
-/// caller may hand them over as [`crate::ParseOptions::prefixes`].
+/// [`crate::parse`] does not declare them implicitly, so that the meaning of a query depends only on its
+/// text. An interactive caller may pass them as [`crate::ParseOptions::prefixes`].
 #[must_use]
 pub fn well_known_prefixes() -> &'static [(&'static str, &'static str)] {
     &PREFIXES

@@ -1,8 +1,8 @@
-//! `SELECT`, sub-queries, and what follows a pattern: grouping, order, slices.
+//! `SELECT`, sub-queries and solution modifiers: grouping, order, slices.
 //!
-//! The expressions of a `SELECT` clause stand before the pattern that binds their variables. Their places
-//! are remembered, and they are parsed when the pattern is known; so each name has one meaning at the time
-//! it is read, also where grouping hides the variables of the pattern.
+//! The expressions of a `SELECT` clause precede the pattern that binds their variables. The parser records
+//! their positions and parses them after the pattern, so that scoping is known, also where grouping hides the
+//! variables of the pattern.
 
 use crate::QueryError;
 use crate::function::is_aggregate;
@@ -12,32 +12,32 @@ use crate::walk::{VariableSet, filter, join};
 use foldhash::HashMap as SeededMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
 
-/// The `SELECT` clause, not yet resolved.
+/// An unresolved `SELECT` clause.
 #[derive(Default)]
 pub(crate) struct Head<'a> {
     distinct: bool,
     reduced: bool,
     all: bool,
     items: Vec<Item<'a>>,
-    /// Whether an expression has an aggregate.
+    /// Whether an expression contains an aggregate.
     aggregates: bool,
 }
 
 enum Item<'a> {
     Variable(Lexeme),
-    /// `( expression AS ?v )`, from behind the parenthesis.
+    /// `( expression AS ?v )`: position after the opening parenthesis.
     Expression(Lexer<'a>, Lexeme),
 }
 
-/// Where aggregates of the query at hand are collected.
+/// Collector of the aggregates of the current query.
 pub(crate) struct Aggregation<'a> {
-    /// Each different one, and the variable that holds it.
+    /// Distinct aggregates, and the variable that holds each.
     pub(crate) list: Vec<(Variable, Aggregate)>,
-    /// Places in `list` by the text of an aggregate: the same text is the same aggregate.
+    /// Positions in `list` by the text of an aggregate: equal texts are the same aggregate.
     pub(crate) by_text: SeededMap<&'a str, usize>,
-    /// The names before grouping: those inside aggregates.
+    /// The scope before grouping, which applies within aggregates.
     pub(crate) scope: Scope<'a>,
-    /// What is bound before grouping.
+    /// Variables bound before grouping.
     pub(crate) visible: VariableSet,
 }
 
@@ -53,15 +53,14 @@ impl<'a> Parser<'a, '_> {
         Ok((Form::Select(columns.into_iter().map(|(_, variable)| variable).collect()), node))
     }
 
-    /// A query in a group. Names that it does not project are its own.
+    /// Parses a sub-query. Names that it does not project are local.
     pub(crate) fn sub_select(&mut self) -> Result<Node, QueryError> {
         let head = self.select_clause()?;
         if head.all {
             let node = self.where_clause()?;
             return Ok(self.modifiers(node, &head, true)?.0);
         }
-        // Names that come out are those of the place around; what has a value before anything has it in here
-        // too.
+        // Projected names refer to the outer scope; outer variables are bound within the sub-query, too.
         let mut scope = Scope::default();
         for item in &head.items {
             if let Item::Variable(lexeme) = item
@@ -110,7 +109,7 @@ impl<'a> Parser<'a, '_> {
         Ok(head)
     }
 
-    /// Skips to behind the parenthesis that closes the one just taken.
+    /// Skips past the parenthesis that closes the one just consumed.
     fn skip_parenthesis(&mut self, head: &mut Head<'a>) -> Result<(), QueryError> {
         let mut depth = 1;
         loop {
@@ -130,7 +129,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// What follows the pattern `node`, and the columns of the `SELECT` clause before it.
+    /// Parses the solution modifiers after the pattern `node`, and resolves the columns of the `SELECT`
+    /// clause.
     pub(crate) fn modifiers(
         &mut self,
         node: Node,
@@ -270,7 +270,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// From here on only the names of keys mean what they meant before.
+    /// Enters the scope after grouping, in which only the names of keys keep their variables.
     fn enter_grouping(&mut self, node: &Node, keys: &[Variable]) {
         let before = std::mem::take(&mut self.scope);
         let kept: VariableSet = keys.iter().copied().collect();
@@ -309,7 +309,7 @@ impl<'a> Parser<'a, '_> {
 
     // Columns.
 
-    /// The variable of each item, its name, and how it is computed.
+    /// The variable, name and expression of each item.
     fn select_items(
         &mut self,
         head: &Head<'a>,
@@ -342,7 +342,7 @@ impl<'a> Parser<'a, '_> {
         Ok(items)
     }
 
-    /// `node` with what the `SELECT` clause computes, and the columns.
+    /// `node` extended by the expressions of the `SELECT` clause, and the columns.
     fn extended(
         &mut self,
         mut node: Node,
@@ -412,9 +412,9 @@ impl<'a> Parser<'a, '_> {
         ))
     }
 
-    /// Takes out the conditions of `HAVING` that mention a name that `SELECT` gives (`(COUNT(?c) AS ?n) …
-    /// HAVING (?n > 1)`), for when it has a value. By the standard such a name has none in `HAVING`, so the
-    /// answer would always be empty; other systems read it as what it is meant to be.
+    /// Removes and returns the conditions of `HAVING` that mention a name defined by `SELECT` (`(COUNT(?c) AS
+    /// ?n) … HAVING (?n > 1)`), to apply them after that name is bound. By the standard such a name is
+    /// unbound in `HAVING`, so the result would always be empty; other systems support it as an extension.
     fn on_aliases(
         &self,
         conditions: Vec<Expression>,
@@ -446,7 +446,7 @@ impl<'a> Parser<'a, '_> {
         conditions
     }
 
-    /// Projects unless that would hide nothing.
+    /// Projects, unless the projection would hide no variable.
     fn projected(&self, node: Node, columns: &[Column<'a>]) -> Node {
         let mut variables: Vec<Variable> = columns.iter().map(|(_, variable)| *variable).collect();
         variables.extend(self.graph_variable().filter(|graph| !variables.contains(graph)));

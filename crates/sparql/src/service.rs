@@ -1,7 +1,7 @@
-//! `SERVICE`: the text of a pattern for another endpoint.
+//! `SERVICE`: the query text of a pattern for a remote endpoint.
 //!
-//! The pattern is parsed, so that mistakes are found here and its variables are known; what is sent is its
-//! text, behind the prefixes and the base that hold here.
+//! The pattern is parsed to detect errors and to find its variables; the endpoint receives its text, preceded
+//! by the prefixes and the base in effect.
 
 use crate::QueryError;
 use crate::lexer::Token;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use vervet_algebra::{GraphSlot, Node, Service, Slot};
 
 impl Parser<'_, '_> {
-    /// Behind `SERVICE`.
+    /// Parses the clause after `SERVICE`.
     pub(crate) fn service(&mut self) -> Result<Node, QueryError> {
         let silent = self.eat_keyword("SILENT")?;
         let start = self.ahead;
@@ -24,7 +24,7 @@ impl Parser<'_, '_> {
             return Err(self.unsupported(start, "SERVICE inside GRAPH is"));
         }
         let from = self.ahead.start;
-        // What stands in it is the other's business: our rows are joined with its solutions.
+        // The endpoint evaluates the pattern without outer rows, which are joined with its solutions.
         let rows = self.outer_rows.take();
         let scope = std::mem::take(&mut self.scope);
         let pattern = self.group();
@@ -46,13 +46,13 @@ impl Parser<'_, '_> {
         let text = format!("{}SELECT * {}", self.context(), &self.text[from..to]);
         self.service_bytes = self.service_bytes.saturating_add(text.len());
         if self.service_bytes > TEXT_BYTES_MAX {
-            let message = format!("the texts for other endpoints are longer than {TEXT_BYTES_MAX} bytes");
+            let message = format!("the texts for SERVICE endpoints are longer than {TEXT_BYTES_MAX} bytes");
             return Err(self.error(start, message));
         }
         Ok(Node::Service(Box::new(Service { endpoint, silent, text, variables })))
     }
 
-    /// Base and prefixes as they hold here.
+    /// Base and prefixes in effect, as text.
     fn context(&self) -> String {
         let mut text = String::new();
         if let Some(base) = &self.base {

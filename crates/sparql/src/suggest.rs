@@ -1,7 +1,7 @@
-//! "Did you mean": the nearest known word.
+//! Spelling suggestions ("did you mean"): the nearest known word by edit distance.
 
-/// The candidate with the fewest single-letter changes from `word` (case does not count), if that is few
-/// enough to be a slip: one for short words, a third of the letters for long ones.
+/// The candidate with the least edit distance from `word` (case-insensitive), if that is small enough for a
+/// typing error: one for short words, a third of the letters for long ones.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LETTERS_MAX: usize = 40;
@@ -15,7 +15,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, changes and swaps of neighbours (optimal string alignment).
+/// Optimal string alignment distance: insertions, deletions, substitutions and transpositions of adjacent
+/// letters.
 fn distance(word: &[char], candidate: &str) -> usize {
     let other: Vec<char> = candidate.chars().map(|c| c.to_ascii_lowercase()).collect();
     let mut before: Vec<usize> = Vec::new();

@@ -1,11 +1,11 @@
-//! Templates of updates: what stands in the braces of `INSERT`, `DELETE` and their `DATA` forms.
+//! Templates of updates: the quads of `INSERT`, `DELETE` and their `DATA` forms.
 //!
 //! # Shape
-//! The triples are read by the same functions as those of a pattern. While a [`Template`] is open,
-//! [`Parser::emit_pattern`] puts each into it at once instead of collecting patterns, so a block with a
-//! million triples holds each different term once and 28 bytes for each triple. Blank nodes get numbers of
-//! the template (and are `_:N` on the way into it; triple terms are `_:tN`), not variables, of which there
-//! are only [`crate::limits::VARIABLE_COUNT_MAX`].
+//! The same functions parse the triples of templates and patterns. While a [`Template`] is open,
+//! [`Parser::emit_pattern`] adds each triple to it directly instead of collecting patterns, so a block with a
+//! million triples stores each distinct term once and 28 bytes for each triple. Blank nodes have numbers
+//! local to the template (and are encoded as `_:N`, triple terms as `_:tN`), instead of variables, which are
+//! limited to [`crate::limits::VARIABLE_COUNT_MAX`].
 //! # Cost
 //! Linear in the text: a hash table of terms.
 
@@ -17,7 +17,7 @@ use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use oxrdf::{BlankNode, NamedNode, Term};
 use vervet_algebra::{GraphSlot, Pattern, Quad, Quads, Slot, TemplateTerm, Variable};
 
-/// What a template is for, which says what may stand in it.
+/// Use of a template, which determines the permitted terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
     InsertData,
@@ -47,15 +47,15 @@ impl Use {
     }
 }
 
-/// Begins the label that a triple term has on the way into the template.
+/// Prefix of the label that encodes a triple term.
 const TRIPLE: char = 't';
 
-/// A template that is being read.
+/// A template being parsed.
 pub(crate) struct Template<'a> {
     purpose: Use,
     terms: SeededMap<TemplateTerm, u32>,
     quads: Vec<Quad>,
-    /// Numbers of blank nodes by their labels.
+    /// Numbers of blank nodes by label.
     labels: SeededMap<&'a str, u32>,
     blanks: u32,
 }
@@ -76,7 +76,7 @@ impl Template<'_> {
         self.blanks - 1
     }
 
-    /// A triple term of these parts, which are no constants.
+    /// Adds a triple term with variables; returns its encoded slot.
     pub(crate) fn triple(&mut self, parts: [Slot; 3]) -> Slot {
         let parts = parts.map(|part| self.position(part));
         let position = self.position_of(TemplateTerm::Triple(parts));
@@ -86,7 +86,7 @@ impl Template<'_> {
     fn position(&mut self, slot: Slot) -> u32 {
         let term = match slot {
             Slot::Variable(variable) => TemplateTerm::Variable(variable),
-            // Blank nodes get here from `blank_slot` only.
+            // Only `blank_slot` creates blank nodes here.
             Slot::Constant(Term::BlankNode(node)) => {
                 let number = |text: &str| text.parse().expect("blank nodes of templates are numbers");
                 match node.as_str().strip_prefix(TRIPLE) {
@@ -134,7 +134,7 @@ fn blank_slot(number: u32) -> Slot {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// `{ quads }`; `graph` is that of triples outside of `GRAPH`.
+    /// Parses `{ quads }`; `graph` applies to triples outside of `GRAPH`.
     pub(crate) fn quads(&mut self, purpose: Use, graph: Option<&NamedNode>) -> Result<Quads, QueryError> {
         let slot = graph.map_or(GraphSlot::Default, |graph| GraphSlot::Named(graph.clone()));
         let outer = std::mem::replace(&mut self.graph, slot);
@@ -177,13 +177,13 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// A triple has been read.
+    /// Adds a parsed triple to the template or the sink.
     pub(crate) fn emit_pattern(&mut self, pattern: Pattern, sink: &mut Sink) {
         match &mut self.template {
             Some(template) => template.push(pattern),
             None => {
                 if sink.patterns.is_empty() {
-                    // Patterns are large, and most groups have one.
+                    // Patterns are large, and most groups have only one.
                     sink.patterns.reserve_exact(1);
                 }
                 sink.patterns.push(pattern);
@@ -191,7 +191,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// A blank node without a label, which stands (or would stand) at `at`.
+    /// An unlabelled blank node at `at`.
     pub(crate) fn anonymous(&mut self, at: Lexeme) -> Result<Slot, QueryError> {
         self.refuse_blank(at)?;
         match &mut self.template {
@@ -200,7 +200,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The blank node of a label, if a template is being read.
+    /// The blank node of a label, if a template is open.
     pub(crate) fn template_label(&mut self, at: Lexeme) -> Result<Option<Slot>, QueryError> {
         if self.template.is_none() {
             return Ok(None);
@@ -251,12 +251,13 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Whether what is read is to be deleted.
+    /// Whether a template of deletions is open.
     pub(crate) fn deletes(&self) -> bool {
         self.template.as_ref().is_some_and(|template| !template.purpose.inserts())
     }
 
-    /// `<<` is at `at`: it speaks of a statement without stating it, and edges are statements.
+    /// Rejects `<<` at `at`: it refers to a statement without asserting it, but every edge is an asserted
+    /// statement.
     pub(crate) fn refuse_reified(&self, at: Lexeme) -> Result<(), QueryError> {
         match &self.template {
             Some(template) => {
@@ -269,18 +270,18 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Labels that `INSERT DATA` has used so far in a request.
+/// Blank node labels used in `INSERT DATA` so far in a request.
 pub(crate) type DataLabels<'a> = SeededSet<&'a str>;
 
-/// Drops what no solution can make: statements with a variable that is never bound, and terms that only
-/// those have. What comes needs no reifier.
+/// Drops statements with a variable that is never bound, and terms that only these contain. Insertions do not
+/// require a bound reifier.
 pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Variable) -> bool) {
     let terms = &quads.terms;
     let mut made = Vec::with_capacity(terms.len());
     for term in terms {
         made.push(match term {
             TemplateTerm::Variable(variable) => is_bound(*variable),
-            // Parts come first.
+            // Components precede their triple term.
             TemplateTerm::Triple(parts) => parts.iter().all(|part| made[*part as usize]),
             TemplateTerm::Constant(_) | TemplateTerm::Blank(_) => true,
         });
@@ -305,8 +306,8 @@ pub(crate) fn retain_bound(quads: &mut Quads, comes: bool, is_bound: &dyn Fn(Var
     }
 }
 
-/// The new position of a term, which goes there with its parts unless it is there; as deep as triple terms
-/// are in the text.
+/// The new position of a term; moves it with its components unless already moved. Recursion is as deep as
+/// triple terms are nested in the text.
 fn move_term(at: u32, old: &[TemplateTerm], moved: &mut [Option<u32>], terms: &mut Vec<TemplateTerm>) -> u32 {
     if let Some(new) = moved[at as usize] {
         return new;

@@ -1,4 +1,4 @@
-//! Terms: IRIs and how they are resolved, literals and how they are unescaped.
+//! Parser of terms: resolution of IRIs, unescaping of literals.
 
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use vervet_model::is_plain_iri;
 
 impl<'a> Parser<'a, '_> {
-    /// An IRI, written out or with a prefix.
+    /// Parses an IRI, absolute, relative or prefixed.
     pub(crate) fn iri(&mut self) -> Result<NamedNode, QueryError> {
         match self.ahead.token {
             Token::Iri => {
@@ -26,7 +26,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// What `<...>` stands for.
+    /// Resolves `<...>`.
     pub(crate) fn resolve(&self, lexeme: Lexeme) -> Result<String, QueryError> {
         let written = unescape(&self.text[lexeme.start + 1..lexeme.end - 1], false)
             .map_err(|message| self.error(lexeme, message))?;
@@ -44,7 +44,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// What `prefix:local` stands for.
+    /// Resolves `prefix:local`.
     fn prefixed(&self, lexeme: Lexeme) -> Result<String, QueryError> {
         let prefix = &self.text[lexeme.start..lexeme.extra];
         let local = &self.text[lexeme.extra + 1..lexeme.end];
@@ -54,8 +54,8 @@ impl<'a> Parser<'a, '_> {
         let mut iri = String::with_capacity(namespace.len() + local.len());
         iri.push_str(namespace);
         local.split('\\').for_each(|part| iri.push_str(part));
-        // A namespace that ends within the name of a host makes letters behind it a part of that name, or of
-        // a port.
+        // If a namespace ends within a host name, the local name becomes a part of the host name or of a
+        // port.
         if is_plain_iri(iri.as_bytes()) {
             return Ok(iri);
         }
@@ -94,7 +94,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Whether a literal starts here (a sign may stand before a number).
+    /// Whether a literal starts here (a number may have a sign).
     pub(crate) fn at_literal(&self) -> bool {
         match self.ahead.token {
             Token::Text | Token::Integer | Token::Decimal | Token::Double => true,
@@ -110,7 +110,7 @@ impl<'a> Parser<'a, '_> {
         next.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.')
     }
 
-    /// A literal; [`Parser::at_literal`] holds.
+    /// Parses a literal; requires [`Parser::at_literal`].
     pub(crate) fn literal(&mut self) -> Result<Literal, QueryError> {
         let first = self.advance()?;
         let typed = |lexeme: Lexeme, datatype| {
@@ -120,7 +120,7 @@ impl<'a> Parser<'a, '_> {
             Token::Integer => Ok(typed(first, xsd::INTEGER)),
             Token::Decimal => Ok(typed(first, xsd::DECIMAL)),
             Token::Double => Ok(typed(first, xsd::DOUBLE)),
-            // Keywords have no case; booleans do.
+            // Keywords are case-insensitive; booleans are lower case.
             Token::Word => {
                 Ok(Literal::new_typed_literal(self.spelled(first).to_ascii_lowercase(), xsd::BOOLEAN))
             }
@@ -175,13 +175,13 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The text of a string.
+    /// The unescaped text of a string.
     pub(crate) fn unquote(&self, lexeme: Lexeme) -> Result<String, QueryError> {
         let inner = &self.text[lexeme.start + lexeme.extra..lexeme.end - lexeme.extra];
         unescape(inner, true).map(Cow::into_owned).map_err(|message| self.error(lexeme, message))
     }
 
-    /// An IRI, a literal, or a triple term of such.
+    /// Parses a ground term: an IRI, a literal, or a triple term of these.
     pub(crate) fn ground_term(&mut self) -> Result<Term, QueryError> {
         if self.at_literal() {
             return self.literal().map(Term::from);
@@ -211,7 +211,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Replaces escapes; those of single letters only in strings.
+/// Replaces escape sequences; single-letter escapes only in strings.
 fn unescape(text: &str, string: bool) -> Result<Cow<'_, str>, &'static str> {
     if !text.contains('\\') {
         return Ok(Cow::Borrowed(text));
@@ -220,7 +220,7 @@ fn unescape(text: &str, string: bool) -> Result<Cow<'_, str>, &'static str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {
         out.push_str(before);
-        let letter = after.chars().next().ok_or("a backslash needs something after it")?;
+        let letter = after.chars().next().ok_or("a backslash starts an escape, but nothing follows")?;
         rest = &after[letter.len_utf8()..];
         out.push(match letter {
             't' if string => '\t',
@@ -237,8 +237,8 @@ fn unescape(text: &str, string: bool) -> Result<Cow<'_, str>, &'static str> {
                 let code = u32::from_str_radix(hex, 16).ok().and_then(char::from_u32);
                 code.ok_or("this escape is not a character")?
             }
-            _ if string => return Err("a backslash stands before one of t b n r f \" ' \\ u U"),
-            _ => return Err("in an IRI a backslash stands before u or U"),
+            _ if string => return Err("an escape in a string is \\ and one of t b n r f \" ' \\ u U"),
+            _ => return Err("an escape in an IRI is \\u or \\U"),
         });
     }
     out.push_str(rest);

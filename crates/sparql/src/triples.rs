@@ -1,4 +1,4 @@
-//! Triples: property lists, blank nodes, collections, reifiers.
+//! Parser of triples: property lists, blank nodes, collections, reifiers.
 
 use crate::QueryError;
 use crate::lexer::Token;
@@ -11,7 +11,7 @@ use oxrdf::{Term, Triple};
 use std::collections::HashSet;
 use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable};
 
-/// Labels of blank nodes. A label belongs to one basic graph pattern.
+/// Blank node labels. The scope of a label is one basic graph pattern.
 #[derive(Default)]
 pub(crate) struct Labels<'a> {
     /// The number of the current basic graph pattern.
@@ -20,32 +20,32 @@ pub(crate) struct Labels<'a> {
 }
 
 impl Labels<'_> {
-    /// A basic graph pattern ends here.
+    /// Ends the current basic graph pattern.
     pub(crate) fn end_pattern(&mut self) {
         self.current = self.current.wrapping_add(1);
     }
 }
 
-/// What triples have become so far.
+/// Output of the triples parsed so far.
 #[derive(Default)]
 pub(crate) struct Sink {
     pub(crate) patterns: Vec<Pattern>,
-    /// What paths have become, other than patterns.
+    /// Nodes generated for paths, other than patterns.
     pub(crate) nodes: Vec<Node>,
-    /// Triple terms that are no constants; those inside others come first.
+    /// Triple terms with variables; nested ones precede those that contain them.
     pub(crate) triples: Vec<TripleTemplate>,
-    /// No paths here.
+    /// Whether this is a template, in which paths are not allowed.
     template: bool,
 }
 
 impl Sink {
-    /// For triples without paths.
+    /// A sink for a template.
     pub(crate) fn template() -> Self {
         Self { template: true, ..Self::default() }
     }
 
-    /// All of it joined; `outer`: what the rows outside bind. A plain pattern beside one for the edges of the
-    /// same statement says nothing new.
+    /// Joins all output; `outer`: outer variables. Drops a plain pattern if a pattern for the edges of the
+    /// same statement implies it.
     fn into_node(mut self, outer: &VariableSet) -> Node {
         let of_edges: HashSet<Pattern> = (self.patterns.iter())
             .filter(|pattern| pattern.edge.is_some())
@@ -71,7 +71,7 @@ fn is_reifies(verb: &Verb) -> bool {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// The triples from here to something that is not one, or to the end of a group.
+    /// Parses triples up to another element or the end of the group.
     pub(crate) fn triples_block(&mut self, sink: &mut Sink) -> Result<(), QueryError> {
         while self.at_subject() {
             self.triples_same_subject(sink)?;
@@ -97,16 +97,16 @@ impl<'a> Parser<'a, '_> {
             || self.at_literal()
     }
 
-    /// `{ triples }` of `CONSTRUCT`, with blank nodes for blank nodes.
+    /// Parses `{ triples }` of `CONSTRUCT`; blank nodes remain blank nodes.
     pub(crate) fn template(&mut self) -> Result<(Vec<Pattern>, Vec<TripleTemplate>), QueryError> {
         let sink = self.template_as_pattern()?;
         let template = self.as_template(sink.patterns, sink.triples)?;
-        // The same label in the pattern is another blank node, and there it may be used again.
+        // Template and pattern have separate label scopes.
         self.labels = Labels::default();
         Ok(template)
     }
 
-    /// `{ triples }` without paths.
+    /// Parses `{ triples }` without paths, as template and pattern.
     pub(crate) fn template_as_pattern(&mut self) -> Result<Sink, QueryError> {
         let mut sink = Sink::template();
         self.expect(Token::BraceOpen, "{")?;
@@ -115,7 +115,8 @@ impl<'a> Parser<'a, '_> {
         Ok(sink)
     }
 
-    /// Refuses what one text cannot say as a template and as a pattern: what makes `rdf:reifies` is an edge.
+    /// Rejects `rdf:reifies` of a variable in a text that is both template and pattern: in a pattern, edges
+    /// represent it, and a template cannot contain edges.
     pub(crate) fn refuse_reifies(&self, sink: &Sink) -> Result<(), QueryError> {
         let reifies = |pattern: &Pattern| {
             let is_reifies =
@@ -130,7 +131,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// All of a group's triples joined.
+    /// Joins all triples of a group.
     pub(crate) fn joined(&self, sink: Sink) -> Result<Node, QueryError> {
         if sink.triples.is_empty() {
             return Ok(sink.into_node(&VariableSet::default()));
@@ -144,8 +145,7 @@ impl<'a> Parser<'a, '_> {
         Ok(sink.into_node(&outer))
     }
 
-    /// Whether the rows outside bind a variable to which something is to be given: then it is compared with
-    /// that.
+    /// Whether outer rows bind a variable that would be assigned: then its value is compared instead.
     fn is_outer(&self, variable: Variable) -> Result<bool, QueryError> {
         if !self.has_outer(variable) {
             return Ok(false);
@@ -220,7 +220,7 @@ impl<'a> Parser<'a, '_> {
         let before = sink.triples.len();
         let (object, _) = self.node(sink)?;
         if matches!(verb, Verb::Path(_)) {
-            // What the path has found is matched by operators around all of it.
+            // Operators around the whole group match the ends of the path.
             (before * 4..sink.triples.len() * 4).try_for_each(|_| self.link())?;
         }
         if !matches!(self.ahead.token, Token::Tilde | Token::AnnotationOpen) {
@@ -230,7 +230,7 @@ impl<'a> Parser<'a, '_> {
             return Err(self.error(self.ahead, "a property path cannot have a reifier"));
         };
         if sink.template && self.template.is_none() {
-            // In the graph that is made, a reifier says nothing of whether its statement is there.
+            // In a constructed graph, a reifier does not imply that its statement is asserted.
             self.emit(subject, verb, object.clone(), sink)?;
         }
         while matches!(self.ahead.token, Token::Tilde | Token::AnnotationOpen) {
@@ -245,7 +245,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// `subject rdf:reifies <<( s p o )>>`: the subject is the edge of that statement.
+    /// `subject rdf:reifies <<( s p o )>>`: the subject becomes the edge of the statement.
     fn reifies(&mut self, subject: &Slot, sink: &mut Sink) -> Result<(), QueryError> {
         self.refuse_reified(self.ahead)?;
         self.advance()?;
@@ -255,7 +255,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// `~ e`, `~`, or nothing before an annotation block.
+    /// Parses `~ e`, `~`, or an implicit reifier before an annotation block.
     fn reifier(&mut self) -> Result<Slot, QueryError> {
         let start = self.ahead;
         if self.eat(Token::Tilde)? {
@@ -288,7 +288,7 @@ impl<'a> Parser<'a, '_> {
         Ok(self.pattern(subject, predicate, object))
     }
 
-    /// `<<( s p o )>>` as a subject or object: a constant, or a variable that [`Sink::triples`] explains.
+    /// Parses `<<( s p o )>>` as a subject or object: a constant, or a variable defined in [`Sink::triples`].
     fn triple_term(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
         self.advance()?;
         if self.ahead.token == Token::ReifiedOpen {
@@ -305,7 +305,7 @@ impl<'a> Parser<'a, '_> {
                 let (subject, predicate) = (subject.clone().into(), predicate.clone());
                 Ok(Slot::Constant(Triple { subject, predicate, object: object.clone() }.into()))
             }
-            // Blank nodes among its parts are those of the template.
+            // Blank nodes among its components belong to the template.
             _ if let Some(template) = &mut self.template => Ok(template.triple([subject, predicate, object])),
             _ => {
                 let variable = self.new_variable("")?;
@@ -315,19 +315,19 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// A subject or object inside a reified triple: no collections, no property lists.
+    /// Parses a subject or object within a reified triple: no collections, no property lists.
     fn inner_node(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
         let start = self.ahead;
         match self.node(sink)? {
             (_, true) if start.token != Token::ReifiedOpen => {
-                Err(self.error(start, "expected a term without triples of its own"))
+                Err(self.error(start, "expected a term without nested triples"))
             }
-            _ if start.token == Token::ParenthesisOpen => Err(self.error(start, "a list cannot stand here")),
+            _ if start.token == Token::ParenthesisOpen => Err(self.error(start, "a list is not valid here")),
             (slot, _) => Ok(slot),
         }
     }
 
-    /// A subject or object, and whether it may stand alone because it says something itself.
+    /// Parses a subject or object; `true`: it may stand alone, since it contains triples.
     fn node(&mut self, sink: &mut Sink) -> Result<(Slot, bool), QueryError> {
         match self.ahead.token {
             Token::Variable => Ok((Slot::Variable(self.variable()?), false)),
@@ -352,7 +352,7 @@ impl<'a> Parser<'a, '_> {
         match self.labels.known.get(label) {
             Some((pattern, variable)) if *pattern == current => Ok(Slot::Variable(*variable)),
             Some(_) => {
-                let hint = "use a variable to speak of the same thing in two places";
+                let hint = "use a variable to refer to the same node in two places";
                 let message = format!("the label {label} is already used in another graph pattern");
                 Err(self.error(lexeme, message).with_hint(hint))
             }
@@ -403,7 +403,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `<< s p o ~ e >>` stands for `e`.
+    /// Parses `<< s p o ~ e >>`, which denotes `e`.
     fn reified(&mut self, sink: &mut Sink) -> Result<Slot, QueryError> {
         self.refuse_reified(self.ahead)?;
         self.advance()?;
@@ -419,7 +419,7 @@ impl<'a> Parser<'a, '_> {
             Verb::Simple(predicate) => {
                 let pattern = self.pattern(subject.clone(), predicate.clone(), object);
                 let of_reifiers = is_reifies(verb) && !sink.template && self.template.is_none();
-                // A triple term is no reifier and names no graph.
+                // A triple term can neither be a reifier nor name a graph.
                 let is_else =
                     |object| [pattern.subject.variable(), self.graph_variable()].contains(&Some(object));
                 if is_reifies(verb) && pattern.object.variable().is_some() && self.deletes() {
@@ -437,7 +437,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `subject rdf:reifies ?object`: what is stated so, and of each edge the triple term of its statement.
+    /// `subject rdf:reifies ?object`: the asserted statements, and for each edge the triple term of its
+    /// statement.
     fn reified_as(&mut self, stated: Pattern, object: Variable) -> Result<Node, QueryError> {
         let of = [self.new_variable("")?, self.new_variable("")?, self.new_variable("")?];
         let [s, p, o] = of.map(Slot::Variable);
@@ -455,7 +456,7 @@ impl<'a> Parser<'a, '_> {
                 let [a, b] = [variable, object].map(|variable| Box::new(Expression::Variable(variable)));
                 Expression::SameTerm(a, b)
             }
-            // What would be nested too deep is no triple term, so no solution has it.
+            // A triple term nested too deep is unbound, so it is in no solution.
             false => Expression::Bound(variable),
         };
         edges = Node::Filter { input: Box::new(edges), condition };
@@ -471,7 +472,7 @@ impl<'a> Parser<'a, '_> {
         let subject = Slot::Variable(self.new_variable("")?);
         let predicate = Slot::Variable(self.new_variable("")?);
         let object = Slot::Variable(self.new_variable("")?);
-        debug_assert!(self.graph != GraphSlot::Default, "the default graph is always there");
+        debug_assert!(self.graph != GraphSlot::Default, "the default graph always exists");
         Ok(self.pattern(subject, predicate, object))
     }
 }

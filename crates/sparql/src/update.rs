@@ -1,8 +1,8 @@
-//! Updates: prologues, operations, and what they have in common with queries.
+//! Parser of updates: prologues, operations, patterns.
 //!
-//! A request is read from left to right; prefixes and base go on from one operation to the next, variables
-//! do not. A label of a blank node belongs to one template, to one pattern of the whole request, or to one
-//! `INSERT DATA` of it (SPARQL 1.1 §19.6).
+//! Prefixes and base of an operation apply to later operations, variables do not. The scope of a blank node
+//! label is one template, one pattern, or one `INSERT DATA`, and a label of a pattern or `INSERT DATA` is
+//! used in only one of them in a request (SPARQL 1.1 §19.6).
 
 use crate::QueryError;
 use crate::lexer::Token;
@@ -11,7 +11,7 @@ use crate::template::{Use, retain_bound};
 use oxrdf::NamedNode;
 use vervet_algebra::{Dataset, Form, GraphTarget, Modify, Operation, Quads, Query, Transfer, Update};
 
-/// The words that an operation may begin with.
+/// The first keywords of operations.
 const OPERATIONS: &str = "INSERT, DELETE, WITH, LOAD, CLEAR, DROP, CREATE, ADD, MOVE or COPY";
 
 impl Parser<'_, '_> {
@@ -103,7 +103,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Takes the word of the operation, and `SILENT`.
+    /// Consumes the keyword of the operation, and `SILENT`.
     fn silent(&mut self) -> Result<bool, QueryError> {
         self.advance()?;
         self.eat_keyword("SILENT")
@@ -139,7 +139,7 @@ impl Parser<'_, '_> {
         self.iri().map(Some)
     }
 
-    /// Behind `DELETE`.
+    /// Parses the operation after `DELETE`.
     fn delete_insert(&mut self, with: Option<NamedNode>) -> Result<Operation, QueryError> {
         let delete = self.quads(Use::Delete, with.as_ref())?;
         let insert = if self.eat_keyword("INSERT")? {
@@ -150,7 +150,7 @@ impl Parser<'_, '_> {
         self.modify(with, delete, insert)
     }
 
-    /// Behind the templates.
+    /// Parses the rest of an operation after its templates.
     fn modify(
         &mut self,
         with: Option<NamedNode>,
@@ -165,7 +165,7 @@ impl Parser<'_, '_> {
         self.solve(delete, insert, dataset)
     }
 
-    /// The quads are both: what goes, and the pattern. They are read twice.
+    /// Parses `DELETE WHERE`: the quads are both template and pattern, and are parsed twice.
     fn delete_where(&mut self) -> Result<Operation, QueryError> {
         let (lexer, ahead) = (self.lexer, self.ahead);
         let delete = self.quads(Use::DeleteWhere, None)?;
@@ -173,7 +173,7 @@ impl Parser<'_, '_> {
         self.solve(delete, Quads::default(), Dataset::default())
     }
 
-    /// The pattern, and all of it together.
+    /// Parses the pattern and assembles the operation.
     fn solve(
         &mut self,
         mut delete: Quads,

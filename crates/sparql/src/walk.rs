@@ -1,4 +1,4 @@
-//! Questions about algebra that is already built.
+//! Analysis and construction of algebra nodes: variables, joins, filters.
 
 use vervet_algebra::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
 
@@ -46,7 +46,7 @@ impl VariableSet {
         })
     }
 
-    /// Whether no variable is in both.
+    /// Whether the sets are disjoint.
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         self.bits.iter().zip(&other.bits).all(|(a, b)| a & b == 0)
     }
@@ -60,8 +60,8 @@ impl FromIterator<Variable> for VariableSet {
     }
 }
 
-/// Adds the variables that a solution of `node` may bind. A variable that occurs as a graph only does not
-/// count if it is `graph`: inside `GRAPH ?g { }`, SPARQL does not see `?g` yet.
+/// Adds the variables that a solution of `node` may bind. The variable `graph` does not count if it occurs
+/// only as a graph: within `GRAPH ?g { }`, SPARQL has not bound `?g` yet.
 pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut VariableSet) {
     match node {
         Node::Patterns(patterns) => {
@@ -109,7 +109,7 @@ pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut Vari
     }
 }
 
-/// The variables that every solution of `node` binds (at least those that are easy to see).
+/// Variables that every solution of `node` binds (a lower bound).
 pub(crate) fn certain(node: &Node) -> VariableSet {
     let mut set = VariableSet::default();
     match node {
@@ -155,7 +155,7 @@ pub(crate) fn ordinary_variables(pattern: &Pattern) -> impl Iterator<Item = Vari
         .flatten()
 }
 
-/// Every variable that `node` speaks of, in patterns or in expressions, each once.
+/// All variables that `node` mentions in patterns or expressions, without duplicates.
 pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
     fn visit(node: &Node, all: &mut Vec<Variable>) {
         node.for_each_child(&mut |child| visit(child, all));
@@ -167,14 +167,14 @@ pub(crate) fn mentioned(node: &Node) -> Vec<Variable> {
     all
 }
 
-/// Parts of a join among which its patterns are looked for.
+/// Number of parts of a join searched for its list of patterns.
 const HOME_MAX: usize = 16;
 
-/// Joins two nodes; patterns come together in one list, if there are some among the first parts, and nested
-/// joins become one.
+/// Joins two nodes. Patterns are merged into one list, if there is one among the first parts, and nested
+/// joins are flattened.
 ///
 /// # Cost
-/// What is moved of `right`: a group of very many parts is joined part by part.
+/// Proportional to the moved parts of `right`, since a large group is joined part by part.
 pub(crate) fn join(left: Node, right: Node) -> Node {
     let mut parts = match left {
         Node::Join(parts) => parts,
@@ -207,7 +207,7 @@ pub(crate) fn join(left: Node, right: Node) -> Node {
     }
 }
 
-/// Filters by all of `conditions`; a filter directly below becomes part of this one.
+/// Filters by all of `conditions`; merges with a filter directly below.
 pub(crate) fn filter(input: Node, mut conditions: Vec<Expression>) -> Node {
     if conditions.is_empty() {
         return input;
@@ -224,7 +224,7 @@ pub(crate) fn filter(input: Node, mut conditions: Vec<Expression>) -> Node {
     Node::Filter { input: Box::new(input), condition: conjunction(all) }
 }
 
-/// All of `conditions` as one.
+/// The conjunction of `conditions`.
 pub(crate) fn conjunction(mut conditions: Vec<Expression>) -> Expression {
     match conditions.pop() {
         Some(only) if conditions.is_empty() => only,

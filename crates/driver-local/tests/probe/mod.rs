@@ -1,4 +1,4 @@
-//! A snapshot with one predicate that knows which threads expand it, and panics on demand.
+//! Probe: a snapshot with one predicate that records which threads expand it, and panics on demand.
 
 use oxrdf::TermRef;
 use std::collections::BTreeSet;
@@ -21,12 +21,12 @@ pub(crate) struct Probe<'a> {
 struct ProbeSegment<'a> {
     predicate: Id,
     inner: &'a dyn Segment,
-    /// Names of the threads that have expanded.
+    /// Names of the threads that have expanded keys.
     threads: Mutex<BTreeSet<String>>,
-    /// Who may expand; all others panic. `None`: everybody.
+    /// The thread that may expand; others panic. `None`: all threads may.
     only: Mutex<Option<ThreadId>>,
     rows: AtomicU64,
-    /// How often keys were listed or expanded.
+    /// Number of calls that listed or expanded keys.
     reads: AtomicU64,
 }
 
@@ -38,17 +38,17 @@ impl<'a> Probe<'a> {
         Self { graph, segment: ProbeSegment { predicate, inner, threads, only, rows, reads } }
     }
 
-    /// How many threads have expanded.
+    /// Number of threads that have expanded keys.
     pub(crate) fn threads(&self) -> usize {
         self.segment.threads.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// How many rows they have expanded.
+    /// Number of expanded rows.
     pub(crate) fn expanded_rows(&self) -> u64 {
         self.segment.rows.load(Relaxed)
     }
 
-    /// How often somebody has listed keys or expanded some.
+    /// Number of calls that listed or expanded keys.
     pub(crate) fn reads(&self) -> u64 {
         self.segment.reads.load(Relaxed)
     }

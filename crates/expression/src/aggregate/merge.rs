@@ -1,11 +1,11 @@
-//! Two halves of the rows, aggregated apart, become one: what threads that share a query need.
+//! Merge of partial aggregates, for parallel aggregation.
 //!
 //! # Semantics
-//! The result is that of all rows in some order. So sums of floats and doubles may differ in their last
-//! digits from one run to the next, `SAMPLE` may be another value, and the texts of `GROUP_CONCAT` may come
-//! in another order; SPARQL leaves all three open.
+//! The result is that of aggregating all rows in some order. So sums of floats and doubles may differ in
+//! their last digits between runs, `SAMPLE` may select another value, and the texts of `GROUP_CONCAT` may
+//! have another order; SPARQL leaves all three open.
 //! # Cost
-//! One addition for each group; with `DISTINCT` one look-up for each value that the other half has seen.
+//! One addition for each group; with `DISTINCT` one look-up for each distinct value of the other half.
 
 use super::{Accumulators, Concat, Extreme, Number, States};
 use crate::MAX_TEXT_BYTES;
@@ -16,9 +16,8 @@ use crate::value::Value;
 use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
-    /// Takes over what `other`, of the same aggregate of the same query, has seen; `groups[i]` is the number
-    /// here of its group `i`. `work` is told how many groups or values more have been looked at, and may end
-    /// this.
+    /// Merges `other`, accumulators of the same aggregate of the same query; `groups[i]` is the number here
+    /// of its group `i`. `work` receives the number of processed groups or values, and may abort the merge.
     ///
     /// # Errors
     /// Damaged data; a limit; those of `work`.
@@ -59,7 +58,7 @@ impl Accumulators<'_> {
 }
 
 fn mismatch() -> Error {
-    Error::internal("two halves of an aggregate do not fit")
+    Error::internal("partial aggregates of different kinds")
 }
 
 impl States {
@@ -73,7 +72,7 @@ impl States {
         }
     }
 
-    /// There may be fewer states than groups: those that are missing are empty.
+    /// There may be fewer states than groups: missing states are empty.
     fn merge(
         &mut self,
         other: Self,

@@ -1,23 +1,23 @@
-//! Random expressions, aggregates and orders against Oxigraph: the same text, the same answer.
+//! Differential test of random expressions, aggregates and orders against Oxigraph.
 //!
-//! Each expression is evaluated three ways here: constants folded, constants as columns of stored terms,
-//! constants as columns of computed terms. `VERVET_SEED` and `VERVET_CASES` choose other runs.
+//! Each expression is evaluated three ways: constants folded, constants as columns of stored terms, constants
+//! as columns of computed terms. `VERVET_SEED` and `VERVET_CASES` select other runs.
 //!
-//! Where the two differ on purpose, the generator keeps away:
-//! * Oxigraph forgets lexical forms (`STR("01"^^xsd:integer)` is `1` there) and narrow types
-//!   (`DATATYPE("7"^^xsd:int)` is `xsd:integer`), so terms that are not canonical stand only where their
-//!   value counts, and answers are compared as values.
+//! The generator avoids these intended differences:
+//! * Oxigraph does not preserve lexical forms (`STR("01"^^xsd:integer)` is `1` there) and narrow types
+//!   (`DATATYPE("7"^^xsd:int)` is `xsd:integer`), so non-canonical terms occur only where just their value
+//!   matters, and results are compared as values.
 //! * A comparison with NaN is an error there, and false here (XPath); likewise booleans have an order only
 //!   here; and the effective boolean value of an invalid number is an error there, false here (§17.2.2).
-//! * A time or date with a zone and one without are never equal there, and neither equal nor unequal here
-//!   while they are less than 14 hours apart. These few cases are left out, not kept away from.
+//! * A time or date with a zone and one without are never equal there, and incomparable here if they are less
+//!   than 14 hours apart. The generator does produce these few cases; the comparison skips them.
 //! * `GROUP_CONCAT` keeps a common language tag there; it is a simple literal here (§18.5.1.7).
 //! * A date plus a duration is an error there (and a date minus a duration is not).
 //! * `BNODE("x")` is one blank node for the whole query there, one for each solution here.
 //! * `$1x` in `REPLACE` names a group `1x` there, and is group 1 and an `x` here (XPath).
 //! * The order of literals of different types, which is not transitive there.
 
-#![allow(clippy::cast_possible_truncation, reason = "random numbers, of which any part will do")]
+#![allow(clippy::cast_possible_truncation, reason = "random numbers, of which any part suffices")]
 
 use crate::common::{BASE, PREFIXES, Terms, evaluate, term};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
@@ -73,7 +73,7 @@ const NUMBERS: &[&str] = &[
     "'3'^^xsd:float",
     "'0.25'^^xsd:float",
 ];
-/// Numbers in forms that do not survive decoding.
+/// Numbers in forms that decoding does not preserve.
 const ODD_NUMBERS: &[&str] = &[
     "'01'^^xsd:integer",
     "'+5'^^xsd:integer",
@@ -136,7 +136,7 @@ const SPANS: &[&str] = &[
     "'-P1M'^^xsd:yearMonthDuration",
 ];
 const OTHERS: &[&str] = &["'x'^^ex:t", "'y'^^ex:t", "true", "false"];
-/// Invalid forms of known types; no truth value may be asked of them.
+/// Invalid forms of known types; excluded as operands of boolean operators.
 const INVALID: &[&str] =
     &["'x'^^xsd:integer", "'maybe'^^xsd:boolean", "'2024-13-01'^^xsd:date", "'1.2.3'^^xsd:decimal"];
 
@@ -169,14 +169,14 @@ fn number(r: &mut Random, depth: usize) -> String {
         return r.of(NUMBERS).to_owned();
     }
     let d = depth - 1;
-    // Below an operator only the value of a number counts.
+    // Below an operator only the value of a number matters.
     let operand = |r: &mut Random| if r.one_in(4) { r.of(ODD_NUMBERS).to_owned() } else { number(r, d) };
     match r.below(12) {
         0..=2 => {
             let (a, operator, b) = (operand(r), r.of(&["+", "-", "*"]), operand(r));
             format!("({a} {operator} {b})")
         }
-        // No division of doubles by zero, which could lead to NaN.
+        // No division of doubles by zero, which could yield NaN.
         3 => format!(
             "({} / {})",
             operand(r),
@@ -219,7 +219,7 @@ fn text(r: &mut Random, depth: usize) -> String {
             );
             let replacement =
                 if flags.contains('q') { "Z" } else { r.of(&["Z", "", "<$0>", "[$1]", "$2$1"]) };
-            // Numbers of groups that do not exist are nothing on both sides.
+            // References to groups that do not exist are empty on both sides.
             format!("REPLACE({}, '{pattern}', '{replacement}'{flags})", text(r, d))
         }
         6 => format!("STR({})", any(r, d)),
@@ -307,7 +307,7 @@ fn truth(r: &mut Random, depth: usize) -> String {
     }
 }
 
-/// The term in the form that Oxigraph gives to its value.
+/// The term in Oxigraph's canonical form of its value.
 fn normal(term: Term) -> Term {
     let Term::Literal(literal) = &term else { return term };
     let Some(name) =
@@ -355,7 +355,7 @@ fn seed_and_cases(cases: usize) -> (u64, usize) {
 /// The text with each constant of `?v0`, `?v1`... in its place, and the constants.
 fn constants_to_columns(text: &str) -> (String, Vec<Term>) {
     let mut constants: Vec<&str> = [NUMBERS, ODD_NUMBERS, TEXTS, DATES, SPANS, OTHERS, INVALID].concat();
-    // Longest first, so that no constant is taken for the start of a longer one.
+    // Longest first, so that no constant matches a prefix of a longer one.
     constants.sort_by_key(|constant| std::cmp::Reverse(constant.len()));
     let (mut out, mut terms) = (String::new(), Vec::new());
     let mut rest = text;
@@ -373,7 +373,7 @@ fn constants_to_columns(text: &str) -> (String, Vec<Term>) {
                 }
             }
         }
-        // A text that is no operand of its own (a pattern, a flag) stays as it is.
+        // A text that is not an operand (a pattern, a flag) is kept.
         if c == '\'' {
             let end = rest[1..].find('\'').map_or(rest.len(), |end| end + 2);
             out.push_str(&rest[..end]);
@@ -386,14 +386,14 @@ fn constants_to_columns(text: &str) -> (String, Vec<Term>) {
     (out, terms)
 }
 
-/// Whether integers may come out that Oxigraph, which has 64 bits for them, does not have.
+/// Whether the result may be an integer beyond Oxigraph's 64 bits.
 fn has_large_integers(text: &str) -> bool {
     let digits = text.split(|c: char| !c.is_ascii_digit()).map(str::len);
     text.contains("9223372036854775807") || digits.sum::<usize>() > 18
 }
 
-/// Whether these are an integer and the next one: Oxigraph casts a double to an integer by way of a decimal,
-/// which may be a little less.
+/// Whether the two are consecutive integers: Oxigraph casts a double to an integer via a decimal, which may
+/// be slightly smaller.
 fn are_neighbours(a: Option<&Term>, b: Option<&Term>) -> bool {
     let value = |term: Option<&Term>| match term {
         Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("#integer") => {
@@ -404,7 +404,7 @@ fn are_neighbours(a: Option<&Term>, b: Option<&Term>) -> bool {
     value(a).zip(value(b)).is_some_and(|(a, b)| a.abs_diff(b) == 1)
 }
 
-/// Whether equality of times or dates may play a part.
+/// Whether the expression may compare times or dates.
 fn compares_times(text: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     has(&[" = ", " != ", " IN ("]) && has(&["xsd:time", "xsd:date", "xsd:g"])
@@ -477,7 +477,7 @@ fn random_aggregates_have_the_same_value() {
             values.push("UNDEF");
         }
         if name == "SAMPLE" {
-            // Any value will do, so there is only one.
+            // SAMPLE may select any value, so there is only one.
             values.truncate(1);
         }
         let rows: Vec<(String, u64)> =

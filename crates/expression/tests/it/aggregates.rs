@@ -1,4 +1,4 @@
-//! Aggregates beside those that are compared with Oxigraph: empty groups, whole solutions, many groups,
+//! Aggregates not covered by the comparison with Oxigraph: empty groups, whole solutions, many groups,
 //! expressions, memory.
 
 use crate::common::{Terms, now, parse, term};
@@ -83,7 +83,7 @@ fn errors_of_the_expression() {
     let concat = || AggregateKind::GroupConcat { separator: ",".to_owned() };
     assert_eq!(value(concat(), "STR(?v0)", 3), Some(term("'2,x,4'")));
     assert_eq!(value(concat(), "?v0", 3), None);
-    // A simple literal, whatever the texts are tagged with.
+    // A simple literal, for any language tags of the texts.
     assert_eq!(value(concat(), "STRLANG(STR(?v0), 'en')", 3), Some(term("'2,x,4'")));
 }
 
@@ -95,7 +95,7 @@ fn many_groups_at_once() {
     let mut all: Vec<_> =
         kinds.map(|kind| Accumulators::new(&aggregate(kind, Some("?v0"), true), &evaluator).unwrap()).into();
     let before: usize = all.iter().map(Accumulators::size_bytes).sum();
-    // Group g gets the numbers g, g + 1, ... g + 9, each of them twice.
+    // Group g has the numbers g, g + 1, ... g + 9, each twice.
     for batch in 0..20_i64 {
         let groups: Vec<u32> = (0..1000).collect();
         let column = groups.iter().map(|&group| integer(i64::from(group) + batch % 10)).collect();
@@ -124,7 +124,7 @@ fn multiplicity_is_repetition() {
     let mut all = Accumulators::new(&aggregate(concat, Some("?v0"), false), &evaluator).unwrap();
     all.update(&[0, 0], &[texts], Some(&[2, 3].map(Multiplicity::new))).unwrap();
     assert_eq!(evaluator.term(all.finish(0).unwrap()).unwrap(), Some(term("'a-a-b-b-b'")));
-    // A multiplicity that no memory could hold is an error, not a wait.
+    // A multiplicity beyond any memory is an error, not an endless loop.
     let mut all = Accumulators::new(
         &aggregate(AggregateKind::GroupConcat { separator: "-".to_owned() }, Some("?v0"), false),
         &evaluator,
@@ -141,7 +141,7 @@ fn multiplicity_is_repetition() {
     assert!(all.update(&[0], &[vec![text]], Some(&[Multiplicity::new(u64::MAX)])).is_err());
 }
 
-/// Finding "query B9" of the reviews: counts and sums are exact to the last digit, or an error.
+/// Finding "query B9": counts and sums are exact, or an error.
 #[test]
 fn b9_counts_are_exact_or_an_error() {
     let (snapshot, computed) = (Terms::default(), ComputedTerms::new());
@@ -149,7 +149,7 @@ fn b9_counts_are_exact_or_an_error() {
     let large = Multiplicity::new(u64::MAX).scale(1 << 20).unwrap();
     let value = |kind: &AggregateKind, text: Option<&str>, rows: usize| {
         let make = || Accumulators::new(&aggregate(kind.clone(), text, false), &evaluator).unwrap();
-        // Every other row in another thread's half.
+        // Alternate rows belong to the half of another thread.
         let mut halves = [make(), make()];
         for row in 0..rows {
             halves[row % 2].update(&[7], &[vec![integer(3)]], Some(&[large])).unwrap();
@@ -165,7 +165,7 @@ fn b9_counts_are_exact_or_an_error() {
         assert_eq!((empty, found), (integer(0), Some(term(&count.to_string()))));
     }
     assert_eq!(value(&AggregateKind::Sum, Some("?v0"), 5).1, Some(term(&(3 * count).to_string())));
-    // No decimal holds this sum, so there is no average of it.
+    // The sum exceeds the range of decimals, so the average is an error.
     assert_eq!(value(&AggregateKind::Avg, Some("?v0"), 5).1, None);
     let most = Multiplicity::new(1 << 63).scale(1 << 63).unwrap();
     let mut all = Accumulators::new(&aggregate(AggregateKind::Count, None, false), &evaluator).unwrap();

@@ -1,10 +1,10 @@
-//! What a batch keeps of its rows changes no answer: rows alone, each in a batch of its own, are the model.
+//! Caches within a batch do not change results: the reference is each row in a batch of its own.
 
 use crate::common::{Terms, parse, term};
 use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
 use vervet_model::Id;
 
-/// Of `?v0`; what is true, false and an error for some of the values below.
+/// Conditions on `?v0`, each true, false and an error for some of the values below.
 const CONDITIONS: [&str; 17] = [
     "sameTerm(?v0, <urn:v4>)",
     "sameTerm('India', ?v0)",
@@ -42,7 +42,7 @@ fn a_batch_gives_what_its_rows_give_alone() {
     ]
     .map(str::to_owned)
     .to_vec();
-    // More than there are places.
+    // More values than cache slots.
     texts.extend((0..90).map(|n| format!("'text {n} of those that fill the places'")));
     texts.extend((0..40).map(|n| n.to_string()));
     let mut terms = Terms::default();
@@ -50,7 +50,7 @@ fn a_batch_gives_what_its_rows_give_alone() {
     values.push(Id::UNBOUND);
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
-    // A text that the snapshot does not have.
+    // A text that is not in the snapshot.
     values.push(evaluator.intern(term("'computed e'").as_ref()).expect("room"));
     let seed = 20_261_122_u64;
     let mut state = seed;
@@ -61,7 +61,7 @@ fn a_batch_gives_what_its_rows_give_alone() {
     for condition in CONDITIONS {
         let condition_text = condition;
         let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
-        // Few values that come again, and many.
+        // Few repeated values, and many.
         for distinct in [3, 20, values.len()] {
             let first = draw(values.len());
             let column: Vec<Id> =
@@ -79,7 +79,7 @@ fn a_batch_gives_what_its_rows_give_alone() {
                 if !yes.is_empty() {
                     expected.push(u32::try_from(row).expect("few rows"));
                 }
-                // What is selected is what is true.
+                // The selection equals the rows with value true.
                 let is_true = evaluator.term(value[0]).expect("a term") == Some(term("true"));
                 assert_eq!(!yes.is_empty(), is_true, "{condition_text} of {id:?}");
             }
@@ -88,7 +88,7 @@ fn a_batch_gives_what_its_rows_give_alone() {
     }
 }
 
-/// Ids decide about whole numbers of any type; a sum is no id, so it is compared by its value.
+/// Ids decide comparisons of integers of any type; a sum has no id, so it is compared by value.
 #[test]
 fn ids_of_integers_compare_as_their_values() {
     let literal = |number: i64, kind: &str| format!("'{number}'^^<http://www.w3.org/2001/XMLSchema#{kind}>");
@@ -109,7 +109,7 @@ fn ids_of_integers_compare_as_their_values() {
     };
     for comparator in ["<", "<=", ">", ">=", "=", "!="] {
         for (number, kind) in numbers.iter().flat_map(|number| kinds.map(|kind| (*number, kind))) {
-            // What does not fit its type is a number for nobody.
+            // A number outside the range of its type is not a number in either evaluation.
             let constant = literal(number, kind);
             let by_ids = selected(&format!("?v0 {comparator} {constant}"));
             let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"));

@@ -1,5 +1,5 @@
-//! Every operator and function on its own: a text and what it evaluates to, once with its constants
-//! folded and once more with each of them as a column.
+//! Every operator and function separately: an expression and its expected value, with constants folded and
+//! with each constant as a column.
 
 use crate::common::{Terms, evaluate, term};
 use oxrdf::Term;
@@ -64,7 +64,7 @@ fn equality_is_that_of_values() {
         ("'2024-01-01T00:00:00Z'^^xsd:dateTime", "'2024-01-01T01:00:00+01:00'^^xsd:dateTime", "true"),
         ("'2024-01-01'^^xsd:date", "'2024-01-02'^^xsd:date", "false"),
         ("'P1Y'^^xsd:duration", "'P12M'^^xsd:yearMonthDuration", "true"),
-        // Without a time zone, they may be the same or not, unless they are more than 14 hours apart.
+        // Without a time zone they are incomparable, unless they are more than 14 hours apart.
         ("'2006-08-23'^^xsd:date", "'2006-08-23Z'^^xsd:date", "error"),
         ("'2006-08-23'^^xsd:date", "'2006-08-23+00:00'^^xsd:date", "error"),
         ("'2006-08-23'^^xsd:date", "'2001-01-01Z'^^xsd:date", "false"),

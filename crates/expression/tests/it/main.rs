@@ -1,4 +1,4 @@
-//! Tests of the crate from outside, one module a subject, in one program: linked once.
+//! Integration tests, one module for each subject, in one binary that is linked once.
 
 mod against_oxigraph;
 mod aggregates;

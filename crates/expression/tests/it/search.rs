@@ -1,4 +1,4 @@
-//! Full-text search as functions: of what, and what is an error.
+//! Full-text search functions: valid arguments and errors.
 
 use crate::common::{Terms, term};
 use vervet_algebra::{Expression, Function, Variable};

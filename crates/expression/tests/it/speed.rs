@@ -1,5 +1,5 @@
-//! How long a row takes. Slow on purpose; run with
-//! `cargo test --release -p vervet-expression --test speed -- --ignored --nocapture`.
+//! Time for each row of an expression. Ignored by default because it is slow; run with
+//! `cargo test --release -p vervet-expression --test it speed -- --ignored --nocapture`.
 
 use crate::common::{Terms, now, parse};
 use oxrdf::Literal;
@@ -81,7 +81,8 @@ fn nanoseconds_per_row() {
     report("SortKey of a number or a text", start);
 }
 
-/// Terms that threads make at once: each row of each thread a new one, or all threads the same thousand.
+/// Concurrent computed terms: a new term for each row of each thread, or the same thousand terms for all
+/// threads.
 #[test]
 #[ignore = "a measurement, not a check"]
 fn nanoseconds_per_term_by_threads() {

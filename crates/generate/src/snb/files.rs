@@ -1,9 +1,9 @@
-//! The files of the network, by the names that LDBC's form "vanilla" gives them.
+//! Output files of the network, with the names of LDBC's format "vanilla".
 
 use super::FileMaker;
 use std::io::{self, Write};
 
-/// Names and headers.
+/// Names and header rows of the files.
 const HEADERS: [(&str, &str); 31] = [
     ("comment", "id|creationDate|locationIP|browserUsed|content|length"),
     ("comment_hasCreator_person", "Comment.id|Person.id"),

@@ -1,6 +1,6 @@
-//! What persons do: forums, posts, replies and likes, one person's forums after the other.
+//! Activity of persons: forums, posts, replies and likes, generated person by person.
 //!
-//! Walls and groups have texts, which are replied to; albums have photos, which are only liked.
+//! Walls and groups contain texts with replies; albums contain photos, which have only likes.
 
 use super::files::Files;
 use super::people::{People, Person};
@@ -9,9 +9,9 @@ use super::{DAY, END, HOUR, Purpose, SnbStatistics, between, geometric, later, r
 use crate::Random;
 use std::io;
 
-/// The most members of a group.
+/// Maximum number of members of a group.
 const GROUP_MEMBERS_MAX: u32 = 64;
-/// Texts are at most so long, in words.
+/// Maximum length of a text, in words.
 const WORDS_MAX: u32 = 40;
 
 const WORDS: [&str; 24] = [
@@ -27,7 +27,7 @@ enum Kind {
     Group,
 }
 
-/// A message that others may reply to and like.
+/// A message that can have replies and likes.
 struct Message {
     id: u64,
     created: i64,
@@ -36,7 +36,7 @@ struct Message {
     tags: Vec<u32>,
 }
 
-/// Writes the forums of all persons and what is in them.
+/// Writes the forums of all persons and their content.
 pub(super) fn write(
     people: &People,
     world: &World,
@@ -63,9 +63,9 @@ struct Forums<'a, 'f> {
     world: &'a World,
     files: &'f mut Files,
     statistics: &'f mut SnbStatistics,
-    /// Forums so far: the next id.
+    /// Number of forums so far, which is the next id.
     forums: u64,
-    /// Posts and comments so far.
+    /// Number of posts and comments so far.
     messages: u64,
     text: String,
 }
@@ -109,7 +109,7 @@ impl Forums<'_, '_> {
             let is_owners = kind == Kind::Album || members.is_empty() || random.below(100) < 50;
             let (author, joined) = if is_owners { (owner, created) } else { *random.pick(&members) };
             let next = match kind {
-                // Photos are put up together.
+                // Photos of an album are posted together.
                 Kind::Album => Some(at + 1000).filter(|time| *time < END),
                 _ => between(random, joined.max(created), END),
             };
@@ -120,7 +120,7 @@ impl Forums<'_, '_> {
         Ok(())
     }
 
-    /// Who is in a forum, and since when. Not the owner.
+    /// Members of a forum with their joining times, without the owner.
     fn members(&self, kind: Kind, owner: u32, created: i64, random: &mut Random) -> Vec<(u32, i64)> {
         let friends = &self.people.friends[owner as usize];
         let mut members: Vec<(u32, i64)> = Vec::new();
@@ -137,7 +137,7 @@ impl Forums<'_, '_> {
             Kind::Group => {
                 let count = u32::try_from(self.people.all.len()).unwrap_or(u32::MAX);
                 for _ in 0..random.between(1..=GROUP_MEMBERS_MAX - 20) {
-                    // A friend, a friend of a friend, or anybody.
+                    // A friend, a friend of a friend, or a random person.
                     let mut member = owner;
                     for _ in 0..random.between(1..=2) {
                         let known = &self.people.friends[member as usize];
@@ -152,7 +152,7 @@ impl Forums<'_, '_> {
         members
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a post is about all of these")]
+    #[expect(clippy::too_many_arguments, reason = "a post depends on all of these")]
     fn post(
         &mut self,
         kind: Kind,
@@ -188,7 +188,7 @@ impl Forums<'_, '_> {
             self.files.row("post_hasTag_tag", format_args!("{id}|{tag}"))?;
         }
         let post = Message { id, created, author, is_post: true, tags };
-        // A few are liked, and of those some by very many.
+        // A few messages have likes, some of those very many.
         let of_hundred = if kind == Kind::Album { 6 } else { 25 };
         if random.below(100) < of_hundred {
             let mean = if random.below(100) < 70 { 4.0 } else { 40.0 };
@@ -201,7 +201,7 @@ impl Forums<'_, '_> {
         Ok(())
     }
 
-    /// A tree of comments below a post: about half of them reply to it, the others to one of them.
+    /// A tree of comments below a post: about half of them reply to the post, the others to a comment.
     fn replies(&mut self, post: Message, members: &[(u32, i64)], random: &mut Random) -> io::Result<()> {
         let count =
             if random.below(100) < 6 { 0 } else { random.between(2..=6) + geometric(random, 6.5, 60) };
@@ -262,7 +262,7 @@ impl Forums<'_, '_> {
         Ok(Message { id, created, author, is_post: false, tags })
     }
 
-    /// Friends of the author like a message, each once, after it was written.
+    /// Likes of a message by distinct friends of the author, after its creation.
     fn likes(&mut self, message: &Message, count: u32, random: &mut Random) -> io::Result<()> {
         let friends = &self.people.friends[message.author as usize];
         let first = random.index(friends.len());
@@ -277,7 +277,7 @@ impl Forums<'_, '_> {
         Ok(())
     }
 
-    /// Adds tags that people of that country use, so many in the mean.
+    /// Adds tags popular in the country of the person, `mean` on average.
     fn add_tags(&self, tags: &mut Vec<u32>, mean: f64, person: &Person, random: &mut Random) {
         for _ in 0..geometric(random, mean, 12) {
             let tag = self.world.tag(person.country, random);
@@ -292,7 +292,7 @@ impl Forums<'_, '_> {
         self.messages - 1
     }
 
-    /// Makes a text, about the first of the tags if there is one; its length in characters.
+    /// Generates a text, about the first tag if there is one; returns its length in characters.
     fn write_text(&mut self, tags: &[u32], random: &mut Random) -> usize {
         self.text.clear();
         match tags.first() {
@@ -310,12 +310,12 @@ impl Forums<'_, '_> {
     }
 }
 
-/// Where somebody writes: mostly at home.
+/// Location of a message: mostly the home country.
 fn place(person: &Person, random: &mut Random) -> u32 {
     if random.once_in(12) { World::any_country(random) } else { person.country }
 }
 
-/// So many of these, those that stand first more often, without repetition.
+/// `count` distinct tags of the list, earlier ones more likely.
 fn some_of(tags: &[u32], count: u32, random: &mut Random) -> Vec<u32> {
     let mut some = Vec::new();
     for _ in 0..count {

@@ -1,38 +1,37 @@
-//! Persons, what they are like, and who knows whom.
+//! Persons, their attributes, and the friendship graph.
 
 use super::files::Files;
 use super::world::World;
 use super::{BEGIN, DAY, END, Purpose, SnbStatistics, between, geometric, random, scaled, skewed};
 use std::io;
 
-/// The most interests of a person.
+/// Maximum number of interests of a person.
 const INTERESTS_MAX: usize = 80;
-/// More friends than this nobody is meant to have.
+/// Target maximum number of friends of a person.
 const FRIENDS_MAX: u32 = 1_000;
-/// So many of a hundred friends come from the same place and university, and share an interest; the rest is
-/// chance.
+/// Percentages of friends with the same place and university, and with a common interest; the rest is random.
 const SHARES: [u32; 2] = [45, 45];
 
 const BROWSERS: [&str; 5] = ["Firefox", "Internet Explorer", "Chrome", "Safari", "Opera"];
 
-/// What is remembered of a person.
+/// Attributes of a person that are kept in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Person {
     pub(super) created: i64,
     pub(super) country: u32,
     city: u32,
     university: Option<u32>,
-    /// The tag that matters most.
+    /// The most important tag of interest.
     pub(super) interest: u32,
     address: u32,
     browser: u8,
 }
 
-/// See the header of this file.
+/// All persons and the friendship graph.
 pub(super) struct People {
     pub(super) seed: u64,
     pub(super) all: Vec<Person>,
-    /// The friends of each, ascending.
+    /// Friends of each person, ascending.
     pub(super) friends: Vec<Vec<u32>>,
 }
 
@@ -81,7 +80,7 @@ impl People {
         Self { seed, all, friends }
     }
 
-    /// When two friends have met.
+    /// Time at which a friendship began.
     pub(super) fn since(&self, one: u32, other: u32) -> i64 {
         let (first, second) = (one.min(other), one.max(other));
         let mut random = random(self.seed, Purpose::Knows, u64::from(first) << 32 | u64::from(second));
@@ -108,7 +107,7 @@ impl People {
 
     fn write_person(&self, number: u32, person: &Person, world: &World, files: &mut Files) -> io::Result<()> {
         let mut random = random(self.seed, Purpose::Details, u64::from(number));
-        // Names are shared in a country, and some of them much.
+        // Names repeat within a country, some of them often.
         let first = world.name(person.country * 37 + u32::try_from(skewed(&mut random, 120, 2)).unwrap_or(0));
         let last =
             world.name(person.country * 53 + 700 + u32::try_from(skewed(&mut random, 300, 2)).unwrap_or(0));
@@ -153,14 +152,14 @@ impl People {
         Ok(())
     }
 
-    /// The tags that a person is interested in, the most important one first.
+    /// The interests of a person, the most important one first.
     pub(super) fn interests(&self, number: u32, world: &World) -> Vec<u32> {
         let person = &self.all[number as usize];
         let mut random = random(self.seed, Purpose::Order, u64::from(number));
         let uniform = random.unit();
         let count = 1 + scaled(uniform * uniform * (uniform + 1.0) / 2.0, INTERESTS_MAX);
         let mut tags = vec![person.interest];
-        // What few prefer comes up again and again: so often it is tried.
+        // Draws may repeat; the number of attempts is limited.
         for _ in 0..count * 3 {
             let tag = world.tag(person.country, &mut random);
             if tags.len() < count && !tags.contains(&tag) {
@@ -171,8 +170,8 @@ impl People {
     }
 }
 
-/// Who knows whom: persons stand in three orders, each time beside those who are like them, and choose
-/// friends near by.
+/// Generates the friendship graph: persons are sorted in three orders by similarity, and choose friends near
+/// them in each order.
 fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
     let count = u32::try_from(all.len()).unwrap_or(u32::MAX);
     let mut random = random(seed, Purpose::Knows, u64::MAX);
@@ -195,9 +194,9 @@ fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
                 _ => [0; 3],
             }
         };
-        // Stable: those who are alike stay shuffled.
+        // Stable: equal persons remain shuffled.
         order.sort_by_key(key);
-        // What is left of the budgets of earlier rounds goes to this one.
+        // This round also uses the unused budget of earlier rounds.
         let share: u32 = SHARES.iter().take(round + 1).sum::<u32>() + if round == 2 { 10 } else { 0 };
         for at in 0..order.len() {
             let one = order[at];
@@ -223,11 +222,10 @@ fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
     friends
 }
 
-/// How many friends persons have in the mean, as in Datagen; in tenths, so that the last digits of powers do
-/// not matter.
+/// Mean number of friends, as in Datagen; rounded to tenths, so that the last digits of powers do not matter.
 fn mean_degree(count: u32) -> f64 {
     let count = f64::from(count.max(2));
-    // A sixth less than the formula, as SF0.1 has it.
+    // A sixth less than the formula, as measured in SF0.1.
     let mean = count.powf(0.512 - 0.028 * count.log10()) * 0.83;
     (mean * 10.0).round() / 10.0
 }

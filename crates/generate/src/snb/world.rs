@@ -1,4 +1,4 @@
-//! What is there before anybody joins: places, organisations, tags and their classes. As many as LDBC has.
+//! Static part of the network: places, organisations, tags and their classes, in the same numbers as LDBC.
 
 use super::files::Files;
 use super::{Purpose, random, skewed};
@@ -11,18 +11,18 @@ const CITIES: u32 = 1343;
 const UNIVERSITIES: u32 = 6380;
 const COMPANIES: u32 = 1575;
 const CLASSES: u32 = 71;
-/// How many tags there are.
+/// Number of tags.
 pub(super) const TAGS: u32 = 16_080;
-/// The most tags that one country prefers.
+/// Maximum number of preferred tags of a country.
 const PREFERRED: u32 = 400;
 
-/// See the header of this file. Countries are the first places, then continents, then cities.
+/// The static part. Places are numbered: first countries, then continents, then cities.
 pub(super) struct World {
     /// The country of each city.
     country_of_city: Vec<u32>,
-    /// The first city of each country; a last one behind all.
+    /// The first city of each country, and the end of the last one.
     first_city: Vec<u32>,
-    /// What of all tags a country prefers begins here.
+    /// First preferred tag of each country.
     first_preferred: Vec<u32>,
     names: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(seed: u64) -> Self {
         let mut random = random(seed, Purpose::World, 0);
-        // Each country has a city; the others go to few countries.
+        // Each country has a city; most other cities are in few countries.
         let mut counts = vec![1_u32; COUNTRIES as usize];
         for _ in COUNTRIES..CITIES {
             counts[skewed(&mut random, COUNTRIES as usize, 2)] += 1;
@@ -46,12 +46,12 @@ impl World {
         Self { country_of_city, first_city, first_preferred, names }
     }
 
-    /// A name that is made up; the same number has the same.
+    /// A fictitious name, determined by `number`.
     pub(super) fn name(&self, number: u32) -> &str {
         &self.names[number as usize % self.names.len()]
     }
 
-    /// Some country, and a city of it. Few have many people.
+    /// A random country with one of its cities; skewed, so that few countries have most people.
     pub(super) fn home(&self, random: &mut Random) -> (u32, u32) {
         let country = skewed(random, COUNTRIES as usize, 3);
         let (first, end) = (self.first_city[country], self.first_city[country + 1]);
@@ -69,13 +69,13 @@ impl World {
         COMPANIES + country + COUNTRIES * u32::try_from(skewed(random, of_country as usize, 3)).unwrap_or(0)
     }
 
-    /// A company, mostly in the country.
+    /// A company, usually in the country.
     pub(super) fn company(country: u32, random: &mut Random) -> u32 {
         let country = if random.once_in(8) { Self::any_country(random) } else { country };
         country + COUNTRIES * random.below(COMPANIES / COUNTRIES)
     }
 
-    /// A tag: of those that the country prefers, or of all.
+    /// A tag preferred by the country, or any tag.
     pub(super) fn tag(&self, country: u32, random: &mut Random) -> u32 {
         let preferred = random.below(3) > 0;
         let (first, count) =
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// Two or three syllables.
+/// A name of two or three syllables.
 fn name(random: &mut Random) -> String {
     const STARTS: [&str; 20] = [
         "B", "D", "F", "G", "H", "J", "K", "L", "M", "N", "P", "R", "S", "T", "V", "W", "Z", "Ch", "Sh", "Br",

@@ -1,5 +1,5 @@
-//! Made universities against those of another generator with the same profile (`data/lubm/lubm-10`): the same
-//! forms of statements, and as many of each kind for a department.
+//! Compares generated universities with those of another generator of the same profile (`data/lubm/lubm-10`):
+//! the same forms of statements, and about as many of each kind for a department.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -36,7 +36,7 @@ fn histograms_agree_with_the_published_data() {
     assert!((18.0..22.0).contains(&departments), "{departments} departments for a university");
 }
 
-/// How many statements of each kind there are, and in what forms.
+/// Number of statements of each kind, and their forms.
 struct Profile {
     /// Predicates and `type Class`.
     kinds: BTreeMap<String, u64>,

@@ -1,5 +1,5 @@
-//! The made social network has the shape of LDBC's: counts for each person and percentiles of degrees lie
-//! near those of SF0.1 (1,528 persons), and nobody does anything too early. docs/benchmarks/snb-like.md has
+//! The generated social network has the statistics of LDBC's: counts for each person and percentiles of
+//! degrees are near those of SF0.1 (1,528 persons), and times are consistent. docs/benchmarks/snb-like.md has
 //! the figures.
 
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ impl Write for Shared {
     }
 }
 
-/// The rows of each file, cut into cells, without headers.
+/// The rows of each file, split into cells, without headers.
 struct Network {
     files: BTreeMap<String, Vec<Vec<String>>>,
     statistics: SnbStatistics,
@@ -36,7 +36,7 @@ fn texts(persons: u32, seed: u64) -> (BTreeMap<String, Vec<u8>>, SnbStatistics) 
         Ok(Box::new(file))
     });
     let texts = files.into_iter().map(|(name, file)| (name, file.0.take())).collect();
-    (texts, statistics.expect("memory takes everything"))
+    (texts, statistics.expect("writing to memory cannot fail"))
 }
 
 fn network(persons: u32) -> Network {
@@ -58,7 +58,7 @@ impl Network {
         self.files.get(file).unwrap_or_else(|| panic!("no file {file}"))
     }
 
-    /// How often each value of a column comes up.
+    /// Number of occurrences of each value of a column.
     fn counts(&self, file: &str, columns: &[usize]) -> Vec<usize> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for row in self.rows(file) {
@@ -71,13 +71,13 @@ impl Network {
         counts
     }
 
-    /// A column by another.
+    /// One column indexed by another.
     fn column(&self, file: &str, key: usize, value: usize) -> HashMap<&str, &str> {
         self.rows(file).iter().map(|row| (row[key].as_str(), row[value].as_str())).collect()
     }
 }
 
-/// What SF0.1 has, counted in its files: rows of each for a person.
+/// Rows of each file of SF0.1 for a person, counted in its files.
 const ROWS: [(&str, f64); 17] = [
     ("person_knows_person", 9.21),
     ("person_hasInterest_tag", 23.2),
@@ -98,7 +98,8 @@ const ROWS: [(&str, f64); 17] = [
     ("comment_hasCreator_person", 98.8),
 ];
 
-/// File, columns, and the 25th, 50th, 75th and 90th percentile of how often a value comes up in SF0.1.
+/// File, columns, and the 25th, 50th, 75th and 90th percentile of the number of occurrences of a value in
+/// SF0.1.
 const DEGREES: [(&str, &[usize], [usize; 4]); 9] = [
     ("person_knows_person", &[0, 1], [5, 12, 27, 49]),
     ("person_hasInterest_tag", &[0], [3, 14, 40, 61]),
@@ -121,7 +122,7 @@ fn the_network_has_the_shape_of_the_measure() {
         let rows = network.rows(file).len() as f64 / f64::from(PERSONS);
         println!("| `{file}` | {expected} | {rows:.1} |");
         if !(expected * 0.75..=expected * 1.33).contains(&rows) {
-            far.push(format!("{file}: {rows:.1} in place of {expected}"));
+            far.push(format!("{file}: {rows:.1} instead of {expected}"));
         }
     }
     println!("| degrees | SF0.1: 25, 50, 75, 90 % | here |\n| --- | --- | --- |");
@@ -131,7 +132,7 @@ fn the_network_has_the_shape_of_the_measure() {
         println!("| `{file}` {columns:?} | {expected:?} | {here:?} |");
         for (here, expected) in here.into_iter().zip(expected) {
             if here > expected * 2 + 2 || here * 2 + 2 < expected {
-                far.push(format!("{file}: a degree of {here} in place of {expected}"));
+                far.push(format!("{file}: a degree of {here} instead of {expected}"));
             }
         }
     }
@@ -189,7 +190,8 @@ fn nobody_is_too_early() {
     assert!(checked > 50_000, "{checked}");
 }
 
-/// Friends are alike: far more of them than of all pairs come from one country.
+/// Friends are similar: the share of pairs from one country is much larger among friends than among all
+/// pairs.
 #[test]
 fn friends_are_alike() {
     let network = network(1_000);

@@ -1,18 +1,18 @@
-//! Components: what is connected has one name.
+//! Connected components, each named by its least vertex.
 //!
 //! # Shape
-//! Vertices are taken in the order of their names, and each gives its name to all that arcs lead to from it
-//! and that have none yet. So every vertex gets the least name of those from which arcs lead to it. Where
-//! arcs lead both ways these are the components of the graph.
+//! Vertices are processed in the order of their names; each propagates its name to all reachable vertices
+//! without one. So every vertex gets the least name among the vertices that reach it. If arcs exist in both
+//! directions, these are the components of the graph.
 
 use super::{Effort, Network};
 use vervet_model::Result;
 
-/// The place of the vertex that names the component of each vertex: the first one in `order` (as
-/// [`name_order`](super::name_order) gives it) of those from which arcs lead to it, itself included.
+/// For each vertex the position of the vertex that names its component: the first in `order` (see
+/// [`name_order`](super::name_order)) among the vertices that reach it, including itself.
 ///
 /// # Cost
-/// `O(vertices + arcs)`, on this thread; 32 bytes a vertex and 4 an arc.
+/// `O(vertices + arcs)`, single-threaded; 32 bytes a vertex and 4 an arc.
 ///
 /// # Errors
 /// Limits.
@@ -34,7 +34,7 @@ pub fn components(network: &Network, order: &[u32], effort: &Effort<'_>) -> Resu
         named[name as usize] = name;
         waiting.push(name);
         while let Some(vertex) = waiting.pop() {
-            // The sources of a network whose arcs are turned round are targets.
+            // The sources in the transposed network are targets.
             let targets = onward.sources(vertex as usize);
             effort.control.work(1 + targets.len())?;
             for target in targets {

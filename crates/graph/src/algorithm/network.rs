@@ -1,8 +1,8 @@
-//! A graph as numbered vertices and the arcs between them.
+//! Network: a graph in compressed sparse row form, with densely numbered vertices.
 //!
 //! # Cost
-//! 20 bytes a vertex and 4 an arc; while it is read 4 bytes for each number of a vertex and 8 an arc more.
-//! Reading takes one batch expansion for each 4,096 sources of a predicate, on several threads, and a
+//! 20 bytes a vertex and 4 an arc; during construction another 4 bytes for each vertex number and 8 for each
+//! arc. Reading takes one batch expansion for each 4,096 sources of a predicate, on several threads, and a
 //! counting sort.
 
 use super::Effort;
@@ -13,12 +13,12 @@ use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, RDF_REIFIES, is_iri, name_iri}
 use vervet_model::{Direction, Error, ErrorKind, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
 
-/// Every statement counts, parallel edges too.
+/// All statements, including parallel edges.
 pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-/// Keys that are listed and expanded at a time.
+/// Number of keys listed and expanded at a time.
 const KEYS: usize = 4096;
 
-/// In which direction edges are followed.
+/// Direction in which edges are traversed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Follow {
     /// From source to target.
@@ -26,25 +26,25 @@ pub enum Follow {
     Out,
     /// From target to source.
     In,
-    /// Both ways: an edge is two arcs.
+    /// Both directions: an edge is two arcs.
     Both,
 }
 
-/// See the header of this file.
+/// A graph in compressed sparse row form.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// Ascending.
+    /// Vertex ids, ascending.
     vertices: Vec<Id>,
-    /// Where the arcs that lead to a vertex begin in `sources`; one more than there are vertices.
+    /// Offsets into `sources` of the incoming arcs of each vertex; one more than there are vertices.
     starts: Vec<usize>,
     sources: Vec<u32>,
-    /// How many arcs leave a vertex.
+    /// Number of outgoing arcs of a vertex.
     leaving: Vec<u32>,
 }
 
 impl Network {
-    /// All vertices of a graph (whatever has a type, a property or an edge) and an arc for each edge with one
-    /// of these labels (none: any label).
+    /// Reads all vertices of a graph (those with a type, a property or an edge) and an arc for each edge with
+    /// one of these labels (none: any label).
     ///
     /// # Errors
     /// Limits; damaged data. [`ErrorKind::Unsupported`]: 2^32 vertices or more.
@@ -111,11 +111,11 @@ impl Network {
         Ok(network)
     }
 
-    /// These vertices, ascending, and arcs between them by their places. Counts its memory.
+    /// A network of these vertices, ascending, and of arcs between their positions. Counts its memory.
     ///
     /// # Errors
-    /// Limits. [`ErrorKind::Unsupported`]: 2^32 vertices or more. Internal: an arc to a place that is not
-    /// there.
+    /// Limits. [`ErrorKind::Unsupported`]: 2^32 vertices or more. Internal: an arc to a position out of
+    /// range.
     pub fn new(vertices: Vec<Id>, arcs: &[[u32; 2]], effort: &Effort<'_>) -> Result<Self> {
         if u32::try_from(vertices.len()).is_err() {
             return Err(too_many());
@@ -128,7 +128,7 @@ impl Network {
             let (Some(leaving), Some(start)) =
                 (leaving.get_mut(source as usize), starts.get_mut(target as usize + 1))
             else {
-                return Err(Error::internal("an arc of a network leads to no vertex"));
+                return Err(Error::internal("an arc of a network has no target vertex"));
             };
             *leaving = leaving.checked_add(1).ok_or_else(too_many)?;
             *start += 1;
@@ -147,49 +147,49 @@ impl Network {
         Ok(Self { vertices, starts, sources, leaving })
     }
 
-    /// The vertices, ascending by number; results are in their order.
+    /// The vertices, ascending by number; results are in this order.
     #[must_use]
     pub fn vertices(&self) -> &[Id] {
         &self.vertices
     }
 
-    /// How many vertices there are.
+    /// Number of vertices.
     #[must_use]
     pub fn len(&self) -> usize {
         self.vertices.len()
     }
 
-    /// Whether there is no vertex.
+    /// Whether the network has no vertex.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.vertices.is_empty()
     }
 
-    /// How many arcs there are.
+    /// Number of arcs.
     #[must_use]
     pub fn arc_count(&self) -> usize {
         self.sources.len()
     }
 
-    /// The place of a vertex.
+    /// The position of a vertex.
     #[must_use]
     pub fn place(&self, vertex: Id) -> Option<usize> {
         self.vertices.binary_search(&vertex).ok()
     }
 
-    /// Where the arcs that lead to a vertex come from; parallel arcs repeat it.
+    /// The sources of the incoming arcs of a vertex; parallel arcs repeat them.
     #[must_use]
     pub fn sources(&self, vertex: usize) -> &[u32] {
         self.sources.get(self.starts[vertex]..self.starts[vertex + 1]).unwrap_or_default()
     }
 
-    /// How many arcs leave a vertex.
+    /// Number of outgoing arcs of a vertex.
     #[must_use]
     pub fn leaving(&self, vertex: usize) -> u32 {
         self.leaving[vertex]
     }
 
-    /// The same with every arc turned round.
+    /// The transposed network: every arc reversed.
     pub(super) fn turned(&self, effort: &Effort<'_>) -> Result<Self> {
         let count = self.len();
         effort.control.grow(20 * count as u64 + 4 * self.arc_count() as u64)?;
@@ -218,17 +218,17 @@ impl Network {
 
 fn too_many() -> Error {
     Error::new(ErrorKind::Unsupported, "an algorithm cannot run on so many vertices or edges of one vertex")
-        .with_hint("there may be 2^32 - 1 of each")
+        .with_hint("the limit is 2^32 - 1 of each")
 }
 
 fn place(vertex: Id) -> Option<usize> {
     usize::try_from(vertex.payload()).ok()
 }
 
-/// The place that each vertex has among all by its name, as TinkerPop compares names: by units of UTF-16.
+/// The rank of each vertex by name, compared as in TinkerPop: by UTF-16 code units.
 ///
 /// # Cost
-/// `O(n log n)` comparisons; 4 bytes a vertex beside the names.
+/// `O(n log n)` comparisons; 4 bytes a vertex besides the names.
 ///
 /// # Errors
 /// Those of `name`; limits.
@@ -247,7 +247,7 @@ pub fn name_order(
         bytes += more;
         names.push((name, number));
     }
-    // Texts without characters beyond 16 bits have the same order by bytes, and that is far cheaper.
+    // Fast path: texts without characters beyond 16 bits have the same order by bytes.
     if names.iter().all(|(name, _)| name.bytes().all(|byte| byte < 0xF0)) {
         names.sort_unstable();
     } else {
@@ -262,7 +262,7 @@ pub fn name_order(
     Ok(order)
 }
 
-/// The predicates of edges with these labels; of none: all that may be labels of edges.
+/// The predicates of edges with these labels; without labels: all predicates that may be edge labels.
 pub(super) fn edge_predicates(snapshot: &dyn Snapshot, labels: &[impl AsRef<str>]) -> Result<Vec<Id>> {
     if labels.is_empty() {
         return other_predicates(snapshot);
@@ -284,7 +284,7 @@ pub(super) fn key(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Id>> {
     snapshot.lookup(NamedNodeRef::new_unchecked(&iri).into())
 }
 
-/// All predicates but types, ids of edges and what edges are about.
+/// All predicates except types, edge ids and reification.
 fn other_predicates(snapshot: &dyn Snapshot) -> Result<Vec<Id>> {
     let mut passed_over = [snapshot.type_predicate(), None, None];
     for (slot, iri) in passed_over[1..].iter_mut().zip([EDGE_ID, RDF_REIFIES]) {
@@ -304,7 +304,7 @@ fn keys(segment: &dyn Segment, effort: &Effort<'_>) -> Result<Vec<Id>> {
     Ok(all)
 }
 
-/// All vertices, ascending: what has a type, a property or an edge.
+/// All vertices, ascending: those with a type, a property or an edge.
 fn vertices(snapshot: &dyn Snapshot, effort: &Effort<'_>) -> Result<Vec<Id>> {
     let words = usize::try_from(snapshot.vertex_count().div_ceil(64)).map_err(|_| too_many())?;
     let mut seen = vec![0_u64; words];

@@ -1,26 +1,26 @@
-//! PageRank: how much of a walk that goes on for ever is spent at each vertex.
+//! PageRank: the stationary distribution of a random walk with teleportation.
 //!
-//! A share `alpha` of the rank of a vertex goes along its arcs, in equal parts; the rest, and all that
-//! vertices without arcs would send, is spread over all vertices (*teleportation*).
+//! A vertex distributes the fraction `alpha` of its rank over its arcs, in equal parts; the rest, and the
+//! rank of vertices without arcs, is distributed over all vertices (*teleportation*).
 //! # Source
-//! L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank Citation Ranking", 1999; rounds and first ranks
-//! as TinkerPop's `PageRankVertexProgram` has them.
+//! L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank Citation Ranking", 1999; rounds and initial ranks
+//! as in TinkerPop's `PageRankVertexProgram`.
 
 use super::pieces::in_pieces;
 use super::{Effort, Network};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Vertices of one piece of work.
+/// Number of vertices of one piece of work.
 const PIECE: usize = 1 << 14;
 
-/// How [`page_rank`] goes on.
+/// Options of [`page_rank`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PageRank {
-    /// The share of a rank that goes along arcs, from 0 to 1.
+    /// Damping factor: the fraction of a rank distributed over arcs, from 0 to 1.
     pub alpha: f64,
-    /// The most rounds; after none all have the first rank.
+    /// Maximum number of rounds; 0: all vertices keep their initial rank.
     pub times: u32,
-    /// Ends once all ranks together change by less than this.
+    /// Convergence threshold: ends when the sum of all rank changes is less than this.
     pub epsilon: f64,
 }
 
@@ -30,14 +30,14 @@ impl Default for PageRank {
     }
 }
 
-/// The rank of each vertex. Without `first` all vertices begin with an equal part of 1; with it these are the
-/// first ranks, of which the sum is kept.
+/// The rank of each vertex. `first`: initial ranks, whose sum is preserved; `None`: all initial ranks are
+/// equal, with sum 1.
 ///
 /// # Cost
 /// `O((vertices + arcs) * times)`, on several threads; 16 bytes a vertex.
 ///
 /// # Errors
-/// Input: an `alpha` outside of 0 to 1; first ranks that are not one finite number for each vertex. Limits.
+/// Input: an `alpha` outside of 0 to 1; initial ranks that are not one finite number for each vertex. Limits.
 pub fn page_rank(
     network: &Network,
     options: &PageRank,
@@ -45,16 +45,16 @@ pub fn page_rank(
     effort: &Effort<'_>,
 ) -> Result<Vec<f64>> {
     if !(0.0..=1.0).contains(&options.alpha) {
-        let message = format!("the alpha of a rank must be from 0 to 1, and this is {}", options.alpha);
+        let message = format!("the alpha of PageRank must be from 0 to 1, but is {}", options.alpha);
         return Err(Error::new(ErrorKind::Input, message));
     }
     if first.is_some_and(|first| first.len() != network.len() || !first.iter().all(|rank| rank.is_finite())) {
-        return Err(Error::new(ErrorKind::Input, "first ranks must be one finite number for each vertex"));
+        return Err(Error::new(ErrorKind::Input, "initial ranks must be one finite number for each vertex"));
     }
     let (count, alpha) = (network.len(), options.alpha);
     effort.control.grow(16 * count as u64)?;
     let mut ranks = vec![0.0_f64; count];
-    // What a vertex sends along each of its arcs.
+    // Rank that each vertex sends along each of its arcs.
     let mut sent = vec![0.0_f64; count];
     let mut teleported = if first.is_some() { 0.0 } else { 1.0 };
     for round in 0..=options.times {

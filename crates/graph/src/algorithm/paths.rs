@@ -1,17 +1,17 @@
-//! Shortest paths from one vertex to others, all of those that are equally short.
+//! All shortest paths from a source vertex (Dijkstra, or breadth-first search without weights).
 //!
 //! # Shape
-//! A search in the order of distances (by levels where each arc is 1, else with a heap) notes for each vertex
-//! the arcs by which the shortest ways arrive; paths are read off backwards, each by itself. Vertices get
-//! numbers when they are reached, and their arcs are kept for the next search.
+//! A search in the order of distances (by levels if each arc is 1, otherwise with a heap) records for each
+//! vertex the last arcs of its shortest paths; paths are enumerated backwards, one at a time. Vertices are
+//! numbered when reached, and their arcs are cached for later searches.
 //! # Cost
-//! A search takes `O(arcs)`, or `O(arcs log(vertices))` with distances; 44 bytes a vertex that is reached, 48
-//! an arc of it and 16 for each arc of a shortest way. There may be exponentially many paths: they are given
-//! one at a time and not kept.
+//! A search takes `O(arcs)`, or `O(arcs log(vertices))` with distances; 44 bytes for each reached vertex, 48
+//! for each of its arcs and 16 for each arc of a shortest path. There may be exponentially many paths: they
+//! are visited one at a time and not stored.
 //! # Source
-//! E. W. Dijkstra, "A note on two problems in connexion with graphs", 1959. What a path is (no vertex twice,
-//! paths of parallel edges apart only if edges are asked for) as TinkerPop's `ShortestPathVertexProgram` has
-//! it; that one also takes negative distances, by trying all paths.
+//! E. W. Dijkstra, "A note on two problems in connexion with graphs", 1959. The definition of a path (simple;
+//! paths over parallel edges are distinct only if edges are requested) is that of TinkerPop's
+//! `ShortestPathVertexProgram`, which also supports negative distances, by enumerating all paths.
 
 use super::{Effort, Way, Ways};
 use crate::Edge;
@@ -20,18 +20,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
-/// Vertices whose arcs are asked for at a time.
+/// Number of vertices whose arcs are read at a time.
 const BATCH: usize = 1024;
 const NOBODY: u32 = u32::MAX;
 
-/// Which paths are looked for.
+/// Options of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PathOptions {
-    /// Arcs have distances of their own; else each is 1.
+    /// Whether arcs have their own distances; otherwise each is 1.
     pub weighted: bool,
-    /// The longest distance of a path.
+    /// Maximum length of a path.
     pub distance_max: f64,
-    /// Whether paths over parallel edges are different paths.
+    /// Whether paths over parallel edges are distinct.
     pub edges: bool,
 }
 
@@ -41,18 +41,18 @@ impl Default for PathOptions {
     }
 }
 
-/// A path, while it is shown.
+/// A path passed to `visit`.
 #[derive(Clone, Copy, Debug)]
 pub struct FoundPath<'p> {
-    /// The vertices, first and last included.
+    /// The vertices, including both ends.
     pub vertices: &'p [Id],
-    /// The edges between them, one less; without ids if [`PathOptions::edges`] is off.
+    /// The edges between consecutive vertices; without ids if [`PathOptions::edges`] is off.
     pub edges: &'p [Edge],
-    /// How long it is.
+    /// Length of the path.
     pub distance: f64,
 }
 
-/// What searches know and keep.
+/// State and caches of searches.
 #[derive(Debug)]
 pub struct ShortestPaths<'c, W> {
     ways: W,
@@ -61,9 +61,9 @@ pub struct ShortestPaths<'c, W> {
     numbers: FxHashMap<Id, u32>,
     vertices: Vec<Vertex>,
     arcs: Vec<Arc>,
-    /// Arcs by which a shortest way arrives, as lists that begin at vertices.
+    /// Last arcs of shortest paths, as linked lists that start at vertices.
     arrivals: Vec<Arrival>,
-    /// The search that runs, and where it starts.
+    /// Number and start of the current search.
     search: u32,
     start: u32,
     counted: u64,
@@ -72,9 +72,9 @@ pub struct ShortestPaths<'c, W> {
 #[derive(Clone, Copy, Debug)]
 struct Vertex {
     id: Id,
-    /// Its arcs: from, up to; nothing if they were not asked for.
+    /// Range of its arcs; `None`: not read yet.
     arcs: Option<(u32, u32)>,
-    /// The search that has reached it last, with what that has found out.
+    /// The last search that reached it, with its results.
     search: u32,
     distance: f64,
     arrival: u32,
@@ -92,12 +92,12 @@ struct Arc {
 struct Arrival {
     from: u32,
     arc: u32,
-    /// The next one of the same vertex.
+    /// Next element in the list of the same vertex.
     next: u32,
 }
 
 impl<'c, W: Ways> ShortestPaths<'c, W> {
-    /// Nothing is known yet.
+    /// Empty caches.
     pub fn new(ways: W, options: PathOptions, effort: Effort<'c>) -> Self {
         Self {
             ways,
@@ -113,18 +113,17 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         }
     }
 
-    /// Who knows the arcs.
+    /// The provider of the arcs.
     pub fn ways_mut(&mut self) -> &mut W {
         &mut self.ways
     }
 
-    /// Calls `visit` with each shortest path from `source` to a vertex that `is_target` accepts, that to
-    /// itself included, which has no arcs. Vertices come in the order of their distances, paths of one vertex
-    /// in an order that is the same each time.
+    /// Calls `visit` with each shortest path from `source` to a vertex accepted by `is_target`, including the
+    /// empty path to `source` itself. Targets are in the order of their distances; the order of the paths to
+    /// one target is deterministic.
     ///
     /// # Errors
-    /// Limits; a distance that is negative or no number; those of `is_target`, `visit` and of whoever knows
-    /// the arcs.
+    /// Limits; a distance that is negative or not a number; errors of `is_target`, `visit` and the [`Ways`].
     pub fn from(
         &mut self,
         source: Id,
@@ -145,7 +144,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         Ok(())
     }
 
-    /// The number of a vertex, new if need be.
+    /// The number of a vertex, assigned on first use.
     fn number(&mut self, id: Id) -> Result<u32> {
         if let Some(number) = self.numbers.get(&id) {
             return Ok(*number);
@@ -164,14 +163,14 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         Ok(number)
     }
 
-    /// Notes that this search has reached a vertex, at a distance that was not known before.
+    /// Records that the current search has reached a vertex at a new distance.
     fn reach(&mut self, vertex: u32, distance: f64) {
         let search = self.search;
         let vertex = &mut self.vertices[vertex as usize];
         (vertex.search, vertex.distance, vertex.arrival) = (search, distance, NOBODY);
     }
 
-    /// Sees to it that the arcs of these vertices are known.
+    /// Reads the arcs of these vertices, unless cached.
     fn know(&mut self, vertices: &[u32]) -> Result<()> {
         let unknown: Vec<u32> = vertices
             .iter()
@@ -183,7 +182,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
             let ids: Vec<Id> = numbers.iter().map(|number| self.vertices[*number as usize].id).collect();
             let mut found: Vec<(usize, Way)> = Vec::new();
             self.ways.ways(&ids, &mut |row, way| found.push((row, way)))?;
-            // Arcs of one vertex stand together, in the order in which they came.
+            // Groups the arcs by vertex; the stable sort preserves their order.
             found.sort_by_key(|(row, _)| *row);
             let mut found = found.into_iter().peekable();
             for (row, number) in numbers.iter().enumerate() {
@@ -191,7 +190,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
                 while let Some((_, way)) = found.next_if(|(of, _)| *of == row) {
                     if way.distance.is_nan() || way.distance < 0.0 {
                         let message =
-                            format!("an edge has the distance {}, which no path can have", way.distance);
+                            format!("an edge has the distance {}, which is not permitted", way.distance);
                         return Err(
                             Error::new(ErrorKind::Query, message).with_hint("distances are 0 or more")
                         );
@@ -211,7 +210,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         u32::try_from(self.arcs.len()).map_err(|_| too_much())
     }
 
-    /// Counts what is kept.
+    /// Counts the memory of the caches.
     fn count(&mut self) -> Result<()> {
         let of_vertex = size_of::<Vertex>() + 2 * size_of::<(Id, u32)>();
         let bytes = self.vertices.capacity() * of_vertex
@@ -220,7 +219,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         self.effort.control.recount(&mut self.counted, bytes as u64)
     }
 
-    /// Follows the arcs of a vertex; `further` gets those that a shorter way has reached.
+    /// Relaxes the arcs of a vertex; `further` receives the vertices with a new shortest distance.
     fn follow(&mut self, from: u32, further: &mut dyn FnMut(u32, f64)) -> Result<()> {
         let Vertex { arcs, distance, .. } = self.vertices[from as usize];
         let (first, end) = arcs.unwrap_or_default();
@@ -240,7 +239,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
             } else if let (false, Some(last)) = (self.options.edges, self.arrivals.get(to.arrival as usize))
                 && last.from == from
             {
-                // A parallel edge, where those make no difference.
+                // A parallel edge, if those are not distinct.
                 continue;
             }
             let number = u32::try_from(self.arrivals.len()).ok().filter(|number| *number != NOBODY);
@@ -251,7 +250,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         Ok(())
     }
 
-    /// All vertices that are reached, by the number of arcs.
+    /// All reached vertices, by number of arcs (breadth-first search).
     fn by_levels(&mut self) -> Result<Vec<u32>> {
         let mut reached = vec![self.start];
         let mut level = 0;
@@ -268,12 +267,12 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         Ok(reached)
     }
 
-    /// All vertices that are reached, by their distances.
+    /// All reached vertices, by distance (Dijkstra).
     fn by_distance(&mut self) -> Result<Vec<u32>> {
         let mut reached = Vec::new();
         let mut waiting = BinaryHeap::from([Reverse((Distance(0.0), self.start))]);
         while let Some(Reverse((Distance(distance), vertex))) = waiting.pop() {
-            // A vertex waits once for each time that a shorter way was found to it.
+            // The heap has one element for each improvement of a vertex; outdated ones are skipped.
             if distance > self.vertices[vertex as usize].distance {
                 continue;
             }
@@ -287,14 +286,14 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         Ok(reached)
     }
 
-    /// Shows all paths to a vertex, backwards arc by arc.
+    /// Enumerates all paths to a vertex, backwards arc by arc.
     fn paths_to(
         &mut self,
         target: u32,
         visit: &mut dyn FnMut(&mut W, FoundPath<'_>) -> Result<()>,
     ) -> Result<()> {
         let distance = self.vertices[target as usize].distance;
-        // The way back: a vertex, and the next arrival of it that is to be tried.
+        // Backtracking stack: a vertex, and its next last arc to try.
         let mut back: Vec<(u32, u32)> = vec![(target, self.vertices[target as usize].arrival)];
         let mut edges: Vec<Edge> = Vec::new();
         self.vertices[target as usize].on_path = true;
@@ -348,7 +347,7 @@ fn too_much() -> Error {
     Error::new(ErrorKind::Unsupported, "a search cannot reach 2^32 vertices or arcs")
 }
 
-/// A distance, which is a number.
+/// A distance, never NaN, hence totally ordered.
 #[derive(Clone, Copy, PartialEq)]
 struct Distance(f64);
 

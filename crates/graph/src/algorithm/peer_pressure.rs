@@ -1,25 +1,26 @@
-//! Clusters by peer pressure: each vertex goes where most of those go that have an arc to it.
+//! Peer pressure clustering (label propagation): each vertex joins the cluster with the most votes of its
+//! in-neighbours.
 //!
 //! # Shape
-//! Each vertex begins as a cluster of its own. In each round it takes the cluster with the most votes among
-//! its own and those of the vertices with arcs to it; of equal ones that with the least name. It ends once
-//! nobody moves.
+//! Each vertex starts as its own cluster. In each round it adopts the cluster with the most votes, its own
+//! and those of its in-neighbours; ties go to the least name. The algorithm ends when no vertex changes its
+//! cluster.
 //! # Source
-//! Rounds, votes and ties as TinkerPop's `PeerPressureVertexProgram` has them.
+//! Rounds, votes and ties as in TinkerPop's `PeerPressureVertexProgram`.
 
 use super::pieces::in_pieces;
 use super::{Effort, Network};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Vertices of one piece of work.
+/// Number of vertices of one piece of work.
 const PIECE: usize = 1 << 13;
-/// Votes that sum up to this or less do not count: the least number above 0.
+/// A sum of votes up to this does not count: the least number above 0.
 const LEAST: f64 = f64::from_bits(1);
 
-/// How [`peer_pressure`] goes on.
+/// Options of [`peer_pressure`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerPressure {
-    /// The most rounds; after none each vertex is its own cluster.
+    /// Maximum number of rounds; 0: each vertex remains its own cluster.
     pub times: u32,
 }
 
@@ -29,8 +30,8 @@ impl Default for PeerPressure {
     }
 }
 
-/// The place of the vertex that names the cluster of each vertex. `strengths`: what the vote of a vertex
-/// counts; without, 1. `order` says which name is less ([`name_order`](super::name_order)).
+/// For each vertex the position of the vertex that names its cluster. `strengths`: weight of the vote of each
+/// vertex; `None`: 1. `order`: ranks of the names ([`name_order`](super::name_order)).
 ///
 /// # Cost
 /// `O((vertices + arcs log(arcs of one vertex)) * times)`, on several threads; 8 bytes a vertex.
@@ -79,9 +80,9 @@ pub fn peer_pressure(
     Ok(clusters)
 }
 
-/// The cluster with the most votes; `None`: no vote counts.
+/// The cluster with the most votes; `None`: no sum of votes counts.
 fn winner(votes: &mut [(u32, f64)], order: &[u32]) -> Option<u32> {
-    // Stable, so that votes are summed up in the order of the arcs.
+    // Stable, so that votes are summed in the order of the arcs.
     votes.sort_by_key(|(cluster, _)| *cluster);
     let (mut best, mut most) = (None::<u32>, LEAST);
     for votes in votes.chunk_by(|(a, _), (b, _)| a == b) {

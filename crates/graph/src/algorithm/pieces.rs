@@ -1,7 +1,7 @@
-//! Work on ranges of numbers, by several threads.
+//! Parallel loop over a range, with deterministic order of results.
 //!
 //! # Cost
-//! A thread that is started takes some 20 µs, so short ranges stay on the thread that asks.
+//! Starting a thread takes some 20 µs, so short ranges run on the calling thread.
 
 use super::Effort;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use vervet_model::{Error, Result};
 
-/// Calls `work` with pieces of `0..length` that have `size` numbers each but for the last; what it gives, in
-/// their order.
+/// Calls `work` with pieces of `0..length`, each of `size` numbers except the last; returns the results in
+/// order.
 ///
 /// # Errors
-/// The first one of `work` in the order of the pieces, of those that have run; limits, which are checked
-/// before each piece.
+/// The first error of `work` in the order of the pieces, among those that have run; limits, checked before
+/// each piece.
 pub(super) fn in_pieces<R: Send>(
     effort: &Effort<'_>,
     length: usize,
@@ -41,7 +41,7 @@ pub(super) fn in_pieces<R: Send>(
             }
             let result = piece(number);
             if result.is_err() {
-                // Nobody needs the pieces behind it.
+                // Later pieces are not needed.
                 next.store(count, Relaxed);
             }
             own.push((number, result));
@@ -50,7 +50,7 @@ pub(super) fn in_pieces<R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 0..helpers {
-            // Fewer helpers make it slower, not wrong.
+            // Fewer helpers affect only the speed.
             let _ = std::thread::Builder::new().name("vervet-algorithm".to_owned()).spawn_scoped(scope, take);
         }
         take();
@@ -62,7 +62,7 @@ pub(super) fn in_pieces<R: Send>(
         all.push(result?);
     }
     if all.len() < count {
-        return Err(Error::internal("a thread of an algorithm did not come to its end"));
+        return Err(Error::internal("not all pieces of an algorithm have run"));
     }
     Ok(all)
 }

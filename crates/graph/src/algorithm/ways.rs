@@ -1,4 +1,4 @@
-//! Where paths may go from a vertex, and how far that is.
+//! Weighted arcs for path searches: the trait [`Ways`], and its implementation on segments.
 
 use super::Follow;
 use super::network::{EVERY, edge_predicates, key};
@@ -7,43 +7,44 @@ use oxrdf::{NamedNodeRef, vocab::xsd};
 use vervet_model::{Direction, Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts};
 use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
 
-/// Entries that are read at a time.
+/// Number of entries read at a time.
 const CHUNK: usize = 1024;
 
 /// An arc of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Way {
-    /// Where it leads.
+    /// Target.
     pub to: Id,
-    /// The edge that it is. Who does not ask for edges may get one without its id.
+    /// Its edge; possibly without id if edges are not requested.
     pub edge: Edge,
-    /// How far it is.
+    /// Length.
     pub distance: f64,
 }
 
-/// Who knows the arcs of vertices.
+/// Provider of the arcs of vertices.
 pub trait Ways {
-    /// Calls `add` with every arc that leaves one of `vertices`, and the place of that vertex.
+    /// Calls `add` with every outgoing arc of `vertices`, and the position of its vertex.
     ///
     /// # Errors
-    /// Those of whoever knows; a distance that is no number.
+    /// Errors of the implementation; a distance that is not a number.
     fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()>;
 }
 
-/// The arcs of a graph: its edges with certain labels.
+/// The arcs of a graph for its edges with certain labels.
 pub struct SegmentWays<'s> {
     snapshot: &'s dyn Snapshot,
     predicates: Vec<Id>,
     follow: Follow,
-    /// Whether edges are wanted, and not only where they lead.
+    /// Whether edge ids are read, not only targets.
     edges: bool,
-    /// The key of the distance, and where its values are.
+    /// Key of the distance, and the segment of its values.
     distance: Option<(String, Option<&'s dyn Segment>)>,
 }
 
 impl<'s> SegmentWays<'s> {
-    /// Arcs for the edges with one of these labels (none: any label). Without a key of a distance each is 1;
-    /// an edge without a value of that key has the distance 0. With `edges` arcs know their edges.
+    /// Arcs for the edges with one of these labels (none: any label). `distance`: key of the distance;
+    /// `None`: each arc is 1; an edge without a value of that key has the distance 0. With `edges`, arcs have
+    /// edge ids.
     ///
     /// # Errors
     /// Damaged data.
@@ -124,8 +125,8 @@ impl Ways for SegmentWays<'_> {
     }
 }
 
-/// Calls `visit` with the place of the key, the neighbour and the edge of all entries, with and without an
-/// edge id.
+/// Calls `visit` with the position of the key, the neighbour and the edge id of all entries, including those
+/// without an edge id.
 fn each_entry(
     segment: &dyn Segment,
     keys: &[Id],
@@ -151,7 +152,7 @@ fn each_entry(
     Ok(())
 }
 
-/// The value of a literal as a number; `None`: it is none.
+/// The value of a literal as a number; `None`: not a number.
 fn number(snapshot: &dyn Snapshot, id: Id) -> Result<Option<f64>> {
     if let Some(inline) = Inline::from_id(id) {
         return Ok(match inline {

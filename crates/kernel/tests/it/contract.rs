@@ -1,5 +1,5 @@
-//! What `trait Kernel` promises, for every step of a plan: a kernel takes batches after [`Flow::Done`] as it
-//! did before, stops soon after its query is cancelled, and does not take memory that is not counted.
+//! Contract of `trait Kernel`, for every step of a plan: a kernel accepts batches after [`Flow::Done`] as
+//! before, stops soon after cancellation, and counts all memory that it takes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use oxrdf::NamedNode;
@@ -37,7 +37,7 @@ struct World {
     edges: Vec<Id>,
 }
 
-/// So many vertices, each with so many neighbours by each of three predicates; some in named graphs, some
+/// `count` vertices, each with `degree` neighbours by each of three predicates; some in named graphs, some
 /// with edges.
 fn world(count: usize, degree: usize) -> World {
     let mut snapshot = MemorySnapshot::default();
@@ -66,15 +66,15 @@ fn world(count: usize, degree: usize) -> World {
     World { snapshot: snapshot.finish(), vertices, predicates, edges }
 }
 
-/// A chain of steps, of which all but the last few make its input, and what the input of the first is.
+/// A chain of steps under test, and the input of the first.
 struct Case {
     name: &'static str,
     steps: Vec<Step>,
     /// One empty row; otherwise rows that bind `A` (vertices) and `D` (edges).
     from_unit: bool,
-    /// What it makes of a batch depends on those before.
+    /// The output for a batch depends on earlier batches.
     has_state: bool,
-    /// It holds memory that grows with what it is given.
+    /// Its memory grows with its input.
     holds: bool,
 }
 
@@ -127,7 +127,7 @@ impl World {
         Step::Values { rows: (0..rows).map(row).collect(), variables }
     }
 
-    /// Every kind of step, and each way in which its kernel works. `size`: rows of tables.
+    /// Every kind of step, and each method of its kernel. `size`: rows of tables.
     fn cases(&self, size: usize) -> Vec<Case> {
         let (a, b) = (Operand::Variable(A), Operand::Variable(B));
         let vertex = |number: usize| Operand::Constant(self.vertices[number]);
@@ -312,7 +312,7 @@ impl World {
         cases
     }
 
-    /// The `number`-th batch of a case. `fresh`: no value comes twice, as far as the graph allows.
+    /// The `number`-th batch of a case. `fresh`: no value repeats, as far as the graph allows.
     fn input(&self, case: &Case, number: usize, fresh: bool) -> Batch {
         if case.from_unit {
             return Batch::unit(VARIABLES);
@@ -320,7 +320,7 @@ impl World {
         let mut batch = Batch::new(VARIABLES);
         let value = |row: usize| match fresh {
             true => integer(number * ROWS + row),
-            // Equal values come one after the other, as steps before make them.
+            // Equal values are consecutive, as earlier steps output them.
             false => self.vertices[(number * 7 + row / 5) % self.vertices.len()],
         };
         batch.columns[A.index()] = (0..ROWS).map(value).collect();
@@ -374,8 +374,8 @@ fn push<'a>(stages: &mut Stages<'a>, run: &Run<'a>, batch: Option<&mut Batch>, a
     Ok(rows)
 }
 
-/// Finding "query B3" of the reviews: the sink of `EXISTS` ends a batch as soon as each of its rows has a
-/// match, and the next batch enters the same kernels.
+/// Finding "query B3": the sink of `EXISTS` ends a batch as soon as each of its rows has a match, and the
+/// next batch enters the same kernels.
 #[test]
 fn b3_kernels_take_batches_after_done() {
     let world = world(50, 9);
@@ -384,7 +384,7 @@ fn b3_kernels_take_batches_after_done() {
         let control = Control::new(Limits { deadline: late, ..Limits::default() });
         let run = |ended: Flow| {
             with_stages(&world, &case.steps, &control, |mut stages, run| {
-                // Only what has a state must have seen the batches before.
+                // Only a stateful kernel must have processed the earlier batches.
                 let before = if ended == Flow::Done || case.has_state { 2 } else { 0 };
                 for number in 0..before {
                     push(&mut stages, run, Some(&mut world.input(&case, number, false)), ended)?;
@@ -397,7 +397,7 @@ fn b3_kernels_take_batches_after_done() {
         };
         let expected = run(Flow::More).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         let found = run(Flow::Done).unwrap_or_else(|error| panic!("{} after Done: {error}", case.name));
-        // A step before one that has a state ends early too, so that has seen less.
+        // A step before a stateful one ends early too, so the stateful one has received less.
         if !case.has_state || case.steps.len() == 1 {
             assert!(found == expected, "{}: other rows after Done", case.name);
         }
@@ -418,7 +418,7 @@ fn b3_kernels_take_batches_after_done() {
     }
 }
 
-/// Each kind of step has a case, and a new kind does not compile before it has one.
+/// Each kind of step has a case; a new kind without one does not compile.
 #[test]
 fn every_step_has_a_case() {
     fn kind(step: &Step) -> usize {
@@ -453,8 +453,8 @@ fn every_step_has_a_case() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..22).collect::<Vec<_>>());
 }
 
-/// Of each kernel, at work on batches that come without end, how long it goes on after its query was
-/// cancelled. The bound is for slow machines; on an idle one it is below 10 ms.
+/// Time until each kernel, given an endless sequence of batches, stops after cancellation. The bound is for
+/// slow machines; an idle one takes less than 10 ms.
 #[test]
 fn every_kernel_stops_when_it_is_cancelled() {
     let world = world(300, 150);
@@ -484,12 +484,11 @@ fn every_kernel_stops_when_it_is_cancelled() {
             (error, ended.saturating_duration_since(begun))
         });
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{}", case.name);
-        assert!(ended < Duration::from_millis(500), "{} went on for {ended:?}", case.name);
+        assert!(ended < Duration::from_millis(500), "{} ran for another {ended:?}", case.name);
     }
 }
 
-/// With a tiny cap a kernel that holds what it is given ends, and one that does not never takes more than its
-/// batches.
+/// With a tiny cap a kernel that buffers its input fails, and any other takes no more than its batches.
 #[test]
 fn every_kernel_counts_what_it_holds() {
     const CAP_BYTES: u64 = 64 << 10;
@@ -504,7 +503,7 @@ fn every_kernel_counts_what_it_holds() {
             })
         })
         .unwrap();
-        // These hold tables of a fixed size, end by themselves, or give up.
+        // These hold tables of a fixed size, end by themselves, or stop deduplicating.
         let ends = matches!(
             case.name,
             "slice" | "slice that ends" | "frontier" | "order with a limit" | "group" | "grouped distinct"
@@ -516,12 +515,12 @@ fn every_kernel_counts_what_it_holds() {
                     || case.name == "minus"
                     || case.name.contains("path")
                     || case.name.contains("intersect")
-                    // What RAND() gave is kept with the terms of the query.
+                    // Values of RAND() are computed terms of the query.
                     || case.name == "once"
                     || ends;
                 assert!(case.holds || has_table, "{} holds memory", case.name);
             }
-            None => assert!(!case.holds || ends, "{} does not count what it holds", case.name),
+            None => assert!(!case.holds || ends, "{} does not count its memory", case.name),
         }
     }
 }
@@ -541,7 +540,7 @@ fn case(steps: Vec<Step>, from_unit: bool) -> Case {
     Case { name: "", steps, from_unit, has_state: true, holds: true }
 }
 
-/// Finding "query B12" of the reviews: pairs of few rows took 4 bytes for each vertex of the graph.
+/// Finding "query B12": pairs of few rows took 4 bytes for each vertex of the graph.
 #[test]
 fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     let world = world(40_000, 1);
@@ -552,11 +551,10 @@ fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     let distinct = Step::Distinct { variables: vec![A, B] };
     let bytes = bytes_of(&world, &case(vec![few, distinct.clone()], true));
     assert!(bytes < 10_000, "{bytes} bytes for a few rows");
-    // Many rows have stamps in place of a table: 4 bytes for each vertex in place of 21 for each row.
+    // Many rows have stamps instead of a table: 4 bytes for each vertex instead of 21 for each row.
     let bytes = bytes_of(&world, &case(vec![all.clone(), distinct.clone()], true));
     assert!(bytes < 40_000 * 8, "{bytes} bytes for all rows");
-    // Whichever of the two it is, the pairs are the same; with edges, and with graphs in which a pair comes
-    // again.
+    // Both variants output the same pairs; with edges, and with graphs in which a pair repeats.
     let rows = |steps: &[Step], memory_bytes: Option<u64>| {
         let control = Control::new(Limits { memory_bytes, ..Limits::default() });
         with_stages(&world, steps, &control, |mut stages, run| {
@@ -570,7 +568,7 @@ fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     let mut expected = rows(std::slice::from_ref(&all), None);
     expected.dedup();
     assert!(rows(&[all, distinct.clone()], None) == expected);
-    // Without room for stamps the table goes on.
+    // Without memory for stamps the hash table remains in use.
     let among = Among { keys: vec![(world.vertices[0], world.vertices[999])], ..Among::default() };
     let some = Step::Seek { access: anywhere, key: A, neighbour: Some(B), among };
     let mut expected = rows(std::slice::from_ref(&some), None);
@@ -578,7 +576,7 @@ fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     assert!(expected.len() > 40_000 / 64 && rows(&[some, distinct], Some(100_000)) == expected);
 }
 
-/// Finding "query B13" of the reviews: rows times graphs were listed, 32 bytes each, before anything else.
+/// Finding "query B13": rows times graphs were listed first, 32 bytes each.
 #[test]
 fn b13_paths_in_any_graph_take_no_memory_for_graphs() {
     let mut snapshot = MemorySnapshot::default();

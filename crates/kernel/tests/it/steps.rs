@@ -1,8 +1,8 @@
-//! Every step against a definition of it in a few lines, over random graphs.
+//! Every step against a reference definition of a few lines, over random graphs.
 //!
-//! A chain of fast steps must find what the general `Match` step finds, and joins must find what two nested
-//! loops find. The seed stands in every message. Every plan runs on one thread and, cut into the smallest
-//! morsels, on two and four, and must find the same rows.
+//! A chain of fast steps must find the same rows as the general `Match` step, and joins the same as nested
+//! loops. Every message contains the seed. Every plan runs on one thread and, cut into the smallest morsels,
+//! on two and four, and must find the same rows.
 
 use oxrdf::NamedNode;
 use oxsdatatypes::DateTime;
@@ -47,8 +47,8 @@ struct Sample {
     entries: Vec<Vec<(Id, Id)>>,
 }
 
-/// Some 12 vertices and three predicates, dense enough that triangles occur; more entries than a batch
-/// holds where `large`.
+/// Some 12 vertices and three predicates, dense enough for triangles; more entries than a batch holds if
+/// `large`.
 fn sample(seed: u64, large: bool) -> Sample {
     let mut random = Random(seed);
     let mut snapshot = MemorySnapshot::default();
@@ -161,7 +161,7 @@ impl Sample {
         assert_eq!(profile.steps.len(), plan.pipeline.number_steps());
         let last = plan.pipeline.steps.len() - 1;
         let last: usize = plan.pipeline.steps[..last].iter().map(|step| step.step.number_steps()).sum();
-        // A row may stand for several solutions, and be one in the figures.
+        // A row that represents several solutions counts once in the profile.
         assert!(profile.steps[last].rows_out <= rows.len() as u64, "{threads} threads: {profile:?}");
         assert_eq!(profile.steps[last].rows_out == 0, rows.is_empty(), "{threads} threads: {profile:?}");
         rows.sort();
@@ -169,7 +169,7 @@ impl Sample {
     }
 }
 
-/// Every column is kept, so that nothing hides.
+/// Every column is kept, so that the test compares all of them.
 fn pipeline(steps: Vec<Step>) -> Pipeline {
     let keep: Vec<Variable> = vec![A, B, C, D, ROW];
     Pipeline {
@@ -223,7 +223,7 @@ fn sample_with_edges(seed: u64) -> Sample {
     Sample { snapshot: snapshot.finish(), predicates, entries: Vec::new() }
 }
 
-/// Plan F3: patterns with an edge were always matched in general form.
+/// Finding "plan F3": patterns with an edge were always matched in general form.
 #[test]
 fn f3_expansions_with_edges_find_what_patterns_mean() {
     for seed in 0..16 {
@@ -251,7 +251,7 @@ fn f3_expansions_with_edges_find_what_patterns_mean() {
                 let expanded = vec![sample.scan(0, A, Some(B)), expand.clone()];
                 let columns = [A, B, C, D];
                 assert_eq!(sample.run(expanded, &columns), sample.run(matched, &columns), "seed {seed}");
-                // Twice: an edge and its end take the place of others in the columns.
+                // Twice: edge and neighbour replace the vectors of other columns.
                 let again = Step::Expand {
                     key: Operand::Variable(C),
                     access: Access { parallel, ..sample.access(0, direction) },
@@ -277,8 +277,8 @@ fn f3_expansions_with_edges_find_what_patterns_mean() {
     }
 }
 
-/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to so many `B`s (2). If `long` is not
-/// 0, one in seven has as many in place of so many.
+/// Roots with some `B`s (predicate 0) and some `C`s (1); each `C` leads to `of_c` `B`s (2), or one in seven
+/// to `long`, if that is not 0.
 fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64) -> Sample {
     let mut snapshot = MemorySnapshot::default();
     let mut nodes = |kind: &str, count: u64| -> Vec<Id> {
@@ -306,9 +306,9 @@ fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64)
 
 #[test]
 fn intersections_of_all_shapes_find_what_patterns_mean() {
-    // Where a root has many of one and few of the other, and those lead to one or many, another way is
-    // cheapest: probing, listing with a short, a marked or a long prefix, the reverse of the last leg. Where
-    // both have few, both are listed whole, unless some have too many for that.
+    // Depending on the degrees, a different method is cheapest: probe, list with a short, a marked or a long
+    // prefix, or reverse. If both legs are short, the short-lists method applies, unless some lists are too
+    // long.
     let shapes = [
         (40, 30, 1, 0),
         (40, 3, 1, 0),
@@ -420,7 +420,7 @@ fn joins_respect_variables_that_some_rows_leave_unbound() {
             inner: pipeline(vec![sample.expand(from, predicate, Direction::Out, Some(to))]),
             row: ROW,
         };
-        // Both sides bind C in some rows only.
+        // Both sides bind C only in some rows.
         let left = vec![sample.scan(0, A, Some(B)), optional(1, B, C)];
         let right = vec![sample.scan(2, A, Some(D)), optional(1, D, C)];
         let left_rows = sample.run(left.clone(), &[A, B, C]);
@@ -508,7 +508,7 @@ fn distinct_pairs_that_come_in_groups() {
             sample.expand(B, 0, Direction::In, Some(A)),
             distinct(),
         ];
-        assert_eq!(sample.run(backwards, &[A, C]), expected, "grouped by the other, seed {seed}");
+        assert_eq!(sample.run(backwards, &[A, C]), expected, "grouped by the other column, seed {seed}");
         let mixed = vec![
             Step::Scan { access: sample.access(0, Direction::In), key: B, neighbour: Some(A) },
             sample.expand(B, 1, Direction::Out, Some(C)),
@@ -602,14 +602,14 @@ fn values_look_up_what_they_would_find_by_going_through() {
             })
             .collect(),
     };
-    // Each of 40 rows meets the 20 without A, and every second one meets its own.
+    // Each of 40 rows pairs with the 20 without A, and every second one with its equal.
     assert_eq!(sample.run(vec![table(A, 40), wild], &[A, B]).len(), 40 * 20 + 20);
 }
 
 #[test]
 fn steps_that_find_nothing_see_the_deadline() {
     let sample = sample(3, false);
-    // No pair is compatible, and nothing ever passes a step.
+    // No pair is compatible, so no batch passes a step.
     let unlike = |count| {
         let row = |number: i64| vec![Inline::Integer(-1 - number).to_id().expect("fits"), Id::UNBOUND];
         Step::Values { variables: vec![A, B], rows: (0..count).map(row).collect() }
@@ -626,7 +626,7 @@ fn steps_that_find_nothing_see_the_deadline() {
         let error = sample.try_run(threads, pipeline(steps), &[A], &late()).expect_err("late");
         assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
     }
-    // A single step that goes straight to the sink.
+    // A single step whose output is the sink.
     let error = sample.try_run(1, pipeline(vec![table(A, 200_000)]), &[A], &late()).expect_err("late");
     assert_eq!(error.kind(), vervet_model::ErrorKind::Deadline);
 }
@@ -663,7 +663,7 @@ fn tables_and_computed_terms_count_as_memory() {
             assert!(done.is_ok(), "{threads} threads, {step:?}: {:?}", done.err());
         }
     }
-    // What is only looked at takes no memory.
+    // Rows that are only read take no memory.
     assert!(sample.try_run(1, pipeline(vec![table(A, 20_000), nothing]), &[A], &cap(1_000_000)).is_ok());
 }
 
@@ -701,7 +701,7 @@ fn sorts_of_many_runs_are_stable() {
     }
 }
 
-/// Rows come neither in the order that is asked for nor in its reverse, and many are equal in the first key.
+/// The input is neither in the requested order nor in its reverse, and many rows are equal in the first key.
 #[test]
 fn a_limit_leaves_the_first_of_many_rows() {
     let sample = sample(3, false);
@@ -758,7 +758,7 @@ fn solutions_in_one_row_are_told_apart_where_it_matters() {
             Step::Extend { variable: D, expression: expression.clone() },
         ];
         let mut pipeline = pipeline(steps);
-        // Nothing of what tells solutions apart is carried.
+        // No column that distinguishes solutions is carried.
         pipeline.steps[1].keep = vec![];
         let plan = Plan {
             pipeline,

@@ -1,4 +1,4 @@
-//! Plans as data, for programs that draw them: the steps, words and figures of the text.
+//! `EXPLAIN` as data, for programs that render plans: the same steps, words and figures as the text.
 
 use super::{Prefix, Writer};
 use vervet_kernel::plan::{Pipeline, Plan, Profile, Step};
@@ -7,25 +7,25 @@ use vervet_snapshot::Snapshot;
 /// A step of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlanStep {
-    /// Its number, in the order of the text: [`Pipeline::number_steps`].
+    /// Step number, in the order of the text: [`Pipeline::number_steps`].
     pub id: usize,
-    /// The step whose pipeline it is in; `None`: that of the query.
+    /// The step that contains the pipeline of this step; `None`: the pipeline of the query.
     pub parent: Option<usize>,
-    /// What it does, in a word or two.
+    /// Name of the operator, one to three words.
     pub operator: String,
-    /// On what, for people.
+    /// Operands, as text.
     pub detail: String,
-    /// Rows that were expected to come out of it.
+    /// Estimated output rows.
     pub estimated_rows: f64,
-    /// Rows that came out of it, if it has run.
+    /// Actual output rows, if the plan has run.
     pub rows: Option<u64>,
-    /// Nanoseconds that it took, those of all threads and of the steps inside it together, if it has run.
+    /// Nanoseconds, summed over all threads and including nested steps, if the plan has run.
     pub nanoseconds: Option<u64>,
-    /// How many threads run it.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// The plan as steps; arguments as those of [`super::explain_threads`].
+/// The steps of the plan; arguments as in [`super::explain_threads`].
 #[must_use]
 pub fn explain_steps(
     plan: &Plan,
@@ -76,7 +76,7 @@ impl Writer<'_> {
     }
 }
 
-/// The operator of a line, and the rest: operators stand in a column of their own, or before the first of
+/// Splits a line into operator and detail: the operator ends at a column boundary or before the first of
 /// these words.
 fn words(text: &str) -> (&str, &str) {
     if let Some((operator, detail)) = text.split_once("  ") {

@@ -1,4 +1,4 @@
-//! The plans of LUBM Q1 to Q7 over the real statistics of LUBM-1, to the letter.
+//! Exact plans of LUBM Q1 to Q7 over the real statistics of LUBM-1.
 
 use crate::common::{explained, lubm, lubm_query};
 

@@ -1,5 +1,5 @@
-//! Random algebra over small random graphs: every plan keeps its contract, and running it to the letter
-//! gives what SPARQL's bottom-up definition gives, with and without each of the planner's liberties.
+//! Random algebra over small random graphs: every plan satisfies its contract, and its execution by the
+//! reference evaluator equals SPARQL's bottom-up definition, with and without each optimization.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use crate::common::algebra::{Evaluator, Solution};
@@ -16,7 +16,7 @@ use vervet_planner::{PlanOptions, explain, plan, validate};
 use vervet_snapshot::Snapshot;
 use vervet_testkit::MemorySnapshot;
 
-/// A small linear congruential generator: the seed is all that a failure needs.
+/// A small linear congruential generator; the seed reproduces a failure.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +53,7 @@ fn random_graph(random: &mut Random) -> (MemorySnapshot, Vec<[Term; 3]>) {
     (MemorySnapshot::from_quads(quads), triples)
 }
 
-/// Makes nodes over few variables, so that they meet.
+/// Generates nodes over few variables, so that nodes share variables.
 struct Maker<'r> {
     random: &'r mut Random,
     names: Names,
@@ -146,7 +146,7 @@ impl Maker<'_> {
                     1 => Expression::Constant(term("unknown")),
                     _ => scope(&input).first().map_or(Expression::Unbound, |one| Expression::Variable(*one)),
                 };
-                // Sometimes a variable that others know.
+                // Sometimes a variable in scope.
                 let known = scope(&input);
                 let wanted = self.variable();
                 let variable = if known.contains(&wanted) { self.fresh() } else { wanted };
@@ -175,7 +175,7 @@ impl Maker<'_> {
                         let star =
                             Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
                         let aggregates = vec![(self.fresh(), aggregate), (self.fresh(), star)];
-                        // Variables that a sub-query hides have numbers of their own.
+                        // Variables hidden by a sub-query have numbers of their own.
                         self.rename_hidden(Node::Group { input: Box::new(input), keys, aggregates }, &known)
                     }
                     1 => Node::Distinct(Box::new(input)),
@@ -330,8 +330,8 @@ fn compare(seed: u64) {
     }
 }
 
-/// Where rows bind all that an implied type is about, and no other pattern goes on from them, the others have
-/// no order that connects: they were left out of the plan.
+/// Regression: if rows bind all variables of an implied type and no other pattern connects with them, the
+/// plan omitted the other patterns, which have no connected order.
 #[test]
 fn patterns_beside_an_implied_type_are_not_lost() {
     [206_457, 220_441].into_iter().for_each(compare);

@@ -1,4 +1,4 @@
-//! Each rule of the planner on a small graph: the steps of the plan, to the letter.
+//! Each rule of the planner on a small graph: the exact steps of the plan.
 
 use crate::common::{Names, graph, shape, term};
 use vervet_algebra::{
@@ -144,7 +144,7 @@ fn distinct_over_all_variables_of_patterns_is_free() {
     assert_eq!(shape(&names.select(&["s", "o"], root), &people()).len(), 1);
 }
 
-/// 40 people, of whom each knows the next ten.
+/// 40 people, each of which knows the next ten.
 fn crowd() -> MemorySnapshot {
     let pairs = (0..40).flat_map(|from| (1..=10).map(move |by| (from, (from + by) % 40)));
     let text: Vec<String> = pairs.map(|(from, to)| format!("p{from} knows p{to}")).collect();
@@ -167,14 +167,14 @@ fn where_duplicates_do_not_count_each_vertex_is_walked_on_from_once() {
     let found = of(&|names, input| Node::Distinct(Box::new(project(names, input))));
     let end = ["├─ frontier ?b once", "├─ expand ?b ─:knows→ ?c", "└─ distinct ?c"];
     assert_eq!(found, [&walk[..], &end].concat());
-    // Here they count.
+    // Duplicates count here.
     assert_eq!(of(&|_, input| input), [&walk[..], &["└─ expand ?b ─:knows→ ?c"]].concat());
     let sliced = |names: &mut Names, input: Node| {
         let input = Node::Slice { input: Box::new(input), start: 0, length: Some(5_000) };
         Node::Distinct(Box::new(project(names, input)))
     };
     assert!(of(&sliced).iter().all(|step| !step.contains("frontier")));
-    // A value that differs each time is another one for each row.
+    // A non-deterministic value differs for each row.
     let random = |names: &mut Names, input: Node| {
         let variable = names.variable("r");
         let expression = Expression::Call(Function::Rand, Vec::new());
@@ -229,8 +229,8 @@ fn a_prefix_and_a_range_start_from_their_values() {
     assert_eq!(found[0], "├─ seek ?n ←:age─ ?s among 9 values", "{found:#?}");
 }
 
-/// Two comparisons of ids cost less than a walk to a text that is one of two, so they come first and leave
-/// less to walk from.
+/// Two comparisons of ids cost less than an expansion to a text restricted to two values, so they come first
+/// and reduce the rows to expand.
 #[test]
 fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
     let mut text = String::new();
@@ -261,7 +261,7 @@ fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
     println!("{found:#?}");
     let order: Vec<_> = found.iter().map(|step| step.split_whitespace().nth(1).unwrap_or_default()).collect();
     assert_eq!(order, ["expand", "expand", "filter", "expand", "filter", "expand", "filter"], "{found:#?}");
-    // Two of 150 places have these names, so who lives elsewhere goes first.
+    // Two of 150 places have these names, so rows with other places are dropped first.
     assert_eq!(found[1], "├─ expand ?s ─:lives→ ?c", "{found:#?}");
     assert_eq!(found[2], "├─ filter ?c in (:c3, :c4)", "{found:#?}");
 }
@@ -300,8 +300,8 @@ fn parameters_are_bound_from_the_start() {
     check(&query, &["├─ expand ?s ─:knows→ ?o", "└─ expand ?o ─:lives→ ?c"]);
 }
 
-/// Friends of one in both directions, and what they wrote: from the friends on, unless what was written is
-/// rarer than they are.
+/// Friends of a person in both directions, and their messages: the plan starts from the friends unless the
+/// messages are rarer.
 #[test]
 fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
     let mut text = String::new();
@@ -330,8 +330,8 @@ fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
     assert!(rare.iter().any(|line| line.contains("expand :rare ←:about─ ?m")), "{rare:#?}");
 }
 
-/// What friends wrote about something, as a condition: from the topic on, each message once, if that is rare;
-/// for each message of theirs if not.
+/// Messages of friends about a topic, as an `EXISTS` condition: the plan starts from a rare topic, each
+/// message once, and tests each message of the friends otherwise.
 #[test]
 fn a_condition_that_names_something_rare_comes_first() {
     let mut text = String::new();
@@ -361,7 +361,7 @@ fn a_condition_that_names_something_rare_comes_first() {
     }
 }
 
-/// Every level could be planned as an exploration or alone: without a bound that is 2^30 plans.
+/// Every level can be planned as an exploration or separately: without a bound there are 2^30 plans.
 #[test]
 fn deep_nesting_is_planned_in_reasonable_time() {
     let mut text = String::new();

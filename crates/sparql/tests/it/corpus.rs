@@ -1,10 +1,11 @@
-//! Every query of the benchmark and of the W3C suites: what `spargebra` accepts we accept or refuse by name,
-//! what it refuses we refuse; and no damaged query makes the parser panic, overflow the stack or hang.
+//! Every query of the benchmark and of the W3C suites, compared with `spargebra`: the parser accepts the same
+//! queries, except for a list of known differences; and no damaged query makes it panic, overflow the stack
+//! or hang.
 
 use std::path::{Path, PathBuf};
 use vervet_sparql::{ParseOptions, QueryErrorKind, limits, parse};
 
-/// The test data, or `None` (and a line that says so) where there is none.
+/// The test data; `None`, after printing a line, if there is none.
 fn data(below: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let root = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from).join(below);
@@ -71,19 +72,18 @@ fn a_second_parser_agrees_on_what_a_query_is() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Where the two parsers differ, and why.
+/// Differences between the two parsers, with reasons.
 const KNOWN_DIFFERENCES: &[&str] = &[
     // A subject of a triple term in an expression is an IRI or a variable.
     "syntax-triple-terms-negative/tripleterm-subject-03.rq: only we refuse it",
     "syntax-triple-terms-negative/tripleterm-subject-06.rq: only we refuse it",
-    // Valid by its manifest; the second parser does not let a SELECT expression use an earlier one in a
-    // group.
+    // Valid by its manifest; `spargebra` does not let a SELECT expression use an earlier one in a group.
     "sparql12/grouping/select-variable-reuse.rq: only we accept",
-    // Valid by its manifest, since keywords have no case; the second parser wants small letters.
+    // Valid by its manifest, since keywords are case-insensitive; `spargebra` requires lower case.
     "sparql10/expr-builtin/case-insensitive-booleans.rq: only we accept",
-    // Invalid by its manifest (<?a&&?b> is one token); the second parser cuts it where it fits.
+    // Invalid by its manifest (<?a&&?b> is one token); `spargebra` splits the token.
     "sparql10/syntax-sparql3/syn-bad-26.rq: only we refuse",
-    // Invalid by its manifest; the second parser takes aggregates inside aggregates.
+    // Invalid by its manifest; `spargebra` accepts nested aggregates.
     "sparql12/syntax/nested-aggregate-functions.rq: only we refuse",
 ];
 
@@ -133,7 +133,7 @@ const SAMPLES: &[&str] = &[
     "DESCRIBE ?x <http://e/y> { { SELECT ?x (SUM(?v) AS ?w) { ?x ?p ?v } GROUP BY ?x } UNION { ?x ?p \"\\u00e9\" } }",
 ];
 
-/// Every construct that nests, nested and repeated far beyond any use.
+/// Every nesting construct, nested and repeated far beyond practical use.
 #[test]
 fn depth_and_length_have_limits() {
     let repeat = |text: &str, n: usize| text.repeat(n);
@@ -172,7 +172,7 @@ fn depth_and_length_have_limits() {
             let result = parse(text, &ParseOptions::default());
             assert_eq!(result.is_ok(), n <= limits::CHAIN_MAX, "{}", &text[..40]);
         }
-        // These are lists in the algebra: they may be long.
+        // These are lists in the algebra, so long ones are valid.
         for text in [
             format!("SELECT * {{ FILTER(1{}) }}", repeat(" || 1", n)),
             format!("SELECT * {{ {} }}", repeat("?x ?p ?y . ", n)),

@@ -1,7 +1,7 @@
-//! What queries become: the traps of scope, each as text and algebra.
+//! Scoping: difficult queries with their expected algebra.
 //!
-//! Algebra is printed with a number behind each variable, so that two variables of one name can be told
-//! apart; blank nodes and other variables without a name are `_` and a number.
+//! Algebra is printed with a number after each variable, to distinguish variables of the same name; blank
+//! nodes and other unnamed variables are `_` and a number.
 
 use vervet_algebra::{Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
 use vervet_sparql::{ParseOptions, QueryErrorKind, parse};
@@ -13,7 +13,7 @@ fn options() -> ParseOptions<'static> {
     ParseOptions { prefixes: PREFIXES, ..ParseOptions::default() }
 }
 
-/// Checks the algebra of `text` and what every algebra must keep.
+/// Checks the algebra of `text` and the invariants of algebra.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let query = parse(text, &options()).unwrap_or_else(|error| panic!("{error}"));
@@ -27,7 +27,8 @@ fn refused(text: &str, kind: QueryErrorKind, message: &str) {
     assert!(error.kind() == kind && error.message().contains(message), "{error}");
 }
 
-/// Expressions mention only what their input may bind, and nothing is extended twice.
+/// Checks that expressions mention only variables that their input may bind, and that no variable is bound
+/// twice.
 fn bound(query: &Query, node: &Node) {
     let check = |expression: &Expression, inputs: &[&Node]| {
         let mut mentioned = Vec::new();
@@ -341,7 +342,7 @@ fn grouping_hides_all_but_keys() {
     );
     refused("SELECT (?x + COUNT(*) AS ?n) { ?x :p ?y }", QueryErrorKind::Syntax, "?x has no single value");
     refused("SELECT * { ?x :p ?y } GROUP BY ?x", QueryErrorKind::Syntax, "SELECT *");
-    refused("SELECT * { FILTER(COUNT(*) > 1) }", QueryErrorKind::Syntax, "cannot stand here");
+    refused("SELECT * { FILTER(COUNT(*) > 1) }", QueryErrorKind::Syntax, "is not allowed here");
 }
 
 #[test]
@@ -509,7 +510,7 @@ fn mistakes_are_pointed_at() {
     }
 }
 
-/// The patterns of `EXISTS` in a query, outermost first, with the names that they take from outside.
+/// The patterns of `EXISTS` in a query, outermost first, with their outer variables.
 fn exists_of(text: &str) -> Vec<Vec<String>> {
     fn visit(query: &Query, node: &Node, found: &mut Vec<Vec<String>>) {
         fn of_expression(query: &Query, expression: &Expression, found: &mut Vec<Vec<String>>) {
@@ -529,15 +530,15 @@ fn exists_of(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// A name in `EXISTS` is that of the row outside if the row may bind it, wherever the filter stands in its
+/// A name in `EXISTS` refers to the outer row if the row may bind it, for any position of the filter in its
 /// group.
 #[test]
 fn exists_sees_what_its_group_binds() {
     for (text, expected) in [
         ("SELECT * { FILTER EXISTS { ?x :q ?y } ?x :p ?z }", vec![vec!["x"]]),
-        // `?y` is bound by another group only.
+        // Only another group binds `?y`.
         ("SELECT * { { ?x :p ?z FILTER EXISTS { ?x :q ?y } } ?y :p ?z }", vec![vec!["x"]]),
-        // In a condition inside, too.
+        // Also in a nested condition.
         ("SELECT * { ?x :p ?z FILTER EXISTS { ?x :q ?y FILTER(?y < ?z) } }", vec![vec!["x", "z"]]),
         ("SELECT * { ?x :p ?z OPTIONAL { ?z :p ?w FILTER NOT EXISTS { ?w :p ?x } } }", vec![vec!["w", "x"]]),
         ("SELECT * { ?x :p ?z BIND(EXISTS { ?z :p ?q } AS ?b) ?q :p ?b }", vec![vec!["z"]]),
@@ -545,7 +546,7 @@ fn exists_sees_what_its_group_binds() {
             "SELECT * { ?x :p ?z FILTER EXISTS { ?z :p ?y FILTER EXISTS { ?y :p ?x } } }",
             vec![vec!["z", "x"], vec!["y", "x"]],
         ),
-        // A sub-query has names of its own.
+        // A sub-query has its own scope.
         ("SELECT * { ?x :p ?z FILTER EXISTS { SELECT ?q { ?q :p ?x } } }", vec![vec![]]),
         ("SELECT ?x { ?x :p ?z } GROUP BY ?x HAVING (EXISTS { ?x :p ?z })", vec![vec!["x"]]),
         (
@@ -555,7 +556,7 @@ fn exists_sees_what_its_group_binds() {
         ("SELECT * { ?x :p ?z } ORDER BY (EXISTS { ?x :q ?y })", vec![vec!["x"]]),
     ] {
         let mut found = exists_of(text);
-        // In the order of appearance, which is not that of the algebra.
+        // In order of appearance in the text, which differs from that in the algebra.
         found.iter_mut().for_each(|names| names.sort());
         let mut expected: Vec<Vec<String>> =
             expected.into_iter().map(|names| names.into_iter().map(str::to_owned).collect()).collect();

@@ -1,4 +1,4 @@
-//! Updates: what operations mean, what is refused and where, limits, and a second parser's opinion.
+//! Updates: algebra of operations, errors with positions, limits, and comparison with `spargebra`.
 
 use std::path::{Path, PathBuf};
 use vervet_algebra::{Dataset, GraphTarget, Modify, Operation, Quads, TemplateTerm, Update};
@@ -73,7 +73,7 @@ fn data_is_a_list_of_statements() {
     });
     let text = "DELETE DATA { :a :p :b GRAPH :g { :a :p :b . :b :p :c . } . :c :p :d . GRAPH :h { } }";
     assert_eq!(data(text), "a p b; a p b @g; b p c @g; c p d");
-    // A label means the same in all graphs of one operation.
+    // The scope of a label includes all graphs of one operation.
     let text = "INSERT DATA { _:x :p [ :q _:y ] . GRAPH :g { _:x :p _:y, [] } }";
     assert_eq!(data(text), "_:1 q _:2; _:0 p _:1; _:0 p _:2 @g; _:0 p _:3 @g");
     let first = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#first>";
@@ -92,16 +92,16 @@ fn templates_and_patterns_share_variables() {
     assert_eq!(templates(text), ["?x p ?y", "?y ?p ?x; _:0 q ?x @?g"]);
     assert_eq!(templates("DELETE WHERE { ?x :p ?y . GRAPH ?g { ?x :q :z } }"), ["?x p ?y; ?x q z @?g", ""]);
     assert_eq!(templates("INSERT { ?x :p :a } WHERE { ?x :p :b }"), ["", "?x p a"]);
-    // What no solution binds makes no statement.
+    // Statements with variables that no solution binds are dropped.
     let text =
         "DELETE { ?x :p ?z } INSERT { ?x :p ?y . :a :p :b . GRAPH ?h { :a :p :c } } WHERE { ?x :p :b }";
     assert_eq!(templates(text), ["", "a p b"]);
-    assert_eq!(modify(text).insert.terms.len(), 3, "nothing is left of the others");
+    assert_eq!(modify(text).insert.terms.len(), 3, "terms of dropped statements remain");
     assert_eq!(templates("DELETE { ?x :p ?y ~ ?e } WHERE { ?x :p ?y ~ ?e }"), ["?x p ?y ~?e", ""]);
-    // What comes needs no reifier; what goes is the one with this reifier, so there is none.
+    // An insertion needs no bound reifier; a deletion with an unbound reifier matches no statement.
     let text = "DELETE { ?x :p ?y ~ ?n } INSERT { ?x :q ?y ~ ?n {| :k 1 |} } WHERE { ?x :p ?y }";
     assert_eq!(templates(text), ["", "?x q ?y"]);
-    // Each operation has its own variables; the pattern asks for those of the templates.
+    // Each operation has its own variables; its columns are those of the templates.
     let update = update("INSERT { ?x :p :a } WHERE { ?x :p ?y } ; INSERT { ?z :p :a } WHERE { ?y :q ?z }");
     let names = |operation: &Operation| match operation {
         Operation::Modify(modify) => modify.solutions.variables.clone(),
@@ -227,7 +227,7 @@ fn mistakes_are_pointed_at() {
         assert_eq!(error.kind(), QueryErrorKind::Unsupported, "{error}");
         assert!(error.message().contains(message), "{error}");
     }
-    // The same label in templates is another blank node each time, and another than that of the pattern.
+    // A label denotes different blank nodes in each template and in the pattern.
     update("INSERT { _:x :p 1 } WHERE { _:x :p 2 } ; INSERT { _:x :p 3 } WHERE { }");
     assert!(parse("INSERT DATA { }", &options()).is_err());
 }
@@ -246,8 +246,8 @@ fn parameters_belong_to_all_operations() {
     assert!(error.message().contains("does not mention the parameter ?q"));
 }
 
-/// A million triples, with more blank nodes than there can be variables, and a list of a million members:
-/// neither takes a level of recursion or a variable for each, and twice as much takes about twice the time.
+/// A million triples with more blank nodes than the limit of variables, and a list of a million members:
+/// neither needs recursion or a variable for each element, and time is linear.
 #[test]
 fn large_data_is_read_in_linear_time() {
     let triples = |count: usize| {
@@ -342,7 +342,7 @@ fn a_second_parser_agrees_on_what_an_update_is() {
     println!("{accepted} accepted, {unsupported} unsupported, {refused} refused");
 }
 
-/// Cut, doubled and changed texts give an update or an error that can be shown.
+/// Truncated, duplicated and mutated texts yield an update or an error that can be displayed.
 #[test]
 fn damaged_updates_are_errors() {
     let seed = fastrand::u64(..);

@@ -1,4 +1,4 @@
-//! What the tests share: a snapshot that is a table of terms, and expressions from SPARQL text.
+//! Shared test support: a snapshot that is a table of terms, and expressions from SPARQL text.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong may stop")]
 
@@ -18,7 +18,7 @@ pub(crate) const PREFIXES: &str = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema
     PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ";
 pub(crate) const BASE: &str = "http://base.example/dir/";
 
-/// A snapshot with terms and nothing else.
+/// A snapshot with only a dictionary.
 #[derive(Default)]
 pub(crate) struct Terms {
     vertices: Vec<Term>,
@@ -56,7 +56,7 @@ impl Terms {
     }
 }
 
-/// Cuts a text in two, so that readers meet both pieces.
+/// Splits a text in two, so that readers receive it in two pieces.
 fn halves(text: &str) -> (&str, &str) {
     let middle = (0..=text.len() / 2).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     text.split_at(middle)

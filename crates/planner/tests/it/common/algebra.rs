@@ -1,4 +1,5 @@
-//! The algebra, evaluated from the bottom up exactly as SPARQL 1.1 §18 says, over a list of triples.
+//! Reference evaluator of the algebra: bottom-up evaluation as defined by SPARQL 1.1 §18, over a list of
+//! triples.
 
 use super::run::value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! What the planner's tests share: a small notation for patterns, graphs to plan for, and two slow and
-//! obvious evaluators, one for the algebra and one for plans, that must agree.
+//! Shared test support: a small notation for patterns, test graphs, and two slow and simple evaluators, one
+//! for the algebra and one for plans, which must agree.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "the example that measures planning uses it as well")]
 
@@ -17,7 +17,7 @@ pub const UB: &str = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#";
 pub const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 pub const PREFIXES: [Prefix<'static>; 3] = [("ub", UB), ("rdf", RDF), ("", "http://e/")];
 
-/// Names of variables, numbered as they come.
+/// Names of variables, numbered in order of appearance.
 #[derive(Default)]
 pub struct Names(pub Vec<String>);
 
@@ -126,7 +126,7 @@ pub fn data() -> Option<PathBuf> {
     [shared.join("data"), shared].into_iter().find(|path| path.join("lubm/lubm-1.nt.zst").exists())
 }
 
-/// LUBM-1, if the data is there.
+/// LUBM-1, if the data is present.
 pub fn lubm() -> Option<MemorySnapshot> {
     let Some(data) = data() else {
         eprintln!("skipped: no test data; set VERVET_TEST_DATA to its folder");

@@ -1,4 +1,4 @@
-//! Plans, run row by row by the letter of their contract, over a list of triples.
+//! Reference evaluator of plans: row by row, exactly by the contract of the steps, over a list of triples.
 
 use super::algebra::integer;
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use vervet_kernel::plan::{GraphOperand, JoinKind, Operand, Pipeline, Plan, Step}
 use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
 
-/// A row: its columns, and how many equal solutions it stands for.
+/// A row: its columns, and its multiplicity.
 pub type Row = (BTreeMap<Variable, Id>, u64);
 
-/// The id of a term, one made up from its text if the graph does not know it.
+/// The id of a term; derived from its text if the graph does not contain it.
 pub fn id_of(term: &oxrdf::Term, snapshot: &dyn Snapshot) -> Id {
     snapshot.lookup(term.as_ref()).unwrap().unwrap_or_else(|| {
         let mut hasher = DefaultHasher::new();
@@ -32,7 +32,7 @@ pub fn value(expression: &Expression, lookup: Lookup<'_>, snapshot: &dyn Snapsho
     }
 }
 
-/// Equality is that of ids here, which is right for the terms of these tests.
+/// Compares ids for equality, which is correct for the terms of these tests.
 pub fn truth(expression: &Expression, lookup: Lookup<'_>, snapshot: &dyn Snapshot) -> Option<bool> {
     let of = |one: &Expression| truth(one, lookup, snapshot);
     match expression {
@@ -190,7 +190,7 @@ impl<'a> Runner<'a> {
                     Self::listed(&row, (!count_only).then_some(*target), &found, &mut out);
                 }
             }
-            // A seek may leave out only what a condition behind it stops.
+            // A seek may omit only rows that a later condition rejects.
             Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
                 assert!(matches!(pattern.graph, GraphOperand::Filter(_)) && pattern.edge.is_none());
                 for row in rows {
