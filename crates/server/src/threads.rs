@@ -193,3 +193,55 @@ impl Drop for ReleaseMemory {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread::{ThreadId, current};
+    use std::time::Instant;
+
+    /// Runs a job that steps back or not; receives its thread once it has ended.
+    fn run(threads: &Arc<Threads>, steps_back: bool) -> Receiver<ThreadId> {
+        let (sender, receiver) = channel();
+        let done = threads.run(Box::new(move || {
+            if steps_back {
+                step_back();
+            }
+            sender.send(current().id()).unwrap();
+        }));
+        assert!(done.is_ok());
+        receiver
+    }
+
+    fn wait_for_idle(threads: &Threads, count: usize) {
+        let begin = Instant::now();
+        while lock(&threads.idle).len() != count {
+            assert!(begin.elapsed() < Duration::from_secs(30), "{} idle threads", lock(&threads.idle).len());
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_idle_thread_takes_the_next_request() {
+        let threads = Arc::default();
+        let first = run(&threads, false).recv().unwrap();
+        wait_for_idle(&threads, 1);
+        assert_eq!(run(&threads, false).recv().unwrap(), first);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_stepped_back_takes_no_further_request() {
+        let threads = Arc::default();
+        let before = rustix::process::nice(0).unwrap();
+        let first = run(&threads, true).recv().unwrap();
+        let second = run(&threads, false).recv().unwrap();
+        assert_ne!(first, second);
+        wait_for_idle(&threads, 1);
+        let (sender, receiver) = channel();
+        let nice = move || sender.send((current().id(), rustix::process::nice(0).unwrap())).unwrap();
+        assert!(threads.run(Box::new(nice)).is_ok());
+        assert_eq!(receiver.recv().unwrap(), (second, before), "an ordinary one");
+    }
+}
