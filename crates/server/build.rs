@@ -1,12 +1,11 @@
-//! Puts the page into the binary: `page/dist` if it has been built, else the plain page of this crate.
+//! Puts the web console into the binary, from `console.tar.gz`, which `cargo xtask page` writes.
 //!
 //! A table of files goes to `OUT_DIR/page.rs`: path, content type, bytes, and the bytes compressed by gzip
-//! where that saves something. cargo looks at `page/dist` again once it has been there; after the very first
-//! build of the page, `touch crates/server/build.rs` makes it look.
+//! where that saves a tenth.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
 use std::{env, fs, io};
 
 /// Shorter files are not worth it.
@@ -16,20 +15,15 @@ fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=plain");
-    let built = root.join("../../page/dist");
-    let mut files = Vec::new();
-    if built.join("index.html").is_file() {
-        println!("cargo::rerun-if-changed={}", built.display());
-        collect(&built, "", &mut files)?;
-    } else {
-        files.push(("/index.html".to_owned(), root.join("plain/index.html")));
-        files.push(("/assets/plain.js".to_owned(), root.join("plain/plain.js")));
-    }
-    files.sort();
+    println!("cargo::rerun-if-changed=console.tar.gz");
+    let archive = fs::File::open(root.join("console.tar.gz"))?;
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(archive));
     let mut table = String::from("[\n");
-    for (number, (path, file)) in files.iter().enumerate() {
-        let bytes = fs::read(file)?;
+    for (number, entry) in archive.entries()?.enumerate() {
+        let mut entry = entry?;
+        let path = format!("/{}", entry.path()?.display());
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes)?;
         let plain = out.join(format!("page{number}"));
         fs::write(&plain, &bytes)?;
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -42,7 +36,7 @@ fn main() -> io::Result<()> {
         } else {
             "None".to_owned()
         };
-        let content_type = content_type(path);
+        let content_type = content_type(&path);
         let _ = writeln!(
             table,
             "File {{ path: {path:?}, content_type: {content_type:?}, bytes: include_bytes!({plain:?}), gzip: {gzip} }},"
@@ -50,20 +44,6 @@ fn main() -> io::Result<()> {
     }
     table.push(']');
     fs::write(out.join("page.rs"), table)
-}
-
-/// All files below a folder, with their paths as addresses.
-fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = format!("{prefix}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &name, files)?;
-        } else {
-            files.push((name, entry.path()));
-        }
-    }
-    Ok(())
 }
 
 fn content_type(path: &str) -> &'static str {

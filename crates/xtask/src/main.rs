@@ -8,6 +8,7 @@
 //! (so does `ci`).
 #![forbid(unsafe_code)]
 
+mod bundle;
 mod page;
 mod tidy;
 
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     let done = match arguments.as_slice() {
         ["ci"] => ci(),
         ["tidy"] => tidy::tidy(),
-        ["page"] => page::page(),
+        ["page"] => page::page(false),
         ["conformance", "protocol"] => {
             // This suite is a test of the server.
             let run =
@@ -99,7 +100,7 @@ fn ci() -> Result<(), String> {
     measured("tidy", &mut tidy::tidy)?;
     // Before the build of the server, which embeds the page's files.
     println!("== page");
-    measured("page", &mut page::page)?;
+    measured("page", &mut || page::page(true))?;
     for step in &CI {
         println!("== {}: cargo {}", step.name, step.arguments.join(" "));
         measured(step.name, &mut || cargo(step.arguments, step.environment))?;

@@ -1,9 +1,11 @@
-//! Build of the web console (`page/`): type check, unit tests and build, with npm.
+//! Build of the web console (`page/`): type check, unit tests and build, with npm; the result goes to the
+//! archive from which every build of the server takes it (`bundle`).
 //!
 //! Optional: without Node.js, or if the page's few packages cannot be fetched within a minute, this step
-//! prints the reason and is skipped, since the server also builds without the page. Once the packages are
-//! installed, failures are errors. Not here: the browser test (`npm run test:browser`, page/README.md).
+//! prints the reason and is skipped, since the archive is in the repository. Once the packages are installed,
+//! failures are errors. Not here: the browser test (`npm run test:browser`, page/README.md).
 
+use crate::bundle;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +15,11 @@ const NODE_MIN: (u32, u32) = (20, 19);
 /// Time limit for fetching packages.
 const FETCH_MAX: Duration = Duration::from_secs(60);
 
-pub(crate) fn page() -> Result<(), String> {
+/// Builds and tests the console, and writes it to its archive.
+///
+/// # Errors
+/// A step that failed; with `checks`, an archive that did not hold this console.
+pub(crate) fn page(checks: bool) -> Result<(), String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../page");
     if let Some(reason) = missing(&page)? {
         println!("== page: skipped: {reason}");
@@ -27,6 +33,12 @@ pub(crate) fn page() -> Result<(), String> {
             return Err(format!("failed: npm run {script} (in page/)"));
         }
         println!("== page: npm run {script}: {:.0} s", start.elapsed().as_secs_f64());
+    }
+    if !bundle::update(&page.join("dist"))? {
+        if checks {
+            return Err("crates/server/console.tar.gz was not the console of page/; commit the new one".to_owned());
+        }
+        println!("== page: crates/server/console.tar.gz is new");
     }
     Ok(())
 }
