@@ -1,4 +1,5 @@
-//! A small world with classes and values, a model of it as a plain set, and what constraints mean there.
+//! A small world with classes and values, a model of it as a plain set, and the definition of constraints on
+//! it.
 
 use oxrdf::{Literal, NamedNode, Term};
 use std::collections::BTreeSet;
