@@ -1,4 +1,4 @@
-//! Walking a whole store: does everything say the same?
+//! Validation of a whole store: checksums and consistency of all its parts.
 
 use crate::entries::{Entries, KeyRuns};
 use crate::locate::Entry;
@@ -12,12 +12,12 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 use xxhash_rust::xxh3::xxh3_64;
 
 impl Store {
-    /// Walks everything: checksums of whole files, the dictionary, every segment in both directions
-    /// (which must have the same entries), ids, the edge table, and all counts and statistics, which
-    /// are counted again. Needs about 64 bytes for each entry of the largest predicate.
+    /// Reads everything: checksums of whole files, the dictionary, every segment in both directions (which
+    /// must have the same entries), ids, the edge table, and all counts and statistics, which are recomputed.
+    /// Needs about 64 bytes for each entry of the largest predicate.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Corrupt`] with what is wrong and where.
+    /// [`vervet_model::ErrorKind::Corrupt`] with the damage and its location.
     pub fn validate(&self) -> Result<()> {
         for (name, record, bytes) in &self.files {
             if xxh3_64(bytes) != record.checksum {
@@ -76,7 +76,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the order columns are what they would be if they were made now.
+    /// Checks that the order columns equal recomputed ones.
     fn validate_orders(&self) -> Result<()> {
         for (predicate, property) in self.orders() {
             let values = self.walk(property, Direction::Out)?;
@@ -106,7 +106,7 @@ impl Store {
         Ok(entries.into_iter().map(|[subject, object, ..]| [subject, object]).collect())
     }
 
-    /// All entries of a segment (key, neighbour, graph, edge), after a look at its order.
+    /// All entries of a segment (key, neighbour, graph, edge), after a check of their order.
     fn walk(&self, predicate: Id, direction: Direction) -> Result<Vec<[u64; 4]>> {
         let name = format!("segment {predicate:?} {direction:?}");
         let Some(segment) = self.base_segment(predicate, direction)? else {
@@ -120,7 +120,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// Whether the ids of an entry (subject, object, graph, edge) exist, and its edge says the same.
+    /// Checks that the ids of an entry (subject, object, graph, edge) exist, and that the edge table agrees.
     fn validate_entry(&self, entry: &[u64; 4], predicate: Id, name: &str) -> Result<()> {
         let [subject, object, graph, edge] = entry.map(Id::from_bits);
         let table = self.edge_table()?;
@@ -148,7 +148,7 @@ impl Store {
 }
 
 impl BaseSegment {
-    /// Every entry: key, neighbour, graph, edge. Finds each key as a query would.
+    /// Every entry: key, neighbour, graph, edge. Looks each key up as a query would.
     fn all_entries(&self, name: &str) -> Result<Vec<[u64; 4]>> {
         let view = self.view();
         let mut keys = Vec::new();
