@@ -1,5 +1,5 @@
-//! What tests share: [`MemorySnapshot`], a graph as sorted vectors, simple enough to be the reference
-//! for every other implementation of [`vervet_snapshot::Snapshot`]; [`check_segment`], the cases that every
+//! Shared test support: [`MemorySnapshot`], a graph as sorted vectors, simple enough to be the reference for
+//! every other implementation of [`vervet_snapshot::Snapshot`]; [`check_segment`], the cases that every
 //! segment must pass; random numbers.
 #![forbid(unsafe_code)]
 
