@@ -21,8 +21,8 @@ struct Place {
     /// Index of the equal word of the file, or of the first one after it.
     at: u64,
     is_known: bool,
-    /// In [`Merge::lists`]: the total number of its literals, and its list (`list`), which for a word of the file
-    /// is only the appended part.
+    /// In [`Merge::lists`]: the total number of its literals, and its list (`list`), which for a word of the
+    /// file is only the appended part.
     count: Range<usize>,
     list: Range<usize>,
     /// Size of the number of literals in the file's list, in bytes.
