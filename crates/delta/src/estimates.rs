@@ -17,7 +17,6 @@
 //! time. A later vertex has no entry in any of those, and a segment where it has one has an overlay; so a
 //! proof that rests on exact flows holds for it, too: it does not occur as a subject or object of a pattern
 //! over an exact segment.
-//! a pattern over an exact segment it does not occur.
 
 use crate::Overlay;
 use crate::cell::CellKey;

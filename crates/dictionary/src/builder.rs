@@ -7,6 +7,7 @@
 //! # Invariants
 //! 1. Vertices and literals are numbered densely from 0, each in the order of the arena.
 //! 2. At most 3/4 of the slots are full.
+//! # Cost
 //! A known term: one cache miss for its slot, one or two for its record; a caller that knows some terms ahead
 //! (`prefetch`) overlaps the misses of 16. Memory: the text, 6 bytes, 11 to 21 bytes of slots for each term,
 //! and an eighth of texts and headers as unused reserve. While slots grow, the old half coexists with them;

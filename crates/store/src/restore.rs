@@ -19,6 +19,7 @@ const CHUNK: usize = 4 << 20;
 /// # Cost
 /// Each file is read once and written once.
 ///
+/// # Errors
 /// Input: no database in `from`, or one in `to`. Corrupt: a file of `from` has another checksum than its
 /// manifest states; `to` has files of a database without a manifest. Io. Those of `report`. After an error
 /// there is no database in `to`.

@@ -5,7 +5,6 @@
 //! schedules that a seed determines. State accessed only through these shims is decided by the schedule;
 //! state that is set once and never waited for (`OnceLock`), and the read set, which belongs to one
 //! transaction, use `std`'s types.
-//! once and never waited for (`OnceLock`), and the read set, which belongs to one transaction, stay `std`'s.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use arc_swap::ArcSwap;
