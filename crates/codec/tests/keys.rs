@@ -1,5 +1,7 @@
-//! Key sets of random density agree with a `BTreeSet`: positions of members and non-members, and listings
-//! from every position; also after their descriptor has been written and read back.
+//! Key sets against a `BTreeSet`.
+//!
+//! Key sets of random density agree in positions of members and non-members, and listings from every
+//! position; also after their descriptor has been written and read back.
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 

@@ -1,5 +1,7 @@
-//! Benchmark of versions: single and bulk insertion, with every version kept or replaced; reads of a segment
-//! whose delta is empty, has other keys, or has the keys, compared with the store alone; memory.
+//! Benchmark of versions.
+//!
+//! Single and bulk insertion, with every version kept or replaced; reads of a segment whose delta is empty,
+//! has other keys, or has the keys, compared with the store alone; memory.
 //!
 //! `cargo run --release -p vervet-delta --example measure_delta [writing|reading]`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

@@ -1,5 +1,4 @@
-//! Admission checks for statements: the rules of a store, which cannot be built from anything that violates
-//! them.
+//! Admission checks for statements: the rules of a store, which every version must keep.
 
 use crate::Version;
 use crate::predicate::entry_of;
@@ -95,5 +94,5 @@ impl Version {
 
 fn no_such_edge(edge: Id) -> Error {
     let message = format!("a statement is about edge {}, which does not exist", edge.payload());
-    Error::new(ErrorKind::Input, message).with_hint("insert the statement that the edge is first")
+    Error::new(ErrorKind::Input, message).with_hint("insert the statement of the edge first")
 }

@@ -1,5 +1,4 @@
-//! Expansion through an overlay: runs of untouched keys are expanded by the lower segment, touched keys are
-//! merged.
+//! Expansion through an overlay: untouched keys by the lower segment, touched keys by merging.
 //!
 //! # Cost
 //! Each key is tested once in the filter, up to [`STRETCH`] keys ahead of the output, so a batch that fills

@@ -1,5 +1,4 @@
-//! Ordered access to the entries of a key by a property, where the property or the entries have changed since
-//! the store ordered them.
+//! Ordered access to the entries of a key where entries or order property have changed since the build.
 //!
 //! # Shape
 //! An order column (see `vervet_store`) belongs to the store. If the predicate that it orders or the ordering

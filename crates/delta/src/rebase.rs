@@ -90,7 +90,7 @@ impl Version {
 }
 
 fn not_its_store() -> Error {
-    Error::internal("the new store is not a store of the version it was built of")
+    Error::internal("the new store was not built from this version")
 }
 
 /// Calls `each` for every entry in which `ours` and `theirs` differ, with whether it is present in `ours`.

@@ -432,7 +432,7 @@ pub(crate) fn largest_classes(base: &Store) -> Vec<(ClassId, u64)> {
 pub(crate) fn two_statements(edge: Id) -> Error {
     let number = edge.payload();
     Error::new(ErrorKind::Input, format!("edge {number} has another statement already"))
-        .with_hint("an edge is one statement; take another number, or remove the other statement first")
+        .with_hint("an edge has one statement; use another number, or remove the other statement first")
 }
 
 /// One more, or one less.

@@ -51,7 +51,7 @@ impl Body {
     pub(crate) fn get(&self, section: Section, start: usize, length: usize) -> Result<&[u8]> {
         let whole = &self.sections[section as usize];
         if start > whole.len() || length > whole.len() - start {
-            return Err(self.damaged("an offset points behind the end of its section"));
+            return Err(self.damaged("an offset points past the end of its section"));
         }
         if length == 0 {
             return Ok(&[]);

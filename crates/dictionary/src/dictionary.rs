@@ -135,7 +135,7 @@ impl Dictionary {
         let halves = [0, 1].map(|of| Half::new(&header, of, &body));
         let order_fits = order_bytes(header.literals) == Some(body.length(Section::LiteralOrder));
         let ([Some(vertices), Some(literals)], true) = (halves, order_fits) else {
-            return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
+            return Err(body.damaged("the lengths of its sections do not match its counts"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
         let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);

@@ -180,7 +180,7 @@ impl Merge<'_, '_> {
         cluster.sort_unstable();
         for &(hash, stored) in &*cluster {
             if !had.contains(&home_slot(hash, slots_before)) {
-                return Err(dictionary.damaged("a slot of its index has a term of another one"));
+                return Err(dictionary.damaged("a slot of its index has a misplaced term"));
             }
             self.push(Entry { first: home_slot(hash, self.slots), print: fingerprint(hash), stored })?;
         }

@@ -207,7 +207,7 @@ impl Dictionary {
         let window = read_le(self.body().get(Section::LiteralOrder, at, length)?);
         let number = window >> (bit % 8) & ((1 << width) - 1);
         if number >= count {
-            return Err(self.damaged("its order of literals names one that does not exist"));
+            return Err(self.damaged("its order of literals names a literal that does not exist"));
         }
         Ok(Id::literal(number))
     }

@@ -44,7 +44,7 @@ impl Dictionary {
             let slots = self.body().all(half.index)?.chunks_exact(slot_bytes);
             let full = slots.filter(|slot| slot[1..].iter().any(|&byte| byte != 0)).count() as u64;
             if full != half.terms {
-                return Err(self.damaged("its index has more or fewer entries than there are terms"));
+                return Err(self.damaged("its index does not have one entry for each term"));
             }
         }
         self.validate_order()?;

@@ -1,5 +1,4 @@
-//! Inverted index from words to literals, for full-text search: in the file, and in memory for later
-//! literals.
+//! Inverted index from words to literals, for full-text search, in the file and in memory.
 //!
 //! # Shape
 //! In the file (if requested): number of words, bytes of their texts, bytes of their lists (8 bytes each);
@@ -298,7 +297,7 @@ impl<'d> Index<'d> {
             at = length.and_then(|length| at.checked_add(length)).unwrap_or(u64::MAX);
         }
         if at != dictionary.body().length(Section::LiteralWords) as u64 {
-            return Err(dictionary.damaged("its index of words does not have the length that it says"));
+            return Err(dictionary.damaged("the length of its index of words does not match its header"));
         }
         Ok(Self { dictionary, words, widths, starts })
     }
@@ -332,7 +331,7 @@ impl<'d> Index<'d> {
         let start = if which == 0 { 0 } else { end(which - 1)? };
         let end = end(which)?;
         if start > end || end > self.starts[of + 3] - self.starts[of + 2] {
-            return Err(self.dictionary.damaged("its index of words has an end that is none"));
+            return Err(self.dictionary.damaged("its index of words has an offset out of bounds"));
         }
         Ok(start..end)
     }
@@ -478,7 +477,7 @@ impl Dictionary {
         }
         let length = self.body().length(Section::LiteralWords);
         if gathered.section(&Watch::new("check"))? != index.bytes(0, length)? {
-            return Err(self.damaged("its index of words is not that of its literals"));
+            return Err(self.damaged("its index of words does not match its literals"));
         }
         Ok(())
     }

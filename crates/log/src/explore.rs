@@ -1,5 +1,4 @@
-//! Model checking of thread schedules: `shuttle` decides the thread switches of `log.rs` at every lock and
-//! wait.
+//! Model checking of thread schedules: `shuttle` decides every thread switch of `log.rs`.
 //!
 //! Each schedule shows that no thread waits for ever (`shuttle` reports a deadlock), that the promise of a
 //! wait holds when it returns, that publication is in order and happens once, and that the log reads back as

@@ -127,7 +127,7 @@ pub(crate) fn create(
         CreateError { error: Error::io(format_args!("make {}", path.display()), &error), may_exist: false }
     })?;
     let failed = |error: &std::io::Error, may_exist| {
-        let error = Error::io(format_args!("give {} its name", path.display()), error);
+        let error = Error::io(format_args!("rename the new file to {}", path.display()), error);
         CreateError { error, may_exist }
     };
     if let Err(error) = environment.files.rename(&temporary, &path) {

@@ -413,7 +413,7 @@ impl Shared {
                 return Err(failure.clone());
             } else if reached < lsn && state.active.is_some() {
                 let Some(mut leader) = Leader::take(self, state) else {
-                    return Err(Error::internal("the file of the log is there and is not"));
+                    return Err(Error::internal("the log has no file for its leader"));
                 };
                 leader.write().and_then(|()| leader.sync())?;
                 let mut wake = Wake::default();

@@ -144,7 +144,7 @@ pub fn read(
             End::Damaged(place, what) => return Err(reader.damage(&place, &what, files.first())),
         }
     }
-    Err(Error::internal("reading the log ended without an end"))
+    Err(Error::internal("reading the log stopped without a result"))
 }
 
 /// The id of the log in `directory`, from its oldest file with a valid header; `None` without one.

@@ -1,5 +1,4 @@
-//! Lock shims: `std`'s locks, or in this crate's unit tests those of `shuttle`, which controls thread
-//! scheduling.
+//! Lock shims: `std`'s locks, or in this crate's unit tests those of `shuttle`.
 //!
 //! `explore.rs` thereby runs the code of `log.rs` itself under schedules that a seed determines. Unit tests
 //! of this crate that create a [`crate::Log`] must therefore run inside `shuttle`; tests in `tests/` use

@@ -8,9 +8,9 @@
 //! | search | finds texts with |
 //! | --- | --- |
 //! | `graph data` | both words, anywhere |
-//! | `"graph data"` | the words one behind the other |
-//! | `graph*`, `"graph dat*"` | a word that begins so, as the last one |
-//! | `graph -theory` | the one and not the other |
+//! | `"graph data"` | the words in sequence |
+//! | `graph*`, `"graph dat*"` | a word with this prefix, as the last one |
+//! | `graph -theory` | the first word and not the second |
 //! | `graph OR network data` | `graph`, or both `network` and `data` |
 //!
 //! A group of several words without quotes (`foo-bar`) is a phrase. Characters outside words only separate.

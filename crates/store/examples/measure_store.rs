@@ -1,4 +1,6 @@
-//! Benchmark of a store built from N-Triples on standard input (plain lines without comments): build time,
+//! Benchmark of a store.
+//!
+//! The store is built from N-Triples on standard input (plain lines without comments). Measured: build time,
 //! bytes for each triple, and the cost of expansions and checks compared with plain arrays.
 //!
 //! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure_store`

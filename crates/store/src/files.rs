@@ -416,10 +416,10 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     let mut tail = Reader::new(numbers);
     let (offset, length, checksum) = (tail.length()?, tail.length()?, tail.u64()?);
     if tail.u64()? != generation || tail.u64()? != bytes.len() as u64 {
-        return Err(Damaged("it is of another generation or length"));
+        return Err(Damaged("it has another generation or length"));
     }
-    let end = offset.checked_add(length).ok_or(Damaged("table of contents out of place"))?;
-    let toc = front.get(offset..end).ok_or(Damaged("table of contents out of place"))?;
+    let end = offset.checked_add(length).ok_or(Damaged("table of contents out of bounds"))?;
+    let toc = front.get(offset..end).ok_or(Damaged("table of contents out of bounds"))?;
     if xxh3_64(toc) != checksum {
         return Err(Damaged("its table of contents has a wrong checksum"));
     }
@@ -427,9 +427,9 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     let orders = toc.orders.iter().flat_map(|order| &order.places);
     let places = toc.segments.iter().flatten().chain(&toc.edges).chain(orders);
     for place in places {
-        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of place"))?;
+        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of bounds"))?;
         if place.offset < HEAD_BYTES || end > offset as u64 {
-            return Err(Damaged("section out of place"));
+            return Err(Damaged("section out of bounds"));
         }
     }
     Ok(toc)

@@ -174,7 +174,7 @@ impl Store {
     ) -> Result<Self> {
         let slot = |what: String, place: &SectionPlace| match section(place) {
             Some((bytes, checksum)) => Ok((format!("{file}, {what}"), bytes, checksum)),
-            None => Err(Error::corrupt(file, format_args!("{what} is out of place"))),
+            None => Err(Error::corrupt(file, format_args!("{what} is out of bounds"))),
         };
         let mut slots = Vec::with_capacity(toc.segments.len());
         for ((predicate, _), [out, reverse]) in toc.predicates.iter().zip(&toc.segments) {

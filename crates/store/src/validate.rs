@@ -21,13 +21,13 @@ impl Store {
     pub fn validate(&self) -> Result<()> {
         for (name, record, bytes) in &self.files {
             if xxh3_64(bytes) != record.checksum {
-                return Err(Error::corrupt(name, "the manifest has another checksum for it"));
+                return Err(Error::corrupt(name, "its checksum differs from the manifest"));
             }
         }
         self.dictionary.validate()?;
         let classes = Classes::new(self.types()?.as_slice(), self.toc.vertex_count, self.toc.literal_count);
         if classes.table != self.toc.classes {
-            return Err(Error::corrupt("table of contents", "classes differ from a new count"));
+            return Err(Error::corrupt("table of contents", "classes differ from a recount"));
         }
         let mut graphs: FxHashMap<u64, u64> = FxHashMap::default();
         let mut statements = 0;
@@ -37,7 +37,7 @@ impl Store {
             let mut reverse = self.walk(*predicate, Direction::In)?;
             let name = format!("segment {predicate:?}");
             if out.len() as u64 != *count {
-                return Err(Error::corrupt(name, "it has another number of entries than the contents say"));
+                return Err(Error::corrupt(name, "its number of entries differs from the table of contents"));
             }
             for entry in &out {
                 self.validate_entry(entry, *predicate, &name)?;
@@ -58,7 +58,7 @@ impl Store {
             for (direction, expected) in Direction::BOTH.into_iter().zip(expected) {
                 let segment = self.base_segment(*predicate, direction)?;
                 if segment.is_none_or(|segment| *segment.statistics() != expected) {
-                    return Err(Error::corrupt(name, "its statistics differ from a new count"));
+                    return Err(Error::corrupt(name, "its statistics differ from a recount"));
                 }
             }
         }
@@ -71,7 +71,7 @@ impl Store {
             || table.map_or(0, |table| table.len()) != edges
             || table.map_or(0, |table| table.number_end()) > self.toc.edge_count
         {
-            return Err(Error::corrupt("table of contents", "its counts differ from a new count"));
+            return Err(Error::corrupt("table of contents", "its counts differ from a recount"));
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Store {
                 let segment = self.base_segment(predicate, direction)?;
                 let column = segment.map(|segment| segment.order_column()).transpose()?.flatten();
                 if column.is_none_or(|column| column.bytes[..] != expected[..]) {
-                    return Err(Error::corrupt(name, "it differs from one made anew"));
+                    return Err(Error::corrupt(name, "it differs from a rebuilt one"));
                 }
             }
         }
@@ -165,7 +165,7 @@ impl BaseSegment {
             }
             self.entries_of(*key, filter, &mut entries);
             if entries.first().is_none_or(|entry| entry.index != all.len()) {
-                return Err(Error::corrupt(name, "its offsets leave entries out"));
+                return Err(Error::corrupt(name, "its offsets omit entries"));
             }
             all.extend(
                 entries
@@ -174,7 +174,7 @@ impl BaseSegment {
             );
         }
         if all.len() as u64 != self.statistics().entries || Entries::len(all.as_slice()) != view.count {
-            return Err(Error::corrupt(name, "its offsets leave entries out"));
+            return Err(Error::corrupt(name, "its offsets omit entries"));
         }
         self.validate_flags(&all, name)?;
         Ok(all)

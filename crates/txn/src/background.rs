@@ -1,5 +1,4 @@
-//! Background checkpoints: the conditions that trigger one, the retry after a failure, and back-pressure on
-//! commits.
+//! Background checkpoints: triggers, retries after a failure, and back-pressure on commits.
 //!
 //! # Shape
 //! After a commit, or the end of a transaction that added terms, [`Transactions::wants_checkpoint`] checks a

@@ -51,7 +51,7 @@ impl FromStr for ConstraintKind {
     fn from_str(text: &str) -> Result<Self> {
         let all = [Self::Unique, Self::Required, Self::Single];
         all.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            Error::new(ErrorKind::Input, format!("there is no kind of constraint {text:?}"))
+            Error::new(ErrorKind::Input, format!("unknown kind of constraint {text:?}"))
                 .with_hint("known are unique, required, single")
         })
     }

@@ -1,6 +1,7 @@
-//! Model checking of the commit path: `shuttle` decides the thread switches at every lock, version pointer
-//! and wait of this crate, of the log, and of the terms. Run with
-//! `cargo test -p vervet-txn --features shuttle --lib explore`.
+//! Model checking of the commit path: `shuttle` decides every thread switch.
+//!
+//! Switches happen at every lock, version pointer and wait of this crate, of the log, and of the terms. Run
+//! with `cargo test -p vervet-txn --features shuttle --lib explore`.
 //!
 //! # Shape
 //! Each writer makes some commits: half of them increment a shared counter, so that they conflict, the others

@@ -1,5 +1,4 @@
-//! Transactions over one graph: multi-version optimistic concurrency control, write-ahead logging,
-//! checkpoints and recovery.
+//! Transactions over one graph: multi-version optimistic concurrency control with a write-ahead log.
 //!
 //! # Shape
 //! [`Transactions`] manages one graph, in memory or in a directory. Readers take its current version, an

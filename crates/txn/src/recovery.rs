@@ -89,7 +89,7 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
             return recover(environment, directory, store, &ReadOptions::default());
         }
     }
-    Err(Error::internal("opening beside a writer ended without an end"))
+    Err(Error::internal("opening beside a writer stopped without a result"))
 }
 
 /// Compares the log in `directory` with the log that the manifest names.
@@ -208,7 +208,7 @@ impl Replay {
     fn next(&mut self, timestamp: Timestamp) -> Result<()> {
         // A bulk load without a log counts as a commit, but records no timestamp.
         if timestamp != self.timestamp.next() && !self.any_timestamp {
-            return Err(damaged(&format!("commit {timestamp} behind commit {}", self.timestamp)));
+            return Err(damaged(&format!("commit {timestamp} after commit {}", self.timestamp)));
         }
         if self.any_timestamp {
             self.began = Timestamp(timestamp.0.saturating_sub(1));

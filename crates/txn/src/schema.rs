@@ -246,7 +246,7 @@ pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Const
             None => version.terms().lookup(term),
             found => found,
         };
-        found.ok_or_else(|| damaged(format!("a constraint is about {term}, which is not there")))
+        found.ok_or_else(|| damaged(format!("a constraint is about {term}, which does not exist")))
     };
     Constraints::new(constraints, &mut id).map(Arc::new)
 }

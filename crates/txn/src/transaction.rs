@@ -245,7 +245,7 @@ impl Transaction {
         let id = self.transactions.intern(version, term)?;
         if id.tag() == Tag::Edge {
             let message = format!("{term} is the name of an edge that does not exist");
-            return Err(Error::new(ErrorKind::Input, message).with_hint("edges are made by adding them"));
+            return Err(Error::new(ErrorKind::Input, message).with_hint("insert its statement first"));
         }
         Ok(id)
     }

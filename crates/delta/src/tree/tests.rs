@@ -1,5 +1,7 @@
-//! Tests of the tree: it agrees with a `BTreeMap` under random operations, old versions stay unchanged, and
-//! differences are found without visiting shared nodes.
+//! Tests of the tree against a `BTreeMap`.
+//!
+//! It agrees with a `BTreeMap` under random operations, old versions stay unchanged, and differences are
+//! found without visiting shared nodes.
 
 use super::*;
 use std::collections::BTreeMap;

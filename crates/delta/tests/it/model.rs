@@ -1,7 +1,9 @@
-//! Model test: versions agree with a set of statements. Random graphs with parallel edges, named graphs,
-//! literals, edges as subjects and objects, and terms later than the store; random parts of them are in the
-//! store, the rest is inserted, singly and in bulk, others are removed again. Older versions never change;
-//! every version can be built into a store and rebased onto one.
+//! Model test of versions against a set of statements.
+//!
+//! Random graphs with parallel edges, named graphs, literals, edges as subjects and objects, and terms later
+//! than the store; random parts of them are in the store, the rest is inserted, singly and in bulk, others
+//! are removed again. Older versions never change; every version can be built into a store and rebased onto
+//! one.
 
 use crate::common::{Model, Random, World, arc, check_segment, compare, entries, seed};
 use std::collections::BTreeSet;

@@ -1,5 +1,7 @@
-//! Concurrency test: readers on their own threads hold versions while a writer continues; each reads its
-//! version's graph, from the first read to the last.
+//! Concurrent readers and one writer of versions.
+//!
+//! Readers on their own threads hold versions while a writer continues; each reads its version's graph, from
+//! the first read to the last.
 
 use crate::common::{Model, Random, World, compare, seed};
 use std::sync::atomic::{AtomicBool, Ordering};

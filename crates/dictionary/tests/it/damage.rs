@@ -1,5 +1,7 @@
-//! Damage tests: bytes flipped (some at random; every one in the ignored tests), every length cut. The result
-//! is correct or an error of kind `Corrupt` that names the file; never a panic, never another term.
+//! Tests of damaged dictionary files.
+//!
+//! Bytes flipped (some at random; every one in the ignored tests), every length cut. The result is correct or
+//! an error of kind `Corrupt` that names the file; never a panic, never another term.
 
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, Extension};

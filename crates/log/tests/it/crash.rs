@@ -1,6 +1,8 @@
-//! Crash tests: a random life of a log is stopped at each of its file operations in turn, by an error or a
-//! full disk, with or without a loss of power, and sometimes again while it is opened. Afterwards every
-//! acknowledged record is present, no record is partial or out of order, and the log continues.
+//! Crash tests of the log.
+//!
+//! A random life of a log is stopped at each of its file operations in turn, by an error or a full disk, with
+//! or without a loss of power, and sometimes again while it is opened. Afterwards every acknowledged record
+//! is present, no record is partial or out of order, and the log continues.
 
 use crate::common::{Model, disk, read_all, seed};
 use vervet_env::{Fault, SeededRandom, Simulation};

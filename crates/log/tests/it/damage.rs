@@ -1,6 +1,8 @@
-//! Damage tests: every byte of every file changed in several ways, every file missing or cut at every length.
-//! Reading then gives an error, or the log up to some record; for a closed log an error or the whole log,
-//! since no acknowledged record may be lost silently.
+//! Tests of damaged log files.
+//!
+//! Every byte of every file changed in several ways, every file missing or cut at every length. Reading then
+//! gives an error, or the log up to some record; for a closed log an error or the whole log, since no
+//! acknowledged record may be lost silently.
 
 use crate::common::{DIR, Record, disk, read_all, reopen, seed};
 use std::path::{Path, PathBuf};

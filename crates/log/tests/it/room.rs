@@ -1,5 +1,7 @@
-//! Full disks, unreadable sectors, many short writers, and readers that must not return records which a loss
-//! of power would undo: findings B3, B10, B11, B12 and B16 of the reviews.
+//! Tests of full disks, unreadable sectors, short writers and concurrent readers of the log.
+//!
+//! The readers must not return records that a loss of power would undo. Findings B3, B10, B11, B12 and B16 of
+//! the reviews.
 
 use crate::common::{DIR, disk, read_all, reopen, seed};
 use std::path::Path;

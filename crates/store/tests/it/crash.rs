@@ -1,6 +1,8 @@
-//! Crash tests: a second load into a database is stopped at each of its operations in turn, by an error, by a
-//! full disk, or by a loss of power. Afterwards the database is the old one or the new one, whole; and the
-//! next load succeeds and leaves no leftover files.
+//! Crash tests of a load.
+//!
+//! A second load into a database is stopped at each of its operations in turn, by an error, by a full disk,
+//! or by a loss of power. Afterwards the database is the old one or the new one, whole; and the next load
+//! succeeds and leaves no leftover files.
 
 use crate::common::{Graph, Random, Shape, compare, options, seed};
 use std::path::PathBuf;

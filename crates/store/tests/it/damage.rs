@@ -1,6 +1,8 @@
-//! Damage tests: every byte of every file of a small database is changed, one at a time, and every file is
-//! cut at every length. A read then gives an error of kind `Corrupt` or the unchanged results; never a panic
-//! and never a wrong result.
+//! Tests of damaged database files.
+//!
+//! Every byte of every file of a small database is changed, one at a time, and every file is cut at every
+//! length. A read then gives an error of kind `Corrupt` or the unchanged results; never a panic and never a
+//! wrong result.
 
 use crate::common::{Graph, Random, Shape, options, seed};
 use std::fmt::Write as _;

@@ -1,6 +1,8 @@
-//! Model test: a store agrees with a naive implementation over a list of statements, for random graphs with
-//! parallel edges, named graphs, literals and edges as neighbours, and self-loops; in memory and in files, on
-//! one thread and several, with and without temporary files.
+//! Model test of a store against a list of statements.
+//!
+//! A store agrees with a naive implementation over a list of statements, for random graphs with parallel
+//! edges, named graphs, literals and edges as neighbours, and self-loops; in memory and in files, on one
+//! thread and several, with and without temporary files.
 
 use crate::common::{Graph, Random, Shape, compare, options, seed};
 use std::path::PathBuf;

@@ -1,7 +1,9 @@
-//! Crash tests: a random life of a database (overlapping transactions, new terms, edges, removals,
-//! checkpoints, bulk loads, reopenings) is stopped at each file operation in turn by a loss of power, or hit
-//! by an error or a full disk and continued. After reopening, it holds every acknowledged commit, and each of
-//! the others whole or not at all: the graph equals the state after some commit that was begun.
+//! Crash tests of a database.
+//!
+//! A random life of a database (overlapping transactions, new terms, edges, removals, checkpoints, bulk
+//! loads, reopenings) is stopped at each file operation in turn by a loss of power, or hit by an error or a
+//! full disk and continued. After reopening, it holds every acknowledged commit, and each of the others whole
+//! or not at all: the graph equals the state after some commit that was begun.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, read, seed, statement, term};

@@ -1,6 +1,7 @@
-//! Long-running behaviour: the log is cut, failed checkpoints are retried and reported, back-pressure delays
-//! writers, and a full disk does not stop the process. Findings B1, B3, B4, B6, B11, B12 and B17 of the
-//! review of storage.
+//! Tests of a long-running database: checkpoints, back-pressure, full disks.
+//!
+//! The log is cut, failed checkpoints are retried and reported, back-pressure delays writers, and a full disk
+//! does not stop the process. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of storage.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{Row, read, statement};

@@ -1,6 +1,8 @@
-//! Model test: random overlapping transactions, in one thread. Each sees the graph of its begin and its own
-//! changes. An accepted commit gives the same results when it is run again on the current graph, so the
-//! history is serial in the order of commits; a refused one has read data that another transaction changed.
+//! Model test of random overlapping transactions, in one thread.
+//!
+//! Each sees the graph of its begin and its own changes. An accepted commit gives the same results when it is
+//! run again on the current graph, so the history is serial in the order of commits; a refused one has read
+//! data that another transaction changed.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};

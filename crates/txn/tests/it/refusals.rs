@@ -1,5 +1,7 @@
-//! Exact validation: random overlapping transactions, in one thread, against a small model that decides for
-//! each commit whether it must be accepted or refused.
+//! Exact validation: random transactions against a model that accepts or refuses each commit.
+//!
+//! Transactions overlap, in one thread; a small model decides for each commit whether it must be accepted or
+//! refused.
 //!
 //! # The model
 //! [`Seen`] is a read of a transaction, in the terms of `reads.rs`; [`Seen::is_changed_by`] defines which

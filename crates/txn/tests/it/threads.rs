@@ -1,7 +1,9 @@
-//! Concurrency tests: threads transfer, count and read registers, while checkpoints run. No snapshot has a
-//! wrong sum, no update is lost, and no skew and no phantom occurs at the serializable level. The whole
-//! history of registers is checked against the definition of serializability (Adya, "Weak Consistency",
-//! 1999): the graph of write, read and overwrite dependencies has no cycle.
+//! Concurrency tests of transactions.
+//!
+//! Threads transfer, count and read registers, while checkpoints run. No snapshot has a wrong sum, no update
+//! is lost, and no skew and no phantom occurs at the serializable level. The whole history of registers is
+//! checked against the definition of serializability (Adya, "Weak Consistency", 1999): the graph of write,
+//! read and overwrite dependencies has no cycle.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::seed;

@@ -1,7 +1,8 @@
-//! Constraint tests against the definition: random transactions, loads, checkpoints and reopenings in a small
-//! world; threads that race for the same values at both isolation levels while constraints are added and
-//! removed; and accidents at every file operation, after which a constraint either exists and holds, or does
-//! not exist.
+//! Constraint tests against the definition.
+//!
+//! Random transactions, loads, checkpoints and reopenings in a small world; threads that race for the same
+//! values at both isolation levels while constraints are added and removed; and accidents at every file
+//! operation, after which a constraint either exists and holds, or does not exist.
 
 mod world;
 

@@ -1,5 +1,4 @@
-//! A small world with classes and values, a model of it as a plain set, and the definition of constraints on
-//! it.
+//! A small world with classes and values, its model as a plain set, and constraints by definition.
 
 use oxrdf::{Literal, NamedNode, Term};
 use std::collections::BTreeSet;
