@@ -1,23 +1,23 @@
-//! An array of numbers in the form that suits it: packed, or framed.
+//! An array of numbers in one of two encodings: packed, or framed.
 //!
 //! # Shape
-//! The descriptor of a framed array is told from that of a packed one by its width, which no packed array
-//! has; so where one may stand the other may.
+//! The descriptor of a framed array has a width that no packed array has, which distinguishes the two; either
+//! may be used wherever the other may.
 //! # Cost
-//! Framed arrays take two to five times as long to read (see `framed`), so they are taken only where they
-//! save much: see [`Array::write_small`].
+//! Framed arrays take two to five times as long to read (see `framed`), so they are used only where they save
+//! much: see [`Array::write_small`].
 
 use crate::bytes::{Damaged, Reader};
 use crate::framed::{FRAMED_WIDTH, Framed, FramedView};
 use crate::packed::{Packed, PackedView};
 
-/// A framed array is taken if it has at most so many of [`PARTS`] of the bytes of a packed one.
+/// A framed array is used if it takes at most this many [`PARTS`] of the bytes of a packed one.
 const PARTS_MAX: usize = 3;
 const PARTS: usize = 4;
-/// Packed arrays of no more bytes stay: there is little to save.
+/// Packed arrays of at most this many bytes stay packed: there is little to save.
 const SMALL_BYTES: usize = 1 << 12;
 
-/// Where an array lies in its section.
+/// Descriptor of an array in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Array {
     /// Every element has the same width in bytes.
@@ -43,7 +43,7 @@ impl Array {
         }
     }
 
-    /// Appends the numbers framed, if that saves enough of what they take in another form.
+    /// Appends the numbers framed, if that saves enough compared with another encoding.
     pub(crate) fn frame(
         values: impl Iterator<Item = u64>,
         count: usize,
@@ -93,7 +93,7 @@ impl Array {
         self.len() == 0
     }
 
-    /// Bytes for all elements.
+    /// Size of all elements, in bytes.
     #[must_use]
     pub const fn size_bytes(&self) -> usize {
         match self {
@@ -102,7 +102,7 @@ impl Array {
         }
     }
 
-    /// The array in the bytes of its section.
+    /// A view of the array in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> ArrayView<'a> {
@@ -113,12 +113,12 @@ impl Array {
     }
 }
 
-/// An array to read from.
+/// A view of an array, for reading.
 #[derive(Clone, Copy, Debug)]
 pub enum ArrayView<'a> {
-    /// A packed one.
+    /// A packed array.
     Packed(PackedView<'a>),
-    /// A framed one.
+    /// A framed array.
     Framed(FramedView<'a>),
 }
 
@@ -138,7 +138,7 @@ impl ArrayView<'_> {
         self.len() == 0
     }
 
-    /// What is added to each stored number.
+    /// Reference that is added to each stored number.
     #[inline]
     #[must_use]
     pub const fn minimum(&self) -> u64 {

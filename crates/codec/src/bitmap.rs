@@ -1,19 +1,18 @@
-//! A set of numbers that are near each other: bits with counts.
+//! Dense set of numbers: a bitmap with rank counts.
 //!
 //! # Shape
-//! One block of 12 bytes for 64 numbers: their bits, and how many numbers lie before.
+//! One block of 12 bytes for 64 numbers: their bits, and the number of elements before.
 //! # Cost
-//! Position: one cache miss. Space: 1.5 bits for each number between the first and the last. The counts
-//! lie beside the bits because two misses cost more than the 30 % of space that counts for larger blocks
-//! would save.
+//! Position: one cache miss. Space: 1.5 bits for each number between the first and the last. The counts lie
+//! beside the bits because two misses cost more than the 30 % of space that larger blocks would save.
 
 use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 use crate::keys::{Locate, NONE};
 
-/// Bytes of a block: 64 bits and a count.
+/// Size of a block: 64 bits and a count.
 pub(crate) const BLOCK_BYTES: usize = 12;
 
-/// A dense set: where its blocks lie in the section.
+/// Descriptor of a dense set: the position of its blocks in the section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bitmap {
     offset: usize,
@@ -25,7 +24,7 @@ pub struct Bitmap {
 impl Bitmap {
     /// Appends `keys`: distinct, ascending, fewer than 2^32 - 1.
     pub(crate) fn write(keys: &[u64], body: &mut Vec<u8>) -> Self {
-        // Blocks begin at multiples of 64, so that the bit number is that of the key.
+        // The first block begins at a multiple of 64, so that the bit number is that of the key.
         debug_assert!(keys.is_sorted_by(|a, b| a < b), "keys ascend and differ");
         let first = keys.first().map_or(0, |key| key & !63);
         let offset = body.len();
@@ -45,7 +44,7 @@ impl Bitmap {
         Self { offset, blocks, first, count: keys.len() as u64 }
     }
 
-    /// Bytes for all blocks.
+    /// Size of all blocks, in bytes.
     pub(crate) const fn size_bytes(&self) -> usize {
         self.blocks * BLOCK_BYTES
     }
@@ -96,7 +95,7 @@ impl Blocks<'_> {
     /// The position of number `bit` (below 64) of a block, or [`NONE`].
     #[inline(always)]
     pub(crate) fn position(&self, block: usize, bit: u64) -> u32 {
-        // One test of bounds for both loads.
+        // One bounds check for both loads.
         let at = block.wrapping_mul(BLOCK_BYTES);
         let Some(chunk) = self.0.get(at..).and_then(|rest| rest.first_chunk::<16>()) else { return NONE };
         let both = u128::from_le_bytes(*chunk);
@@ -107,12 +106,12 @@ impl Blocks<'_> {
         if bits >> bit & 1 == 1 { position } else { NONE }
     }
 
-    /// How many numbers are in blocks before this one, or in it and below `bit`.
+    /// Number of elements in blocks before this one, or in it and below `bit`.
     pub(crate) fn below(&self, block: usize, bit: u64) -> u64 {
         self.before(block) + u64::from((self.bits(block) & ((1 << bit) - 1)).count_ones())
     }
 
-    /// How many numbers are in the first `count` blocks.
+    /// Number of elements in the first `count` blocks.
     pub(crate) fn end(&self, count: usize) -> u64 {
         let Some(last) = count.checked_sub(1) else { return 0 };
         self.before(last) + u64::from(self.bits(last).count_ones())
@@ -136,7 +135,7 @@ pub(crate) fn write_block(bits: u64, before: usize, body: &mut Vec<u8>) {
     body.extend_from_slice(&before.to_le_bytes());
 }
 
-/// A bitmap to read from.
+/// A view of a bitmap, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct BitmapView<'a> {
     blocks: Blocks<'a>,
@@ -145,7 +144,7 @@ pub struct BitmapView<'a> {
 }
 
 impl BitmapView<'_> {
-    /// How many keys are below `key`.
+    /// Number of keys below `key`.
     pub(crate) fn lower_bound(&self, key: u64) -> u64 {
         let distance = key.saturating_sub(self.first);
         match usize::try_from(distance >> 6) {
@@ -154,7 +153,7 @@ impl BitmapView<'_> {
         }
     }
 
-    /// Gives the keys at positions `start..end` to `out`.
+    /// Calls `out` with the keys at positions `start..end`.
     pub(crate) fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
         let low = self.blocks.block_of(start, self.count);
         let mut position = self.blocks.before(low);

@@ -1,13 +1,13 @@
-//! Little-endian loads that cannot fail, and a reader for metadata that can.
+//! Little-endian loads that cannot fail, and a reader for metadata with checks.
 
 /// Bytes that must follow every packed structure in its section.
 pub const PADDING: usize = 8;
 
-/// Metadata that contradicts itself or the length of its section; says what.
+/// Error of inconsistent metadata, or metadata that does not fit its section, with a description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damaged(pub &'static str);
 
-/// The 8 bytes at `at` as a little-endian number; 0 if they are not all there.
+/// The 8 bytes at `at` as a little-endian number; 0 if they are not all inside.
 #[inline(always)]
 #[must_use]
 pub fn load_u64(bytes: &[u8], at: usize) -> u64 {
@@ -22,7 +22,7 @@ pub fn write_u64(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&number.to_le_bytes());
 }
 
-/// Reads metadata front to back.
+/// Reads metadata sequentially.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The next number, as [`write_u64`] has written it.
+    /// The next number, in the encoding of [`write_u64`].
     ///
     /// # Errors
     /// The metadata ends before it.
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
     /// The next number, as a length or an offset in memory.
     ///
     /// # Errors
-    /// As [`Reader::u64`]; a number that no memory can hold.
+    /// As [`Reader::u64`]; a number too large for `usize`.
     pub fn length(&mut self) -> Result<usize, Damaged> {
         usize::try_from(self.u64()?).map_err(|_| Damaged("length too large for this machine"))
     }
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
     /// The next number, as the length of a list whose elements take at least 8 bytes each.
     ///
     /// # Errors
-    /// As [`Reader::u64`]; a list longer than what is left, so that a caller may allocate for it.
+    /// As [`Reader::u64`]; a list longer than the remaining bytes, so that a caller may allocate for it.
     pub fn list_length(&mut self) -> Result<usize, Damaged> {
         let length = self.length()?;
         if length > self.rest.len() / 8 {
@@ -65,10 +65,10 @@ impl<'a> Reader<'a> {
         Ok(length)
     }
 
-    /// Nothing may be left.
+    /// Checks that all metadata was read.
     ///
     /// # Errors
-    /// Something is left.
+    /// Bytes remain.
     pub fn finish(self) -> Result<(), Damaged> {
         if self.rest.is_empty() { Ok(()) } else { Err(Damaged("metadata longer than its content")) }
     }

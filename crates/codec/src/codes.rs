@@ -1,19 +1,19 @@
-//! An ascending-order-preserving column: an array, or codes of a table of distinct values.
+//! A column with order-preserving codes: an array, or codes of a table of distinct values.
 //!
 //! # Shape
 //! Plain: the values themselves, packed or framed. Table: the distinct values in ascending order (packed),
-//! and for each element its position there in 1 or 2 bytes (minimum 0); so codes compare as their values do.
+//! and for each element its position there in 1 or 2 bytes (minimum 0); so codes compare like their values.
 //! # Cost
-//! A table costs one more load for each element, so it is taken only where it at least halves the width: 256
+//! A table costs one more load for each element, so it is used only where it at least halves the width: 256
 //! values or fewer when a plain element takes 2 bytes or more, 65,536 or fewer from 4 bytes on. Framed values
-//! are taken only where the caller allows it, since they take longer to read.
+//! are used only where the caller allows it, since they take longer to read.
 
 use crate::array::{Array, ArrayView};
 use crate::bytes::{Damaged, Reader, write_u64};
 use crate::framed::FramedView;
 use crate::packed::{Packed, PackedView};
 
-/// Where a column lies in its section.
+/// Descriptor of a column in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Codes {
     /// The values, or their codes.
@@ -23,8 +23,8 @@ pub struct Codes {
 }
 
 impl Codes {
-    /// Whether a column of `count` elements between `minimum` and `maximum`, `distinct` of them
-    /// different, should have a table.
+    /// Whether a column of `count` elements between `minimum` and `maximum`, with `distinct` distinct values,
+    /// should have a table.
     #[must_use]
     pub fn wants_table(count: usize, distinct: usize, minimum: u64, maximum: u64) -> bool {
         let plain = Packed::width_of(maximum.saturating_sub(minimum));
@@ -32,7 +32,7 @@ impl Codes {
         code <= 2 && code * 2 <= plain && count * code + distinct * plain <= count * plain
     }
 
-    /// Appends the values as they are.
+    /// Appends the values without a table.
     pub fn write_plain(
         values: impl Iterator<Item = u64>,
         count: usize,
@@ -43,8 +43,8 @@ impl Codes {
         Self { elements: Array::Packed(Packed::write(values, count, minimum, maximum, body)), table: None }
     }
 
-    /// Appends the values framed, if that saves a quarter of what they take as they are or, if `distinct` is
-    /// given, with a table of so many.
+    /// Appends the values framed, if that saves a quarter compared with plain values or, if `distinct` is
+    /// given, with a table of that many values.
     pub fn write_framed(
         values: impl Iterator<Item = u64>,
         count: usize,
@@ -114,13 +114,13 @@ impl Codes {
         self.elements.is_empty()
     }
 
-    /// Bytes for all elements and the table.
+    /// Size of all elements and the table, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.elements.size_bytes() + self.table.map_or(0, |table| table.size_bytes())
     }
 
-    /// The column in the bytes of its section.
+    /// A view of the column in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> CodesView<'a> {
@@ -134,7 +134,7 @@ impl Codes {
     }
 }
 
-/// A column to read from.
+/// A view of a column, for reading.
 #[derive(Clone, Copy, Debug)]
 pub enum CodesView<'a> {
     /// Values or codes of one width.
@@ -176,8 +176,8 @@ impl PackedCodes<'_> {
         }
     }
 
-    /// What [`PackedView::get_raw`] of `elements` gives for elements with this value; `None` if there are
-    /// none. Elements compare with it as their values do with `value`.
+    /// The result of [`PackedView::get_raw`] of `elements` for elements with this value; `None` if there are
+    /// none. Raw elements compare with it as their values do with `value`.
     #[inline]
     #[must_use]
     pub fn raw_of(&self, value: u64) -> Option<u64> {
@@ -247,7 +247,7 @@ mod tests {
         let write = |distinct, body: &mut Vec<u8>| {
             Codes::write_framed(values.iter().copied(), values.len(), distinct, 70_000, 73_333, body)
         };
-        // A byte each; in frames, six bits and a head.
+        // A byte each; framed, six bits and a head.
         assert_eq!(write(Some(200), &mut body), None);
         assert!(body.is_empty());
         let codes = write(None, &mut body).expect("two bytes each");
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(Codes::read_meta(&mut Reader::new(&meta), body.len()), Ok(codes));
         assert!(matches!(codes.view(&body), CodesView::Framed(_)));
         assert!(values.iter().enumerate().all(|(index, value)| codes.view(&body).get(index) == *value));
-        // A framed array of codes is no column.
+        // A framed array of codes is not a valid column.
         let kind = meta.len() - 8;
         meta[kind] = 1;
         assert!(Codes::read_meta(&mut Reader::new(&meta), body.len()).is_err());

@@ -1,40 +1,40 @@
-//! An array of numbers in frames of 128, each with a reference and a width in bits of its own.
+//! Frame-of-reference array: frames of 128 numbers, each with its own reference and bit width.
 //!
 //! # Shape
-//! First a head of [`HEAD_BYTES`] for each frame, then the bits of each frame, from a byte of their own on. A
-//! head: the reference less the minimum of the array (6 bytes), the place of the bits, counted from the first
-//! head (5 bytes), and a byte: the width (at most 48), and 64 if the frame is a *slope*. Element `j` of a
-//! frame is the reference, plus `j` in a slope, plus the `width` bits from bit `j * width` on, low bits
-//! first.
+//! First a head of [`HEAD_BYTES`] for each frame, then the bits of each frame, each starting at a byte
+//! boundary. A head: the reference less the minimum of the array (6 bytes), the position of the bits, counted
+//! from the first head (5 bytes), and a byte: the width (at most 48), and 64 if the frame is a *slope*.
+//! Element `j` of a frame is the reference, plus `j` in a slope, plus the `width` bits from bit `j * width`
+//! on, low bits first.
 //! # Invariants
 //! 1. The minimum is not above any element, nor above any reference; the largest element is less than 2^48
 //!    above it.
-//! 2. As everywhere here: no access panics, whatever the bytes are.
+//! 2. As everywhere in this crate: no access panics, whatever the bytes are.
 //! # Cost
 //! An access: a load of the head, which 128 elements share, and one of the bits. 300,000 elements of 14 and
-//! 22 bits (2026-11-22, a machine under load, the best of three): 2.4 ns each in their order (packed: 0.5),
-//! 3.8 to 4.6 ns at random (1.7 to 2.0), 3.3 ns to write (2). Space: three quarters of a bit for each
-//! element, and the bits. A slope takes no bits at all where elements count up: edges of a file that is in
-//! the order of its subjects.
+//! 22 bits (2026-11-22, a machine under load, the best of three): 2.4 ns each in sequence (packed: 0.5), 3.8
+//! to 4.6 ns at random (1.7 to 2.0), 3.3 ns to write (2). Space: three quarters of a bit for each element,
+//! and the bits. A slope takes no bits at all where elements count up: edges of a file that is sorted by
+//! subject.
 //! # Source
 //! J. Goldstein, R. Ramakrishnan, U. Shaft, "Compressing Relations and Indexes", ICDE 1998 (frame of
 //! reference); D. Lemire, L. Boytsov, "Decoding billions of integers per second through vectorization", SPE
-//! 2015 (bits, frames of 128). Different: no exceptions, so that any element can be read alone.
+//! 2015 (bits, frames of 128). Difference: no exceptions, so that any element can be read alone.
 
 use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 
-/// Elements of a frame.
+/// Number of elements of a frame.
 pub(crate) const FRAME: usize = 128;
 const HEAD_BYTES: usize = 12;
-/// Numbers less their minimum have fewer bits than this.
+/// Bits of a number less the minimum: less than this.
 const SPAN_BITS: u32 = 48;
 const SLOPE: u64 = 64;
-/// Places of bits are below this.
+/// Upper bound of bit positions.
 const PLACE_END: u64 = 1 << 40;
-/// In place of the width of a packed array.
+/// Marker in place of the width of a packed array.
 pub(crate) const FRAMED_WIDTH: u64 = 9;
 
-/// Where a framed array lies in its section.
+/// Descriptor of a framed array in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Framed {
     offset: usize,
@@ -44,7 +44,7 @@ pub struct Framed {
 }
 
 impl Framed {
-    /// Appends `count` numbers that are not below `minimum`; `None`, and nothing is appended, if that would
+    /// Appends `count` numbers that are not below `minimum`; `None`, with nothing appended, if that would
     /// take more than `bytes_max` bytes, or if a number is too far from the minimum.
     pub fn write(
         values: impl Iterator<Item = u64>,
@@ -87,8 +87,8 @@ impl Framed {
         Some(Self { offset, count, bytes, minimum })
     }
 
-    /// Appends the descriptor: that of a packed array with a width that those cannot have, and the length in
-    /// bytes.
+    /// Appends the descriptor: that of a packed array with a width that packed arrays cannot have, and the
+    /// length in bytes.
     pub(crate) fn write_meta(&self, meta: &mut Vec<u8>) {
         for number in [self.offset as u64, self.count as u64, FRAMED_WIDTH, self.minimum, self.bytes as u64] {
             write_u64(number, meta);
@@ -125,13 +125,13 @@ impl Framed {
         self.count == 0
     }
 
-    /// Bytes for all elements.
+    /// Size of all elements, in bytes.
     #[must_use]
     pub const fn size_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The array in the bytes of its section.
+    /// A view of the array in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> FramedView<'a> {
@@ -144,7 +144,7 @@ impl Framed {
     }
 }
 
-/// How a frame is written.
+/// Encoding parameters of a frame.
 struct Form {
     reference: u64,
     width: u32,
@@ -152,10 +152,11 @@ struct Form {
 }
 
 impl Form {
-    /// The one that takes the fewest bits; `None`: the numbers are too large.
+    /// The parameters with the fewest bits; `None` if the numbers are too large.
     fn of(frame: &[u64]) -> Option<Self> {
         let (mut low, mut high) = (u64::MAX, 0);
-        // Less the place in the frame; those below it make the difference wrap, and the span too wide.
+        // Less the index in the frame; elements below their index make the difference wrap, and the span too
+        // wide.
         let (mut low_above, mut high_above) = (u64::MAX, 0);
         for (value, place) in frame.iter().zip(0_u64..) {
             low = low.min(*value);
@@ -184,7 +185,7 @@ impl Form {
         let (mut waiting, mut bits, mut at) = (0_u64, 0, 0);
         for (value, place) in frame.iter().zip(0_u64..) {
             let rest = value - self.reference - if self.is_slope { place } else { 0 };
-            // Fewer than 8 bits wait, and at most 48 come.
+            // Fewer than 8 bits are pending, and at most 48 are added.
             waiting |= rest << bits;
             if let Some(chunk) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) {
                 *chunk = waiting.to_le_bytes();
@@ -198,7 +199,7 @@ impl Form {
     }
 }
 
-/// A framed array to read from.
+/// A view of a framed array, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct FramedView<'a> {
     bytes: &'a [u8],
@@ -220,7 +221,7 @@ impl FramedView<'_> {
         self.count == 0
     }
 
-    /// What is added to each stored number.
+    /// Reference that is added to each stored number.
     #[inline]
     #[must_use]
     pub const fn minimum(&self) -> u64 {
@@ -234,7 +235,7 @@ impl FramedView<'_> {
         self.head(index / FRAME).map_or(0, |head| head.element(self.bytes, (index % FRAME) as u64))
     }
 
-    /// Puts elements from `start` on into all of `out`: a head is read once for all of a frame.
+    /// Fills `out` with elements from `start` on; reads each head once.
     #[inline]
     pub fn copy<T>(&self, start: usize, out: &mut [T], make: impl Fn(u64) -> T) {
         let (mut index, mut rest) = (start, out);
@@ -252,7 +253,7 @@ impl FramedView<'_> {
 
     #[inline]
     fn head(&self, frame: usize) -> Option<Head> {
-        // One test of bounds for all of the head; there is padding behind the last one.
+        // One bounds check for all of the head; padding follows the last one.
         let at = frame.wrapping_mul(HEAD_BYTES);
         let head = u128::from_le_bytes(*self.bytes.get(at..)?.first_chunk::<16>()?);
         #[expect(clippy::cast_possible_truncation, reason = "the low 8 bytes, and 6 behind the first 6")]
@@ -286,15 +287,15 @@ impl FramedView<'_> {
     }
 }
 
-/// The head of a frame, taken apart.
+/// A decoded head of a frame.
 #[derive(Clone, Copy, Default)]
 struct Head {
-    /// Minimum and reference.
+    /// Sum of minimum and reference.
     base: u64,
-    /// Where its bits are.
+    /// Position of its bits.
     at: u64,
     width: u64,
-    /// What each place adds.
+    /// Increment for each element.
     slope: u64,
 }
 
@@ -374,8 +375,8 @@ mod tests {
     fn numbers_that_count_up_take_no_bits() {
         let values: Vec<u64> = (1000..2000).collect();
         assert_eq!(check(&values, 0), 8 * HEAD_BYTES);
-        // They may begin below their place in the frame; then the slope starts below the minimum, and is
-        // none.
+        // They may begin below their index in the frame; then the slope would start below the minimum, and is
+        // not used.
         check(&(0..300).collect::<Vec<u64>>(), 0);
         check(&(0..300).map(|number| number / 2).collect::<Vec<u64>>(), 0);
         check(&[5; 1000], 5);
@@ -394,7 +395,7 @@ mod tests {
         assert!(!write(&[u64::MAX]));
     }
 
-    /// Whatever the bytes are: numbers, and no panic.
+    /// Arbitrary bytes: numbers, and no panic.
     #[test]
     fn damage_does_not_panic() {
         let seed = fastrand::u64(..);

@@ -1,11 +1,11 @@
-//! The set of keys of a segment: from a key to its position and back.
+//! Key set of a segment: maps keys to positions and back.
 //!
 //! # Shape
 //! Keys with equal high 4 bits (their tag) form a *part*; positions count through the parts in ascending
 //! order. A part is a range (every key present), a bitmap (see `bitmap`), a bitmap without its empty
 //! blocks (see `tiered`), or a sorted array (see `sparse`).
 //! # Invariants
-//! 1. Positions are below 2^32 - 1, which means "not there".
+//! 1. Positions are below 2^32 - 1, the value of [`NONE`].
 //! 2. Keys ascend with their positions.
 //! # Cost
 //! Position: range 0 cache misses, bitmap 1, tiered 1 to 2, sparse 2 to 3. Space: 0; 1.5 bits for each
@@ -20,16 +20,16 @@ use std::cmp::Ordering;
 /// No position: the key is not in the set.
 pub const NONE: u32 = u32::MAX;
 
-/// How much larger than sorted numbers a bitmap of either form may be, for keys with one of [`WALKED_TAGS`].
+/// Maximum size of a bitmap of either form relative to sorted numbers, for keys with one of [`WALKED_TAGS`].
 const BITMAP_FACTOR: u64 = 5;
-/// The high bits of keys that are looked up for every row of a join: vertices and edges.
+/// The high bits of keys that joins look up for every row: vertices and edges.
 const WALKED_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
-/// A bitmap of so many bytes may always be: there are few segments, and it stays in a cache.
+/// A bitmap of at most this many bytes is always used: there are few segments, and it stays in a cache.
 const BITMAP_BYTES: u64 = 1 << 16;
-/// Keys that share a tag have these bits equal.
+/// Shift to the bits that are equal for keys with the same tag.
 const PART_SHIFT: u32 = 60;
 
-/// Something that knows the positions of keys.
+/// A map from keys to positions.
 pub trait Locate {
     /// The position of `key`, or [`NONE`].
     fn position(&self, key: u64) -> u32;
@@ -45,15 +45,15 @@ pub enum KeyPart {
         /// Number of keys.
         count: u64,
     },
-    /// Bits.
+    /// A bitmap.
     Bitmap(Bitmap),
-    /// Bits without empty blocks.
+    /// A bitmap without empty blocks.
     Tiered(Tiered),
     /// Sorted numbers.
     Sparse(Sparse),
 }
 
-/// Where a key set lies in its section.
+/// Descriptor of a key set in its section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeySet {
     /// The parts with the position of their first key, ascending.
@@ -65,7 +65,7 @@ impl KeySet {
     /// Appends `keys`: distinct, ascending, fewer than 2^32 - 1.
     ///
     /// # Errors
-    /// More keys than that.
+    /// Too many keys.
     pub fn write(keys: &[u64], body: &mut Vec<u8>) -> Result<Self, Damaged> {
         let count =
             u32::try_from(keys.len()).ok().filter(|count| *count < NONE).ok_or(Damaged("too many keys"))?;
@@ -140,7 +140,7 @@ impl KeySet {
         self.count == 0
     }
 
-    /// Bytes for the whole set.
+    /// Size of the whole set, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let size = |part: &KeyPart| match part {
@@ -152,7 +152,7 @@ impl KeySet {
         self.parts.iter().map(|(_, part)| size(part)).sum()
     }
 
-    /// The set in the bytes of its section.
+    /// A view of the set in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&'a self, section: &'a [u8]) -> KeySetView<'a> {
@@ -162,7 +162,7 @@ impl KeySet {
         }
     }
 
-    /// How many keys are below `key`: the position of the first one that is not.
+    /// Number of keys below `key`: the position of the first one that is not below.
     #[must_use]
     pub fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
         let mut below = 0;
@@ -176,7 +176,7 @@ impl KeySet {
         below
     }
 
-    /// Appends up to `limit` keys from `position` on to `out` and returns the position behind the last.
+    /// Passes up to `limit` keys from `position` on to `out` and returns the position after the last.
     pub fn list(&self, section: &[u8], position: u64, limit: usize, mut out: impl FnMut(u64)) -> u64 {
         let end = position.saturating_add(limit as u64).min(u64::from(self.count));
         let mut at = position.min(end);
@@ -192,7 +192,7 @@ impl KeySet {
     }
 }
 
-/// Appends the keys of one part in the form that suits them.
+/// Appends the keys of one part in the best form.
 fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     let (Some(first), Some(last)) = (keys.first().copied(), keys.last().copied()) else {
         panic!("a part of a key set has keys")
@@ -203,8 +203,8 @@ fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     if span + 1 == count {
         return KeyPart::Range { first, count };
     }
-    // Bitmaps are three to five times as fast (5 ns against 15 to 27 for a row, LUBM-40, 2026-11-20), so
-    // they may be larger than the sorted numbers. The plain one saves a miss, so it may be somewhat larger
+    // Bitmaps are three to five times as fast (5 ns against 15 to 27 for a row, LUBM-40, 2026-11-20), so they
+    // may be larger than the sorted numbers. The plain one saves a cache miss, so it may be somewhat larger
     // than the tiered one.
     let limit = if WALKED_TAGS.contains(&(first >> PART_SHIFT)) {
         (count * crate::Packed::width_of(span) as u64).saturating_mul(BITMAP_FACTOR)
@@ -249,7 +249,7 @@ impl KeyPart {
         }
     }
 
-    /// How many keys of this part are below `key`.
+    /// Number of keys of this part below `key`.
     fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
         match self {
             Self::Range { first, count } => key.saturating_sub(*first).min(*count),
@@ -283,7 +283,7 @@ impl KeyPart {
     }
 }
 
-/// A key set to read from.
+/// A view of a key set, for reading.
 #[derive(Clone, Copy, Debug)]
 pub enum KeySetView<'a> {
     /// One part: a range.
@@ -311,7 +311,7 @@ impl Locate for KeySetView<'_> {
     }
 }
 
-/// Every number from a first one on.
+/// A range of consecutive numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeView {
     first: u64,
@@ -334,8 +334,8 @@ pub struct PartsView<'a> {
 }
 
 impl<'a> PartsView<'a> {
-    /// The part with the tag of all `keys`, and the position of its first key; `None`: they have several
-    /// tags. A tag without a part has an empty one.
+    /// The part with the tag of all `keys`, and the position of its first key; `None` if they have several
+    /// tags. A tag without keys has an empty part.
     #[inline]
     pub fn of_all(&self, mut keys: impl Iterator<Item = u64>) -> Option<(u32, KeySetView<'a>)> {
         let tag = keys.next()? >> PART_SHIFT;
@@ -362,7 +362,7 @@ impl Locate for PartsView<'_> {
     }
 }
 
-/// A part behind others: positions count from the first key of all.
+/// A part after other parts: positions count from the first key of all.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind<L> {
     /// The position of its first key.

@@ -1,4 +1,4 @@
-//! Packed and framed arrays, code tables and key sets: what a base segment is made of.
+//! Encodings of a base segment: packed and framed arrays, code tables and key sets.
 //!
 //! # Shape
 //! Every structure is bytes in a *section* and a small descriptor that holds offsets into it, never

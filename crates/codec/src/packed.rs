@@ -1,15 +1,15 @@
-//! An array of numbers in 0 to 8 bytes each, less their minimum (frame of reference).
+//! Packed array: numbers of 0 to 8 bytes each, less their minimum (frame of reference).
 //!
 //! # Shape
 //! Element `i` is `minimum + (8 bytes at offset + i * width, little-endian, masked to width bytes)`.
 //! Width 0: all elements are equal.
 //! # Cost
-//! An access is one unaligned load, one mask and one addition; space is `count * width` bytes.
-//! Bytes, not bits, because shifts and straddled words would cost more than the bytes they save.
+//! An access is one unaligned load, one mask and one addition; space is `count * width` bytes. Bytes, not
+//! bits, because shifts and straddled words would cost more than the bytes they save.
 
 use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 
-/// Where a packed array lies in its section.
+/// Descriptor of a packed array in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Packed {
     offset: usize,
@@ -27,7 +27,7 @@ impl Packed {
 
     /// Appends `count` numbers between `minimum` and `maximum` to `body`.
     ///
-    /// Numbers outside are a mistake of the caller, and so are fewer numbers: the array could not be read.
+    /// Numbers outside of the bounds are an error of the caller: the array would be unreadable.
     ///
     /// # Panics
     /// `minimum` is above `maximum`; `values` has fewer than `count` numbers.
@@ -38,7 +38,7 @@ impl Packed {
         maximum: u64,
         body: &mut Vec<u8>,
     ) -> Self {
-        assert!(minimum <= maximum, "the bounds of the numbers: {minimum}, {maximum}");
+        assert!(minimum <= maximum, "bounds out of order: {minimum}, {maximum}");
         let width = Self::width_of(maximum - minimum);
         let offset = body.len();
         body.resize(offset + count * width + PADDING, 0);
@@ -49,7 +49,7 @@ impl Packed {
                 (minimum..=maximum).contains(&value),
                 "{value} is outside of {minimum}..={maximum}"
             );
-            // The upper bytes of one store are overwritten by the next, and the last ones are cut off.
+            // The next store overwrites the upper bytes of this one, and the last ones are cut off.
             if let Some(chunk) = body.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<8>()) {
                 *chunk = value.wrapping_sub(minimum).to_le_bytes();
             }
@@ -108,25 +108,25 @@ impl Packed {
         self.count == 0
     }
 
-    /// Bytes for each element.
+    /// Size of each element, in bytes.
     #[must_use]
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// What is added to each stored number.
+    /// Reference that is added to each stored number.
     #[must_use]
     pub const fn minimum(&self) -> u64 {
         self.minimum
     }
 
-    /// Bytes for all elements.
+    /// Size of all elements, in bytes.
     #[must_use]
     pub const fn size_bytes(&self) -> usize {
         self.count * self.width
     }
 
-    /// The array in the bytes of its section.
+    /// A view of the array in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> PackedView<'a> {
@@ -141,7 +141,7 @@ impl Packed {
     }
 }
 
-/// The low `width` bytes.
+/// Mask of the low `width` bytes.
 const fn mask_of(width: usize) -> u64 {
     match width {
         0 => 0,
@@ -150,7 +150,7 @@ const fn mask_of(width: usize) -> u64 {
     }
 }
 
-/// A packed array to read from.
+/// A view of a packed array, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedView<'a> {
     bytes: &'a [u8],
@@ -174,36 +174,36 @@ impl<'a> PackedView<'a> {
         self.count == 0
     }
 
-    /// Bytes for each element.
+    /// Size of each element, in bytes.
     #[inline]
     #[must_use]
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// What is added to each stored number.
+    /// Reference that is added to each stored number.
     #[inline]
     #[must_use]
     pub const fn minimum(&self) -> u64 {
         self.minimum
     }
 
-    /// Element `index`. Past the end: some number.
+    /// Element `index`. An unspecified number past the end.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: usize) -> u64 {
         self.minimum.wrapping_add(load_u64(self.bytes, index.wrapping_mul(self.width)) & self.mask)
     }
 
-    /// Element `index` less the minimum, for a width that is known when compiling.
+    /// Element `index` less the minimum, for a width known at compile time.
     #[inline(always)]
     #[must_use]
     pub fn get_raw<const WIDTH: usize>(&self, index: usize) -> u64 {
         load_u64(self.bytes, index.wrapping_mul(WIDTH)) & const { mask_of(WIDTH) }
     }
 
-    /// The 8 bytes from element `index` on, as a little-endian number: that element less the minimum in
-    /// the lowest `WIDTH` bytes, those behind it above.
+    /// The 8 bytes from element `index` on, as a little-endian number: that element less the minimum in the
+    /// lowest `WIDTH` bytes, the next ones above.
     #[inline(always)]
     #[must_use]
     pub fn window<const WIDTH: usize>(&self, index: usize) -> u64 {
@@ -219,7 +219,8 @@ impl<'a> PackedView<'a> {
         (window & mask, window >> (8 * WIDTH) & mask)
     }
 
-    /// `value` less the minimum, if it could be an element; for comparisons with [`Self::get_raw`].
+    /// `value` less the minimum, if it is within the range of elements; for comparisons with
+    /// [`Self::get_raw`].
     #[inline]
     #[must_use]
     pub fn raw_of(&self, value: u64) -> Option<u64> {
@@ -247,7 +248,7 @@ impl<'a> PackedView<'a> {
     pub fn lower_bound(&self, start: usize, end: usize, value: u64) -> usize {
         let mut base = start;
         let mut length = end.saturating_sub(start);
-        // Halves without a branch on the comparison, which would be mispredicted every other time.
+        // Halves without a branch on the comparison, which would be mispredicted half of the time.
         while length > 1 {
             let half = length / 2;
             base = if self.get(base + half - 1) < value { base + half } else { base };

@@ -1,12 +1,12 @@
-//! A sorted set of numbers that are far apart: an array, with a directory over their high bits.
+//! Sparse set of numbers: a sorted array with a directory over the high bits.
 //!
 //! # Shape
 //! `values`: the numbers, packed, or framed if that saves a quarter. `directory[b]`: position of the first
-//! value whose distance from the minimum has high bits `b` or more; one bucket for about 8 values if they
-//! were spread evenly.
+//! value whose distance from the minimum has high bits `b` or more; one bucket for about 8 evenly distributed
+//! values.
 //! # Cost
-//! One directory access, then a binary search in one bucket: 2 to 3 cache misses for even data, and a
-//! plain binary search in the worst case. Space: `width + directory width / 8` bytes for each number,
+//! One directory access, then a binary search in one bucket: 2 to 3 cache misses for evenly distributed data,
+//! and a plain binary search in the worst case. Space: `width + directory width / 8` bytes for each number,
 //! less if they are framed.
 
 use crate::array::{Array, ArrayView};
@@ -14,10 +14,10 @@ use crate::bytes::{Damaged, Reader, write_u64};
 use crate::keys::{Locate, NONE};
 use crate::packed::{Packed, PackedView};
 
-/// Values in one bucket of the directory, if they were spread evenly.
+/// Number of values in one bucket of the directory, if they are evenly distributed.
 const BUCKET_VALUES: u64 = 8;
 
-/// Where a sparse set lies in its section.
+/// Descriptor of a sparse set in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sparse {
     values: Array,
@@ -30,7 +30,7 @@ impl Sparse {
     /// Appends `values`: distinct, ascending, at least one.
     ///
     /// # Panics
-    /// There is none.
+    /// `values` is empty.
     pub fn write(values: &[u64], body: &mut Vec<u8>) -> Self {
         let (Some(minimum), Some(maximum)) = (values.first().copied(), values.last().copied()) else {
             panic!("a sparse set has at least one value")
@@ -92,13 +92,13 @@ impl Sparse {
         self.values.is_empty()
     }
 
-    /// Bytes for values and directory.
+    /// Size of values and directory, in bytes.
     #[must_use]
     pub const fn size_bytes(&self) -> usize {
         self.values.size_bytes() + self.directory.size_bytes()
     }
 
-    /// The set in the bytes of its section.
+    /// A view of the set in the bytes of its section.
     #[inline]
     #[must_use]
     pub fn view<'a>(&self, section: &'a [u8]) -> SparseView<'a> {
@@ -111,7 +111,7 @@ impl Sparse {
     }
 }
 
-/// A sparse set to read from.
+/// A view of a sparse set, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseView<'a> {
     values: ArrayView<'a>,
@@ -128,7 +128,7 @@ impl SparseView<'_> {
         self.values.get(position)
     }
 
-    /// How many values are below `value`.
+    /// Number of values below `value`.
     pub(crate) fn lower_bound(&self, value: u64) -> u64 {
         self.values.lower_bound(0, self.values.len(), value) as u64
     }

@@ -1,18 +1,18 @@
-//! A set of numbers in groups that are far apart: a bitmap without its empty blocks.
+//! Clustered set of numbers: a bitmap without its empty blocks.
 //!
 //! # Shape
-//! The numbers are cut into *words* of 64, counted from `first` (a multiple of 64). `words`: the bitmap of
-//! those words that have a number. `blocks`: for each of them, in their order, 64 bits and the count of
-//! numbers before, as in a bitmap.
+//! The numbers are split into *words* of 64, counted from `first` (a multiple of 64). `words`: the bitmap of
+//! the nonempty words. `blocks`: for each of them, in order, 64 bits and the number of elements before, as in
+//! a bitmap.
 //! # Cost
-//! Position: one miss for the word, which is rare since `words` has 12 bytes for 4096 numbers, and one for
-//! the block. Space: at most 12 bytes for each number, and those 12 for 4096.
+//! Position: one cache miss for the word, which is rare since `words` has 12 bytes for 4096 numbers, and one
+//! for the block. Space: at most 12 bytes for each number, plus the 12 bytes for 4096.
 
 use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView, Blocks, write_block};
 use crate::bytes::{Damaged, PADDING, Reader, write_u64};
 use crate::keys::{Locate, NONE};
 
-/// Where a tiered set lies in its section.
+/// Descriptor of a tiered set in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tiered {
     words: Bitmap,
@@ -64,7 +64,7 @@ impl Tiered {
         usize::try_from(self.words.count).unwrap_or(0)
     }
 
-    /// Bytes for words and blocks.
+    /// Size of words and blocks, in bytes.
     pub(crate) fn size_bytes(&self) -> usize {
         self.words.size_bytes() + self.blocks() * BLOCK_BYTES
     }
@@ -81,7 +81,7 @@ impl Tiered {
     }
 }
 
-/// A tiered set to read from.
+/// A view of a tiered set, for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct TieredView<'a> {
     words: BitmapView<'a>,
@@ -92,7 +92,7 @@ pub struct TieredView<'a> {
 }
 
 impl TieredView<'_> {
-    /// How many keys are below `key`.
+    /// Number of keys below `key`.
     pub(crate) fn lower_bound(&self, key: u64) -> u64 {
         let distance = key.saturating_sub(self.first);
         let Ok(block) = usize::try_from(self.words.lower_bound(distance >> 6)) else { return 0 };
@@ -103,7 +103,7 @@ impl TieredView<'_> {
         }
     }
 
-    /// Gives the keys at positions `start..end` to `out`.
+    /// Calls `out` with the keys at positions `start..end`.
     pub(crate) fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
         if start >= end {
             return;

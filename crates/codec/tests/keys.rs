@@ -1,5 +1,7 @@
-//! Key sets of random density agree with a `BTreeSet`: positions of members and of strangers, and
-//! listings from every position; also after their descriptor has been written and read back.
+//! Key sets against a `BTreeSet`.
+//!
+//! Key sets of random density agree in positions of members and non-members, and listings from every
+//! position; also after their descriptor has been written and read back.
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
@@ -48,7 +50,7 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
     if let KeySetView::Parts(parts) = view {
         assert!(parts.of_all(std::iter::empty()).is_none(), "{context}");
         for _ in 0..if keys.is_empty() { 0 } else { 50 } {
-            // Members and strangers, with one tag or several.
+            // Members and non-members, with one tag or several.
             let mut some = Vec::new();
             for _ in 0..1 + random.below(3) {
                 some.push(keys[random.below(keys.len() as u64) as usize] + random.below(2));
@@ -76,7 +78,7 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
         assert_eq!(listed, expected, "{context}, {limit} from {start}");
         assert_eq!(end, (from + expected.len()) as u64, "{context}");
     }
-    // Any descriptor at all is refused or harmless.
+    // A random descriptor is refused or harmless.
     for _ in 0..50 {
         let mut broken = meta.clone();
         let at = random.below(broken.len() as u64) as usize;

@@ -1,5 +1,7 @@
-//! What a version costs: inserting, with every version kept and all at once; reading a segment whose delta is
-//! empty, has other keys, or has the keys, beside the store alone; memory.
+//! Benchmark of versions.
+//!
+//! Single and bulk insertion, with every version kept or replaced; reads of a segment whose delta is empty,
+//! has other keys, or has the keys, compared with the store alone; memory.
 //!
 //! `cargo run --release -p vervet-delta --example measure_delta [writing|reading]`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -18,13 +20,13 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
 use vervet_testkit::Random;
 
-/// The system's allocator, counting bytes that are held.
+/// The system's allocator with a count of allocated bytes.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 #[expect(unsafe_code, reason = "an allocator that counts, for this program")]
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
@@ -118,7 +120,7 @@ fn writing(empty: &Version) -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         drop(kept);
         dropped = dropped.min(nanoseconds(start, more.len()));
-        // As a database does: the version before goes when the next one is the head.
+        // As in a database: the previous version is dropped when the next one is the head.
         let mut head = version.clone();
         let start = Instant::now();
         for statement in &more {
@@ -211,7 +213,7 @@ fn reading(image: &[u8], terms: &Arc<Terms>) -> Result<(), Box<dyn Error>> {
         ("every tenth key changed", &tenth),
         ("every key changed", &every),
     ];
-    // In turns, so that a slow moment of the machine falls on all alike.
+    // Interleaved, so that a slow moment of the machine affects all alike.
     let mut best = [[f64::MAX; 6]; 5];
     for _ in 0..7 {
         for ((_, version), best) in all.iter().zip(&mut best) {

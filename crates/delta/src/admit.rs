@@ -1,4 +1,4 @@
-//! What may come into a version: the rules of a store, which would refuse to be built of anything else.
+//! Admission checks for statements: the rules of a store, which every version must keep.
 
 use crate::Version;
 use crate::predicate::entry_of;
@@ -8,7 +8,7 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
 
 impl Version {
-    /// Whether the ids of a statement are known, and fit their places.
+    /// Checks that the ids of a statement are known and valid for their roles.
     pub(crate) fn admit(&self, statement: &Statement) -> Result<()> {
         self.admit_ids(statement)?;
         for id in [statement.subject, statement.object] {
@@ -20,7 +20,7 @@ impl Version {
         Ok(())
     }
 
-    /// As [`Version::admit`] for many, which may be about each other.
+    /// [`Version::admit`] for many statements, which may be about each other.
     pub(crate) fn admit_all(&self, statements: &[Statement]) -> Result<()> {
         let mut edges: FxHashMap<Id, Statement> = FxHashMap::default();
         for statement in statements.iter().filter(|statement| statement.edge.is_bound()) {
@@ -61,7 +61,7 @@ impl Version {
         Ok(())
     }
 
-    /// Whether the id belongs to a term, if it needs one.
+    /// Whether the id belongs to a term, if its kind needs one.
     fn is_given_out(&self, id: Id) -> bool {
         match id.tag() {
             Tag::Vertex => id.payload() < self.vertex_end || id.payload() < self.terms.vertex_end(),
@@ -70,7 +70,7 @@ impl Version {
         }
     }
 
-    /// Refuses if a statement is about the edge, other than `statement`, which it is.
+    /// Refuses if another statement is about the edge of `statement`.
     pub(crate) fn check_unused(&self, statement: &Statement) -> Result<()> {
         let edge = statement.edge;
         let mut degrees = Vec::new();
@@ -94,5 +94,5 @@ impl Version {
 
 fn no_such_edge(edge: Id) -> Error {
     let message = format!("a statement is about edge {}, which does not exist", edge.payload());
-    Error::new(ErrorKind::Input, message).with_hint("insert the statement that the edge is first")
+    Error::new(ErrorKind::Input, message).with_hint("insert the statement of the edge first")
 }

@@ -1,11 +1,11 @@
-//! Many statements at once.
+//! Bulk insertion of statements into a version.
 //!
 //! # Shape
-//! Statements are grouped by predicate and sorted. Those of which nobody knows anything, nearly all, become
-//! cells that are merged into the trees in one pass; the others are done one by one. What can fail comes
-//! first, so that a version is changed whole or not at all.
+//! Statements are grouped by predicate and sorted. Statements without any earlier trace, nearly all, become
+//! cells that are merged into the trees in one pass; the others are inserted one by one. All fallible steps
+//! come first, so that a version is changed whole or not at all.
 //! # Cost
-//! A statement: two places in sorts, one check in a batch, two cells copied.
+//! For each statement: two places in sorts, one check in a batch, two cells copied.
 
 use crate::Version;
 use crate::cell::Cell;
@@ -16,26 +16,26 @@ use crate::version::largest_classes;
 use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Id, Result, Statement};
 
-/// Fewer statements are inserted one by one.
+/// Minimum size of a bulk; fewer statements are inserted one by one.
 const BULK_MIN: usize = 32;
-/// Statements that are checked in one call.
+/// Number of statements checked in one call.
 const BATCH: usize = 1024;
 
-/// What is to be done to one predicate.
+/// The planned changes of one predicate.
 struct Work {
     predicate: Id,
     /// Cells by subject, sorted.
     fresh: Vec<Cell>,
     single: Vec<(Statement, Change)>,
-    /// Some of `fresh` are parallel to edges that are there.
+    /// Some of `fresh` are parallel to existing edges.
     has_twins: bool,
-    /// How many of `single` are statements that came, not those that they replace.
+    /// Number of entries in `single` that are additions, without the statements that they replace.
     came: u64,
 }
 
 impl Version {
-    /// Adds statements, in any order, also about edges that come with them; returns how many were not
-    /// there. As many calls of [`Version::insert`], but faster.
+    /// Adds statements, in any order, also statements about edges of the same batch; returns how many did not
+    /// exist. Equivalent to as many calls of [`Version::insert`], but faster.
     ///
     /// # Errors
     /// As [`Version::insert`].
@@ -61,7 +61,7 @@ impl Version {
         Ok(count)
     }
 
-    /// Finds out what has to be done so that these are there.
+    /// Plans the changes that add these statements.
     fn work(&self, predicate: Id, mut cells: Vec<Cell>) -> Result<Work> {
         cells.sort_unstable_by_key(Item::key);
         cells.dedup();
@@ -75,7 +75,7 @@ impl Version {
         };
         let changed = self.predicates.get(predicate);
         let Some(segment) = segment(changed, &self.base, predicate, Direction::Out)?.or_else(|| {
-            // One that has lost everything knows what it has lost.
+            // A predicate without remaining entries still has cells for the removed ones.
             changed.map(|changed| -> &dyn vervet_snapshot::Segment { &**changed.side(Direction::Out) })
         }) else {
             work.fresh = cells;
@@ -92,7 +92,7 @@ impl Version {
             let mut hits = hits.iter().copied().peekable();
             for (row, cell) in (0_u32..).zip(batch) {
                 let hit = hits.next_if_eq(&row).is_some();
-                // Of a pair that is not there, only a touched key can know that it was.
+                // For a pair that does not exist, only a touched key can have cells.
                 let touched = changed.is_some_and(|changed| changed.side(Direction::Out).touches(cell.key));
                 if hit || touched {
                     self.work_single(cell, &mut work)?;
@@ -104,7 +104,7 @@ impl Version {
         Ok(work)
     }
 
-    /// As [`Version::insert`] finds out what has to be done for one.
+    /// Plans the insertion of one statement, like [`Version::insert`].
     fn work_single(&self, cell: &Cell, work: &mut Work) -> Result<()> {
         let [object, graph, edge] = cell.entry();
         let statement = Statement { subject: cell.key, predicate: work.predicate, object, graph, edge };
@@ -114,7 +114,7 @@ impl Version {
             }
         } else {
             let twin = Statement { edge: Id::UNBOUND, ..statement };
-            // Several edges may take the place of one.
+            // Several edges may replace the same statement without an edge.
             let known = work.single.iter().rev().take_while(|(other, _)| other.object == object);
             if !known.clone().any(|(other, _)| *other == twin)
                 && let Some(change) = self.change(&twin, false)?
@@ -136,7 +136,7 @@ impl Version {
         Ok(())
     }
 
-    /// Does what has been found out; returns how many statements came.
+    /// Performs the planned changes; returns the number of added statements.
     fn perform(&mut self, work: Work) -> u64 {
         let Work { predicate, fresh, single, has_twins, came } = work;
         if !fresh.is_empty() && fresh.len() < BULK_MIN {
@@ -181,7 +181,8 @@ fn statement_of(predicate: Id, cell: &Cell) -> Statement {
     Statement { subject: cell.key, predicate, object, graph, edge }
 }
 
-/// Drops what has no edge where the same has one; sorted, so the one without comes first.
+/// Drops statements without an edge that also occur with one; the cells are sorted, so the one without comes
+/// first.
 fn drop_plain_twins(cells: &mut Vec<Cell>) {
     let same = |a: &Cell, b: &Cell| (a.key, a.neighbour, a.graph) == (b.key, b.neighbour, b.graph);
     let mut kept = 0;

@@ -1,16 +1,16 @@
 //! A cell: one change of a segment.
 //!
 //! # Shape
-//! 32 bytes: key, neighbour, graph, edge, and whether the entry is there or gone, in the highest bit of the
-//! edge (a tag of an edge, or of nothing, leaves it free). Cells are ordered as entries are.
+//! 32 bytes: key, neighbour, graph, edge, and whether the entry is present or removed, in the highest bit of
+//! the edge (unused by the tags of edges and of unbound ids). Cells are ordered like entries.
 
 use crate::tree::Item;
 use vervet_model::Id;
 
-/// What stands in the highest bit of an edge if the entry is gone.
+/// Highest bit of an edge: the entry is removed.
 const ABSENT: u64 = 1 << 63;
 
-/// Says of one entry that it is there although the lower segment does not have it, or gone although it does.
+/// States that one entry is present although the lower segment lacks it, or removed although it has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell {
     pub(crate) key: Id,
@@ -19,7 +19,7 @@ pub(crate) struct Cell {
     edge: u64,
 }
 
-/// Key and neighbour, graph and edge: two comparisons where four ids would take four.
+/// Key and neighbour, graph and edge: two comparisons instead of four.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct CellKey(u128, u128);
 
@@ -31,13 +31,13 @@ impl CellKey {
         Self(join(key.bits(), neighbour.bits()), join(graph.bits(), edge.bits()))
     }
 
-    /// Not above any cell of `key`, and above those of smaller keys.
+    /// Lower bound of the cells of `key`, above those of smaller keys.
     #[inline]
     pub(crate) fn start(key: Id) -> Self {
         Self::new(key, [Id::UNBOUND; 3])
     }
 
-    /// Above all cells of `key`, and not above those of larger keys.
+    /// Upper bound of the cells of `key`, not above those of larger keys.
     #[inline]
     pub(crate) fn end(key: Id) -> Self {
         Self::start(Id::from_bits(key.bits().saturating_add(1)))
@@ -45,13 +45,13 @@ impl CellKey {
 }
 
 impl Cell {
-    /// The cell of `key` and entry.
+    /// A cell for this entry of `key`.
     pub(crate) fn new(key: Id, [neighbour, graph, edge]: [Id; 3], is_present: bool) -> Self {
         let absent = if is_present { 0 } else { ABSENT };
         Self { key, neighbour, graph, edge: edge.bits() & !ABSENT | absent }
     }
 
-    /// Whether the entry is there.
+    /// Whether the entry is present.
     #[inline]
     pub(crate) fn is_present(&self) -> bool {
         self.edge & ABSENT == 0
@@ -77,7 +77,7 @@ impl Item for Cell {
         self.edge
     }
 
-    /// What the entry adds to the degree of its key.
+    /// Contribution of the entry to the degree of its key.
     #[inline]
     fn weight(&self) -> i64 {
         if self.is_present() { 1 } else { -1 }

@@ -1,8 +1,8 @@
-//! Membership through an overlay: the answer of the lower segment, corrected where cells speak of the pair.
+//! Membership checks through an overlay: the result of the lower segment, corrected by cells for the pair.
 //!
 //! # Cost
-//! Beside the lower segment: one test in the filter for each row; for a touched key a path through the
-//! tree; only where an entry with that neighbour is gone, the entries with it are merged.
+//! In addition to the lower segment: one test in the filter for each row, and for a touched key a path
+//! through the tree. Entries are merged only if one with that neighbour is removed.
 
 use crate::Overlay;
 use crate::cell::CellKey;
@@ -40,7 +40,7 @@ pub(crate) fn constant(
     correct(overlay, keys.iter().map(|key| (*key, neighbour)), filter, start, out)
 }
 
-/// Puts right what is in `out` from `start` on.
+/// Corrects the rows of `out` from `start` on.
 fn correct(
     overlay: &Overlay,
     pairs: impl Iterator<Item = (Id, Id)>,
@@ -78,7 +78,7 @@ fn correct(
     Ok(())
 }
 
-/// Whether the entry is there, if there are cells that decide it.
+/// Whether the entry exists, if there are cells that decide it.
 fn answer_of(overlay: &Overlay, (key, neighbour): (Id, Id), filter: EntryFilter) -> Result<Option<bool>> {
     let start = [neighbour, Id::UNBOUND, Id::UNBOUND];
     let cells = overlay.cells.iter_from(CellKey::new(key, start));

@@ -1,16 +1,16 @@
 //! Degrees through an overlay: those of the lower segment, corrected for touched keys.
 //!
 //! # Cost
-//! A touched key with few cells: a walk over them; with many: two paths through the tree, whose nodes know
-//! sums. Only where parallel edges count once and may be there, or a filter tells graphs apart, all cells of
-//! a key are looked at, and the lower segment is asked for the neighbours that they name.
+//! A touched key with few cells: a walk over them; with many: two paths through the tree, whose nodes store
+//! sums. All cells of a key are visited, with look-ups of their neighbours in the lower segment, only where
+//! parallel edges count once and may exist, or a filter distinguishes graphs.
 
 use crate::Overlay;
 use crate::cell::{Cell, CellKey};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
-/// So many cells of a key are walked before sums are asked.
+/// Maximum number of cells of a key that are walked instead of summed by the tree.
 const WALK_MAX: usize = 8;
 
 /// See [`vervet_snapshot::Segment::degrees`].
@@ -36,7 +36,7 @@ pub(crate) fn degrees(overlay: &Overlay, keys: &[Id], filter: EntryFilter, out: 
     Ok(())
 }
 
-/// Whether every entry counts, without a look at it.
+/// Whether every entry counts, so that none need be inspected.
 fn is_plain(overlay: &Overlay, filter: EntryFilter) -> bool {
     let statistics = &overlay.statistics;
     let graphs = match filter.graph {
@@ -47,7 +47,7 @@ fn is_plain(overlay: &Overlay, filter: EntryFilter) -> bool {
     graphs && (filter.parallel || !statistics.has_parallel)
 }
 
-/// How many entries more than the lower segment the key has.
+/// Number of entries that the key has more than in the lower segment.
 pub(crate) fn weight_of(overlay: &Overlay, key: Id) -> i64 {
     let mut weight = 0;
     let cells = overlay.cells.iter_from(CellKey::start(key));
@@ -61,7 +61,7 @@ pub(crate) fn weight_of(overlay: &Overlay, key: Id) -> i64 {
     weight
 }
 
-/// The same under a filter.
+/// [`weight_of`] under a filter.
 fn change_of(overlay: &Overlay, key: Id, filter: EntryFilter) -> Result<i64> {
     let mut cells =
         overlay.cells.iter_from(CellKey::start(key)).take_while(|cell| cell.key == key).peekable();
@@ -81,10 +81,10 @@ fn change_of(overlay: &Overlay, key: Id, filter: EntryFilter) -> Result<i64> {
             change += i64::from(present) - i64::from(absent);
             continue;
         }
-        // The lower segment has at least as many parallel entries as are gone; is there one more?
+        // The lower segment has at least as many parallel entries as are removed; does it have one more?
         let stays = has_more(overlay, key, first, absent)?;
         change += match (stays, present > 0, absent > 0) {
-            // There before and after, or, with nothing gone, neither.
+            // Present before and after, or, with nothing removed, neither.
             (true, ..) | (false, true, true) | (false, false, false) => 0,
             (false, true, false) => 1,
             (false, false, true) => -1,

@@ -1,22 +1,22 @@
-//! Statistics of an overlay: flags that stay certain, and counts that are estimates.
+//! Statistics of an overlay: exact flags and estimated counts.
 //!
 //! # Shape
-//! Flags are widened by every entry that comes, and never narrowed (`has_parallel` by `Overlay::has_twin`).
-//! Counts are made anew whenever the cells of a predicate have doubled: entries are exact then; keys that the
-//! lower segment does not have are estimated from up to [`SAMPLES`] cells spread evenly over the tree, each
-//! counting as one divided by the cells of its key. Flows are those of the lower segment, scaled. A predicate
-//! that the store does not know is taken to lead from and to the largest classes of the store, in proportion
-//! to their sizes: nothing better is known, and to assume nothing would make the planner believe that there
-//! is nothing.
-//! # Why nothing wrong is proved
-//! Classes belong to vertices as they were when the store was built; no vertex has changed class since, since
-//! nobody gives a class to anything but a builder. What can have changed is (a) the entries of a
-//! segment: then it has an overlay, whose statistics say that they are not exact, and nobody concludes from
-//! its flows; (b) the types of a vertex: then the type segments have overlays, so no type is implied, nor
-//! are classes taken for types. Flows of segments without overlay are still all of their entries, between
-//! the classes of that time. A vertex that came later has no entry in any of those, and where it has one
-//! there is an overlay; so a proof that rests on exact flows holds for it, too: as a subject or object of
-//! a pattern over an exact segment it does not occur.
+//! Flags are widened by every added entry, and never narrowed (`has_parallel` by `Overlay::has_twin`). Counts
+//! are recomputed whenever the cells of a predicate have doubled: entries are exact then; keys that the lower
+//! segment lacks are estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one
+//! divided by the cells of its key. Flows are those of the lower segment, scaled. A predicate that the store
+//! does not know is assumed to lead from and to the largest classes of the store, in proportion to their
+//! sizes: there is no better information, and empty flows would make the planner assume that there are no
+//! entries.
+//! # Why no false proof results
+//! Classes belong to vertices as they were when the store was built; no vertex has changed class since,
+//! because only a builder assigns classes. What can have changed is (a) the entries of a segment: then it has
+//! an overlay, whose statistics are marked as not exact, and no conclusion is drawn from its flows; (b) the
+//! types of a vertex: then the type segments have overlays, so no type is implied, nor are classes taken for
+//! types. Flows of segments without overlay still cover all of their entries, between the classes of that
+//! time. A later vertex has no entry in any of those, and a segment where it has one has an overlay; so a
+//! proof that rests on exact flows holds for it, too: it does not occur as a subject or object of a pattern
+//! over an exact segment.
 
 use crate::Overlay;
 use crate::cell::CellKey;
@@ -25,13 +25,13 @@ use std::sync::Arc;
 use vervet_model::Id;
 use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
 
-/// Cells that are looked at for an estimate.
+/// Number of cells sampled for an estimate.
 const SAMPLES: u64 = 256;
-/// Classes that entries of unknown classes are spread over.
+/// Number of classes over which entries of unknown classes are spread.
 pub(crate) const SPREAD_CLASSES: usize = 16;
 
 impl Overlay {
-    /// Makes the flags true of an entry that comes.
+    /// Widens the flags for an added entry.
     pub(crate) fn widen(&mut self, [neighbour, graph, edge]: [Id; 3]) {
         let known = &self.statistics;
         let (named, edged) = (graph.is_bound(), edge.is_bound());
@@ -49,7 +49,7 @@ impl Overlay {
         }
     }
 
-    /// The number of distinct keys, roughly.
+    /// Estimated number of distinct keys.
     fn keys_estimated(&self) -> u64 {
         let known = self.lower.as_ref().map_or(0, |lower| lower.statistics().keys);
         let cells = self.cells.len();
@@ -79,7 +79,7 @@ impl Overlay {
     }
 }
 
-/// Makes the counts of both directions anew. `classes`: the largest classes of the store and their sizes.
+/// Recomputes the counts of both directions. `classes`: the largest classes of the store and their sizes.
 pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)]) {
     let keys = [sides[0].keys_estimated(), sides[1].keys_estimated()];
     for (at, side) in sides.iter_mut().enumerate() {
@@ -104,7 +104,7 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
     }
 }
 
-/// What a segment may look like of which only the flags are known.
+/// Assumed statistics of a segment of which only the flags are known.
 fn spread(statistics: &SegmentStatistics, classes: &[(ClassId, u64)]) -> SegmentStatistics {
     let sources: Vec<(ClassId, u64)> = classes.to_vec();
     let targets = classes.iter().copied().filter(|(class, _)| match *class {

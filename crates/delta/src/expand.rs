@@ -1,9 +1,9 @@
-//! Expansion through an overlay: stretches of untouched keys go down whole, the others are merged.
+//! Expansion through an overlay: untouched keys by the lower segment, touched keys by merging.
 //!
 //! # Cost
 //! Each key is tested once in the filter, up to [`STRETCH`] keys ahead of the output, so a batch that fills
-//! the output many times is not tested whole each time. A touched key whose entries do not fit goes on from
-//! the entry that the cursor names: a search, however many came before.
+//! the output many times is not tested whole each time. A touched key whose entries do not fit resumes at the
+//! entry that the cursor names: a search, independent of the number of earlier entries.
 
 use crate::Overlay;
 use crate::cell::CellKey;
@@ -11,7 +11,7 @@ use crate::merged::{Cells, Merged};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
-/// Keys that are tested before the untouched ones among them go down.
+/// Number of keys tested before the untouched ones among them are expanded.
 const STRETCH: usize = 256;
 
 /// See [`vervet_snapshot::Segment::expand`].
@@ -34,7 +34,7 @@ pub(crate) fn expand(
         if untouched > 0 {
             let end = cursor.row + untouched;
             match &overlay.lower {
-                // Rows count from the first key, so what goes down begins there, too.
+                // Rows count from the first key, so the lower expansion begins there, too.
                 Some(lower) => lower.expand(&keys[..end], filter, cursor, out)?,
                 None => *cursor = Cursor::at(end),
             }
@@ -49,8 +49,8 @@ pub(crate) fn expand(
     Ok(())
 }
 
-/// See [`vervet_snapshot::Segment::split`]. Stretches of lower entries and of cells lie across each other, so
-/// there are up to twice as many.
+/// See [`vervet_snapshot::Segment::split`]. The ranges of lower entries and of cells overlap, so there are up
+/// to twice as many parts.
 pub(crate) fn split(
     overlay: &Overlay,
     key: Id,
@@ -78,7 +78,7 @@ pub(crate) fn split(
     Ok(())
 }
 
-/// Appends what fits of one touched key, that of `cursor.row`.
+/// Appends the entries of one touched key, that of `cursor.row`, as far as they fit.
 fn one(
     overlay: &Overlay,
     key: Id,

@@ -1,10 +1,10 @@
 //! Keys through an overlay: those of the lower segment merged with those of the cells.
 //!
 //! # Invariants
-//! A key is listed if and only if it has an entry. One that has only cells has; of one that lost more
-//! entries than it got, the lower degree decides.
+//! A key is listed if and only if it has an entry. A key that only has cells has one; for a key that lost
+//! more entries than it gained, the lower degree decides.
 //! # Cost
-//! One pass over the cells of the keys; of a key with many, the rest is jumped over.
+//! One pass over the cells of the keys; of a key with many cells, the rest is skipped.
 
 use crate::Overlay;
 use crate::cell::{Cell, CellKey};
@@ -25,7 +25,7 @@ pub(crate) fn keys(overlay: &Overlay, from: Id, limit: usize, out: &mut Vec<Id>)
     let mut touched = Keys { overlay, cells: overlay.cells.iter_from(CellKey::start(from)), cell: None };
     let mut changed = touched.next();
     loop {
-        // Keys from where the lower list stops on are for the next call.
+        // Keys after the end of the lower list belong to the next call.
         let own = changed.filter(|(key, _)| lower_next.is_none_or(|next| *key < next));
         let key = match (lower.peek(), own) {
             (None, None) => return Ok(lower_next),
@@ -49,7 +49,7 @@ pub(crate) fn keys(overlay: &Overlay, from: Id, limit: usize, out: &mut Vec<Id>)
     }
 }
 
-/// See [`vervet_snapshot::Segment::keys_below`]: the keys that came are taken to lie as the cells do.
+/// See [`vervet_snapshot::Segment::keys_below`]: added keys are assumed to be distributed like the cells.
 pub(crate) fn keys_below(overlay: &Overlay, key: Id) -> Result<u64> {
     let (below, all) = match &overlay.lower {
         Some(lower) => (lower.keys_below(key)?, lower.statistics().keys),
@@ -69,15 +69,15 @@ fn lower_degree(overlay: &Overlay, key: Id) -> Result<u64> {
     Ok(degrees.first().copied().unwrap_or(0))
 }
 
-/// The keys of the cells, each with how many entries more than the lower segment it has.
+/// The keys of the cells, each with the number of entries that it has more than in the lower segment.
 struct Keys<'a> {
     overlay: &'a Overlay,
     cells: Iter<'a, Cell>,
-    /// A cell that has been read too many.
+    /// A cell read beyond the current key.
     cell: Option<&'a Cell>,
 }
 
-/// So many cells of a key are walked before the rest is jumped over.
+/// Maximum number of cells of a key that are walked before the rest is skipped.
 const WALK_MAX: usize = 16;
 
 impl Iterator for Keys<'_> {

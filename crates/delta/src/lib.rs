@@ -1,9 +1,9 @@
-//! Versions of a graph: what has changed since a store was built, as persistent trees in front of it.
+//! Versions of a graph: the delta over a store, as persistent (copy-on-write) trees.
 //!
-//! A [`Version`] is a value: a clone costs a few atomic increments, shares everything, and is not changed by
-//! what happens to the other. So a reader holds a version and sees one graph for as long as it likes; a
-//! transaction changes its own clone; a savepoint is an older clone; roll back is drop. There are no stamps,
-//! no locks, no epochs: memory goes back with the last clone that reaches it.
+//! A [`Version`] is a value: a clone costs a few atomic increments, shares everything, and is not affected by
+//! changes of the original. A reader holds a version and reads one graph for as long as it needs; a
+//! transaction changes its own clone; a savepoint is an older clone; a roll-back is a drop. There are no
+//! stamps, no locks and no epochs: memory is freed with the last clone that reaches it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,11 +35,11 @@
 //! ```
 //!
 //! # Shape
-//! `tree`: a persistent B+tree. `cell`: what it holds. `touched`: which keys have cells. `overlay` and the
-//! files named after the calls of a segment: a segment with cells over it. `version` and the files beside
-//! it: the whole graph.
+//! `tree`: a persistent B+tree. `cell`: its items. `touched`: a Bloom filter of the keys with cells.
+//! `overlay` and the files named after the calls of a segment: a segment with cells over it. `version` and
+//! the files beside it: the whole graph.
 //! # Not here
-//! Transactions, conflicts, the log: who may change which version when. The mutable dictionary
+//! Transactions, conflicts, the log, and the choice of the current version. The mutable dictionary
 //! ([`vervet_dictionary::Terms`]).
 #![forbid(unsafe_code)]
 

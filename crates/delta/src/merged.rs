@@ -1,7 +1,7 @@
-//! The entries of one key as they are now: those of the lower segment with the cells laid over them.
+//! Merge iterator over the current entries of one key: those of the lower segment and its cells.
 //!
 //! # Cost
-//! Lower entries come in chunks that grow fourfold, each found by a search from where the last one ended.
+//! Lower entries are read in chunks that grow fourfold, each found by a search from the end of the last one.
 
 use crate::Overlay;
 use crate::cell::{Cell, CellKey};
@@ -9,7 +9,7 @@ use crate::tree::Iter;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 
-/// Entries of the first chunk, and of the largest.
+/// Size of the first chunk, and of the largest, in entries.
 const CHUNK_FIRST: usize = 16;
 const CHUNK_MAX: usize = 1024;
 
@@ -21,11 +21,11 @@ pub(crate) struct Merged<'a> {
     lower: Option<&'a dyn Segment>,
     key: Id,
     chunk: Vec<[Id; 3]>,
-    /// The next one of the chunk.
+    /// Position of the next entry in the chunk.
     at: usize,
-    /// How many to ask for next; 0: there are no more.
+    /// Size of the next chunk; 0 at the end.
     ask: usize,
-    /// Where the chunk after this one begins.
+    /// Start of the chunk after this one.
     from: [Id; 3],
     cells: Iter<'a, Cell>,
     /// The next cell of the key.
@@ -33,14 +33,14 @@ pub(crate) struct Merged<'a> {
 }
 
 impl<'a> Merged<'a> {
-    /// Those of `key` that are not below `from`.
+    /// The entries of `key` that are not below `from`.
     pub(crate) fn new(overlay: &'a Overlay, key: Id, from: [Id; 3]) -> Self {
         let mut cells = overlay.cells.iter_from(CellKey::new(key, from));
         let cell = cells.next().filter(|cell| cell.key == key);
         Self::with(overlay, key, from, (cells, cell))
     }
 
-    /// All of a touched key.
+    /// All entries of a touched key.
     pub(crate) fn all(overlay: &'a Overlay, key: Id, (cells, cell): Cells<'a>) -> Self {
         Self::with(overlay, key, [Id::UNBOUND; 3], (cells, Some(cell)))
     }
@@ -73,7 +73,7 @@ impl<'a> Merged<'a> {
                 self.at += 1;
                 return Ok(lower);
             }
-            // A cell for an entry of the lower segment says that it is gone.
+            // A cell for an entry of the lower segment marks it as removed.
             self.at += usize::from(lower == Some(own));
             self.cell = self.cells.next().filter(|cell| cell.key == self.key);
             if cell.is_present() {
@@ -96,7 +96,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// What no entry behind this one is below.
+/// Least upper bound after an entry: no later entry is below it.
 pub(crate) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
     [neighbour, graph, Id::from_bits(edge.bits().saturating_add(1))]
 }

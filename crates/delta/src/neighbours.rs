@@ -1,4 +1,4 @@
-//! The entries of one key through an overlay, and its distinct neighbours.
+//! Entries of one key through an overlay, and its distinct neighbours.
 
 use crate::Overlay;
 use crate::merged::Merged;

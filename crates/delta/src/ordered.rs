@@ -1,15 +1,14 @@
-//! Entries by a property where that property, or the entries themselves, have changed since the store ordered
-//! them.
+//! Ordered access to the entries of a key where entries or order property have changed since the build.
 //!
 //! # Shape
-//! An order column (see `vervet_store`) is of the store. Where the predicate that it orders or the property
-//! that orders it has changed, the segment of a version is wrapped in an [`Ordered`], which looks up order
-//! keys in the version. All such segments of a version are made together, when one is first asked for.
+//! An order column (see `vervet_store`) belongs to the store. If the predicate that it orders or the ordering
+//! property has changed, the segment of a version is wrapped in an [`Ordered`], which looks up order keys in
+//! the version. All such segments of a version are created together, on first use.
 //! # Cost
-//! All entries of the key, a look-up for each, and a sort: `O(degree)`, not `O(log(degree))`, until the
-//! next store is built. To make it, at worst a look at every edge that has the property.
+//! All entries of the key, a look-up for each, and a sort: `O(degree)`, not `O(log(degree))`, until the next
+//! store is built. Creation visits at worst every edge that has the property.
 //! # Not here
-//! Predicates whose order the store does not have: an order is declared when a store is built.
+//! Predicates without an order in the store: an order is declared when a store is built.
 
 use crate::Version;
 use crate::merged::EVERY;
@@ -19,7 +18,7 @@ use vervet_snapshot::{
     Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
 };
 
-/// Entries, and keys, that are read ahead.
+/// Number of entries, and of keys, that are read ahead.
 const AHEAD: usize = 1024;
 
 /// A segment with its order. See the header of this file.
@@ -28,7 +27,7 @@ pub(crate) struct Ordered {
     property: Id,
     /// The segment of the property, from edges or vertices to values.
     values: Option<Arc<dyn Segment>>,
-    /// Whether the property is that of the edges, not of the neighbours.
+    /// Whether the property belongs to the edges, not to the neighbours.
     by_edges: bool,
 }
 
@@ -36,7 +35,7 @@ pub(crate) struct Ordered {
 pub(crate) type OrderedList = Arc<[(Id, [Option<Arc<Ordered>>; 2])]>;
 
 impl Version {
-    /// The segment of a predicate if it is ordered, and that order is not the store's.
+    /// The segment of a predicate if it is ordered and its order differs from the store's.
     pub(crate) fn ordered(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<Ordered>>> {
         if self.predicates.is_empty() || self.base.orders().next().is_none() {
             return Ok(None);
@@ -75,7 +74,7 @@ impl Version {
         Ok(list.into())
     }
 
-    /// Whether an edge of the predicate has a value to be ordered by.
+    /// Whether an edge of the predicate has a value of the property.
     fn has_edge_with(&self, predicate: Id, values: &dyn Segment) -> Result<bool> {
         let mut keys = Vec::new();
         let mut next = Some(Id::edge(0));
@@ -93,7 +92,7 @@ impl Version {
     }
 }
 
-/// The order key of the least value of `subject`; unbound if it has none that has one.
+/// The order key of the least value of `subject`; unbound if no value has one.
 fn order_key_of(values: &dyn Segment, subject: Id) -> Result<Id> {
     let mut found = Vec::new();
     values.neighbours(subject, EVERY, &mut found)?;
@@ -141,7 +140,7 @@ impl Segment for Ordered {
                 }
             }
         }
-        // Stable, so equal order keys stay by neighbour, graph, edge.
+        // Stable, so equal order keys stay ordered by neighbour, graph, edge.
         all.sort_by_key(|entry| entry.order_key);
         if range.descending {
             all.reverse();

@@ -1,23 +1,23 @@
-//! An overlay: a segment with changes laid over it.
+//! An overlay: a segment with changes on top.
 //!
 //! # Shape
-//! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the
+//! A lower segment (of a store, another overlay, or none), a persistent tree of cells (see `cell`), the Bloom
 //! filter of touched keys, and statistics. A clone shares all of them and costs four atomic increments.
 //! # Invariants
-//! 1. Cells are never redundant: an entry has a cell that says "there" only if the lower segment does not
-//!    have it, one that says "gone" only if it does. So a degree is the lower one plus a sum of 1 and -1, and
-//!    an entry that comes back takes its cell away.
+//! 1. Cells are never redundant: an entry has a "present" cell only if the lower segment lacks it, and a
+//!    "removed" cell only if the lower segment has it. A degree is therefore the lower one plus a sum of 1
+//!    and -1, and adding a removed entry again deletes its cell.
 //! 2. A key with cells is in the filter.
-//! 3. The flags of the statistics exclude only what no entry has ever had, here or below; the rest of the
-//!    statistics is an estimate (see `estimates`).
+//! 3. The flags of the statistics exclude only properties that no entry has ever had, here or below; the rest
+//!    of the statistics is an estimate (see `estimates`).
 //! # Cost
-//! A batch of keys without cells: one test in the filter for each, then the lower segment does what it does.
-//! A key with cells: merging (see `merged`); its degree: two paths through the tree.
+//! A batch of keys without cells: one test in the filter for each, then the work of the lower segment. A key
+//! with cells: merging (see `merged`); its degree: two paths through the tree.
 //! # Source
-//! DESIGN §3. Different: no stamps and no visibility. A version is a value; what a reader cannot see is not
-//! in its tree.
+//! DESIGN §3. Difference: no stamps and no visibility checks. A version is a value; changes that a reader
+//! cannot see are not in its tree.
 //! # Not here
-//! How a statement becomes two entries, and what else it changes (see `version`).
+//! The conversion of a statement to two entries, and its other effects (see `version`).
 
 use crate::cell::{Cell, CellKey};
 use crate::merged::{Cells, Merged};
@@ -30,27 +30,27 @@ use vervet_snapshot::{
     Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
 };
 
-/// A segment with changes laid over it. See the header of this file.
+/// A segment with changes on top. See the header of this file.
 #[derive(Clone)]
 pub struct Overlay {
     pub(crate) lower: Option<Arc<dyn Segment>>,
     pub(crate) cells: Tree<Cell>,
     pub(crate) touched: Arc<Touched>,
     pub(crate) statistics: Arc<SegmentStatistics>,
-    /// Entries of the lower segment.
+    /// Number of entries of the lower segment.
     pub(crate) lower_entries: u64,
 }
 
-/// What an entry was, before it became what it was to become.
+/// Transition of one entry between the states of its cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
-    /// It was in neither: now it has a cell.
+    /// From neither: the entry gets a "present" cell.
     Add,
-    /// It had a cell that said "gone": now it has none.
+    /// From a "removed" cell: the cell is deleted.
     Restore,
-    /// The lower segment has it: now it has a cell that says "gone".
+    /// From the lower segment: the entry gets a "removed" cell.
     Hide,
-    /// It had a cell that said "there": now it has none.
+    /// From a "present" cell: the cell is deleted.
     Drop,
 }
 
@@ -62,12 +62,12 @@ impl fmt::Debug for Overlay {
 }
 
 impl Overlay {
-    /// No changes yet over `lower`, which has `entries` entries.
+    /// An overlay without changes over `lower`, which has `entries` entries.
     #[must_use]
     pub fn new(lower: Option<Arc<dyn Segment>>, entries: u64) -> Self {
         let statistics = match &lower {
             Some(lower) => SegmentStatistics { exact: false, ..lower.statistics().clone() },
-            // Nothing has a neighbour that is no literal, or none that is a vertex, before there is one.
+            // Without entries there is no neighbour that is not a literal, and none that is not a vertex.
             None => SegmentStatistics { literals_only: true, vertices_only: true, ..Default::default() },
         };
         Self {
@@ -79,7 +79,7 @@ impl Overlay {
         }
     }
 
-    /// Number of entries, exactly.
+    /// Exact number of entries.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.lower_entries.saturating_add_signed(self.cells.sum().weight)
@@ -91,13 +91,13 @@ impl Overlay {
         self.len() == 0
     }
 
-    /// Number of cells: entries that are not as they are in the lower segment.
+    /// Number of cells: entries that differ from the lower segment.
     #[must_use]
     pub fn cells(&self) -> u64 {
         self.cells.len()
     }
 
-    /// Adds an entry (neighbour, graph, edge) of `key`; `false`: it was there.
+    /// Adds an entry (neighbour, graph, edge) of `key`; `false` if it existed.
     ///
     /// # Errors
     /// Damaged lower segment.
@@ -110,7 +110,7 @@ impl Overlay {
         Ok(true)
     }
 
-    /// Takes an entry of `key` out; `false`: it was not there.
+    /// Removes an entry of `key`; `false` if it did not exist.
     ///
     /// # Errors
     /// Damaged lower segment.
@@ -119,16 +119,16 @@ impl Overlay {
         Ok(change.inspect(|change| self.apply(key, entry, *change)).is_some())
     }
 
-    /// Whether there is this entry.
+    /// Whether the entry exists.
     ///
     /// # Errors
     /// Damaged lower segment.
     pub fn contains(&self, key: Id, entry: [Id; 3]) -> Result<bool> {
-        // An entry that is there cannot be added.
+        // An existing entry cannot be added.
         Ok(self.change(key, entry, true)?.is_none())
     }
 
-    /// What has to be done so that the entry is there, or is not; `None`: it is so.
+    /// The transition that makes the entry exist, or not exist; `None` if that is its state.
     pub(crate) fn change(&self, key: Id, entry: [Id; 3], to_present: bool) -> Result<Option<Change>> {
         if self.touched.may_contain(key)
             && let Some(cell) = self.cells.get(CellKey::new(key, entry))
@@ -142,7 +142,7 @@ impl Overlay {
         change_over(self.lower.as_deref(), key, entry, to_present)
     }
 
-    /// Does what [`Overlay::change`] has found to be done.
+    /// Applies the transition that [`Overlay::change`] has returned.
     pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: Change) {
         match change {
             Change::Add | Change::Hide => {
@@ -159,7 +159,7 @@ impl Overlay {
         }
     }
 
-    /// Whether an entry that comes could be the first that is parallel to another.
+    /// Whether an added entry could be the first that is parallel to another.
     pub(crate) fn may_gain_parallel(&self) -> bool {
         self.statistics.has_edges && !self.statistics.has_parallel
     }
@@ -174,21 +174,20 @@ impl Overlay {
             match entries.next() {
                 Ok(Some(found)) if found[..2] == [neighbour, graph] => {}
                 Ok(_) => return false,
-                // A damaged segment fails what reads it; a flag that is set too often is never wrong.
+                // A damaged segment fails its readers; a flag that is set needlessly is still correct.
                 Err(_) => return true,
             }
         }
         true
     }
 
-    /// Says that there may be parallel entries.
+    /// Sets the flag that there may be parallel entries.
     pub(crate) fn set_parallel(&mut self) {
         Arc::make_mut(&mut self.statistics).has_parallel = true;
     }
 
-    /// Adds many entries, of which neither this nor the lower segment knows anything: cells that say "there",
-    /// sorted. Entries that are parallel to known ones are for the caller to find
-    /// ([`Overlay::set_parallel`]).
+    /// Adds many entries that neither this overlay nor the lower segment has any trace of: sorted "present"
+    /// cells. The caller detects entries that are parallel to existing ones ([`Overlay::set_parallel`]).
     pub(crate) fn add_all(&mut self, cells: &[Cell]) {
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
         let touched = self.touched.keys() + keys().count() as u64;
@@ -242,13 +241,13 @@ impl Overlay {
 
     fn touch(&mut self, keys: impl Iterator<Item = Id>) {
         if self.touched.keys() >= self.touched.capacity() {
-            // What other versions have added counts only once: each has a cell at least.
+            // Bounds the count of keys that only other versions added: each own key has at least one cell.
             self.renew_filter(2 * self.touched.keys().min(self.cells.len()));
         }
         keys.for_each(|key| self.touched.add(key));
     }
 
-    /// A filter for so many keys, with those that have cells.
+    /// Replaces the filter by one of this capacity, with the keys that have cells.
     fn renew_filter(&mut self, keys: u64) {
         let filter = Touched::for_keys(keys);
         let mut last = None;
@@ -270,7 +269,7 @@ pub(crate) fn first_of(segment: Option<&dyn Segment>, key: Id, from: [Id; 3]) ->
     Ok(found.pop())
 }
 
-/// [`Overlay::change`] where there is no cell of the entry.
+/// [`Overlay::change`] for an entry without a cell.
 pub(crate) fn change_over(
     lower: Option<&dyn Segment>,
     key: Id,

@@ -1,4 +1,4 @@
-//! The two overlays of one predicate, one for each direction.
+//! The changes of one predicate: its two overlays, one for each direction.
 
 use crate::estimates;
 use crate::overlay::{Change, Overlay};
@@ -8,7 +8,7 @@ use vervet_model::{Direction, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::Store;
 
-/// No edge is below this, and [`Id::UNBOUND`] is.
+/// Lower bound of all edges, above [`Id::UNBOUND`].
 pub(crate) const FIRST_EDGE: Id = Id::new(Tag::Edge, 0);
 
 /// A predicate with changes. A clone costs two atomic increments.
@@ -16,14 +16,14 @@ pub(crate) const FIRST_EDGE: Id = Id::new(Tag::Edge, 0);
 pub(crate) struct Predicate {
     pub(crate) id: Id,
     sides: [Arc<Overlay>; 2],
-    /// The number of cells at which the statistics are made anew.
+    /// Number of cells at which the statistics are recomputed.
     refresh_at: u64,
 }
 
 impl Item for Predicate {
     type Key = Id;
 
-    /// Copying one costs two atomic increments.
+    /// Copying one item costs two atomic increments.
     const LEAF_MAX: usize = 4;
 
     fn key(&self) -> Id {
@@ -32,7 +32,7 @@ impl Item for Predicate {
 }
 
 impl Predicate {
-    /// Nothing changed yet.
+    /// A predicate without changes.
     pub(crate) fn new(id: Id, base: &Store) -> Result<Self> {
         let entries = entries_of(base, id);
         let side = |direction| -> Result<Arc<Overlay>> {
@@ -50,12 +50,12 @@ impl Predicate {
         self.sides[0].len()
     }
 
-    /// Number of statements that are not as they are in the store.
+    /// Number of statements that differ from the store.
     pub(crate) fn cells(&self) -> u64 {
         self.sides[0].cells()
     }
 
-    /// Does to both directions what has been found to be done.
+    /// Applies a transition to both directions.
     pub(crate) fn apply(&mut self, statement: &Statement, change: Change) {
         for (side, direction) in self.sides.iter_mut().zip(Direction::BOTH) {
             let (key, entry) = entry_of(statement, direction);
@@ -69,7 +69,7 @@ impl Predicate {
         );
         let comes = matches!(change, Change::Add | Change::Restore);
         if comes && statement.edge.is_bound() && self.sides[0].may_gain_parallel() {
-            // A statement without an edge is no twin: it is about to go.
+            // A statement without an edge is no twin: it is about to be removed.
             let (key, entry) = entry_of(statement, Direction::Out);
             if self.sides[0].has_twin(key, entry, FIRST_EDGE) {
                 self.set_parallel();
@@ -77,17 +77,17 @@ impl Predicate {
         }
     }
 
-    /// Says that there may be parallel edges, in both directions.
+    /// Sets the flag that there may be parallel edges, in both directions.
     pub(crate) fn set_parallel(&mut self) {
         self.sides_mut().into_iter().for_each(Overlay::set_parallel);
     }
 
-    /// Both overlays, to be changed alike.
+    /// Both overlays, for equal changes.
     pub(crate) fn sides_mut(&mut self) -> [&mut Overlay; 2] {
         self.sides.each_mut().map(Arc::make_mut)
     }
 
-    /// Makes the statistics anew if there is twice as much as when they were made last.
+    /// Recomputes the statistics if the number of cells has doubled since the last time.
     pub(crate) fn refresh(&mut self, classes: impl FnOnce() -> Vec<(ClassId, u64)>) {
         if self.cells() < self.refresh_at {
             return;
@@ -108,14 +108,14 @@ pub(crate) fn entry_of(statement: &Statement, direction: Direction) -> (Id, [Id;
     }
 }
 
-/// Number of statements that a store has of a predicate.
+/// Number of statements of a predicate in a store.
 fn entries_of(base: &Store, predicate: Id) -> u64 {
     let predicates = base.predicates();
     let at = predicates.binary_search_by_key(&predicate, |(id, _)| *id);
     at.ok().and_then(|at| predicates.get(at)).map_or(0, |(_, entries)| *entries)
 }
 
-/// A segment of a predicate: with changes if there are any.
+/// The segment of a predicate: its overlay if it has changes, else that of the store.
 pub(crate) fn segment<'a>(
     changed: Option<&'a Predicate>,
     base: &'a Store,

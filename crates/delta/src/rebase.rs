@@ -1,7 +1,7 @@
-//! Moving a version to a new store, into which an earlier version has been built.
+//! Rebasing a version onto a new store that was built from an earlier version.
 //!
 //! # Cost
-//! What the two versions share is not looked at; each statement that differs is changed anew.
+//! Shared parts of the two versions are not visited; each statement that differs is changed again.
 
 use crate::Version;
 use crate::cell::Cell;
@@ -13,8 +13,8 @@ use vervet_snapshot::Snapshot;
 use vervet_store::Store;
 
 impl Version {
-    /// The same graph over `base`, a store of exactly its statements: no changes. Terms go on as they are
-    /// until [`Version::with_terms`].
+    /// The same graph over `base`, a store of exactly its statements: a version without changes. The terms
+    /// stay the same until [`Version::with_terms`].
     ///
     /// # Errors
     /// Internal: `base` is not a store of this version.
@@ -27,8 +27,8 @@ impl Version {
         Ok(moved)
     }
 
-    /// Makes this version, which has the graph of `old`, have that of `new`: what `new` has beyond `old`, and
-    /// what it has less. These two must stand over one store; this one may stand over another.
+    /// Applies the difference between `old` and `new` to this version, which has the graph of `old`; it then
+    /// has the graph of `new`. `old` and `new` must share one store; this version may have another.
     ///
     /// # Errors
     /// Damaged data. Internal: `old` and `new` stand over different stores, or this version has another graph
@@ -53,7 +53,7 @@ impl Version {
             });
         }
         self.raise_ends(new);
-        // What goes comes first: an edge may have left one statement for another.
+        // Removals first: an edge may have moved from one statement to another.
         for (statements, is_there) in [(gone, false), (come, true)] {
             for statement in statements {
                 let change = self.change(&statement, is_there)?.ok_or_else(not_its_store)?;
@@ -64,7 +64,7 @@ impl Version {
         Ok(())
     }
 
-    /// The same with `terms`, which go on where the dictionary of its store ends.
+    /// The same version with `terms`, which continue after the dictionary of its store.
     #[must_use]
     pub fn with_terms(mut self, terms: Arc<Terms>) -> Self {
         self.terms = terms;
@@ -75,7 +75,7 @@ impl Version {
     /// store of exactly the statements of `old`.
     ///
     /// # Errors
-    /// As there.
+    /// As for these.
     pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<Terms>) -> Result<Self> {
         let mut moved = old.over(base)?;
         moved.follow(old, self)?;
@@ -90,16 +90,16 @@ impl Version {
 }
 
 fn not_its_store() -> Error {
-    Error::internal("the new store is not a store of the version it was built of")
+    Error::internal("the new store was not built from this version")
 }
 
-/// Gives `each` every entry that is there by `ours` and not by `theirs`, or the other way round.
+/// Calls `each` for every entry in which `ours` and `theirs` differ, with whether it is present in `ours`.
 fn differing(ours: &Tree<Cell>, theirs: &Tree<Cell>, each: &mut dyn FnMut(Id, [Id; 3], bool)) {
     ours.differences(theirs, &mut |our, their| match (our, their) {
         (Some(cell), None) => each(cell.key, cell.entry(), cell.is_present()),
-        // Without its cell the entry is as it was below: the opposite of what the cell said.
+        // Without its cell the entry has its lower state: the opposite of the cell's.
         (None, Some(cell)) => each(cell.key, cell.entry(), !cell.is_present()),
-        // One store below: the same cell.
+        // Both are over one store, so the cells are equal.
         _ => {}
     });
 }

@@ -1,8 +1,8 @@
-//! Reading a version: the traits of the waist.
+//! `Snapshot` for [`Version`]: the read interface of query engines.
 //!
 //! # Cost
-//! A segment: one search among the changed predicates, then what the store does. Terms: the store's
-//! dictionary first, then the terms that came after.
+//! A segment: one search among the changed predicates, then the cost of the store. Terms: the store's
+//! dictionary first, then the later terms.
 
 use crate::Version;
 use crate::predicate::segment;
@@ -13,7 +13,7 @@ use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, 
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 impl Version {
-    /// As [`Snapshot::segment`], shared: for layers that stand in front of it.
+    /// [`Snapshot::segment`] as a shared pointer, for layers on top of this one.
     ///
     /// # Errors
     /// Damaged segment.
@@ -25,7 +25,7 @@ impl Version {
         self.plain_segment_arc(predicate, direction)
     }
 
-    /// The same, not ordered.
+    /// [`Version::segment_arc`] without the order.
     pub(crate) fn plain_segment_arc(
         &self,
         predicate: Id,
@@ -38,7 +38,7 @@ impl Version {
         Ok((!side.is_empty()).then(|| -> Arc<dyn Segment> { Arc::<crate::Overlay>::clone(side) }))
     }
 
-    /// Whether the term of an id came after the store.
+    /// Whether the term of an id was added after the store was built.
     fn is_new(&self, id: Id) -> bool {
         match id.tag() {
             Tag::Vertex => id.payload() >= self.base.vertex_count(),
@@ -169,7 +169,7 @@ impl Snapshot for Version {
         self.predicates.get(self.type_id).is_none()
     }
 
-    /// The order is that of the store, so positions mean the same for all versions over it.
+    /// The order is that of the store, so positions agree for all versions over it.
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>> {
         self.base.literal_range(from, to)
     }

@@ -1,10 +1,10 @@
-//! Every statement of a version, for export and for building a new store of it.
+//! Iterator over all statements of a version, for export and for building a new store.
 
 use crate::Version;
 use vervet_model::{Direction, Id, Result, Statement};
 use vervet_snapshot::{Segment, Snapshot};
 
-/// Keys, and entries of a key, that are read ahead.
+/// Number of keys, and of entries of a key, that are read ahead.
 const AHEAD: usize = 1024;
 
 /// Iterator over the statements of a version: by predicate, subject, object, graph, edge.
@@ -14,14 +14,14 @@ pub struct Statements<'a> {
     next: usize,
     predicate: Id,
     segment: Option<&'a dyn Segment>,
-    /// The next key of the segment that has not been listed.
+    /// Where the list of keys continues.
     from: Option<Id>,
     /// Keys that have not been read yet, last first.
     keys: Vec<Id>,
     subject: Id,
-    /// Entries of `subject` that have not been given yet, last first.
+    /// Entries of `subject` that have not been returned yet, last first.
     entries: Vec<[Id; 3]>,
-    /// Where the entries of `subject` go on, if there are more.
+    /// Where the entries of `subject` continue, if there are more.
     rest: Option<[Id; 3]>,
     failed: bool,
 }
@@ -33,8 +33,8 @@ impl std::fmt::Debug for Statements<'_> {
 }
 
 impl Version {
-    /// All statements, each once, ascending by predicate, subject, object, graph, edge: what
-    /// [`vervet_store::StoreBuilder::add`] takes.
+    /// All statements without duplicates, ascending by predicate, subject, object, graph, edge: the order
+    /// that [`vervet_store::StoreBuilder::add`] takes.
     ///
     /// An item is an error if a segment is damaged; it is then the last one.
     #[must_use]
@@ -55,7 +55,7 @@ impl Version {
 }
 
 impl Statements<'_> {
-    /// Reads on; `false` at the end.
+    /// Reads the next entries; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         if let (Some(segment), Some(from)) = (self.segment, self.rest.take()) {
             segment.entries(self.subject, from, AHEAD, &mut self.entries)?;

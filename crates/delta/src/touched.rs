@@ -1,17 +1,17 @@
-//! Which keys may have cells: a Bloom filter that all versions of a segment share.
+//! Bloom filter of the keys that may have cells, shared by all versions of a segment.
 //!
 //! # Shape
-//! Words of 64 bits; a key sets [`PROBES`] bits of one word. 16 bits for each key at the size that it was
-//! made for. Versions share one filter by `Arc`; when it is full, the writer makes one of twice the size from
-//! its tree, and only later versions have that.
+//! Words of 64 bits; a key sets [`PROBES`] bits of one word. 16 bits for each key at full capacity. Versions
+//! share one filter by `Arc`; when it is full, the writer makes one of twice the size from its tree, and only
+//! later versions use that.
 //! # Invariants
-//! 1. Bits are only ever set, and those of a key before the version that has its cells is handed to another
-//!    thread. Handing over synchronizes (a lock, a channel, a join), so relaxed accesses are enough: whoever
-//!    can reach the cells sees the bits.
-//! 2. An old version, and one whose transaction failed, may see keys that it never touched. That costs them
-//!    a look into the tree, and is right.
+//! 1. Bits are only ever set, and the bits of a key before the version that has its cells is handed to
+//!    another thread. Handing over synchronizes (a lock, a channel, a join), so relaxed accesses are enough:
+//!    a thread that can reach the cells sees the bits.
+//! 2. An old version, and one whose transaction failed, may see keys that it never touched. The result is
+//!    correct; such a key costs a look-up in the tree.
 //! # Cost
-//! One load and a few operations for a key. False positives when full: 0.6 %, each a look into the tree
+//! One load and a few operations for a key. False positives when full: 0.6 %, each a look-up in the tree
 //! (about 100 ns); the test below counts them.
 //! # Source
 //! F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", JEA 2009: blocked
@@ -22,18 +22,18 @@ use vervet_model::Id;
 
 /// Bits that a key sets.
 const PROBES: u32 = 4;
-/// Keys for each word at most.
+/// Maximum number of keys for each word.
 const WORD_KEYS: u64 = 4;
-/// A filter is made for so many keys at least.
+/// Minimum capacity of a filter, in keys.
 const KEYS_MIN: u64 = 16;
 
 /// The filter. See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Touched {
     words: Box<[AtomicU64]>,
-    /// How far a hash is shifted to give a word.
+    /// Right shift that turns a hash into the index of a word.
     shift: u32,
-    /// Keys that changed a bit when they were added.
+    /// Number of keys that changed a bit when they were added.
     keys: AtomicU64,
 }
 
@@ -48,7 +48,7 @@ impl Touched {
         }
     }
 
-    /// From now on, `key` may have cells.
+    /// Adds a key.
     pub(crate) fn add(&self, key: Id) {
         let (word, bits) = self.place(key);
         if let Some(word) = self.words.get(word)
@@ -66,12 +66,12 @@ impl Touched {
         self.words.get(word).is_none_or(|word| word.load(Ordering::Relaxed) & bits == bits)
     }
 
-    /// Keys that have been added, by any version; a few less where bits were set already.
+    /// Number of keys added by any version; slightly low where bits were set already.
     pub(crate) fn keys(&self) -> u64 {
         self.keys.load(Ordering::Relaxed)
     }
 
-    /// How many keys there should be at most.
+    /// Number of keys at which the filter is full.
     pub(crate) fn capacity(&self) -> u64 {
         self.words.len() as u64 * WORD_KEYS
     }
@@ -79,11 +79,11 @@ impl Touched {
     /// The word of a key, and its bits.
     #[inline]
     fn place(&self, key: Id) -> (usize, u64) {
-        // Two multiplications, so that all bits of dense numbers reach all bits of the hash.
+        // Two multiplications, so that all bits of consecutive numbers reach all bits of the hash.
         let mixed = key.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let hash = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let bits = (0..PROBES).fold(0, |bits, probe| bits | 1 << (hash >> (6 * probe) & 63));
-        // At most 2^60 words: the shift is never 64 but for one word, which is made never.
+        // At most 2^60 words: the shift is 64 only for one word, a size that is never made.
         (usize::try_from(hash.wrapping_shr(self.shift)).unwrap_or(usize::MAX), bits)
     }
 }

@@ -1,61 +1,61 @@
-//! A persistent B+tree: an ordered set of items whose clones share what has not changed since.
+//! A persistent (copy-on-write) B+tree: an ordered set of items whose clones share unchanged nodes.
 //!
 //! # Shape
 //! A leaf is a sorted slice of up to [`Item::LEAF_MAX`] items, an inner node a slice of up to [`INNER_MAX`]
-//! children; each in one allocation of the exact size, counted by `Arc`. A child says a lower bound of its
-//! keys, how many items it has and the sum of their weights, so that ranges are counted without being walked.
-//! All leaves are equally deep.
+//! children; each in one allocation of the exact size, counted by `Arc`. A child stores a lower bound of its
+//! keys, its number of items and the sum of their weights, so that ranges are counted without being walked.
+//! All leaves have the same depth.
 //! # Invariants
 //! 1. No key of child `i` is below its `first`, and all are below the `first` of child `i + 1`.
-//! 2. A node that somebody else can reach is never changed: it is copied, and so is its path from the root.
-//! 3. A node that has always had its depth keeps it, so trees that share nodes share them at equal heights.
+//! 2. A node that another tree can reach is never changed: it is copied, and so is its path from the root.
+//! 3. A node never changes its height, so trees that share nodes share them at equal heights.
 //! # Cost
 //! For `n` items about `log(n / 22) / log(11)` inner nodes on a path. Insert and remove copy a leaf (1 KiB
 //! for cells of 32 bytes) and, where shared, the inner nodes: one atomic increment for each of their
-//! children, which is why those are few. `examples/measure_delta.rs` measures it. Tried 2026-11-21 for
-//! insertions of which every version is kept, on a shared machine under load: 8 children in place of 16 made
-//! no difference beyond the noise, leaves of 60 were slower by a third.
+//! children, which is why inner nodes are small. `examples/measure_delta.rs` measures it. Tried 2026-11-21
+//! for insertions of which every version is kept, on a shared machine under load: 8 children in place of 16
+//! made no difference beyond the noise, leaves of 60 were slower by a third.
 //! # Source
 //! J. Driscoll, N. Sarnak, D. Sleator, R. Tarjan, "Making data structures persistent", JCSS 1989: path
 //! copying. N. Sarnak, R. Tarjan, CACM 1986.
 //! # Not here
-//! Parents and links between leaves, which path copying rules out: an iterator finds its next leaf by its
-//! first key.
+//! Parent pointers and links between leaves, which path copying rules out: an iterator finds its next leaf by
+//! the first key of that leaf.
 
 use rustc_hash::FxHashSet;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub};
 use std::sync::Arc;
 
-/// The most children of an inner node.
+/// Maximum number of children of an inner node.
 const INNER_MAX: usize = 16;
 /// Smaller nodes are joined with a neighbour.
 const INNER_MIN: usize = INNER_MAX / 4;
 
-/// What a tree holds.
+/// An item of a tree.
 pub(crate) trait Item: Clone {
-    /// What items are ordered by.
+    /// Sort key of an item.
     type Key: Ord + Copy + Debug;
 
-    /// The most items of a leaf. With cells of 32 bytes 30 are just few enough for the allocator's fast
-    /// lists.
+    /// Maximum number of items of a leaf. With cells of 32 bytes 30 are just few enough for the allocator's
+    /// fast lists.
     const LEAF_MAX: usize = 30;
 
     /// The key; it never changes while the item is in a tree.
     fn key(&self) -> Self::Key;
 
-    /// Some bits of the item: reading them brings it into the cache.
+    /// Some bits of the item: reading them loads it into the cache.
     fn touch(&self) -> u64 {
         0
     }
 
-    /// Summed up over ranges; it never changes either.
+    /// Weight that is summed over ranges; it never changes while the item is in a tree.
     fn weight(&self) -> i64 {
         0
     }
 }
 
-/// How many items a range has, and their weights together.
+/// Number of items of a range, and the sum of their weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) items: u64,
@@ -120,10 +120,10 @@ impl<T: Item> Default for Tree<T> {
 }
 
 impl<T: Item> Tree<T> {
-    /// A tree of these items, whose keys ascend.
+    /// A tree of these items, with ascending keys.
     pub(crate) fn from_sorted(items: &[T]) -> Self {
         debug_assert!(items.is_sorted_by(|a, b| a.key() < b.key()));
-        // Some room, so that not every leaf is split by the first insertion after.
+        // Leaves some room, so that not every leaf is split by the first later insertion.
         let fill = T::LEAF_MAX - T::LEAF_MAX / 8;
         let leaves = items.chunks(fill).filter_map(|leaf| Child::leaf(leaf.into())).collect();
         Self { root: root_over(leaves) }
@@ -134,7 +134,7 @@ impl<T: Item> Tree<T> {
         self.root.as_ref().map_or(0, |root| root.sum.items)
     }
 
-    /// All items together.
+    /// Sum over all items.
     pub(crate) fn sum(&self) -> Sum {
         self.root.as_ref().map_or(Sum::default(), |root| root.sum)
     }
@@ -155,7 +155,7 @@ impl<T: Item> Tree<T> {
         items.first().or_else(|| self.seek(next?).0.first())
     }
 
-    /// The item with this key, to be changed except for its key and weight.
+    /// The item with this key for mutation, except of its key and weight.
     pub(crate) fn get_mut(&mut self, key: T::Key) -> Option<&mut T> {
         let mut child = self.root.as_mut()?;
         loop {
@@ -172,7 +172,7 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Adds an item; returns the one with the same key that it replaces.
+    /// Adds an item; returns the replaced one with the same key.
     pub(crate) fn insert(&mut self, item: T) -> Option<T> {
         let Some(root) = &mut self.root else {
             self.root = Child::leaf([item].into());
@@ -187,7 +187,7 @@ impl<T: Item> Tree<T> {
         replaced
     }
 
-    /// Takes the item with this key out.
+    /// Removes the item with this key.
     pub(crate) fn remove(&mut self, key: T::Key) -> Option<T> {
         let root = self.root.as_mut()?;
         let removed = root.remove(key);
@@ -201,10 +201,10 @@ impl<T: Item> Tree<T> {
         removed
     }
 
-    /// Adds many items, whose keys ascend; an item replaces the one with the same key.
+    /// Adds many items with ascending keys; an item replaces the one with the same key.
     ///
     /// # Cost
-    /// Nodes that none of them belongs to stay as they are.
+    /// Nodes without new items stay shared.
     pub(crate) fn merge_sorted(&mut self, items: &[T]) {
         debug_assert!(items.is_sorted_by(|a, b| a.key() < b.key()));
         match self.root.take() {
@@ -223,7 +223,7 @@ impl<T: Item> Tree<T> {
         Iter { tree: self, items: items.iter(), next }
     }
 
-    /// The items with keys below `key` together.
+    /// Sum over the items with keys below `key`.
     pub(crate) fn sum_below(&self, key: T::Key) -> Sum {
         let mut sum = Sum::default();
         let mut at = self.root.as_ref();
@@ -244,7 +244,7 @@ impl<T: Item> Tree<T> {
         sum
     }
 
-    /// The item with this many before it.
+    /// The item with this many predecessors.
     pub(crate) fn nth(&self, mut index: u64) -> Option<&T> {
         let mut child = self.root.as_ref()?;
         loop {
@@ -261,8 +261,8 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// Gives every key for which the two trees differ to `each`, with what either has: a subtree that they
-    /// share is not looked into. Keys ascend. Items with equal keys are given if their leaf differs.
+    /// Calls `each` for every key in which the two trees differ, with the item of either; shared subtrees are
+    /// not visited. Keys ascend. Equal items are reported if their leaves differ.
     pub(crate) fn differences(&self, other: &Self, each: &mut dyn FnMut(Option<&T>, Option<&T>)) {
         let mut ours: Vec<&Child<T>> = self.root.iter().collect();
         let mut theirs: Vec<&Child<T>> = other.root.iter().collect();
@@ -295,8 +295,8 @@ impl<T: Item> Tree<T> {
         }
     }
 
-    /// The items of one leaf from `key` on, and a bound of the keys of the next leaf: none of them is below
-    /// it, and `key` is.
+    /// The items of one leaf from `key` on, and a lower bound of the keys of the next leaf, which is above
+    /// `key`.
     fn seek(&self, key: T::Key) -> (&[T], Option<T::Key>) {
         let Some(mut child) = self.root.as_ref() else { return (&[], None) };
         let mut next = None;
@@ -362,7 +362,7 @@ impl<T: Item> Child<T> {
         Some(Self { first: children.first()?.first, sum, node: Node::Inner(children) })
     }
 
-    /// Returns what was replaced, and the right half if the node became too large.
+    /// Returns the replaced item, and the right half if the node became too large.
     fn insert(&mut self, item: T) -> (Option<T>, Option<Self>) {
         let key = item.key();
         let added = Sum::one(&item);
@@ -421,7 +421,7 @@ impl<T: Item> Child<T> {
         }
     }
 
-    /// Appends to `out` what this node becomes with `items` merged in: nodes of its height.
+    /// Appends the nodes of this height that result from merging `items` into this node.
     fn merge(&self, items: &[T], out: &mut Vec<Self>) {
         if items.is_empty() {
             out.push(self.clone());
@@ -450,7 +450,7 @@ impl<T: Item> Child<T> {
         }
     }
 
-    /// The same for nodes that are the same in memory, at equal heights.
+    /// Identity of a node: equal for shared nodes at equal heights.
     fn address(&self) -> *const u8 {
         match &self.node {
             Node::Leaf(items) => items.as_ptr().cast(),
@@ -470,24 +470,24 @@ impl<T: Item> Child<T> {
     }
 }
 
-/// Asks for all of a leaf at once, so that its cache misses overlap: a binary search waits for each in turn.
-/// A degree of a key with a cell, 100,000 cells in no order: 1200 ns
-/// without, 480 ns with it (2026-11-21, a shared machine under load).
+/// Loads all of a leaf at once, so that its cache misses overlap: a binary search waits for each in turn. A
+/// degree of a key with a cell, 100,000 cells in random order: 1200 ns without, 480 ns with it (2026-11-21, a
+/// shared machine under load).
 #[inline]
 fn touch_all<T: Item>(items: &[T]) {
     let line = (64 / size_of::<T>().max(1)).max(1);
-    // Else the compiler would see that nobody wants the loads.
+    // Keeps the compiler from removing the unused loads.
     std::hint::black_box(items.iter().step_by(line).fold(0, |all, item| all ^ item.touch()));
 }
 
-/// The child that `key` belongs to, or the first.
+/// Index of the child that covers `key`, or of the first child.
 #[inline]
 fn child_of<T: Item>(children: &[Child<T>], key: T::Key) -> usize {
     children.partition_point(|child| child.first <= key).saturating_sub(1)
 }
 
-/// Puts `new` in place of `range`. What becomes longer than `max` is split, and the right half returned:
-/// in the middle, or, where items are appended, so that the left one stays full.
+/// Replaces `range` by `new`. A result longer than `max` is split, and the right half returned: the split is
+/// in the middle, or, where items are appended, such that the left one stays full.
 fn grow<T: Clone, const NEW: usize>(
     slice: &mut Arc<[T]>,
     range: std::ops::Range<usize>,
@@ -508,7 +508,7 @@ fn grow<T: Clone, const NEW: usize>(
     Some(right.into())
 }
 
-/// Joins a child that is small with a neighbour; one without items goes.
+/// Joins a small child with a neighbour; a child without items is removed.
 fn join_at<T: Item>(children: &mut Arc<[Child<T>]>, at: usize) {
     let (left, right) = if at + 1 < children.len() { (at, at + 1) } else { (at.saturating_sub(1), at) };
     if left == right {
@@ -543,13 +543,13 @@ fn root_over<T: Item>(mut nodes: Vec<Child<T>>) -> Option<Child<T>> {
     nodes.pop()
 }
 
-/// As few chunks of at most `max` as there can be, of nearly equal length.
+/// The fewest chunks of at most `max` items, of nearly equal length.
 fn even_chunks<T>(all: &[T], max: usize) -> impl Iterator<Item = &[T]> {
     let count = all.len().div_ceil(max).max(1);
     (0..count).map(move |chunk| &all[all.len() * chunk / count..all.len() * (chunk + 1) / count])
 }
 
-/// Both, ascending; where keys are equal, the new one.
+/// Both sequences merged in ascending order; of equal keys the new item.
 fn merge_items<T: Item>(own: &[T], new: &[T]) -> Vec<T> {
     let mut merged = Vec::with_capacity(own.len() + new.len());
     let mut own = own.iter().peekable();
@@ -568,7 +568,7 @@ fn height_of<T: Item>(nodes: &[&Child<T>]) -> usize {
     nodes.first().map_or(0, |node| node.height())
 }
 
-/// The children of inner nodes; nothing for leaves.
+/// The children of inner nodes; empty for leaves.
 fn below<'a, T: Item>(nodes: &[&'a Child<T>]) -> Vec<&'a Child<T>> {
     let children = nodes.iter().map(|node| match &node.node {
         Node::Inner(children) => &children[..],
@@ -577,7 +577,7 @@ fn below<'a, T: Item>(nodes: &[&'a Child<T>]) -> Vec<&'a Child<T>> {
     children.flatten().collect()
 }
 
-/// Drops the nodes that both have.
+/// Drops the nodes that are in both lists.
 fn cancel<T: Item>(ours: &mut Vec<&Child<T>>, theirs: &mut Vec<&Child<T>>) {
     let known: FxHashSet<*const u8> = ours.iter().map(|node| node.address()).collect();
     let shared: FxHashSet<*const u8> =

@@ -1,20 +1,21 @@
-//! A version of the graph: a store, and what is different from it.
+//! A version of the graph: a store and the differences from it.
 //!
 //! # Shape
-//! The store and the terms, shared; persistent trees of predicates (each with an overlay for each direction),
-//! of edges and of graphs that have changed; counts. `snapshot` reads it, `bulk` adds much at once.
+//! The store and the terms, shared; persistent trees of changed predicates (each with an overlay for each
+//! direction), edges and graphs; counts. `snapshot` reads it, `bulk` adds many statements at once.
 //! # Invariants
 //! 1. Both overlays of a predicate have the same statements.
-//! 2. What a store promises holds: ids are known; an edge has one statement; a statement about an edge only
-//!    where there is that edge; no statement without an edge beside the same with one. So every
-//!    version can be built into a store, with the same counts.
+//! 2. The guarantees of a store hold: ids are known; an edge has one statement; the edge of a statement about
+//!    an edge exists; a statement without an edge does not exist beside the same with one. So every version
+//!    can be built into a store, with the same counts.
 //! 3. Vertices and literals of this version have numbers below `vertex_end` and `literal_end`. Terms grow
-//!    while the version is read; what is at or above stays unknown to it, so a look-up has one answer.
+//!    while the version is read; numbers at or above these bounds are unknown to it, so a look-up has a
+//!    stable result.
 //! # Cost
-//! A clone: some ten atomic increments. A statement into 100,000 changed ones, every version kept: see
-//! `examples/measure_delta.rs`. A statement takes some [`CELL_BYTES`] bytes in each direction.
+//! A clone: about ten atomic increments. Inserting a statement into 100,000 changed ones, every version kept:
+//! see `examples/measure_delta.rs`. A statement takes about [`CELL_BYTES`] bytes in each direction.
 //! # Not here
-//! Which version is the current one, conflicts, durability.
+//! The choice of the current version, conflicts, durability.
 
 use crate::ordered::OrderedList;
 use crate::overlay::{Change, change_over, first_of};
@@ -28,10 +29,10 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::Store;
 
-/// Memory of a cell: 32 bytes, headers of leaves, inner nodes, two to four bytes of filter. Measured 40 to 41
-/// where 100,000 statements were inserted, one by one or at once (`examples/measure_delta.rs`).
+/// Memory of a cell in bytes: 32 bytes, headers of leaves, inner nodes, two to four bytes of filter. Measured
+/// 40 to 41 where 100,000 statements were inserted, one by one or at once (`examples/measure_delta.rs`).
 const CELL_BYTES: u64 = 42;
-/// Memory of an edge that has changed.
+/// Memory of a changed edge, in bytes.
 const EDGE_BYTES: u64 = 64;
 
 /// A version of the graph. See the header of this file.
@@ -49,17 +50,18 @@ pub struct Version {
     pub(crate) edge_end: u64,
     /// The id of `rdf:type`, if a statement has ever had it.
     pub(crate) type_id: Id,
-    /// Made when they are first asked for.
+    /// Created on first use.
     predicate_list: OnceLock<Arc<[(Id, u64)]>>,
     graph_list: OnceLock<Arc<[(Id, u64)]>>,
     structure: OnceLock<u64>,
     pub(crate) ordered_list: OnceLock<OrderedList>,
 }
 
-/// What adding a statement does: to the same without its edge, if that is there, and to itself.
+/// The transitions of an insertion: of the same statement without its edge, if it exists, and of the
+/// statement.
 type Insertion = (Option<(Statement, Change)>, Change);
 
-/// What an edge is now: subject, predicate, object, graph; or nothing.
+/// The current statement of an edge: subject, predicate, object, graph; or none.
 #[derive(Clone, Debug)]
 pub(crate) struct EdgeChange {
     edge: Id,
@@ -74,7 +76,7 @@ impl Item for EdgeChange {
     }
 }
 
-/// How many statements a graph has now.
+/// The current number of statements of a graph.
 #[derive(Clone, Debug)]
 struct GraphCount {
     graph: Id,
@@ -90,7 +92,7 @@ impl Item for GraphCount {
 }
 
 impl Version {
-    /// The graph of a store. `terms` go on where its dictionary ends.
+    /// The graph of a store. `terms` continue after its dictionary.
     #[must_use]
     pub fn new(base: Arc<Store>, terms: Arc<Terms>) -> Self {
         Self {
@@ -118,41 +120,41 @@ impl Version {
         &self.base
     }
 
-    /// The terms that came after the dictionary of the store.
+    /// The terms after those of the store's dictionary.
     #[must_use]
     pub fn terms(&self) -> &Arc<Terms> {
         &self.terms
     }
 
-    /// Number of statements that are not as they are in the store: there, or gone.
+    /// Number of statements that were added to or removed from the store.
     #[must_use]
     pub fn delta_cells(&self) -> u64 {
         self.cells
     }
 
-    /// Memory that the difference from the store takes, in bytes, roughly; other versions may share it.
-    /// Terms are not counted (see [`Terms::bytes`]).
+    /// Estimated memory of the differences from the store, in bytes; other versions may share it. Terms are
+    /// not counted (see [`Terms::bytes`]).
     #[must_use]
     pub fn delta_bytes(&self) -> u64 {
         2 * CELL_BYTES * self.cells + EDGE_BYTES * self.edges.len()
     }
 
-    /// Whether there is this statement, with exactly this graph and edge.
+    /// Whether the statement exists with exactly this graph and edge.
     ///
     /// # Errors
     /// Damaged data.
     pub fn contains(&self, statement: &Statement) -> Result<bool> {
-        // One that is there cannot be added.
+        // An existing statement cannot be added.
         Ok(self.change(statement, true)?.is_none())
     }
 
-    /// Adds a statement; `false`: it was there. A statement without an edge is there already where the same
-    /// has one; one with an edge replaces the same without.
+    /// Adds a statement; `false` if it existed. A statement without an edge also exists where the same has
+    /// one; a statement with an edge replaces the same without.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: the edge has another statement; the subject or object is an edge that does not
-    /// exist. [`ErrorKind::Internal`]: an id that nobody gave out. Corrupt: damaged data. The
-    /// version is then as it was.
+    /// exist. [`ErrorKind::Internal`]: an id that was never assigned. Corrupt: damaged data. The version is
+    /// unchanged after an error.
     pub fn insert(&mut self, statement: &Statement) -> Result<bool> {
         let Some((plain, change)) = self.insertion(statement)? else { return Ok(false) };
         self.prepare(statement.predicate)?;
@@ -166,7 +168,7 @@ impl Version {
         Ok(true)
     }
 
-    /// What [`Version::insert`] has to do: to the same statement without its edge, and to itself.
+    /// The transitions of [`Version::insert`]: of the same statement without its edge, and of the statement.
     fn insertion(&self, statement: &Statement) -> Result<Option<Insertion>> {
         self.admit(statement)?;
         let mut plain = None;
@@ -182,10 +184,10 @@ impl Version {
         Ok(self.change(statement, true)?.map(|change| (plain, change)))
     }
 
-    /// Takes a statement out, the one with exactly this graph and edge; `false`: it was not there.
+    /// Removes the statement with exactly this graph and edge; `false` if it did not exist.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: it is an edge that other statements are about. Corrupt: damaged data.
+    /// [`ErrorKind::Input`]: other statements are about its edge. Corrupt: damaged data.
     pub fn remove(&mut self, statement: &Statement) -> Result<bool> {
         let Some(change) = self.removal(statement)? else { return Ok(false) };
         self.prepare(statement.predicate)?;
@@ -205,15 +207,15 @@ impl Version {
     /// Whether [`Version::insert`] would add the statement.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Version::insert`].
     pub fn would_insert(&self, statement: &Statement) -> Result<bool> {
         Ok(self.insertion(statement)?.is_some())
     }
 
-    /// Whether [`Version::remove`] would take the statement out.
+    /// Whether [`Version::remove`] would remove the statement.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Version::remove`].
     pub fn would_remove(&self, statement: &Statement) -> Result<bool> {
         Ok(self.removal(statement)?.is_some())
     }
@@ -229,7 +231,7 @@ impl Version {
         }
     }
 
-    /// Whether the edge of this statement is there as this statement.
+    /// Whether the edge of this statement exists with this statement.
     pub(crate) fn edge_is_there(&self, statement: &Statement) -> Result<bool> {
         let Statement { subject, predicate, object, graph, edge } = *statement;
         match self.find_edge(edge)? {
@@ -245,12 +247,12 @@ impl Version {
         Ok(segment.is_some_and(|segment| segment.statistics().has_edges))
     }
 
-    /// Whether the statement is there, with any edge or without one.
+    /// Whether the statement exists, with any edge or without one.
     pub(crate) fn has_any(&self, statement: &Statement) -> Result<bool> {
         self.has_from(statement, Id::UNBOUND)
     }
 
-    /// Whether the statement is there with some edge.
+    /// Whether the statement exists with some edge.
     pub(crate) fn has_edge(&self, statement: &Statement) -> Result<bool> {
         self.has_from(statement, FIRST_EDGE)
     }
@@ -265,7 +267,7 @@ impl Version {
         Ok(first.is_some_and(|first| first[..2] == from[..2]))
     }
 
-    /// What has to be done so that the statement is there, or is not; `None`: it is so.
+    /// The transition that makes the statement exist, or not exist; `None` if that is its state.
     pub(crate) fn change(&self, statement: &Statement, to_present: bool) -> Result<Option<Change>> {
         let (key, entry) = entry_of(statement, Direction::Out);
         match self.predicates.get(statement.predicate) {
@@ -277,7 +279,7 @@ impl Version {
         }
     }
 
-    /// Makes room for changes of a predicate.
+    /// Creates the overlays of a predicate if it has none.
     pub(crate) fn prepare(&mut self, predicate: Id) -> Result<()> {
         if self.predicates.get(predicate).is_some() {
             return Ok(());
@@ -293,7 +295,7 @@ impl Version {
         Ok(())
     }
 
-    /// Does what [`Version::change`] has found to be done, after [`Version::prepare`].
+    /// Applies the transition that [`Version::change`] has returned, after [`Version::prepare`].
     pub(crate) fn apply(&mut self, statement: &Statement, change: Change) {
         let predicate = self.predicates.get_mut(statement.predicate);
         debug_assert!(predicate.is_some(), "a change of a predicate that was not prepared");
@@ -304,20 +306,20 @@ impl Version {
         }
     }
 
-    /// Forgets a predicate that is as it is in the store.
+    /// Drops the overlays of a predicate that equals the store's.
     pub(crate) fn tidy(&mut self, predicate: Id) {
         if self.predicates.get(predicate).is_some_and(|changed| changed.cells() == 0) {
             self.predicates.remove(predicate);
         }
     }
 
-    /// Counts a change that has been done.
+    /// Updates the counts for an applied transition.
     pub(crate) fn count(&mut self, statement: &Statement, change: Change) {
         let comes = matches!(change, Change::Add | Change::Restore);
         self.cells = match change {
             Change::Add | Change::Hide => self.cells + 1,
             Change::Drop | Change::Restore => {
-                assert!(self.cells > 0, "a change is undone that is not there");
+                assert!(self.cells > 0, "an undone change was not counted");
                 self.cells - 1
             }
         };
@@ -344,7 +346,7 @@ impl Version {
         self.ordered_list.take();
     }
 
-    /// Makes the version know an id.
+    /// Raises the bounds of known numbers to include an id.
     fn raise(&mut self, id: Id) {
         let end = match id.tag() {
             Tag::Vertex => &mut self.vertex_end,
@@ -364,10 +366,10 @@ impl Version {
         at.ok().and_then(|at| graphs.get(at)).map_or(0, |(_, count)| *count)
     }
 
-    /// A number that is the same for versions over one base in which the same predicates have changes, of the
-    /// same kinds (named graphs, edges, parallel edges, values), and that both have new literals or not. What
-    /// a plan takes for granted about one of them, but for single keys and terms, holds for the others.
-    ///
+    /// Fingerprint of the structure: equal for versions over one base in which the same predicates have
+    /// changes, of the same kinds (named graphs, edges, parallel edges, values), and that both have new
+    /// literals or not. Assumptions of a plan about one of them hold for the others, except those about
+    /// single keys and terms.
     /// # Cost
     /// Some nanoseconds for each predicate with changes, once for each version.
     #[must_use]
@@ -430,16 +432,16 @@ pub(crate) fn largest_classes(base: &Store) -> Vec<(ClassId, u64)> {
 pub(crate) fn two_statements(edge: Id) -> Error {
     let number = edge.payload();
     Error::new(ErrorKind::Input, format!("edge {number} has another statement already"))
-        .with_hint("an edge is one statement; take another number, or remove the other statement first")
+        .with_hint("an edge has one statement; use another number, or remove the other statement first")
 }
 
 /// One more, or one less.
 fn step(count: u64, up: bool) -> u64 {
-    assert!(up || count > 0, "a statement goes that was not counted");
+    assert!(up || count > 0, "a removed statement was not counted");
     if up { count + 1 } else { count - 1 }
 }
 
-/// `base` with what `changed` says instead; both ascend, and what counts 0 is left out.
+/// `base` with the counts of `changed` in place of its own; both ascend, and counts of 0 are omitted.
 fn overlaid(base: &[(Id, u64)], changed: impl Iterator<Item = (Id, u64)>) -> Arc<[(Id, u64)]> {
     let mut all = Vec::with_capacity(base.len());
     let mut base = base.iter().copied().peekable();

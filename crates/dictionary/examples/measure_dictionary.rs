@@ -1,7 +1,7 @@
-//! Sizes and speeds of the dictionary of an N-Triples file.
+//! Benchmark of sizes and speeds of the dictionary of an N-Triples file.
 //!
 //! `cargo run --release -p vervet-dictionary --example measure_dictionary -- FILE.nt [THREADS]`. The file is
-//! read as lines of three terms; it has to be N-Triples as programs write it (one space between terms, no
+//! read as lines of three terms; it has to be machine-written N-Triples (one space between terms, no
 //! comments).
 
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use vervet_dictionary::{Dictionary, DictionaryBuilder, hash_blank, hash_iri, has
 use vervet_env::{Bytes, SeededRandom};
 use vervet_model::{Id, LiteralKind, Tag};
 
-/// A term of the file: its text and, for literals, what follows the text.
+/// A term of the file: its text and, for literals, the suffix after the text.
 #[derive(Clone, Copy)]
 enum Token<'a> {
     Iri(&'a str),
@@ -43,7 +43,7 @@ impl<'a> Token<'a> {
     }
 }
 
-/// As [`Token`], with a copy of the text.
+/// An owned [`Token`].
 enum Owned<'a> {
     Iri(String),
     Blank(String),
@@ -70,7 +70,7 @@ fn token(text: &str) -> Option<(Token<'_>, &str)> {
         return Some((Token::Blank(label), rest));
     }
     let rest = text.strip_prefix('"')?;
-    // Escapes stay as they are: they change neither sizes nor speeds much.
+    // Escapes are kept: they hardly change sizes and speeds.
     let end = rest.rfind('"')?;
     let (value, rest) = (&rest[..end], &rest[end + 1..]);
     let kind = if let Some(tag) = rest.strip_prefix('@') {
@@ -83,7 +83,7 @@ fn token(text: &str) -> Option<(Token<'_>, &str)> {
     Some((Token::Literal(value, kind), ""))
 }
 
-/// On a busy machine, the shortest of so many times is the nearest to the truth.
+/// Number of measurements; on a busy machine the shortest is the most accurate.
 const ROUNDS: usize = 9;
 
 fn report(what: &str, start: Instant, count: usize) {
@@ -198,7 +198,8 @@ fn measure_reads(
         })?;
     }
     report("read 1 M random vertices", start, shuffled.len());
-    // The picked terms side by side: else the misses measured would be those of the text of the file.
+    // Copies the picked terms next to each other: otherwise the measurement would include cache misses of the
+    // file's text.
     let mut picked = Vec::new();
     for _ in 0..1_000_000 {
         let i = usize::try_from(random.below(tokens.len() as u64))?;

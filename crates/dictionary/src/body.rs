@@ -1,11 +1,11 @@
-//! The body of a dictionary file: bytes that are checked when they are first touched.
+//! The body of a dictionary file: blocks whose checksums are verified on first access.
 //!
 //! # Shape
-//! One bit for each block of [`BLOCK_BYTES`]; set once the checksum of the block was found right.
+//! One bit for each block of [`BLOCK_BYTES`]; set once the checksum of the block was verified.
 //! # Invariants
-//! [`Body::get`] gives out only bytes of blocks whose checksum was right, and only inside one section.
+//! [`Body::get`] returns only bytes of verified blocks, and only inside one section.
 //! # Cost
-//! Bounds and one bit: about 1 ns. The first touch of a block: about 0.1 ms.
+//! A bounds check and one bit: about 1 ns. The first access to a block: about 0.1 ms.
 
 use crate::header::{BLOCK_BYTES, Layout, SECTION_COUNT, Section};
 use crate::number::{read_first_le, read_le};
@@ -51,7 +51,7 @@ impl Body {
     pub(crate) fn get(&self, section: Section, start: usize, length: usize) -> Result<&[u8]> {
         let whole = &self.sections[section as usize];
         if start > whole.len() || length > whole.len() - start {
-            return Err(self.damaged("an offset points behind the end of its section"));
+            return Err(self.damaged("an offset points past the end of its section"));
         }
         if length == 0 {
             return Ok(&[]);
@@ -67,7 +67,7 @@ impl Body {
 
     #[inline]
     fn is_verified(&self, block: usize) -> bool {
-        // Relaxed: the bit says something about bytes that never change; nothing is published by it.
+        // Relaxed: the bit describes bytes that never change; no other data is published by it.
         self.verified[block / 64].load(Ordering::Relaxed) & 1 << (block % 64) != 0
     }
 
@@ -76,8 +76,8 @@ impl Body {
         blocks.try_for_each(|block| if self.is_verified(block) { Ok(()) } else { self.verify(block) })
     }
 
-    /// Loads a byte of the block of records with this number, unchecked, for the sake of the cache: what
-    /// comes back means nothing.
+    /// Prefetches a block of records by loading one of its bytes, unchecked; the returned value has no
+    /// meaning.
     #[inline]
     pub(crate) fn touch_block(&self, offsets: Section, records: Section, block: u64, width: usize) -> u8 {
         let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(width);
@@ -87,7 +87,7 @@ impl Body {
         self.bytes.get(self.sections[records as usize].start.saturating_add(at)).copied().unwrap_or(0)
     }
 
-    /// The whole of a section.
+    /// A whole section.
     pub(crate) fn all(&self, section: Section) -> Result<&[u8]> {
         self.get(section, 0, self.length(section))
     }

@@ -1,19 +1,19 @@
-//! A dictionary that grows: the hot path of loading.
+//! The dictionary builder: interns terms during a load, which makes it the hot path of loading.
 //!
 //! # Shape
-//! `arena`: one record for each term in order of first sight: number (4 bytes), kind and length (LEB128, a
-//! byte each as a rule), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the
+//! `arena`: one record for each term in order of first occurrence: number (4 bytes), kind and length (LEB128,
+//! usually a byte each), text. `slots`: open addressing with linear probing; a slot is 24 low bits of the
 //! hash and 40 bits of `offset in the arena + 1`; 0 is empty. The high bits of the hash choose the slot.
 //! # Invariants
 //! 1. Vertices and literals are numbered densely from 0, each in the order of the arena.
 //! 2. At most 3/4 of the slots are full.
 //! # Cost
-//! A known term: one cache miss for its slot, one or two for its record; who knows some terms ahead
-//! (`prefetch`) waits for the misses of 16 together. Memory: the text, 6 bytes, 11 to 21 bytes of slots for
-//! each term, and an eighth of texts and headers that is not used yet. While slots grow, half as many stand
-//! beside them; hashes are made again for that, since 8 bytes a term would cost more.
+//! A known term: one cache miss for its slot, one or two for its record; a caller that knows some terms ahead
+//! (`prefetch`) overlaps the misses of 16. Memory: the text, 6 bytes, 11 to 21 bytes of slots for each term,
+//! and an eighth of texts and headers as unused reserve. While slots grow, the old half coexists with them;
+//! hashes are recomputed then, since storing them would cost 8 bytes a term.
 //! # Not here
-//! The bytes of the finished dictionary (see `encode`).
+//! Encoding of the finished dictionary (see `encode`).
 
 use crate::key::{Key, Kind, Place, Seed, blank_key, place_iri, place_literal, too_deep, with_literal_kind};
 use crate::number::{VARINT_BYTES_MAX, read_varint, write_varint};
@@ -27,26 +27,26 @@ use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts,
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 const SLOTS_MIN: usize = 1 << 8;
-/// So many terms are looked for at once: about as many as a core can wait for.
+/// Number of terms prefetched together: about as many misses as a core can have in flight.
 const AHEAD: usize = 16;
-/// A record of an IRI of the usual length reaches to here.
+/// Size of the record of an IRI of usual length.
 const RECORD_BYTES_USUAL: usize = 40;
 /// Bytes of a number in a record.
 const NUMBER_BYTES: usize = 4;
-/// The arena grows by this part of itself, and by no less than a page.
+/// Divisor of the growth step of the arena, which is at least a page.
 const GROWTH: usize = 8;
 const GROWTH_BYTES_MIN: usize = 1 << 12;
-/// Longer terms are refused.
+/// Maximum length of a term, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
 pub(crate) const KIND_IRI: u32 = 0;
 pub(crate) const KIND_BLANK: u32 = 1;
 pub(crate) const KIND_STRING: u32 = 2;
 pub(crate) const KIND_TRIPLE: u32 = 3;
-/// Kinds from here on are places in [`DictionaryBuilder::kinds`].
+/// Kinds from here on are indices into [`DictionaryBuilder::kinds`].
 pub(crate) const KIND_FIRST_OWN: u32 = 4;
 
-/// Numbers terms in order of first sight. See the header of this file.
+/// Numbers terms in order of first occurrence. See the header of this file.
 #[derive(Debug)]
 pub struct DictionaryBuilder {
     arena: Vec<u8>,
@@ -58,9 +58,9 @@ pub struct DictionaryBuilder {
     literals: u32,
     /// Whether the file gets an index of words.
     words: bool,
-    /// Whether there are triple terms.
+    /// Whether triple terms occur.
     has_triples: bool,
-    /// Of the hashes in the file.
+    /// Seed of the hashes in the file.
     seed: Seed,
     /// Working space.
     text: String,
@@ -73,10 +73,10 @@ pub(crate) struct OwnKind {
     pub(crate) detail: String,
 }
 
-/// Some terms that follow each other.
+/// A range of consecutive terms.
 pub(crate) struct Piece {
     arena: Range<usize>,
-    /// Counted over all terms.
+    /// Indices among all terms.
     pub(crate) terms: Range<usize>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Record<'a> {
     pub(crate) kind: u32,
     /// UTF-8.
     pub(crate) text: &'a [u8],
-    /// Bytes of the whole record in the arena.
+    /// Size of the whole record in the arena.
     bytes: usize,
 }
 
@@ -109,7 +109,7 @@ impl Default for DictionaryBuilder {
 }
 
 impl DictionaryBuilder {
-    /// An empty one.
+    /// An empty builder.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -127,19 +127,19 @@ impl DictionaryBuilder {
         }
     }
 
-    /// Sets what the index of the file hashes terms with; it is random otherwise. Equal terms and seeds give
-    /// equal files.
+    /// Sets the seed of the hashes in the file's index, which is random by default. Equal terms and seeds
+    /// give equal files.
     pub fn set_seed(&mut self, seed: u64) {
         self.seed = Seed(seed);
     }
 
-    /// What the index of the file hashes terms with.
+    /// Seed of the hashes in the file's index.
     pub(crate) fn seed(&self) -> Seed {
         self.seed
     }
 
-    /// The file gets an index of the words of its literals, for [`Dictionary::search`]; so do those that go
-    /// on from it.
+    /// Adds an index of the words of its literals to the file, for [`Dictionary::search`]; files extended
+    /// from it have one, too.
     pub fn index_words(&mut self) {
         self.words = true;
     }
@@ -149,12 +149,12 @@ impl DictionaryBuilder {
         self.words
     }
 
-    /// Whether there are triple terms.
+    /// Whether triple terms occur.
     pub(crate) fn has_triples(&self) -> bool {
         self.has_triples
     }
 
-    /// One with the terms of `dictionary` under their ids; new terms are numbered behind them.
+    /// A builder with the terms of `dictionary` under their ids; new terms get the following numbers.
     ///
     /// # Errors
     /// Damaged dictionary.
@@ -162,7 +162,7 @@ impl DictionaryBuilder {
         Self::from_dictionary_watched(dictionary, &Watch::new("dictionary"))
     }
 
-    /// As [`DictionaryBuilder::from_dictionary`]; `watch` gets a step for each term.
+    /// [`DictionaryBuilder::from_dictionary`] with `watch`, which gets a step for each term.
     ///
     /// # Errors
     /// Damaged dictionary; those of `watch`.
@@ -183,7 +183,7 @@ impl DictionaryBuilder {
         Ok(builder)
     }
 
-    /// The id of an IRI, a new one at first sight; edge IRIs are [`Id::edge`] and have no entry.
+    /// The id of an IRI, a new one on its first occurrence; edge IRIs are [`Id::edge`] and have no entry.
     ///
     /// # Errors
     /// Too long a term, or too many.
@@ -202,7 +202,7 @@ impl DictionaryBuilder {
         self.intern(&blank_key(label, hash_blank(label)))
     }
 
-    /// The id of a literal; one that fits inside an id has no entry.
+    /// The id of a literal; a literal that fits inside an id has no entry.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -213,7 +213,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The id of the literal of a value: whole numbers and truth values are not written to be read again.
+    /// The id of the literal of a value, without formatting and parsing numbers and booleans.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -228,8 +228,8 @@ impl DictionaryBuilder {
         self.intern_literal(&lexical, LiteralKind::Typed(value.datatype()))
     }
 
-    /// As [`DictionaryBuilder::intern_iri`] with the [`hash_iri`] of the IRI. Another hash makes a
-    /// second entry for a term that is there already.
+    /// [`DictionaryBuilder::intern_iri`] with a precomputed [`hash_iri`]. A wrong hash makes a second entry
+    /// for an existing term.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -240,7 +240,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// As [`DictionaryBuilder::intern_blank`] with the [`hash_blank`] of the label.
+    /// [`DictionaryBuilder::intern_blank`] with a precomputed [`hash_blank`].
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -248,7 +248,7 @@ impl DictionaryBuilder {
         self.intern(&blank_key(label, hash))
     }
 
-    /// As [`DictionaryBuilder::intern_literal`] with the [`hash_literal`] of the literal.
+    /// [`DictionaryBuilder::intern_literal`] with a precomputed [`hash_literal`].
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -277,7 +277,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The id of a term in pieces.
+    /// The id of a term in parts.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
@@ -294,12 +294,12 @@ impl DictionaryBuilder {
         interned
     }
 
-    /// Brings what terms with these hashes will need into the cache: call it with some 16 hashes, then
+    /// Prefetches the memory for looking up terms with these hashes: call it with about 16 hashes, then
     /// intern their terms.
     pub fn prefetch(&self, hashes: &[u64]) {
         let mut touched = 0_u8;
         for batch in hashes.chunks(AHEAD) {
-            // Loads that wait for nothing but an address, so all misses of a loop are under way at once.
+            // Independent loads, so that all cache misses of a loop are in flight at once.
             let mut offsets = [0_u64; AHEAD];
             for (offset, &hash) in offsets.iter_mut().zip(batch) {
                 *offset = self.slots[self.home(hash)];
@@ -309,18 +309,18 @@ impl DictionaryBuilder {
             }
             for offset in offsets {
                 let at = usize::try_from(offset).unwrap_or(usize::MAX);
-                // Most records are shorter than a line of the cache, but begin anywhere in one.
+                // Most records are shorter than a cache line, but may begin anywhere in one.
                 for at in [at, at.saturating_add(RECORD_BYTES_USUAL)] {
                     touched ^= self.arena.get(at).copied().unwrap_or_default();
                 }
             }
         }
-        // Else the compiler would see that nobody wants the loads.
+        // Keeps the compiler from removing the unused loads.
         std::hint::black_box(touched);
     }
 
-    /// The first slot from `home` on, which is the one of a hash, that may be that of its term; an empty one
-    /// if it has none.
+    /// The first slot from `home`, the first slot of the hash, whose hash bits match; an empty slot if there
+    /// is none.
     fn likely(&self, home: u64, hash: u64) -> u64 {
         let mask = self.slots.len() - 1;
         let (mut slot, mut at) = (home, self.home(hash));
@@ -357,7 +357,7 @@ impl DictionaryBuilder {
         self.finish_with(1)
     }
 
-    /// As [`DictionaryBuilder::finish`] on so many threads; the image is the same for any number.
+    /// [`DictionaryBuilder::finish`] on several threads; the image does not depend on their number.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::finish`].
@@ -365,7 +365,8 @@ impl DictionaryBuilder {
         self.finish_watched(threads, &Watch::new("dictionary"))
     }
 
-    /// As [`DictionaryBuilder::finish_with`]; `watch` gets about [`DictionaryBuilder::finish_steps`] steps.
+    /// [`DictionaryBuilder::finish_with`] with `watch`, which gets about [`DictionaryBuilder::finish_steps`]
+    /// steps.
     ///
     /// # Errors
     /// As [`DictionaryBuilder::finish`]; those of `watch`.
@@ -373,19 +374,19 @@ impl DictionaryBuilder {
         encode::encode(&self, threads, watch)
     }
 
-    /// How many steps of a [`Watch`] making the image takes, roughly.
+    /// Estimated number of steps of a [`Watch`] for making the image.
     #[must_use]
     pub fn finish_steps(&self) -> u64 {
         let words = if self.words { 4 * self.literal_count() } else { 0 };
         6 * self.vertex_count() + 7 * self.literal_count() + words
     }
 
-    /// All terms in order of first sight.
+    /// All terms in order of first occurrence.
     pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
         self.records_in(0..self.arena.len())
     }
 
-    /// The terms whose records begin in this part of the arena, which begins with one.
+    /// The terms whose records begin in this range of the arena, whose start is that of a record.
     fn records_in(&self, arena: Range<usize>) -> impl Iterator<Item = Record<'_>> {
         let mut at = arena.start;
         std::iter::from_fn(move || {
@@ -418,7 +419,7 @@ impl DictionaryBuilder {
         pieces
     }
 
-    /// Where the records of literals begin, in order of first sight.
+    /// Offsets of the records of literals, in order of first occurrence.
     pub(crate) fn literal_places(&self) -> impl Iterator<Item = u64> {
         let mut at = 0;
         self.records().filter_map(move |record| {
@@ -428,24 +429,24 @@ impl DictionaryBuilder {
         })
     }
 
-    /// The text of the record at a place.
+    /// The text of the record at an offset.
     pub(crate) fn text_at(&self, place: u64) -> &[u8] {
         self.record(usize::try_from(place).unwrap_or(usize::MAX)).map_or(&[], |record| record.text)
     }
 
-    /// The number of the record at a place.
+    /// The number of the record at an offset.
     pub(crate) fn number_at(&self, place: u64) -> u32 {
         self.record(usize::try_from(place).unwrap_or(usize::MAX)).map_or(0, |record| record.number)
     }
 
-    /// The language tag or datatype behind a kind number.
+    /// The language tag or datatype of a kind number.
     pub(crate) fn own_kind(&self, kind: u32) -> Option<&OwnKind> {
         self.kinds.get(kind.checked_sub(KIND_FIRST_OWN)? as usize)
     }
 
     #[inline]
     fn home(&self, hash: u64) -> usize {
-        // Lossless: as many high bits as the slots have.
+        // Lossless: only as many high bits as there are slots.
         usize::try_from(hash >> self.shift).unwrap_or_default()
     }
 
@@ -466,7 +467,7 @@ impl DictionaryBuilder {
         Self::long_record(start)
     }
 
-    /// A record whose kind or length takes more than a byte.
+    /// Decodes a record whose kind or length takes more than a byte.
     #[cold]
     fn long_record(start: &[u8]) -> Option<Record<'_>> {
         let (number, mut rest) = start.split_first_chunk::<NUMBER_BYTES>()?;
@@ -490,7 +491,7 @@ impl DictionaryBuilder {
         seed.hash(kind, record.text)
     }
 
-    /// The id at `slot` if it is that of `key`.
+    /// The id at `slot` if its term is `key`.
     #[inline]
     fn matches(&self, slot: u64, key: &Key<'_>) -> Option<Id> {
         if (slot >> OFFSET_BITS) != (key.hash & (u64::MAX >> OFFSET_BITS)) {
@@ -576,14 +577,14 @@ impl DictionaryBuilder {
         if let Some(&number) = self.kind_numbers.get(&own) {
             return number;
         }
-        // Fewer kinds than literals, of which there are less than 2^32 - 1; four numbers are taken.
+        // There are fewer kinds than literals, which are below 2^32 - 1; four numbers are reserved.
         let number = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX).saturating_add(KIND_FIRST_OWN);
         self.kinds.push(own.clone());
         self.kind_numbers.insert(own, number);
         number
     }
 
-    /// Twice as many slots; walks the arena in its order.
+    /// Doubles the number of slots; walks the arena sequentially.
     #[cold]
     fn grow(&mut self) {
         let count = self.slots.len() * 2;
@@ -592,7 +593,7 @@ impl DictionaryBuilder {
         let mut records = self.records();
         let mut offset = 1;
         loop {
-            // Some hashes, then their places all at once, then the slots: misses overlap.
+            // Computes some hashes, then all their positions, then fills the slots: cache misses overlap.
             let mut batch = [(0, 0, 0); AHEAD];
             let mut length = 0;
             for (entry, record) in batch.iter_mut().zip(&mut records) {

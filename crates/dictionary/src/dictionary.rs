@@ -1,16 +1,16 @@
-//! A finished dictionary, read in place.
+//! The finished dictionary: an immutable map between ids and terms, read in place.
 //!
 //! # Shape
-//! Vertices and literals are two halves of the same build: blocks of [`BLOCK_TERMS`] records, the offset
-//! of each block, and an index by hash. A block is the lengths of its records, one byte each, and the
-//! records; a record is the number of its template and what fills the template.
+//! Vertices and literals are two halves with the same layout: blocks of [`BLOCK_TERMS`] records, the offset
+//! of each block, and a hash index. A block is the lengths of its records, one byte each, and the records; a
+//! record is the number of its template and the values of the template's slots.
 //! # Invariants
-//! 1. What comes out was checked: bounds, checksums (when a block of the file is first touched), UTF-8.
-//! 2. Damage is an error that names the file; it is never a panic and never another term.
+//! 1. All returned data was checked: bounds, checksums (on first access to a block of the file), UTF-8.
+//! 2. Damage is an error that names the file; never a panic and never another term.
 //! # Cost
-//! A term by id: two cache misses (offset, block), then some ns for each number or some dozen for a text.
-//! An id by term: one miss in the index, then two for each candidate; a wrong one in 256 slots. LUBM-40
-//! (2026-11-20, a shared machine under load): ids near each other 38 to 42 ns each, random ones 80 to 155,
+//! A term by id: two cache misses (offset, block), then some ns for each number or some dozen for a text. An
+//! id by term: one miss in the index, then two for each candidate; one slot in 256 is a false candidate.
+//! LUBM-40 (2026-11-20, a shared machine under load): adjacent ids 38 to 42 ns each, random ones 80 to 155,
 //! an id by term 300 to 420 (the best of nine rounds in each of several runs).
 //! # Source
 //! DESIGN §2 and §3 (number templates).
@@ -28,11 +28,11 @@ use oxrdf::TermRef;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
 
-/// [`BLOCK_TERMS`], for numbers of terms.
+/// [`BLOCK_TERMS`] as a `u64`, for term numbers.
 pub(crate) const BLOCK_OF: u64 = BLOCK_TERMS as u64;
 /// Enough for two offsets of any width.
 const OFFSETS_BYTES: usize = 16;
-/// So many slots of the index are looked at together.
+/// Number of index slots scanned together.
 const PROBE_SLOTS: u64 = 16;
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -44,11 +44,11 @@ pub struct Dictionary {
     templates: Vec<Template>,
     vertices: Half,
     literals: Half,
-    /// The buffer that the largest term with numbers needs.
+    /// Buffer size for the largest term with numbers, in bytes.
     nt_bytes_max: usize,
     has_triples: bool,
     file_bytes: u64,
-    /// Of the hashes in its indices.
+    /// Seed of the hashes in its indices.
     seed: Seed,
     /// Whether the file has an old version.
     is_old: bool,
@@ -63,15 +63,15 @@ pub(crate) struct Half {
     pub(crate) records: Section,
     offset_width: usize,
     index_width: usize,
-    /// Slots in which searches begin.
+    /// Number of home slots (slots in which searches begin).
     pub(crate) slots: u64,
-    /// Slots in all.
+    /// Total number of slots.
     slots_end: u64,
-    /// Whether a search goes on with the first slot behind the last one.
+    /// Whether a search wraps around from the last slot to the first.
     wraps: bool,
 }
 
-/// From the number of a term to its id.
+/// Converts the number of a term to its id.
 type MakeId = fn(u64) -> Id;
 
 impl std::fmt::Debug for Section {
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Section {
     }
 }
 
-/// A record that has been found but not yet read.
+/// A record before decoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) template: &'a Template,
@@ -105,7 +105,7 @@ impl Half {
             slots_end: (body.length(index) / slot_bytes) as u64,
             wraps: header.wraps,
         };
-        // The sections exist, so their lengths bound this product if the counts are right.
+        // The sections exist, so their lengths bound this product if the counts are correct.
         let blocks = usize::try_from(terms.div_ceil(BLOCK_TERMS as u64)).ok()?;
         let offsets_bytes = blocks.checked_mul(half.offset_width)?;
         let right_slots = if half.wraps { slots == half.slots_end } else { slots <= half.slots_end };
@@ -119,8 +119,8 @@ impl Half {
 }
 
 impl Dictionary {
-    /// Opens the image of a file; `name` is what errors call it. Reads the header and the templates;
-    /// the rest is checked when it is first touched.
+    /// Opens the image of a file; `name` identifies it in errors. Reads the header and the templates; the
+    /// rest is verified on first access.
     ///
     /// # Errors
     /// Damaged, or written by a newer version.
@@ -135,7 +135,7 @@ impl Dictionary {
         let halves = [0, 1].map(|of| Half::new(&header, of, &body));
         let order_fits = order_bytes(header.literals) == Some(body.length(Section::LiteralOrder));
         let ([Some(vertices), Some(literals)], true) = (halves, order_fits) else {
-            return Err(body.damaged("its sections do not have the lengths that its counts ask for"));
+            return Err(body.damaged("the lengths of its sections do not match its counts"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
         let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);
@@ -193,15 +193,14 @@ impl Dictionary {
         parts
     }
 
-    /// The bytes that it was opened from.
+    /// The image that it was opened from.
     #[must_use]
     pub fn image(&self) -> Bytes {
         self.image.clone()
     }
 
-    /// The id of `term`; `None` if it has no entry. A value that fits inside an id always has one, an
-    /// edge IRI too: whether that edge exists is for the caller to know. A triple term that is nested too
-    /// deep has none.
+    /// The id of `term`; `None` if it has no entry. A value that fits inside an id always has one, and so
+    /// does an edge IRI, whether or not that edge exists. A triple term that is nested too deep has none.
     ///
     /// # Errors
     /// Damaged file.
@@ -219,7 +218,7 @@ impl Dictionary {
         }
     }
 
-    /// As [`Dictionary::lookup`] for an IRI.
+    /// [`Dictionary::lookup`] for an IRI.
     ///
     /// # Errors
     /// Damaged file.
@@ -227,7 +226,7 @@ impl Dictionary {
         self.lookup_place(&place_iri(iri, || self.seed.hash(Kind::Iri, iri.as_bytes())))
     }
 
-    /// As [`Dictionary::lookup`] for a blank node by its label, without `_:`.
+    /// [`Dictionary::lookup`] for a blank node by its label, without `_:`.
     ///
     /// # Errors
     /// Damaged file.
@@ -236,7 +235,7 @@ impl Dictionary {
         self.lookup_place(&Place::Entry(blank_key(label, hash)))
     }
 
-    /// As [`Dictionary::lookup`] for a literal.
+    /// [`Dictionary::lookup`] for a literal.
     ///
     /// # Errors
     /// Damaged file.
@@ -245,7 +244,7 @@ impl Dictionary {
         self.lookup_place(&place_literal(value, kind, hash))
     }
 
-    /// As [`Dictionary::lookup`] for a term in pieces, whose text is `text`.
+    /// [`Dictionary::lookup`] for a term in parts, whose text is `text`.
     pub(crate) fn lookup_parts(&self, parts: TermParts<'_>, text: &str) -> Result<Option<Id>> {
         match parts {
             TermParts::Blank(_) => self.lookup_blank(text),
@@ -254,11 +253,11 @@ impl Dictionary {
         }
     }
 
-    /// Calls `read` with the pieces of the term of `id`, of every kind but computed. `scratch` is
-    /// working space to be kept between calls.
+    /// Calls `read` with the parts of the term of `id`, of every kind but computed. `scratch` is working
+    /// space to be kept between calls.
     ///
     /// # Errors
-    /// Damaged file; an id that this dictionary never gave out.
+    /// Damaged file; an id that this dictionary never assigned.
     pub fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
         match id.tag() {
             Tag::Vertex | Tag::Literal => {
@@ -269,10 +268,10 @@ impl Dictionary {
         }
     }
 
-    /// Asks for the blocks of these ids without waiting for any, so that their misses overlap; [`find`]
-    /// does too much in between for that. One million random vertices of LUBM-40, two runs of each: 144
-    /// and 166 ns without this, 95 and 125 with it; ids near each other: 38 and 37, 42 and 40
-    /// (2026-11-20, a shared machine under load).
+    /// Prefetches the blocks of these ids, so that their cache misses overlap; the work of [`find`] between
+    /// two loads would prevent that. One million random vertices of LUBM-40, two runs of each: 144 and 166 ns
+    /// without this, 95 and 125 with it; adjacent ids: 38 and 37, 42 and 40 (2026-11-20, a shared machine
+    /// under load).
     ///
     /// [`find`]: Dictionary::find
     #[inline]
@@ -291,22 +290,22 @@ impl Dictionary {
                 half.offset_width,
             );
         }
-        // Else the compiler would see that nobody wants the loads.
+        // Keeps the compiler from removing the unused loads.
         std::hint::black_box(touched);
     }
 
     /// Whether `id` is a blank node; `false` for everything but vertices.
     ///
     /// # Errors
-    /// Damaged file; a vertex that this dictionary never gave out.
+    /// Damaged file; a vertex that this dictionary never assigned.
     pub fn is_blank(&self, id: Id) -> Result<bool> {
         Ok(id.is_vertex() && self.find(id)?.template.kind == TemplateKind::Blank)
     }
 
-    /// Whether `id` is an `xsd:string`; its text is not looked at.
+    /// Whether `id` is an `xsd:string`; does not read its text.
     ///
     /// # Errors
-    /// Damaged file; a literal that this dictionary never gave out.
+    /// Damaged file; a literal that this dictionary never assigned.
     pub fn is_plain_text(&self, id: Id) -> Result<bool> {
         Ok(match id.tag() {
             Tag::ShortString => true,
@@ -356,7 +355,7 @@ impl Dictionary {
         &self.body
     }
 
-    /// Both halves, each with what makes an id of its numbers.
+    /// Both halves, each with the constructor of its ids.
     pub(crate) fn halves(&self) -> [(&Half, MakeId); 2] {
         [(&self.vertices, Id::vertex), (&self.literals, Id::literal)]
     }
@@ -366,7 +365,7 @@ impl Dictionary {
         self.damaged(&format!("the record of {id:?} cannot be read"))
     }
 
-    /// The term of an id that holds it.
+    /// Reads the term of an id that contains its value.
     pub(crate) fn read_inside(
         &self,
         id: Id,
@@ -399,7 +398,7 @@ impl Dictionary {
         self.find_in(self.half_of(id), id.payload())?.ok_or_else(|| self.unknown(id))
     }
 
-    /// Whether a vertex or literal is one of this dictionary.
+    /// Whether this dictionary has the vertex or literal.
     #[inline]
     pub(crate) fn has(&self, id: Id) -> bool {
         id.payload() < self.half_of(id).terms
@@ -410,7 +409,7 @@ impl Dictionary {
         if id.is_vertex() { &self.vertices } else { &self.literals }
     }
 
-    /// The block of the record of a vertex or literal.
+    /// The block with the record of a vertex or literal.
     pub(crate) fn block_of(&self, id: Id) -> Result<Block<'_>> {
         if !self.has(id) {
             return Err(self.unknown(id));
@@ -418,12 +417,12 @@ impl Dictionary {
         self.block(self.half_of(id), id.payload() / BLOCK_OF)
     }
 
-    /// The buffer that the largest term with numbers needs.
+    /// Buffer size for the largest term with numbers, in bytes.
     pub(crate) fn nt_bytes_max(&self) -> usize {
         self.nt_bytes_max
     }
 
-    /// The record with this number; `None` if there are not so many.
+    /// The record with this number; `None` if it is too large.
     #[inline]
     fn find_in(&self, half: &Half, number: u64) -> Result<Option<Found<'_>>> {
         if number >= half.terms {
@@ -433,14 +432,15 @@ impl Dictionary {
         self.record_of(&block, number).map(Some)
     }
 
-    /// The block of records with this number, of which there are so many.
+    /// The block with this number, which must exist.
     #[inline]
     fn block<'a>(&'a self, half: &Half, block: u64) -> Result<Block<'a>> {
-        // Below the number of blocks, which fit the sections of this file; else behind their end.
+        // Below the number of blocks, whose offsets fit the sections of this file; a larger result is out of
+        // bounds.
         let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
         let left = self.body.length(half.offsets).saturating_sub(at);
         let offsets = self.body.get(half.offsets, at, left.min(OFFSETS_BYTES))?;
-        // An offset that does not fit is behind the end, as is the largest.
+        // An offset that does not fit is out of bounds, as is the largest.
         let start = usize::try_from(read_first_le(offsets, half.offset_width)).unwrap_or(usize::MAX);
         let end = match offsets.get(half.offset_width..) {
             Some(next) if !next.is_empty() => {
@@ -458,7 +458,7 @@ impl Dictionary {
         }
     }
 
-    /// Where a block begins in the section of records; behind the last one, the end of the section.
+    /// Start of a block in the section of records; after the last block, the end of the section.
     pub(crate) fn block_start(&self, half: &Half, block: u64) -> Result<u64> {
         // Lossless: the section is in memory.
         let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
@@ -468,7 +468,7 @@ impl Dictionary {
         Ok(read_le(self.body.get(half.offsets, at, half.offset_width)?))
     }
 
-    /// The bytes of the record with this number, of which there are so many.
+    /// The bytes of the record with this number, which must exist.
     pub(crate) fn raw_record(&self, half: &Half, number: u64) -> Result<&[u8]> {
         let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
         self.block(half, number / BLOCK_OF)?.record(place).ok_or_else(|| self.damaged_block())
@@ -508,7 +508,7 @@ impl Dictionary {
         let around = if half.wraps { home } else { 0 };
         for (mut slot, end) in [(home, half.slots_end), (0, around)] {
             while slot < end {
-                // Some slots at once. Lossless: they fit the section.
+                // Several slots at once. Lossless: they fit the section.
                 let count = (end - slot).min(PROBE_SLOTS);
                 let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
                 let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
@@ -532,12 +532,12 @@ impl Dictionary {
 
     fn has_key(&self, half: &Half, number: u64, key: &Key<'_>) -> Result<bool> {
         let found = self.find_in(half, number)?;
-        let found = found.ok_or_else(|| self.damaged("its index names a term that is not there"))?;
+        let found = found.ok_or_else(|| self.damaged("its index names a term that does not exist"))?;
         found.template.is(key, found.payload).ok_or_else(|| self.damaged("a record cannot be read"))
     }
 }
 
-/// Sixteen records (or fewer, at the end), not yet looked at.
+/// Sixteen records (or fewer, at the end), before decoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Block<'a> {
     /// The length of the first record in the lowest byte.
@@ -548,10 +548,10 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The record at `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
+    /// The record at index `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
     #[inline]
     fn record(&self, place: usize) -> Option<&'a [u8]> {
-        // What lies behind is shifted out; the length of the record is in the highest byte.
+        // Shifts out the lengths of later records; the highest byte is then the length of this one.
         let up_to = self.lengths << (8 * (BLOCK_TERMS - 1 - place));
         if self.has_long {
             return long_record_in(self.records, &self.lengths.to_le_bytes()[..=place]);
@@ -571,19 +571,19 @@ fn has_long(bytes: u128) -> bool {
     inverted.wrapping_sub(ONES) & !inverted & (ONES << 7) != 0
 }
 
-/// The sum of 16 bytes: pairs, then all pairs at once by a multiplication.
+/// The sum of 16 bytes: pairwise, then all pairs at once by a multiplication.
 #[inline]
 fn sum_of_bytes(bytes: u128) -> usize {
     const EVEN: u128 = u128::MAX / 0x101;
     let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
     #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
     let (low, high) = (pairs as u64, (pairs >> 64) as u64);
-    // Four sums of at most 1020: their sum fits the 16 bits that it lands in.
+    // Four sums of at most 1020: their total fits the upper 16 bits of the product.
     let sum = (low + high).wrapping_mul(u64::MAX / 0xFFFF) >> 48;
     usize::from(u16::try_from(sum).unwrap_or(u16::MAX))
 }
 
-/// The last of the records with these lengths, some of which are long.
+/// The last record of a block prefix with these lengths, some of which are [`LONG`].
 #[cold]
 fn long_record_in<'a>(mut records: &'a [u8], lengths: &[u8]) -> Option<&'a [u8]> {
     let mut record: &[u8] = &[];

@@ -1,18 +1,18 @@
-//! From a builder to the bytes of a file: choosing templates, writing records.
+//! Dictionary encoder: template selection and record encoding, from a builder to the bytes of a file.
 //!
 //! # Shape
-//! Terms try for a template level by level: the pattern of their numbers, the namespace of an IRI, the kind
-//! alone. A pattern that enough terms share becomes a template; terms that are left at the end take the
-//! template of last resort of their kind, which is always there. A template that takes the rest of a text
-//! has a twin that takes it as codes; each term goes to the one where it is smaller. Terms that are added to
-//! those of a file try the templates of the file first at each level.
+//! Templates are chosen for terms level by level: the pattern of their numbers, the namespace of an IRI, the
+//! kind alone. A pattern that enough terms share becomes a template; the remaining terms use the fallback
+//! template of their kind, which always exists. A template that takes the rest of a text has a twin that
+//! takes it as codes; each term uses the one where it is smaller. Terms that are added to those of a file try
+//! the templates of the file first at each level.
 //! # Cost
-//! Each level walks the terms that are left, then one pass writes. Patterns and records are made on
-//! several threads; counting patterns and filling the index (vertices beside literals) are not split
-//! further. LUBM-40 (1.3 million terms): 0.37 to 0.51 µs for each term on one thread, 0.19 to 0.44 on two
-//! (2026-11-20, two cores under load from others). Memory beside the image: 12 bytes for each term while
-//! templates are chosen, then its record and 24 bytes, and 16 for each literal while they are put in order;
-//! 16 for each different pattern.
+//! Each level walks the remaining terms, then one pass writes. Patterns and records are computed on several
+//! threads; counting patterns and filling the index (vertices beside literals) are not split further. LUBM-40
+//! (1.3 million terms): 0.37 to 0.51 µs for each term on one thread, 0.19 to 0.44 on two (2026-11-20, two
+//! cores under load from others). Memory in addition to the image: 12 bytes for each term while templates are
+//! chosen, then its record and 24 bytes, and 16 for each literal while they are sorted; 16 for each distinct
+//! pattern.
 
 use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_TRIPLE, Piece, Record};
 use crate::header::{FileWriter, Header, Section, file_bytes};
@@ -29,25 +29,25 @@ use std::collections::HashMap;
 use vervet_model::{Result, Watch};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// So many terms have to share a pattern before it becomes a template.
+/// Minimum number of terms that share a pattern for it to become a template.
 const SHARED_MIN: u32 = 4;
-/// Terms of one block; their lengths stand before them.
+/// Number of terms of one block; their lengths precede them.
 pub(crate) const BLOCK_TERMS: usize = 16;
-/// In place of a length: the record starts with its length as a varint.
+/// Marker in place of a length: the record starts with its length as a varint.
 pub(crate) const LONG: u8 = 255;
 
-/// Fewer bytes of text are not worth a table of symbols, nor a twin of a template.
+/// Minimum bytes of text for a symbol table, and for a twin of a template.
 const CODED_BYTES_MIN: u64 = 1 << 11;
 const TWIN_BYTES_MIN: u64 = 1 << 8;
-/// Of a text no more bytes are taken into the sample.
+/// Maximum bytes of one text that are taken into the sample.
 const SAMPLE_TEXT_BYTES: usize = 1 << 9;
 
-/// Patterns that only this kind of term has: the seed of their hash.
+/// Seed of the pattern hash for this kind of term, so that kinds do not share patterns.
 fn kind_seed(record: &Record<'_>) -> u64 {
     u64::from(record.kind) ^ Seed::of_builders().0
 }
 
-/// Which pattern a term tries at one level.
+/// Kind of pattern that is tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Numbers,
@@ -55,7 +55,7 @@ enum Level {
     Kind,
 }
 
-/// Makes the pattern of `record` at `level`; `false` if it has none there.
+/// Computes the pattern of `record` at `level`; `false` if it has none there.
 fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool {
     match level {
         Level::Numbers => pattern.take_numbers(record.text),
@@ -64,7 +64,7 @@ fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool 
             namespace.inspect(|prefix| pattern.of_prefix(prefix)).is_some()
         }
         Level::Kind => {
-            // The others have their template of last resort, which is the same.
+            // The others have their fallback template, which is equal.
             let own = record.kind > KIND_TRIPLE;
             pattern.of_prefix(b"");
             own
@@ -72,15 +72,15 @@ fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool 
     }
 }
 
-/// A template before all have their final numbers.
+/// A template before the final numbering.
 struct Choice {
     kind: TemplateKind,
     detail: String,
     pattern: Vec<u8>,
     terms: u32,
-    /// Bytes of text behind the pattern, of all terms; 0 if it has numbers.
+    /// Bytes of text after the pattern, of all terms; 0 if it has numbers.
     rest_bytes: u64,
-    /// The number of the template and of its twin, if these are in the file already.
+    /// Numbers of the template and of its twin, if they are in the file already.
     own: Option<u64>,
     coded: Option<u64>,
 }
@@ -91,29 +91,29 @@ impl Choice {
         Self { kind, detail, pattern, terms: 0, rest_bytes: 0, own: None, coded: None }
     }
 
-    /// The text before the slot, if that takes the rest.
+    /// The text before the slot, if the slot takes the rest.
     fn head(&self) -> Option<&[u8]> {
         self.pattern.strip_suffix(&[SLOT, REST])
     }
 }
 
-/// The templates, and what texts are coded with.
+/// The templates, and the encoders of texts.
 pub(crate) struct Scheme {
     choices: Vec<Choice>,
-    /// Number of the choice of each term, in order of first sight.
+    /// Number of the choice of each term, in order of first occurrence.
     of_term: Vec<u32>,
-    /// Choices that are in the file already, by [`Scheme::key`].
+    /// Choices of templates in the file, by [`Scheme::key`].
     known: HashMap<Vec<u8>, u32, RandomState>,
-    /// Templates in the file, twins included.
+    /// Number of templates in the file, twins included.
     in_file: usize,
-    /// For texts of vertices, of literals.
+    /// For texts of vertices and of literals.
     encoders: [Option<Encoder>; 2],
-    /// Fewer bytes of text are not worth a table of symbols.
+    /// Minimum bytes of text for a symbol table.
     coded_bytes_min: u64,
 }
 
 impl Scheme {
-    /// Without templates but those of last resort.
+    /// A scheme with the fallback templates only.
     fn new(builder: &DictionaryBuilder) -> Self {
         let resorts =
             LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
@@ -127,10 +127,10 @@ impl Scheme {
         }
     }
 
-    /// That of a file with these bytes of templates, for terms that are added; `None` if they are damaged.
+    /// The scheme of a file with these bytes of templates, for added terms; `None` if they are damaged.
     pub(crate) fn of_file(templates: &[u8], builder: &DictionaryBuilder) -> Option<Self> {
         let mut scheme = Self::new(builder);
-        // A table stays in the file, so it is made only from a whole sample.
+        // A symbol table stays in the file, so it is trained only on a full sample.
         scheme.coded_bytes_min = SAMPLE_BYTES as u64;
         for at in (0..).take(scheme.choices.len()) {
             let choice = &scheme.choices[at as usize];
@@ -168,14 +168,14 @@ impl Scheme {
         key
     }
 
-    /// How many templates more there may be. One place is left for the last resort of triple terms, which
-    /// may come later.
+    /// Number of templates that may be added. One is reserved for the fallback of triple terms, which may
+    /// occur later.
     fn room(&self) -> usize {
         let new = self.choices.iter().filter(|choice| choice.own.is_none()).count();
         TEMPLATES_MAX.saturating_sub(self.in_file + new + 1)
     }
 
-    /// Gives templates of the file to those terms without one that have their pattern at `level`.
+    /// Assigns templates of the file to unassigned terms whose pattern at `level` they have.
     fn assign_known(&mut self, builder: &DictionaryBuilder, level: Level, watch: &Watch<'_>) -> Result<()> {
         if self.known.is_empty() {
             return Ok(());
@@ -200,8 +200,7 @@ impl Scheme {
 }
 
 const NONE: u32 = u32::MAX;
-/// The first choices are the templates of last resort, in this order; the last one only where there are
-/// triple terms.
+/// The first choices are the fallback templates, in this order; the last one only if there are triple terms.
 const LAST_RESORTS: [TemplateKind; 6] = [
     TemplateKind::Iri,
     TemplateKind::Blank,
@@ -238,7 +237,7 @@ fn template_kind(builder: &DictionaryBuilder, kind: u32) -> (TemplateKind, &str)
     }
 }
 
-/// Runs `job` on each piece, each on a thread of its own, and gives back the results in their order.
+/// Runs `job` on each piece, each on a thread of its own, and returns the results in order.
 fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Sync) -> Result<Vec<T>> {
     if let [piece] = pieces {
         return Ok(vec![job(piece)?]);
@@ -254,7 +253,7 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Syn
     })
 }
 
-/// Gives each term of `builder` a template, and texts their tables.
+/// Assigns a template to each term of `builder`, and trains symbol tables.
 pub(crate) fn choose(
     builder: &DictionaryBuilder,
     pieces: &[Piece],
@@ -281,7 +280,7 @@ pub(crate) fn choose(
     Ok(())
 }
 
-/// Gives templates to those terms without one whose pattern at `level` is shared.
+/// Assigns templates to unassigned terms whose pattern at `level` is shared.
 fn choose_level(
     builder: &DictionaryBuilder,
     pieces: &[Piece],
@@ -294,7 +293,7 @@ fn choose_level(
     if !of_term.contains(&NONE) {
         return watch.advance(of_term.len() as u64);
     }
-    // Patterns are told apart by their hash alone; `encode` looks whether they are the same.
+    // Patterns are distinguished by their hash alone; `encode` checks for equality.
     let hashes = on_threads(pieces, |piece| pattern_hashes(builder, piece, level, of_term, watch))?;
     let mut numbers: HashMap<u64, u32, RandomState> = HashMap::default();
     let mut counts: Vec<u32> = Vec::new();
@@ -305,7 +304,7 @@ fn choose_level(
             continue;
         }
         if *hash != last.0 {
-            // No more patterns than terms of a builder: 2^33. Those past 2^32 are not counted.
+            // At most as many patterns as terms of a builder: 2^33. Those beyond 2^32 are not counted.
             let next = u32::try_from(counts.len()).unwrap_or(NONE);
             let number = *numbers.entry(*hash).or_insert(next);
             if number == next && next != NONE {
@@ -324,7 +323,7 @@ fn choose_level(
     let mut winners: Vec<u32> =
         (0..).zip(&counts).filter(|(_, count)| **count >= SHARED_MIN).map(|(i, _)| i).collect();
     winners.sort_by_key(|&number| std::cmp::Reverse(counts[number as usize]));
-    // Half of what is left for this level, so that later levels get their turn.
+    // Half of the remaining templates for this level, to leave some for later levels.
     winners.truncate(room / 2);
     let mut pattern = Pattern::default();
     let mut chosen = vec![NONE; counts.len()];
@@ -351,8 +350,8 @@ fn choose_level(
     watch.check()
 }
 
-/// The hash of the pattern of each term of a piece at this level; [`NO_HASH`] for those that have a
-/// template, or no pattern.
+/// The hash of the pattern of each term of a piece at this level; [`NO_HASH`] for terms that have a template,
+/// or no pattern.
 fn pattern_hashes(
     builder: &DictionaryBuilder,
     piece: &Piece,
@@ -376,10 +375,10 @@ fn pattern_hashes(
 
 const NO_HASH: u64 = 0;
 
-/// The image of the file of `builder`, made on so many threads.
+/// The image of the file of `builder`, made on several threads.
 ///
 /// # Errors
-/// Those of `watch`, which gets [`DictionaryBuilder::finish_steps`] steps, roughly.
+/// Those of `watch`, which gets about [`DictionaryBuilder::finish_steps`] steps.
 pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<'_>) -> Result<Vec<u8>> {
     let pieces = builder.pieces(threads);
     let mut scheme = Scheme::new(builder);
@@ -455,8 +454,8 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<
     Ok(image)
 }
 
-/// Tables for the texts that templates leave, made from a sample of them, where the file has none; says
-/// which are new.
+/// Trains the symbol tables that the file lacks on a sample of the texts outside templates; returns which are
+/// new.
 fn train(builder: &DictionaryBuilder, scheme: &mut Scheme) -> [bool; 2] {
     let mut all = [0_u64; 2];
     for choice in &scheme.choices {
@@ -466,12 +465,12 @@ fn train(builder: &DictionaryBuilder, scheme: &mut Scheme) -> [bool; 2] {
     if is_new == [false; 2] {
         return is_new;
     }
-    // Texts from all over, as many bytes of them as the sample may have.
+    // Texts spread over the whole input, up to the size of the sample.
     let mut samples = [Vec::new(), Vec::new()];
     let (mut passed, mut taken) = ([0_u64; 2], [0_u64; 2]);
     for (record, &choice) in builder.records().zip(&scheme.of_term) {
         let choice = &scheme.choices[choice as usize];
-        // A term that does not have its pattern, only the hash of it, may be here with any part of its text.
+        // A term whose pattern only has the same hash may contribute any part of its text.
         let Some(rest) = choice.head().and_then(|head| record.text.get(head.len()..)) else { continue };
         let of = choice.kind.table();
         if taken[of] * all[of] <= passed[of] * SAMPLE_BYTES as u64 {
@@ -494,7 +493,7 @@ pub(crate) struct Numbered {
     coded: Option<u64>,
 }
 
-/// Appends the tables and templates that are not in the file yet, and numbers all templates, by choice.
+/// Appends tables and templates that are not in the file yet, and numbers all templates, by choice.
 pub(crate) fn write_templates(
     builder: &DictionaryBuilder,
     scheme: &mut Scheme,
@@ -522,11 +521,11 @@ pub(crate) fn write_templates(
             order.push((terms, at, true));
         }
         if own.is_none() {
-            // Most texts get smaller as codes.
+            // Most texts are smaller as codes, so the twin gets most terms.
             order.push((if has_twin { terms / 8 } else { terms }, at, false));
         }
     }
-    // The most frequent templates get the numbers that are one byte long.
+    // The most frequent templates get the numbers with one-byte encodings.
     order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
     let mut numbers: Vec<Numbered> =
         choices.iter().map(|choice| Numbered { own: choice.own.unwrap_or(0), coded: choice.coded }).collect();
@@ -550,7 +549,7 @@ pub(crate) fn write_templates(
 #[derive(Default)]
 pub(crate) struct Records {
     bytes: Vec<u8>,
-    /// Hash of each, and where its record ends.
+    /// The hash of each term, and the end of its record.
     terms: Vec<(u64, usize)>,
 }
 
@@ -581,7 +580,7 @@ pub(crate) fn write_records(
         let Records { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
         let found = &scheme.choices[choice as usize];
         let (kind, detail) = template_kind(builder, record.kind);
-        // Two patterns with one hash: the one that came second falls back to text.
+        // Two patterns with one hash: terms of the second one are stored as text.
         let same_kind = found.kind.is_own() || (found.kind, found.detail.as_str()) == (kind, detail);
         let fits =
             same_kind && fits(&found.pattern, forms[choice as usize].as_ref(), record.text, &mut numbers);
@@ -619,7 +618,8 @@ pub(crate) fn write_records(
     Ok(halves)
 }
 
-/// Whether `text` has this pattern, which is `form` if it has numbers; `numbers` then has those of `text`.
+/// Whether `text` has this pattern, which is `form` if it has numbers; `numbers` then receives those of
+/// `text`.
 fn fits(pattern: &[u8], form: Option<&Form>, text: &[u8], numbers: &mut Vec<u64>) -> bool {
     match form {
         Some(form) => form.take_numbers(text, numbers).is_some(),
@@ -627,15 +627,15 @@ fn fits(pattern: &[u8], form: Option<&Form>, text: &[u8], numbers: &mut Vec<u64>
     }
 }
 
-/// Bytes of an offset into records of this length.
+/// Size of an offset into records of this length, in bytes.
 pub(crate) fn offset_width(records_bytes: usize) -> usize {
     bytes_for(records_bytes as u64)
 }
 
-/// Records in blocks.
+/// Records grouped in blocks.
 #[derive(Default)]
 pub(crate) struct Blocks {
-    /// Where each block begins.
+    /// Offset of each block.
     pub(crate) starts: Vec<u64>,
     pub(crate) records: Vec<u8>,
     pushed: usize,

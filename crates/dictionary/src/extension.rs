@@ -1,8 +1,8 @@
-//! A file with more terms than another one, made by copying that one.
+//! Dictionary extension: makes a file with additional terms by copying an existing one.
 //!
 //! # Shape
-//! New terms stand in a builder of their own, numbered from 0. The sections of the new file are written one
-//! behind the other, each from the same section of the old one:
+//! New terms are in a builder of their own, numbered from 0. The sections of the new file are written in
+//! order, each from the same section of the old one:
 //!
 //! | section | what is copied | what is made |
 //! | --- | --- | --- |
@@ -12,15 +12,15 @@
 //! | order | the numbers | new literals between them (`order.rs`) |
 //! | words | texts and lists | new words and longer lists (`words_merge.rs`) |
 //! # Invariants
-//! 1. Terms keep their numbers, new ones are numbered on.
-//! 2. What is read of the old file has passed its checksums.
+//! 1. Terms keep their numbers, new terms get the following ones.
+//! 2. Data read from the old file has passed its checksums.
 //! # Cost
-//! Memory: that of the new terms, about what a builder takes to make a file of them; the templates of the
-//! file (16,384 at most); 1 MiB of the new file. Time: one copy, front to back; a number of each literal and
-//! a slot of each term are written anew, 5 to 10 ns each. A new literal takes a search in the order.
+//! Memory: that of the new terms, about as much as a builder needs for a file of them; the templates of the
+//! file (16,384 at most); 1 MiB of the new file. Time: one sequential copy; a number of each literal and a
+//! slot of each term are rewritten, 5 to 10 ns each. A new literal takes a search in the order.
 //! # Not here
-//! Better templates and tables for terms of another sort than those of the file: they come with the next
-//! load, or when as many terms are new as there were, since then a file is made from scratch.
+//! Better templates and tables for terms unlike those of the file: they are made by the next load, or when
+//! there are as many new terms as old ones, since then a file is built from scratch.
 
 use crate::builder::DictionaryBuilder;
 use crate::dictionary::{BLOCK_OF, Dictionary, Half};
@@ -40,7 +40,7 @@ pub struct Extension<'d> {
 }
 
 impl<'d> Extension<'d> {
-    /// Of a dictionary that gets so many new terms. `None`: it is to be made from scratch
+    /// An extension of a dictionary for this number of new terms. `None` if it should be built from scratch
     /// ([`DictionaryBuilder::from_dictionary`]), since most of its terms are new, or the file has an old
     /// version.
     #[must_use]
@@ -50,7 +50,7 @@ impl<'d> Extension<'d> {
         extends.then(|| Self { dictionary, new: DictionaryBuilder::new(), text: String::new() })
     }
 
-    /// Adds a term; returns its id. A term that is there already keeps its own.
+    /// Adds a term; returns its id. An existing term keeps its id.
     ///
     /// # Errors
     /// Damaged dictionary; too long a term, or too many.
@@ -74,7 +74,7 @@ impl<'d> Extension<'d> {
         Ok(if id.is_vertex() { Id::vertex(number) } else { Id::literal(number) })
     }
 
-    /// Gives the bytes of the file to `sink`, in pieces.
+    /// Writes the bytes of the file to `sink`, in pieces.
     ///
     /// # Errors
     /// Damaged dictionary; those of `sink`; those of `watch`, which gets some steps for each term.
@@ -121,7 +121,7 @@ impl<'d> Extension<'d> {
     }
 }
 
-/// Writes offsets and records of the terms of `half` and the new ones behind them.
+/// Writes offsets and records of the terms of `half`, then of the new ones.
 fn write_blocks(
     dictionary: &Dictionary,
     half: &Half,

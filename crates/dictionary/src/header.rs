@@ -1,9 +1,9 @@
-//! The ends of a dictionary file: what is where, and checksums.
+//! Framing of a dictionary file: header, trailer, section lengths and checksums.
 //!
 //! # Shape
-//! All numbers are little endian. Eight bytes [`MAGIC`], eight bytes [`VERSION`], the body: the sections one
-//! behind the other in the order of [`Section`]; the checksums of the blocks of the body (8 bytes each); the
-//! trailer, [`TRAILER_BYTES`]:
+//! All numbers are little endian. Eight bytes [`MAGIC`], eight bytes [`VERSION`], the body: the sections in
+//! the order of [`Section`]; the checksums of the blocks of the body (8 bytes each); the trailer,
+//! [`TRAILER_BYTES`]:
 //!
 //! | bytes | meaning |
 //! | --- | --- |
@@ -14,11 +14,11 @@
 //! | 112..120 | XXH3 of the checksums of the blocks |
 //! | 120..128 | XXH3 of the first 16 bytes of the file and the bytes 0..120 of the trailer |
 //!
-//! Nothing before the body depends on it, so a file is written front to back without knowing what follows.
-//! Versions 4 and 5 have a header of [`OLD_HEADER_BYTES`] and the checksums before the body, and no seed; the
-//! numbers of slots follow from those of terms.
+//! No byte before the body depends on the body, so a file is written sequentially without knowing its length.
+//! Versions 4 and 5 have a header of [`OLD_HEADER_BYTES`] and the checksums before the body, and no seed;
+//! their numbers of slots follow from the numbers of terms.
 //! # Invariants
-//! The lengths add up to that of the file, to the byte.
+//! The lengths add up to the exact length of the file.
 
 use crate::index::slot_count;
 use crate::key::Seed;
@@ -32,7 +32,7 @@ const MAGIC: [u8; 8] = *b"VERVETDI";
 const VERSION: u64 = 6;
 /// Versions with a header, the second one with triple terms.
 const OLD_VERSIONS: [u64; 2] = [4, 5];
-/// The body is checked in blocks of so many bytes; the last one may be shorter.
+/// Block size of the checksums of the body; the last block may be shorter.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// Before the body.
 const FRONT_BYTES: usize = 16;
@@ -54,19 +54,19 @@ pub(crate) enum Section {
     LiteralWords = 8,
 }
 
-/// What a file says of itself beside the lengths of its sections.
+/// Metadata of a file, except for the lengths of its sections.
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
     pub(crate) vertices: u64,
     pub(crate) literals: u64,
-    /// Slots in which searches in the indices of vertices and literals begin.
+    /// Numbers of home slots in the indices of vertices and literals.
     pub(crate) slots: [u64; 2],
     pub(crate) seed: Seed,
-    /// Whether a search goes on with the first slot behind the last one: in files of old versions.
+    /// Whether a search wraps around from the last slot to the first: in files of old versions.
     pub(crate) wraps: bool,
 }
 
-/// The parts of a whole file.
+/// The parts of a file.
 pub(crate) struct Layout {
     pub(crate) header: Header,
     pub(crate) lengths: [usize; SECTION_COUNT],
@@ -74,14 +74,14 @@ pub(crate) struct Layout {
     pub(crate) body: Bytes,
 }
 
-/// Takes the pieces of a file.
+/// Receives the pieces of a file.
 pub(crate) type Sink<'s> = &'s mut dyn FnMut(&[u8]) -> Result<()>;
 
-/// A file that is being written.
+/// A file under construction.
 pub(crate) struct FileWriter<'s> {
     sink: Sink<'s>,
     watch: &'s Watch<'s>,
-    /// The block of the body that is not full yet.
+    /// The incomplete last block of the body.
     block: Vec<u8>,
     checksums: Vec<u8>,
     lengths: [u64; SECTION_COUNT],
@@ -89,13 +89,13 @@ pub(crate) struct FileWriter<'s> {
 
 impl<'s> FileWriter<'s> {
     /// # Errors
-    /// Those of `sink`, here and below; those of `watch`, which is asked for each block.
+    /// Those of `sink`, here and below; those of `watch`, which is checked for each block.
     pub(crate) fn new(sink: Sink<'s>, watch: &'s Watch<'s>) -> Result<Self> {
         sink(&front())?;
         Ok(Self { sink, watch, block: Vec::new(), checksums: Vec::new(), lengths: [0; SECTION_COUNT] })
     }
 
-    /// Appends to a section; sections come in their order.
+    /// Appends to a section; sections must be written in order.
     pub(crate) fn write(&mut self, section: Section, mut bytes: &[u8]) -> Result<()> {
         debug_assert!(self.lengths[section as usize + 1..].iter().all(|length| *length == 0));
         self.lengths[section as usize] += bytes.len() as u64;
@@ -118,7 +118,7 @@ impl<'s> FileWriter<'s> {
         Ok(())
     }
 
-    /// Writes what follows the body.
+    /// Writes the checksums and the trailer.
     pub(crate) fn finish(mut self, header: &Header) -> Result<()> {
         if !self.block.is_empty() {
             self.end_block()?;
@@ -134,7 +134,7 @@ impl<'s> FileWriter<'s> {
     }
 }
 
-/// Bytes of a file with a body of so many.
+/// Size of a file with a body of this size, in bytes.
 pub(crate) fn file_bytes(body: usize) -> usize {
     FRONT_BYTES + body + body.div_ceil(BLOCK_BYTES) * 8 + TRAILER_BYTES
 }
@@ -150,7 +150,7 @@ fn trailer_sum(front: &[u8], trailer: &[u8]) -> u64 {
     xxh3_64(&[front, trailer].concat())
 }
 
-/// The numbers in these bytes, of which there are enough.
+/// Decodes the numbers in these bytes, which are long enough.
 fn numbers<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
     let mut numbers = [0; COUNT];
     for (number, field) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -164,10 +164,10 @@ pub(crate) fn read(bytes: &Bytes, name: &str) -> Result<Layout> {
     let damaged = |what: &str| Error::corrupt(name, what);
     let front = bytes.get(..FRONT_BYTES).ok_or_else(|| damaged("it is shorter than its header"))?;
     if front[..8] != MAGIC {
-        return Err(damaged("it does not start as a dictionary does"));
+        return Err(damaged("it does not start with VERVETDI"));
     }
     let version = read_le(&front[8..]);
-    // The checksums say what the file is, before the version is believed.
+    // The checksums identify the file before the version is trusted.
     if let Some(header) = bytes.get(..OLD_HEADER_BYTES)
         && let (numbers, sum) = header.split_at(OLD_HEADER_BYTES - 8)
         && xxh3_64(numbers) == read_le(sum)
@@ -220,7 +220,7 @@ fn read_old(bytes: &Bytes, numbers: [u64; 12]) -> Result<Layout, &'static str> {
 
 const OVERLONG: &str = "its sections do not fit its length";
 
-/// The sum of the lengths, and each.
+/// The sum of the lengths, and each length.
 fn sizes(lengths: [u64; SECTION_COUNT]) -> Result<(usize, [usize; SECTION_COUNT]), &'static str> {
     let mut sizes = [0; SECTION_COUNT];
     let mut total = 0_usize;
@@ -231,7 +231,7 @@ fn sizes(lengths: [u64; SECTION_COUNT]) -> Result<(usize, [usize; SECTION_COUNT]
     Ok((total, sizes))
 }
 
-/// The file with its body and checksums in these places, and `behind` bytes after both.
+/// The file with its body and checksums at these positions, and `behind` bytes after both.
 fn parts(
     bytes: &Bytes,
     [body, checksums]: [Range<usize>; 2],

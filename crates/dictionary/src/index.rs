@@ -1,18 +1,18 @@
-//! The index of a file: from the hash of a term to its number, by linear probing.
+//! The hash index of a dictionary file: maps the hash of a term to its number, by linear probing.
 //!
 //! # Shape
 //! A slot is the low byte of a hash and the number of a term plus 1; 0 is an empty slot. The search for a
-//! hash begins in slot `hash * slots / 2^64` and ends at an empty slot, or at the end of the section: behind
-//! the slots in which searches begin there are as many as the last cluster needs. (A *cluster* is a run of
-//! full slots. In files of old versions it goes on with the first slot instead.)
+//! hash begins in its home slot `hash * slots / 2^64` and ends at an empty slot, or at the end of the
+//! section: after the home slots there are as many slots as the last cluster needs. (A *cluster* is a run of
+//! full slots. In files of old versions the search wraps around to the first slot instead.)
 //! # Invariants
-//! 1. The slots from the first one of a term to its own are full.
-//! 2. The first slots of terms ascend with their hashes, so terms of one cluster have smaller hashes than
-//!    those of the next one, however many slots there are.
+//! 1. The slots from the home slot of a term to its own are full.
+//! 2. The home slots of terms ascend with their hashes, so terms of one cluster have smaller hashes than
+//!    those of the next one, for any number of slots.
 //! # Cost
-//! [`Merge`] reads an index in its order and writes the next one in its order, with new terms, and keeps
-//! nothing but the new terms and one cluster. With the same number of slots it copies slots; else it reads
-//! and hashes each term, which occurs once while terms grow by a sixth.
+//! [`Merge`] reads an index sequentially and writes the next one sequentially, with new terms, and holds only
+//! the new terms and one cluster. With the same number of slots it copies slots; otherwise it reads and
+//! hashes each term, which happens once while terms grow by a sixth.
 
 use crate::Dictionary;
 use crate::dictionary::Half;
@@ -22,22 +22,22 @@ use vervet_model::{Id, Result, Watch};
 
 /// Of seven slots of a new index, at most six are full.
 const FULL_OF_SEVEN: u64 = 6;
-/// Of eight slots of an index with terms that were added, at most seven are full…
+/// Of eight slots of an extended index, at most seven are full…
 const FULL_OF_EIGHT: u64 = 7;
-/// … else the next one has slots for a third more.
+/// … otherwise the next index has a third more slots.
 const SPARE: u64 = 3;
-/// Slots that are read at once.
+/// Number of slots read at once.
 const READ_SLOTS: u64 = 1 << 12;
-/// Bytes of empty slots that are written at once.
+/// Empty slots, written at once.
 const EMPTY: [u8; 256] = [0; 256];
 
-/// Slots of a new index of so many terms, in which searches begin.
+/// Number of home slots of a new index of this many terms.
 pub(crate) fn slot_count(terms: u64) -> u64 {
-    // A count that a damaged file could name must not overflow; its index then has the wrong length.
+    // A count from a damaged file must not overflow; its index then has the wrong length.
     if terms == 0 { 0 } else { terms.saturating_add(terms / FULL_OF_SEVEN).saturating_add(1) }
 }
 
-/// The same for an index that goes on from one with `slots`.
+/// The same for an index that extends one with `slots`.
 fn slots_after(slots: u64, terms: u64) -> u64 {
     if terms.saturating_mul(8) <= slots.saturating_mul(FULL_OF_EIGHT) {
         slots
@@ -46,20 +46,20 @@ fn slots_after(slots: u64, terms: u64) -> u64 {
     }
 }
 
-/// The slot where the search for a hash starts.
+/// The home slot of a hash, where its search starts.
 #[inline]
 pub(crate) fn home_slot(hash: u64, slots: u64) -> u64 {
     // The upper half of the product: below `slots`.
     u64::try_from((u128::from(hash) * u128::from(slots)) >> 64).unwrap_or_default()
 }
 
-/// The byte of a slot that says whether a closer look pays.
+/// The byte of a slot that filters candidates.
 #[inline]
 pub(crate) fn fingerprint(hash: u64) -> u8 {
     hash.to_le_bytes()[0]
 }
 
-/// Bytes of a number in the index of so many terms; a slot is one byte longer.
+/// Size of a number in the index of this many terms, in bytes; a slot is one byte longer.
 pub(crate) fn index_width(terms: u64) -> usize {
     bytes_for(terms)
 }
@@ -72,7 +72,7 @@ pub(crate) struct NewIndex {
 }
 
 impl NewIndex {
-    /// For so many terms.
+    /// An empty index for this many terms.
     pub(crate) fn new(terms: u64) -> Self {
         let (width, slots) = (index_width(terms), slot_count(terms));
         let bytes = vec![0; usize::try_from(slots).unwrap_or(usize::MAX) * (width + 1)];
@@ -103,7 +103,7 @@ impl NewIndex {
     }
 }
 
-/// What a slot holds, and the first slot that it may take.
+/// The content of a slot, and the first slot that it may take.
 #[derive(Clone, Copy)]
 struct Entry {
     first: u64,
@@ -111,7 +111,7 @@ struct Entry {
     stored: u64,
 }
 
-/// An index in its order with new terms, on its way into a file.
+/// Merges an index with new terms into a file.
 pub(crate) struct Merge<'a, 's> {
     file: &'a mut FileWriter<'s>,
     section: Section,
@@ -119,12 +119,12 @@ pub(crate) struct Merge<'a, 's> {
     new: &'a [(u64, u64)],
     slots: u64,
     width: usize,
-    /// The slot that is written next.
+    /// The next slot to write.
     next: u64,
 }
 
-/// Writes the index of `half` with terms `new` (hash and number plus 1, ascending) behind its own; returns
-/// the number of slots in which searches begin.
+/// Writes the index of `half` with the terms `new` (hash and number plus 1, ascending) added; returns the
+/// number of home slots.
 pub(crate) fn merge(
     dictionary: &Dictionary,
     (half, id_of): (&Half, fn(u64) -> Id),
@@ -138,7 +138,7 @@ pub(crate) fn merge(
     let mut ticker = watch.ticker();
     let slot_bytes = index_width(half.terms) + 1;
     let all = dictionary.body().length(half.index) / slot_bytes;
-    // The terms of a cluster with their hashes, if these are needed, and where it began.
+    // The terms of a cluster with their hashes, if these are needed, and its start.
     let (mut cluster, mut start) = (Vec::new(), 0);
     let mut scratch = [String::new(), String::new()];
     let mut at = 0_u64;
@@ -180,7 +180,7 @@ impl Merge<'_, '_> {
         cluster.sort_unstable();
         for &(hash, stored) in &*cluster {
             if !had.contains(&home_slot(hash, slots_before)) {
-                return Err(dictionary.damaged("a slot of its index has a term of another one"));
+                return Err(dictionary.damaged("a slot of its index has a misplaced term"));
             }
             self.push(Entry { first: home_slot(hash, self.slots), print: fingerprint(hash), stored })?;
         }
@@ -194,7 +194,7 @@ impl Merge<'_, '_> {
         self.write(entry)
     }
 
-    /// Writes the new terms whose first slot is below `end`.
+    /// Writes the new terms with home slots below `end`.
     fn push_new(&mut self, end: u64) -> Result<()> {
         while let Some((&(hash, stored), rest)) = self.new.split_first() {
             let first = home_slot(hash, self.slots);
@@ -215,7 +215,7 @@ impl Merge<'_, '_> {
         self.file.write(self.section, &slot[..=self.width])
     }
 
-    /// Leaves slots empty.
+    /// Writes empty slots up to `slot`.
     fn skip_to(&mut self, slot: u64) -> Result<()> {
         let slot_bytes = self.width + 1;
         let at_once = (EMPTY.len() / slot_bytes) as u64;
@@ -241,8 +241,8 @@ mod tests {
     use vervet_env::Bytes;
     use vervet_model::{Id, TermParts, Watch};
 
-    /// security S8: terms that were chosen for one seed, so that all searches begin in the last slots, are
-    /// found, in files that go on from each other too; and with another seed they are like any other terms.
+    /// Security S8: terms that were chosen for one seed, so that all searches begin in the last slots, are
+    /// found, also in extended files; with another seed they do not collide.
     #[test]
     fn s8_terms_that_collide_under_a_seed_are_found() {
         let seed = fastrand::u64(..);

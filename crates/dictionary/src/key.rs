@@ -1,14 +1,14 @@
-//! What a term is looked up by: its kind, its text, and a hash of both.
+//! Lookup keys of terms: kind, text, and a hash of both.
 //!
 //! # Invariants
 //! 1. One term has one key: `xsd:string` as a datatype is [`LiteralKind::String`], a base direction is
 //!    part of the language tag, a triple term is its text with [`LiteralKind::Triple`].
 //! 2. The hash under the seed of a file is part of the file format: a changed hash is a new format version.
 //! 3. Terms come from clients, so each file has a random [`Seed`], and the builders of a process share
-//!    another one: a client cannot choose terms that collide.
+//!    another one: a client cannot choose colliding terms.
 //! # Cost
-//! XXH3 of the terms of LUBM-40 as they stand in the file: 12 to 31 ns each in most runs (2026-11-20, a
-//! shared machine under load); it can be done by the threads that parse.
+//! XXH3 of the terms of LUBM-40 in file order: 12 to 31 ns each in most runs (2026-11-20, a shared machine
+//! under load); the parser threads can compute it.
 
 use oxrdf::{BaseDirection, LiteralRef, TermRef};
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +28,7 @@ const LANGUAGE_SEED: u64 = 3;
 const DATATYPE_SEED: u64 = 4;
 const TRIPLE_SEED: u64 = 5;
 
-/// What kind of term an entry is.
+/// Kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind<'a> {
     Iri,
@@ -36,7 +36,7 @@ pub(crate) enum Kind<'a> {
     Literal(LiteralKind<'a>),
 }
 
-/// A term as the dictionary sees it.
+/// A term as the dictionary stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key<'a> {
     pub(crate) kind: Kind<'a>,
@@ -44,23 +44,23 @@ pub(crate) struct Key<'a> {
     pub(crate) hash: u64,
 }
 
-/// A term either is inside its id or has a key.
+/// Location of a term: inside its id, or an entry with a key.
 pub(crate) enum Place<'a> {
     Inside(Id),
     Entry(Key<'a>),
 }
 
-/// What the hashes of an index depend on beside the terms. 0: that of files of versions 4 and 5.
+/// Seed of the hashes of an index. 0: that of files of versions 4 and 5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seed(pub(crate) u64);
 
 impl Seed {
-    /// A new one.
+    /// A new random seed.
     pub(crate) fn random() -> Self {
         Self(RandomState::new().hash_one(0))
     }
 
-    /// The one of all builders of this process.
+    /// The seed of all builders of this process.
     #[inline]
     pub(crate) fn of_builders() -> Self {
         static SEED: LazyLock<Seed> = LazyLock::new(Seed::random);
@@ -108,7 +108,7 @@ pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
     Seed::of_builders().hash(Kind::Literal(kind), value.as_bytes())
 }
 
-/// The hash of any term; 0 for a triple term that no dictionary holds, since it is too deep.
+/// The hash of any term; 0 for a triple term that is nested too deep for any dictionary.
 #[must_use]
 pub fn hash_term(term: TermRef<'_>) -> u64 {
     match term {
@@ -134,14 +134,14 @@ pub(crate) fn with_literal_kind<T>(literal: LiteralRef<'_>, call: impl FnOnce(Li
     }
 }
 
-/// Why a triple term has no entry.
+/// The error of a triple term that is nested too deep.
 #[cold]
 pub(crate) fn too_deep() -> Error {
     let message = format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)");
     Error::new(ErrorKind::Unsupported, message).with_hint("name the inner triples by reifiers")
 }
 
-/// Where the IRI is; `hash` is asked for only if it has an entry.
+/// The location of an IRI; `hash` is called only if it has an entry.
 #[inline]
 pub(crate) fn place_iri(iri: &str, hash: impl FnOnce() -> u64) -> Place<'_> {
     match edge_number(iri) {
@@ -156,7 +156,7 @@ pub(crate) fn blank_key(label: &str, hash: u64) -> Key<'_> {
     Key { kind: Kind::Blank, text: label, hash }
 }
 
-/// Where the literal is; `hash` is asked for only if it has an entry.
+/// The location of a literal; `hash` is called only if it has an entry.
 #[inline]
 pub(crate) fn place_literal<'a>(
     value: &'a str,
@@ -177,7 +177,7 @@ pub(crate) fn place_literal<'a>(
     }
 }
 
-/// The number of an edge IRI in its one true form.
+/// The number of an edge IRI in its canonical form.
 #[inline]
 fn edge_number(iri: &str) -> Option<u64> {
     let digits = iri.strip_prefix(EDGE_NAMESPACE)?;
@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(hash_term(literal.into()), hash_literal("hello", LiteralKind::String));
     }
 
-    /// security S8: of terms that collide under one seed, also by their datatype alone, nothing follows for
-    /// another seed; the seed of old files gives the hashes of old files.
+    /// Security S8: terms that collide under one seed, also by their datatype alone, do not collide under
+    /// another one; the seed of old files gives the hashes of old files.
     #[test]
     fn s8_hashes_of_terms_depend_on_a_seed() {
         let kinds = [

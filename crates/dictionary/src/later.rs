@@ -1,26 +1,26 @@
-//! The literals of the mutable part in the order of their texts: ranges and prefixes without a scan.
+//! Text order of the literals in the mutable part: ranges and prefixes without a scan.
 //!
 //! # Shape
 //! Sorted runs, each at least twice as long as the next one. An item is the first eight bytes of a text
-//! (highest first, zeros behind the end) and the number of its literal; equal pieces are told apart by the
-//! texts, equal texts by the numbers.
+//! (highest first, zero padded) and the number of its literal; equal prefixes are ordered by the texts, equal
+//! texts by the numbers.
 //! # Invariants
 //! 1. Every literal with a number from the first one of the part up to `end` is in one run.
-//! 2. The runs are made when somebody asks for a range, so who only writes pays nothing.
+//! 2. The runs are built on the first range query, so pure writers pay nothing.
 //! # Cost
-//! A new literal is sorted once and merged `log2 n` times at most, by whoever asks next: 0.3 to 0.8 µs each
-//! for 500,000 at once that begin alike (`vervet`'s example `ranges`). A range: two binary searches in each
-//! run, a sort of what is found. Memory: 16 bytes for each literal that was asked for.
+//! A new literal is sorted once and merged `log2 n` times at most, by the next query: 0.3 to 0.8 µs each for
+//! 500,000 at once with a common prefix (`vervet`'s example `ranges`). A range: two binary searches in each
+//! run, a sort of the results. Memory: 16 bytes for each literal in a run.
 //! # Source
 //! The logarithmic method: J. Bentley, J. Saxe, "Decomposable searching problems I", J. Algorithms 1980.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Bytes of text beside a number.
+/// Bytes of the text prefix of an item.
 const PIECE_BYTES: usize = 8;
 
-/// A literal and the beginning of its text.
+/// A literal and the prefix of its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     piece: u64,
@@ -31,21 +31,21 @@ pub(crate) struct Item {
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     runs: Vec<Arc<[Item]>>,
-    /// Numbers below this are in the runs; 0: none is.
+    /// Numbers below this are in the runs; 0 if the runs are empty.
     end: u64,
 }
 
-/// Finds the text of a literal by its number; a literal without one counts as empty.
+/// Returns the text of a literal by its number; empty for a literal without text.
 pub(crate) type TextOf<'a> = &'a dyn Fn(u64) -> &'a str;
 
 impl Order {
-    /// The runs, with all literals from `first` to `end`.
+    /// The runs, extended by the literals from `first` to `end`.
     pub(crate) fn up_to(&mut self, first: u64, end: u64, text_of: TextOf<'_>) -> Vec<Arc<[Item]>> {
         let from = self.end.max(first);
         if from < end {
             let mut new: Vec<Item> =
                 (from..end).map(|number| Item { piece: piece(text_of(number).as_bytes()), number }).collect();
-            // Stable: it goes on from what is in order already, and texts often come in order.
+            // Stable sort: it exploits existing order, and texts often arrive in order.
             new.sort_by(|a, b| compare(a, b, text_of));
             while let Some(last) = self.runs.pop_if(|last| last.len() < 2 * new.len()) {
                 new = merge(&last, &new, text_of);
@@ -57,7 +57,7 @@ impl Order {
     }
 }
 
-/// Where texts from `from` on, and below `to` if given, stand in a run.
+/// The subrange of a run with texts from `from` on, and below `to` if given.
 pub(crate) fn range<'a>(run: &'a [Item], from: &[u8], to: Option<&[u8]>, text_of: TextOf<'_>) -> &'a [Item] {
     let below = |bound: &[u8]| {
         let first = piece(bound);
@@ -77,7 +77,7 @@ impl Item {
     }
 }
 
-/// By text, then by number.
+/// Orders by text, then by number.
 pub(crate) fn compare(a: &Item, b: &Item, text_of: TextOf<'_>) -> Ordering {
     a.piece
         .cmp(&b.piece)
@@ -110,8 +110,8 @@ mod tests {
     use oxrdf::Literal;
     use vervet_model::Id;
 
-    /// Ranges of literals that come and are asked for in turn, also by those who do not know the newest ones,
-    /// and across successors, against a sorted list.
+    /// Alternating insertions and range queries, also by versions that do not know the newest literals, and
+    /// across successors, against a sorted list.
     #[test]
     fn ranges_are_those_of_a_sorted_list() {
         let seed = fastrand::u64(..);

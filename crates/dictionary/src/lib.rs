@@ -1,9 +1,8 @@
-//! The map between ids and terms.
+//! The dictionary: the map between 64-bit ids and RDF terms.
 //!
-//! A [`DictionaryBuilder`] numbers terms in order of first sight and ends as the image of a file; a
-//! [`Dictionary`] answers from such an image, mapped, without reading it whole. Numbers, dates, short
-//! strings and edges are inside their ids ([`vervet_model::Inline`]): they have no entry here, yet all
-//! calls understand them.
+//! A [`DictionaryBuilder`] numbers terms in order of first occurrence and produces the image of a file; a
+//! [`Dictionary`] reads such an image, mapped, without loading it whole. Numbers, dates, short strings and
+//! edges are inside their ids ([`vervet_model::Inline`]): they have no entry here, but all calls accept them.
 //!
 //! ```
 //! use vervet_dictionary::{Dictionary, DictionaryBuilder};
@@ -20,7 +19,7 @@
 //! # Ok::<(), vervet_model::Error>(())
 //! ```
 //!
-//! The bytes of the file are described in `docs/dictionary.md`.
+//! `docs/dictionary.md` describes the bytes of the file.
 #![forbid(unsafe_code)]
 
 mod body;

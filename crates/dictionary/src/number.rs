@@ -1,4 +1,4 @@
-//! Numbers as bytes: LEB128, little endian of any width, decimal digits.
+//! Number encodings: LEB128 varints, little endian of any width, decimal digits.
 
 /// Longest LEB128 form of a `u64`.
 pub(crate) const VARINT_BYTES_MAX: usize = 10;
@@ -12,7 +12,7 @@ pub(crate) fn write_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Takes a LEB128 number from the start of `bytes`; `None` if there is none.
+/// Decodes a LEB128 number and advances `bytes`; `None` if there is none.
 #[inline]
 pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -43,12 +43,12 @@ fn read_long_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// How many bytes hold every number up to `max`; at least 1.
+/// Number of bytes that hold every number up to `max`; at least 1.
 pub(crate) fn bytes_for(max: u64) -> usize {
     (8 - max.leading_zeros() as usize / 8).max(1)
 }
 
-/// The little-endian number in `bytes`; of more than 8, the first 8 count.
+/// The little-endian number in `bytes`; only the first 8 bytes count.
 #[inline]
 pub(crate) fn read_le(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -57,13 +57,13 @@ pub(crate) fn read_le(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The first number of `width` bytes in `bytes`, which may be longer: one load where 8 bytes are there.
+/// The first number of `width` bytes in `bytes`, which may be longer: one load if there are 8 bytes.
 #[inline]
 pub(crate) fn read_first_le(bytes: &[u8], width: usize) -> u64 {
     read_le(bytes) & (u64::MAX >> (64 - 8 * width.clamp(1, 8)))
 }
 
-/// The digits of the numbers below 1000, and how many there are.
+/// The digits of the numbers below 1000, and their count.
 static SHORT: [[u8; 4]; 1000] = {
     let mut table = [[b'0', 0, 0, 1]; 1000];
     let digits = *b"0123456789";
@@ -82,11 +82,11 @@ static SHORT: [[u8; 4]; 1000] = {
     table
 };
 
-/// A number takes at most so many bytes of the buffer of [`put_decimal`].
+/// Maximum number of bytes that [`put_decimal`] writes.
 pub(crate) const DECIMAL_BYTES_MAX: usize = 20;
 
-/// Writes `value` with at least `width` digits at `at`; returns the place behind it. Writes over up to
-/// [`DECIMAL_BYTES_MAX`] bytes, which have to be there.
+/// Writes `value` with at least `width` digits at `at`; returns the position after it. Overwrites up to
+/// [`DECIMAL_BYTES_MAX`] bytes, which must exist.
 #[inline]
 pub(crate) fn put_decimal(value: u64, width: u8, buffer: &mut [u8], at: usize) -> usize {
     if width <= 1
@@ -108,7 +108,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// At least `width` digits (at most 20), with leading zeros if need be.
+    /// Formats with at least `width` digits (at most 20), zero padded.
     #[inline]
     pub(crate) fn new(mut value: u64, width: u8) -> Self {
         let mut digits = [b'0'; 20];

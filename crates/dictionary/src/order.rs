@@ -1,19 +1,19 @@
-//! The literals in the order of their text: ranges and prefixes without a scan.
+//! Text order of the literals of a dictionary file: ranges and prefixes without a scan.
 //!
 //! # Shape
 //! The numbers of all literals of the dictionary, of any language or datatype, ascending by the bytes of
-//! their text (which is the order of code points), then by number. Each takes as many bits as the last
-//! number needs; number `i` begins at bit `i * width`, low bits first.
+//! their text (which is the order of code points), then by number. Each is packed in the bits that the
+//! largest number needs; number `i` begins at bit `i * width`, low bits first.
 //! # Invariants
 //! Every number occurs once; [`Dictionary::validate`] reads them all and compares their texts.
 //! # Cost
-//! `ceil(log2 n)` bits for each of `n` literals. A bound: `log2 n` records, some 2 to 4 µs for a million; a
-//! range of few literals little more. Sorting takes 16 bytes for each literal, and reads each text once for
-//! every 8 bytes that it shares with another: a radix sort whose digits are 8 bytes long, with a comparison
-//! sort of each run.
+//! `ceil(log2 n)` bits for each of `n` literals. A bound: `log2 n` records, about 2 to 4 µs for a million; a
+//! range of few literals costs little more. Sorting takes 16 bytes for each literal, and reads each text once
+//! for every 8 bytes that it shares with another: a radix sort whose digits are 8 bytes long, with a
+//! comparison sort of each run.
 //! # Source
 //! Sinha and Zobel, "Cache-Conscious Sorting of Large Sets of Strings with Dynamic Tries", JEA 2004: texts
-//! are sorted by pieces that are kept beside the pointers. Different: no trie, a stack of runs.
+//! are sorted by prefixes stored beside the pointers. Difference: no trie, a stack of runs.
 
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
@@ -23,19 +23,19 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use vervet_model::{Id, Result, TermParts, Watch};
 
-/// Bytes of text that are compared at once.
+/// Number of text bytes compared at once.
 const PIECE_BYTES: usize = 8;
-/// Of a number in the section; a window of 8 bytes holds one at any bit.
+/// Maximum width of a number, in bits; a window of 8 bytes holds one at any bit offset.
 const WIDTH_MAX: u32 = 57;
-/// Bytes of a section that are handed on at once.
+/// Number of section bytes passed on at once.
 const WRITTEN_BYTES: usize = 1 << 12;
 
-/// Bits for each of so many numbers.
+/// Bits for each of this many numbers.
 pub(crate) fn order_width(literals: u64) -> u32 {
     u64::BITS - literals.saturating_sub(1).leading_zeros()
 }
 
-/// Length of the section for so many literals; `None` if there is no such dictionary.
+/// Length of the section for this many literals; `None` if no dictionary has as many.
 pub(crate) fn order_bytes(literals: u64) -> Option<usize> {
     let width = order_width(literals);
     let bits = literals.checked_mul(u64::from(width)).filter(|_| width <= WIDTH_MAX)?;
@@ -45,13 +45,13 @@ pub(crate) fn order_bytes(literals: u64) -> Option<usize> {
 /// A literal that is being sorted.
 #[derive(Clone, Copy)]
 struct Item {
-    /// The piece of its text at the depth of its run, first byte highest, zeros behind the end.
+    /// The piece of its text at the depth of its run, first byte highest, zero padded.
     piece: u64,
-    /// Its record in the arena.
+    /// Offset of its record in the arena.
     at: u64,
 }
 
-/// The literals of `builder` in their order, as places in its arena.
+/// The sorted literals of `builder`, as offsets in its arena.
 fn sorted(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<Item>> {
     let mut items: Vec<Item> =
         Vec::with_capacity(usize::try_from(builder.literal_count()).expect("they are in memory"));
@@ -70,8 +70,7 @@ pub(crate) fn write_order(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Res
     Ok(packed.finish())
 }
 
-/// Writes the section for the literals of `dictionary` and those of `new`, which are numbered on: both in
-/// their order.
+/// Merges the literals of `dictionary` and those of `new`, which get the following numbers, into one section.
 pub(crate) fn merge_order(
     dictionary: &Dictionary,
     new: &DictionaryBuilder,
@@ -96,7 +95,7 @@ pub(crate) fn merge_order(
     };
     for item in sorted(new, watch)? {
         let text = new.text_at(item.at);
-        // Behind equal texts, which have smaller numbers.
+        // After equal texts, which have smaller numbers.
         let end = dictionary
             .first_from(position, |id| Ok(dictionary.compare_text(id, text, &mut scratch)?.is_gt()))?;
         copy(position..end, &mut packed, file)?;
@@ -109,7 +108,8 @@ pub(crate) fn merge_order(
 
 fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<()> {
     let mut ticker = watch.ticker();
-    // Runs that are equal up to a depth. A stack, since texts may be longer than the machine's allows.
+    // Runs that are equal up to a depth. An explicit stack, since the recursion depth would grow with the
+    // texts.
     let mut runs = vec![(0..items.len(), 0_usize)];
     while let Some((range, depth)) = runs.pop() {
         let start = range.start;
@@ -135,8 +135,8 @@ fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> R
     Ok(())
 }
 
-/// Puts those of equal pieces whose text ends in this piece to the front, in their order, and gives their
-/// number; the others are left to the next piece.
+/// Moves the items of equal pieces whose text ends in this piece to the front, sorted, and returns their
+/// number; the others are sorted by the next piece.
 fn ended_first(equal: &mut [Item], builder: &DictionaryBuilder, depth: usize) -> usize {
     let mut ended = 0;
     for at in 0..equal.len() {
@@ -145,7 +145,7 @@ fn ended_first(equal: &mut [Item], builder: &DictionaryBuilder, depth: usize) ->
             ended += 1;
         }
     }
-    // Prefixes of the others; of two, the shorter one has fewer zeros.
+    // Such texts are prefixes of the others; of two, the shorter one is less.
     equal[..ended].sort_unstable_by_key(|item| (builder.text_at(item.at).len(), builder.number_at(item.at)));
     ended
 }
@@ -162,7 +162,7 @@ fn piece(text: &[u8], depth: usize) -> u64 {
     }
 }
 
-/// Numbers of a fixed number of bits, one behind the other.
+/// Writer of packed numbers of a fixed width.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
@@ -207,13 +207,13 @@ impl Dictionary {
         let window = read_le(self.body().get(Section::LiteralOrder, at, length)?);
         let number = window >> (bit % 8) & ((1 << width) - 1);
         if number >= count {
-            return Err(self.damaged("its order of literals names one that is not there"));
+            return Err(self.damaged("its order of literals names a literal that does not exist"));
         }
         Ok(Id::literal(number))
     }
 
-    /// How many literals of the dictionary, of any language or datatype, have a text below `text` (bytes of
-    /// UTF-8 or a prefix of such).
+    /// Number of literals of the dictionary, of any language or datatype, whose text is below `text` (UTF-8
+    /// or a prefix of UTF-8).
     ///
     /// # Errors
     /// Damaged file.
@@ -231,7 +231,8 @@ impl Dictionary {
         Ok(low)
     }
 
-    /// Where those stand whose text is at least `from`, and below `to` if given. Few of them take one search.
+    /// Positions of the literals whose text is at least `from`, and below `to` if given. A short range takes
+    /// one search.
     ///
     /// # Errors
     /// Damaged file.
@@ -242,11 +243,11 @@ impl Dictionary {
         Ok(start..self.first_from(start, |id| Ok(self.compare_text(id, to, &mut scratch)?.is_ge()))?)
     }
 
-    /// The first position from `start` on whose literal is `behind` a place in the order, as all later ones
-    /// are; their number if there is none. It takes few looks if it is near.
+    /// The first position from `start` on whose literal is `behind` a bound in the order, as all later ones
+    /// are; the number of literals if there is none. Galloping search: cheap if the position is near.
     fn first_from(&self, start: u64, mut behind: impl FnMut(Id) -> Result<bool>) -> Result<u64> {
         let (mut low, mut high, mut step) = (start, self.literal_count(), 1);
-        // Twice as far each time, until one is behind.
+        // Doubles the step until a literal is behind the bound.
         while let at = low.saturating_add(step - 1)
             && at < high
         {
@@ -267,7 +268,7 @@ impl Dictionary {
         Ok(low)
     }
 
-    /// How the text of a literal compares with `text`.
+    /// Compares the text of a literal with `text`.
     fn compare_text(&self, id: Id, text: &[u8], scratch: &mut String) -> Result<Ordering> {
         let mut order = Ordering::Equal;
         self.read_term(id, scratch, &mut |parts| {
@@ -280,7 +281,7 @@ impl Dictionary {
         Ok(order)
     }
 
-    /// Whether the order has every literal once, ascending by text and number.
+    /// Checks that the order has every literal once, ascending by text and number.
     pub(crate) fn validate_order(&self) -> Result<()> {
         let (mut scratch, mut before, mut text) = (String::new(), String::new(), String::new());
         let mut last: Option<Id> = None;
@@ -290,7 +291,7 @@ impl Dictionary {
                 text.clear();
                 parts.write_str(&mut text);
             })?;
-            // Ascending means different, and so many different numbers below their count are all of them.
+            // Ascending numbers are distinct, and as many distinct numbers below the count are all of them.
             if last.is_some_and(|last| (before.as_bytes(), last) >= (text.as_bytes(), id)) {
                 return Err(self.damaged("its literals are not in order"));
             }

@@ -1,15 +1,16 @@
-//! Patterns: what many terms have in common, found by replacing the numbers in them.
+//! Patterns: the common structure of many terms, found by replacing their numbers with slots.
 //!
 //! `http://www.Department3.University0.edu/Course12` has the pattern
-//! `http://www.Department#.University#.edu/Course#` and the numbers 3, 0, 12. Data that was numbered by
-//! a program (most data) has few patterns, so a term is the number of its pattern and its numbers.
+//! `http://www.Department#.University#.edu/Course#` and the numbers 3, 0, 12. Machine-numbered data (most
+//! data) has few patterns, so a term is stored as the number of its pattern and its numbers.
 //!
 //! # Shape
-//! A pattern is the bytes of the text in which a slot is [`SLOT`] (no UTF-8 text has this byte) and one byte
-//! more: 0 for a slot that takes the rest of the text (always the last), 19 for one that takes it as codes
-//! (see `symbols`), else the number of digits to pad to with zeros; 1 is a number without leading zeros.
+//! A pattern is the bytes of the text in which a slot is [`SLOT`] (a byte that never occurs in UTF-8) and one
+//! more byte: 0 for a slot that takes the rest of the text (always the last), 19 for one that takes it as
+//! codes (see `symbols`), else the number of digits to pad to with zeros; 1 is a number without leading
+//! zeros.
 //! # Invariants
-//! Filling the slots of a pattern with what was taken out gives back the text to the letter.
+//! Filling the slots of a pattern with the extracted values restores the exact text.
 
 /// First byte of a slot in a pattern.
 pub(crate) const SLOT: u8 = 0xFF;
@@ -17,14 +18,14 @@ pub(crate) const SLOT: u8 = 0xFF;
 pub(crate) const REST: u8 = 0;
 /// Second byte of a slot that takes the rest of the text as codes.
 pub(crate) const CODED: u8 = 19;
-/// More numbers are noise (a UUID, a hash), not structure.
+/// Maximum number of numbers in a pattern; more are noise (a UUID, a hash), not structure.
 pub(crate) const NUMBERS_MAX: usize = 8;
-/// Longer runs of digits stay text: these fit a `u64` for sure.
+/// Maximum length of a number, so that it fits a `u64`; longer runs of digits stay text.
 pub(crate) const DIGITS_MAX: usize = 18;
-/// Longer patterns are not worth keeping.
+/// Maximum length of a pattern.
 const PATTERN_BYTES_MAX: usize = 512;
 
-/// A pattern and how many numbers it has; reused from text to text.
+/// A pattern and its number of numbers; reused from text to text.
 #[derive(Default)]
 pub(crate) struct Pattern {
     pub(crate) bytes: Vec<u8>,
@@ -32,7 +33,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Takes the numbers out of `text`; `false` if it has none, or too many, or is too long.
+    /// Extracts the numbers of `text`; `false` if it has none, or too many, or is too long.
     pub(crate) fn take_numbers(&mut self, text: &[u8]) -> bool {
         self.bytes.clear();
         self.count = 0;
@@ -75,14 +76,13 @@ impl Pattern {
     }
 }
 
-/// The position of the first digit, or the length: eight bytes at a time.
+/// The position of the first digit, or the length; scans eight bytes at a time.
 #[inline]
 fn digit_position(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     let mut at = 0;
     while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        // `0` to `9` become 0 to 9; what is more, or had the top bit, has the top bit after the addition or
-        // before.
+        // `0` to `9` become 0 to 9; any other byte has the top bit set before or after the addition.
         let from_zero = u64::from_le_bytes(*bytes) ^ (ONES * 0x30);
         let others = ((from_zero & (ONES * 0x7F)) + ONES * 0x76) | from_zero;
         let digits = !others & (ONES << 7);
@@ -94,16 +94,16 @@ fn digit_position(text: &[u8]) -> usize {
     at + text[at..].iter().position(u8::is_ascii_digit).unwrap_or(text.len() - at)
 }
 
-/// A pattern with numbers, cut at its slots.
+/// A pattern with numbers, split at its slots.
 #[derive(Debug)]
 pub(crate) struct Form {
     head: Box<[u8]>,
-    /// The width of each slot, and the text behind it.
+    /// The width of each slot, and the text after it.
     slots: Box<[(u8, Box<[u8]>)]>,
 }
 
 impl Form {
-    /// Of the bytes of a pattern; `None` if its slot takes the rest.
+    /// Parses a pattern; `None` if its slot takes the rest.
     pub(crate) fn new(pattern: &[u8]) -> Option<Self> {
         let mut pieces = pattern.split(|byte| *byte == SLOT);
         let head = pieces.next()?.into();
@@ -114,8 +114,8 @@ impl Form {
         Some(Self { head, slots: pieces.map(slot).collect::<Option<_>>()? })
     }
 
-    /// Takes out of `text` the numbers that fill this form; `None` if `text` has another pattern. The same
-    /// as [`Pattern::take_numbers`] and a comparison, but faster.
+    /// Extracts from `text` the numbers that fill this form; `None` if `text` has another pattern. Equivalent
+    /// to [`Pattern::take_numbers`] and a comparison, but faster.
     pub(crate) fn take_numbers(&self, text: &[u8], numbers: &mut Vec<u64>) -> Option<()> {
         numbers.clear();
         let mut rest = text.strip_prefix(&*self.head)?;
@@ -139,11 +139,11 @@ impl Form {
     }
 }
 
-/// The part of an IRI up to its last separator that has something behind it, if that is not too long.
+/// The part of an IRI up to its last separator that is not its last byte, if that part is not too long.
 pub(crate) fn namespace(iri: &[u8]) -> Option<&[u8]> {
     let inner = iri.split_last()?.1;
     let last = inner.iter().rposition(|byte| matches!(byte, b'/' | b'#' | b':'))?;
-    // The separator is ASCII, so this is a boundary between characters.
+    // The separator is ASCII, so this is a character boundary.
     iri.get(..=last).filter(|namespace| namespace.len() <= PATTERN_BYTES_MAX)
 }
 

@@ -1,44 +1,43 @@
-//! Texts as codes for the pieces that they have in common: compression that reads any text alone.
+//! Symbol tables (FSST): string compression with random access to each text.
 //!
 //! # Shape
-//! A *symbol* is 1 to 8 bytes; a table has at most 255, and a code is the place of one. Code 255 is an
-//! escape: the byte behind it stands for itself. In the file a table is the number of symbols (1 byte), their
-//! lengths (1 byte each), and their bytes. To write, there is a table by the hash of three bytes for longer
-//! symbols, one symbol in each place, and one by two bytes for the others.
+//! A *symbol* is 1 to 8 bytes; a table has at most 255, and a code is the index of one. Code 255 is an
+//! escape: the next byte is a literal byte. In the file a table is the number of symbols (1 byte), their
+//! lengths (1 byte each), and their bytes. The encoder has a hash table by three bytes for longer symbols,
+//! one symbol in each bucket, and a table by two bytes for the others.
 //! # Invariants
-//! 1. What was encoded comes back to the byte, whatever the text.
-//! 2. No codes and no table make reading panic, or take more than 8 bytes of text for each code.
+//! 1. Decoding restores the encoded text exactly, whatever the text.
+//! 2. No codes and no table make reading panic, or produce more than 8 bytes of text for each code.
 //! 3. Equal samples give equal tables.
 //! # Cost
-//! To read: a load and a store of 8 bytes for each code. To write: one or two looks at tables for each code.
-//! To train: five passes over [`SAMPLE_BYTES`], and over a million bytes of counts. The 65,438 contents of a
+//! Decoding: a load and a store of 8 bytes for each code. Encoding: one or two table look-ups for each code.
+//! Training: five passes over [`SAMPLE_BYTES`], and over a million bytes of counts. The 65,438 contents of a
 //! social network (2026-11-22, a machine under load, the best of three): 6.3 MB become 1.8, 33 ms to write,
 //! 50 ns to read each, 1.5 ms to train. Texts of schema.org and of a music catalogue, and the last parts of
 //! their IRIs: between 1.8 and 1.9 times smaller.
 //! # Source
 //! P. Boncz, T. Neumann, V. Leis, "FSST: Fast Random Access String Compression", VLDB 2020, §4 and §5.
-//! Different: every round takes the whole sample, which is short.
+//! Difference: every round uses the whole sample, which is short.
 
 use rustc_hash::FxHashMap;
 
-/// Symbols have at most so many bytes.
+/// Maximum length of a symbol.
 const SYMBOL_BYTES_MAX: usize = 8;
-/// Symbols of a table.
+/// Maximum number of symbols of a table.
 const SYMBOLS_MAX: usize = 255;
-/// The next byte stands for itself.
+/// Escape code: the next byte is a literal byte.
 const ESCAPE: u8 = 255;
-/// Text that a table is made from.
+/// Size of the training sample, in bytes.
 pub(crate) const SAMPLE_BYTES: usize = 1 << 15;
 const ROUNDS: usize = 5;
-/// A pair that occurs more seldom in the sample does not become a symbol.
+/// Minimum number of occurrences of a pair in the sample for it to become a symbol.
 const COUNT_MIN: u32 = 3;
-/// Bytes that have no symbol are better off with one than a count of their bytes says: an escape takes two
-/// bytes.
+/// Weight of a single byte as a candidate, which exceeds its byte count: an escape takes two bytes.
 const BYTE_GAIN: u64 = 8;
-/// Codes that are read before more room is made.
+/// Number of codes decoded before the output is extended.
 const PIECE_CODES: usize = 64;
 
-/// Up to eight bytes, first one lowest, zeros behind the end.
+/// Up to eight bytes, first one lowest, zero padded.
 fn load(text: &[u8]) -> u64 {
     match text.first_chunk() {
         Some(chunk) => u64::from_le_bytes(*chunk),
@@ -50,10 +49,10 @@ fn load(text: &[u8]) -> u64 {
     }
 }
 
-/// Some bytes that texts have in common.
+/// A byte sequence that is common in texts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 struct Symbol {
-    /// First one lowest, zeros behind the end.
+    /// First one lowest, zero padded.
     bytes: u64,
     /// At most [`SYMBOL_BYTES_MAX`]; 0: there is no symbol.
     length: u8,
@@ -64,14 +63,14 @@ impl Symbol {
         Self { bytes: u64::from(byte), length: 1 }
     }
 
-    /// Both, one behind the other; `None` if that is too long.
+    /// The concatenation; `None` if that is too long.
     fn followed_by(self, other: Self) -> Option<Self> {
         let length = self.length + other.length;
         (usize::from(length) <= SYMBOL_BYTES_MAX)
             .then(|| Self { bytes: self.bytes | other.bytes << (8 * self.length), length })
     }
 
-    /// Whether a text of so many bytes, whose first ones are `word`, begins with it.
+    /// Whether a text of `left` bytes that starts with `word` begins with the symbol.
     #[inline]
     fn begins(self, word: u64, left: usize) -> bool {
         let differing = (word ^ self.bytes) << ((64 - 8 * u32::from(self.length)) & 63);
@@ -79,7 +78,7 @@ impl Symbol {
     }
 }
 
-/// A table to read with.
+/// A symbol table for decoding.
 #[derive(Debug)]
 pub(crate) struct Symbols {
     /// By code.
@@ -87,7 +86,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// The table in these bytes; `None` if they are none.
+    /// Parses a table; `None` if the bytes are invalid.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (&count, rest) = bytes.split_first()?;
         let (lengths, mut texts) = rest.split_at_checked(usize::from(count))?;
@@ -103,8 +102,8 @@ impl Symbols {
         texts.is_empty().then_some(Self { table })
     }
 
-    /// Appends the text of these codes; `None` if they are of another table, and then what was appended means
-    /// nothing.
+    /// Appends the text of these codes; `None` if they belong to another table, and then the appended bytes
+    /// are meaningless.
     pub(crate) fn decode(&self, codes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let mut codes = codes.iter();
         while !codes.as_slice().is_empty() {
@@ -133,7 +132,7 @@ impl Symbols {
         Some(())
     }
 
-    /// Whether these are codes of `text`; `None` if they are of another table.
+    /// Whether these codes decode to `text`; `None` if they belong to another table.
     pub(crate) fn is(&self, codes: &[u8], text: &[u8]) -> Option<bool> {
         let (mut codes, mut text) = (codes.iter(), text);
         while let Some(&code) = codes.next() {
@@ -151,19 +150,19 @@ impl Symbols {
     }
 }
 
-/// Places for symbols of three bytes and more; a power of two.
+/// Number of buckets for symbols of three bytes and more; a power of two.
 const HASHED: usize = 1 << 11;
-/// Codes from here on are bytes without a symbol.
+/// First code of bytes without a symbol.
 const BYTES_FROM: u16 = 256;
-/// A code and the length of its symbol in one number.
+/// Position of the symbol's length in a combined number of code and length.
 const LENGTH_SHIFT: u32 = 12;
 
-/// A table to write with.
+/// A symbol table for encoding.
 pub(crate) struct Encoder {
     symbols: Vec<Symbol>,
-    /// Symbols of three bytes and more, by the hash of those.
+    /// Symbols of three bytes and more, by the hash of their first three bytes.
     hashed: Box<[(Symbol, u16)]>,
-    /// The longest symbol of one or two bytes that a text with these two begins with: code and length.
+    /// The longest symbol of one or two bytes that matches these two bytes: code and length.
     pairs: Box<[u16]>,
     /// The same for the last byte of a text.
     bytes: [u16; 256],
@@ -179,7 +178,7 @@ fn with_length(code: u16, length: u16) -> u16 {
 }
 
 impl Encoder {
-    /// Without symbols.
+    /// An encoder without symbols.
     fn new() -> Self {
         let mut encoder = Self {
             symbols: Vec::new(),
@@ -202,7 +201,8 @@ impl Encoder {
         }
     }
 
-    /// The encoder of a table in a file. Codes are its places, also of symbols that no text is written with.
+    /// The encoder of a table in a file. Codes are indices in that table, which may include symbols that the
+    /// encoder never uses.
     pub(crate) fn of(symbols: &Symbols) -> Self {
         let mut encoder = Self::new();
         for (code, symbol) in symbols.table.iter().take_while(|symbol| symbol.length > 0).enumerate() {
@@ -214,7 +214,7 @@ impl Encoder {
         encoder
     }
 
-    /// Adds a symbol, unless a better one has its place.
+    /// Adds a symbol, unless its bucket has a better one.
     fn add(&mut self, symbol: Symbol) {
         let code = u16::try_from(self.symbols.len()).unwrap_or(BYTES_FROM);
         let [first, second, ..] = symbol.bytes.to_le_bytes();
@@ -241,8 +241,8 @@ impl Encoder {
         self.symbols.push(symbol);
     }
 
-    /// The code of the longest symbol that a text begins with, and its length; `word` are its first bytes,
-    /// `left` is its length, which is not 0.
+    /// The code and length of the longest symbol that matches the start of a text; `word` are its first
+    /// bytes, `left` is its length, which is not 0.
     #[inline]
     fn find(&self, word: u64, left: usize) -> (u16, usize) {
         let (symbol, code) = self.hashed[hashed_place(word)];
@@ -258,7 +258,7 @@ impl Encoder {
         (entry & ((1 << LENGTH_SHIFT) - 1), usize::from(entry >> LENGTH_SHIFT))
     }
 
-    /// The table that suits these texts.
+    /// Trains a table on these texts.
     pub(crate) fn train(sample: &[&[u8]]) -> Self {
         let mut encoder = Self::new();
         let mut counts = Counts::new();
@@ -286,7 +286,7 @@ impl Encoder {
         while from < text.len() {
             let rest = &text[from..];
             let (code, length) = self.find(load(rest), rest.len());
-            // No more than two bytes for one, and all have room.
+            // At most two bytes for each input byte, so there is room for all.
             let Some(slot) = room.get_mut(at..at + 1 + usize::from(code >= BYTES_FROM)) else { break };
             let byte = code.to_le_bytes()[0];
             match slot {
@@ -300,7 +300,7 @@ impl Encoder {
         out.truncate(start + at);
     }
 
-    /// The bytes of the table in the file.
+    /// The bytes of the table for the file.
     pub(crate) fn table(&self) -> Vec<u8> {
         let mut bytes = vec![u8::try_from(self.symbols.len()).unwrap_or(ESCAPE)];
         bytes.extend(self.symbols.iter().map(|symbol| symbol.length));
@@ -311,10 +311,10 @@ impl Encoder {
     }
 }
 
-/// Codes of an encoder, with the bytes that have no symbol.
+/// Number of codes of an encoder, including bytes without a symbol.
 const CODES: usize = 512;
 
-/// How often codes, and pairs of them, occur in the sample.
+/// Number of occurrences of codes, and of pairs of them, in the sample.
 struct Counts {
     codes: Vec<u32>,
     pairs: Vec<u32>,
@@ -342,7 +342,7 @@ impl Counts {
                 self.pairs[last * CODES + code] += 1;
             }
             if length > 1 {
-                // As if the symbol were not there: else bytes would never come back.
+                // Counts the byte as well: otherwise single bytes could never become symbols again.
                 let byte = usize::from(BYTES_FROM) + usize::from(rest[0]);
                 self.codes[byte] += 1;
                 if let Some(last) = last {
@@ -405,7 +405,7 @@ mod tests {
         codes.len()
     }
 
-    /// Random texts of random words, bytes that are no text, and texts that the table was not made for.
+    /// Random texts of random words, bytes that are not text, and texts unlike the training sample.
     #[test]
     fn texts_come_back() {
         let seed = fastrand::u64(..);
@@ -458,7 +458,7 @@ mod tests {
         assert!(after * 2 < before, "{after} of {before}");
     }
 
-    /// Whatever the bytes are: a text, or none, and no panic.
+    /// Arbitrary bytes: a text or `None`, and no panic.
     #[test]
     fn hostile_bytes_do_not_panic() {
         let seed = fastrand::u64(..);

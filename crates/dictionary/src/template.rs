@@ -1,17 +1,16 @@
-//! Templates: the patterns of one dictionary, with the kind of term that they make.
+//! Templates: the patterns of one dictionary, each with the kind of its terms.
 //!
 //! # Shape
 //! In the file, a template is its kind (one byte), the length and text of its language tag or datatype (empty
-//! for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). Two kinds more are no
-//! templates but tables of symbols, one for vertices and one for literals, before the first template whose
-//! slot takes codes. In memory, the pattern is cut at its slots, once as it is and once as N-Triples writes
-//! it.
+//! for other kinds), the length and bytes of its pattern (see [`crate::pattern`]). Two more kinds are not
+//! templates but symbol tables, one for vertices and one for literals, before the first template whose slot
+//! takes codes. In memory, the pattern is split at its slots, once as plain text and once in N-Triples form.
 //! # Invariants
-//! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; before that of a blank
-//! node there is no text (a label is handed out in one piece). A triple term is handed out only if it is one,
-//! and not nested too deep.
+//! Every piece is UTF-8; a slot for the rest, as text or as codes, is the only slot; a blank node has no text
+//! before that slot (a label is returned in one piece). A triple term is returned only if it is valid, and
+//! not nested too deep.
 //! # Cost
-//! All templates are read when a dictionary is opened; there are at most [`TEMPLATES_MAX`].
+//! Opening a dictionary reads all templates; there are at most [`TEMPLATES_MAX`].
 
 use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
 use crate::pattern::{CODED, DIGITS_MAX, REST, SLOT};
@@ -19,13 +18,13 @@ use crate::symbols::Symbols;
 use std::sync::Arc;
 use vervet_model::{LiteralKind, TermParts, is_triple_text};
 
-/// At most so many patterns become templates; other terms are stored as text.
+/// Maximum number of templates; terms without one are stored as text.
 pub(crate) const TEMPLATES_MAX: usize = 1 << 14;
 
-/// In place of the kind of a template: a table of symbols for vertices, for literals.
+/// Entry kinds of symbol tables, for vertices and for literals.
 pub(crate) const TABLE_KINDS: [u8; 2] = [7, 8];
 
-/// Kind of the terms that a template makes.
+/// Kind of the terms of a template.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum TemplateKind {
@@ -40,7 +39,7 @@ pub(crate) enum TemplateKind {
     OwnLanguage = 5,
     /// The datatype is in each record, before the text.
     OwnType = 6,
-    /// A triple term, as it stands in N-Triples. Only files of version 5 have these.
+    /// A triple term in N-Triples form. Only in files from version 5 on.
     Triple = 9,
 }
 
@@ -64,7 +63,7 @@ impl TemplateKind {
         matches!(self, Self::OwnLanguage | Self::OwnType)
     }
 
-    /// Place of the table of symbols of this kind of term in [`TABLE_KINDS`].
+    /// Index in [`TABLE_KINDS`] of the symbol table of this kind of term.
     pub(crate) fn table(self) -> usize {
         usize::from(!matches!(self, Self::Iri | Self::Blank))
     }
@@ -79,7 +78,7 @@ impl TemplateKind {
     }
 }
 
-/// A template, ready to be filled.
+/// A parsed template.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) kind: TemplateKind,
@@ -88,29 +87,29 @@ pub(crate) struct Template {
     head: String,
     /// `None`: one slot, which takes the rest.
     numbers: Option<Numbers>,
-    /// What the rest is coded with; `None`: it is text.
+    /// Symbol table of the rest; `None` if the rest is text.
     symbols: Option<Arc<Symbols>>,
 }
 
 #[derive(Debug)]
 struct Numbers {
-    /// The head as N-Triples writes it, with what opens the term.
+    /// The head in N-Triples form, with the opening delimiter.
     nt_head: Padded,
     slots: Vec<Slot>,
-    /// The buffer that [`Template::put_nt`] needs.
+    /// Size of the buffer that [`Template::put_nt`] needs.
     nt_bytes_max: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
     width: u8,
-    /// Text behind the slot.
+    /// Text after the slot.
     text: String,
-    /// The same as N-Triples writes it; that of the last slot closes the term.
+    /// The same in N-Triples form; that of the last slot includes the closing delimiter.
     nt_text: Padded,
 }
 
-/// Bytes that are copied in pieces of a fixed size, because copies of unknown length are calls.
+/// Bytes that are copied in blocks of a fixed size, because copies of unknown length are calls.
 #[derive(Debug)]
 struct Padded {
     first: [u8; PIECE_BYTES],
@@ -131,12 +130,12 @@ impl Padded {
         Self { first: pad(first), more: more.chunks(PIECE_BYTES).map(pad).collect(), length: bytes.len() }
     }
 
-    /// How many bytes [`Padded::put`] writes over.
+    /// Number of bytes that [`Padded::put`] overwrites.
     fn padded_bytes(&self) -> usize {
         (1 + self.more.len()) * PIECE_BYTES
     }
 
-    /// Writes the bytes at `at`; returns the place behind them, or `None` if there is no room.
+    /// Writes the bytes at `at`; returns the position after them, or `None` if there is no room.
     #[inline]
     fn put(&self, buffer: &mut [u8], at: usize) -> Option<usize> {
         *piece_at(buffer, at)? = self.first;
@@ -159,7 +158,7 @@ fn piece_at(buffer: &mut [u8], at: usize) -> Option<&mut [u8; PIECE_BYTES]> {
     buffer.get_mut(at..)?.first_chunk_mut()
 }
 
-/// Appends a table of symbols, of vertices (0) or literals (1), to the bytes of the file.
+/// Appends a symbol table, of vertices (0) or literals (1), to the bytes of the file.
 pub(crate) fn write_table(of: usize, table: &[u8], out: &mut Vec<u8>) {
     out.extend([TABLE_KINDS[of], 0]);
     write_varint(table.len() as u64, out);
@@ -186,15 +185,15 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     std::str::from_utf8(take(bytes)?).ok()
 }
 
-/// A table of symbols or a template in the file.
+/// A symbol table or a template in the file.
 pub(crate) enum Entry<'a> {
-    /// Place of the kind in [`TABLE_KINDS`], and the table.
+    /// Index of the kind in [`TABLE_KINDS`], and the table.
     Table(usize, &'a [u8]),
     /// Kind, language tag or datatype, pattern.
     Template(TemplateKind, &'a str, &'a [u8]),
 }
 
-/// Gives all entries of `bytes` to `each`; `None` if they are damaged, or if `each` says so.
+/// Calls `each` with all entries of `bytes`; `None` if they are damaged, or if `each` returns `None`.
 pub(crate) fn for_each<'a>(mut bytes: &'a [u8], mut each: impl FnMut(Entry<'a>) -> Option<()>) -> Option<()> {
     while let Some((&kind, rest)) = bytes.split_first() {
         bytes = rest;
@@ -209,7 +208,7 @@ pub(crate) fn for_each<'a>(mut bytes: &'a [u8], mut each: impl FnMut(Entry<'a>) 
     Some(())
 }
 
-/// Takes all templates from `bytes`; `None` if they are damaged.
+/// Parses all templates in `bytes`; `None` if they are damaged.
 pub(crate) fn read_all(bytes: &[u8]) -> Option<Vec<Template>> {
     let mut templates = Vec::new();
     let mut tables = [const { None }; TABLE_KINDS.len()];
@@ -228,7 +227,7 @@ pub(crate) fn read_all(bytes: &[u8]) -> Option<Vec<Template>> {
 }
 
 impl Template {
-    /// `table`: what codes of this kind of term are read with.
+    /// `table`: the symbol table for codes of this kind of term.
     fn parse(kind: TemplateKind, detail: &str, pattern: &[u8], table: Option<&Arc<Symbols>>) -> Option<Self> {
         let mut pieces = pattern.split(|&byte| byte == SLOT);
         let head = std::str::from_utf8(pieces.next()?).ok()?.to_owned();
@@ -261,20 +260,19 @@ impl Template {
         Some(Self { kind, detail: detail.to_owned(), head, numbers, symbols })
     }
 
-    /// Whether terms have numbers, so that [`Template::put_nt`] writes them; else [`Template::append_nt`]
-    /// does.
+    /// Whether the pattern has numbers, so that [`Template::put_nt`] applies, else [`Template::append_nt`].
     #[inline]
     pub(crate) fn has_numbers(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// The buffer that [`Template::put_nt`] needs.
+    /// Size of the buffer that [`Template::put_nt`] needs.
     pub(crate) fn nt_bytes_max(&self) -> usize {
         self.numbers.as_ref().map_or(0, |numbers| numbers.nt_bytes_max)
     }
 
-    /// Writes the N-Triples form of the term with this payload at `at` and returns the place behind it;
-    /// `None` if it is damaged. There have to be [`Template::nt_bytes_max`] bytes from `at` on.
+    /// Writes the N-Triples form of the term with this payload at `at` and returns the position after it;
+    /// `None` if it is damaged. The buffer must have [`Template::nt_bytes_max`] bytes from `at` on.
     #[inline]
     pub(crate) fn put_nt(&self, payload: &[u8], buffer: &mut [u8], at: usize) -> Option<usize> {
         let numbers = self.numbers.as_ref()?;
@@ -334,7 +332,7 @@ impl Template {
         Some(())
     }
 
-    /// As [`Template::read`] for a template whose slot takes the rest.
+    /// [`Template::read`] for a template whose slot takes the rest.
     fn with_rest(
         &self,
         payload: &[u8],
@@ -362,8 +360,8 @@ impl Template {
         Some(())
     }
 
-    /// Whether the term with this payload is a literal of this kind; any IRI or blank node if `kind` is
-    /// of one.
+    /// Whether the term with this payload is a literal of this kind; `true` for any IRI or blank node if
+    /// `kind` is that kind.
     fn has_kind(&self, kind: crate::key::Kind<'_>, payload: &mut &[u8]) -> Option<bool> {
         use crate::key::Kind;
         Some(match (kind, self.kind) {
@@ -381,7 +379,7 @@ impl Template {
         })
     }
 
-    /// Whether the term with this payload is the one of `key`; `None` if the payload is damaged.
+    /// Whether the term with this payload equals `key`; `None` if the payload is damaged.
     pub(crate) fn is(&self, key: &crate::key::Key<'_>, payload: &[u8]) -> Option<bool> {
         let mut payload = payload;
         if !self.has_kind(key.kind, &mut payload)? {
@@ -408,7 +406,7 @@ impl Template {
 }
 
 impl Numbers {
-    /// `slots`: the width of each, and the text behind it; `None` if there is none.
+    /// `slots`: the width of each, and the text after it; `None` without slots.
     fn new(kind: TemplateKind, detail: &str, head: &str, slots: Vec<(u8, String)>) -> Option<Self> {
         let last = slots.len().checked_sub(1)?;
         let start: &[u8] = match kind {
@@ -431,14 +429,14 @@ impl Numbers {
     }
 }
 
-/// Whether a text is that of a triple term. It comes from a file, and whoever gets it may follow its depth by
-/// recursion.
+/// Whether a text is that of a valid triple term. The text comes from a file, and callers may follow its
+/// nesting by recursion.
 #[cold]
 fn is_triple(head: &str, rest: &str) -> bool {
     if head.is_empty() { is_triple_text(rest) } else { is_triple_text(&[head, rest].concat()) }
 }
 
-/// `text` as N-Triples writes it inside a term of this kind.
+/// `text` in N-Triples form inside a term of this kind.
 fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
     if matches!(kind, TemplateKind::Iri | TemplateKind::Blank | TemplateKind::Triple) {
         return text.as_bytes().to_vec();
@@ -448,7 +446,7 @@ fn nt_text(kind: TemplateKind, text: &str) -> Vec<u8> {
     quoted[1..quoted.len() - 1].to_vec()
 }
 
-/// What closes a term of this kind in N-Triples.
+/// The closing delimiter of a term of this kind in N-Triples.
 fn nt_end(kind: TemplateKind, detail: &str) -> Vec<u8> {
     match kind {
         TemplateKind::Iri => b">".to_vec(),

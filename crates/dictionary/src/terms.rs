@@ -1,18 +1,18 @@
-//! The mutable part of the dictionary: terms that came after the file was written.
+//! The mutable part of the dictionary: terms added after the file was written.
 //!
 //! # Shape
-//! Two lists that only grow, one of vertices and one of literals, numbered on from where the file ends; and a
-//! hash table from terms to their places in the lists. A list is chunks of 64, 128, 256, … places, so that a
-//! term never moves and is read without a lock.
+//! Two append-only lists, one of vertices and one of literals, numbered from where the file ends; and a hash
+//! table from terms to their indices in the lists. A list is chunks of 64, 128, 256, … places, so that a term
+//! never moves and is read without a lock.
 //! # Invariants
-//! 1. One term has one number, whoever asks first; a number is never given out twice.
-//! 2. A number that was given out has its term: all terms below the ends can be read, in order, and so be
-//!    written to a log. Nothing here waits for that.
-//! 3. Once sealed ([`Terms::succeed`]) a part gives out no numbers: it passes on to its successor, so those
-//!    who hold an old version of the graph still find every term.
+//! 1. One term has one number, whichever thread adds it first; a number is never assigned twice.
+//! 2. An assigned number has its term: all terms below the ends can be read, in order, and so be written to a
+//!    log. Nothing here waits for that.
+//! 3. A sealed part ([`Terms::succeed`]) assigns no numbers: it delegates to its successor, so holders of an
+//!    old version of the graph still find every term.
 //! # Cost
-//! Reading a term: two cache misses, no lock. Looking one up: a read lock, which is only ever held against it
-//! while one term is added. Memory: about 70 bytes and the text for each term.
+//! Reading a term: two cache misses, no lock. Looking one up: a read lock, which waits only while one term is
+//! added. Memory: about 70 bytes and the text for each term.
 //! # Not here
 //! Compression: terms move into the file at the next checkpoint. Values inside ids: they have no entry.
 
@@ -35,45 +35,45 @@ use vervet_model::{
     triple_text,
 };
 
-/// Places in the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
+/// Size of the first chunk of a list; a power of two. Each chunk is twice as long as the one before.
 const CHUNK_MIN: u64 = 64;
-/// Chunks of a list: room for more terms than a number has bits for.
+/// Maximum number of chunks of a list: room for more terms than a number has bits for.
 const CHUNKS: usize = 40;
-/// The most bytes of the text of a term, with its datatype or language tag. Longer terms are refused: with
-/// its id a term has to fit into a record of a log, of at most 1 GiB.
+/// Maximum length of the text of a term with its datatype or language tag, in bytes. Longer terms are
+/// refused: a term with its id has to fit into a log record of at most 1 GiB.
 pub const TERM_BYTES_MAX: usize = (1 << 30) - (1 << 10);
 
-/// Terms that came after the file was written. See the header of this file.
+/// Terms added after the file was written. See the header of this file.
 #[derive(Debug)]
 pub struct Terms {
     vertices: List,
     literals: List,
     growing: RwLock<Growing>,
-    /// Whether there may be triple terms here, or in a part before or after this one.
+    /// Whether triple terms may be here, or in a part before or after this one.
     has_triples: Arc<AtomicBool>,
-    /// The literals here by their texts, as far as somebody has asked for ranges.
+    /// The literals here in text order, as far as range queries have needed them.
     order: Mutex<Order>,
-    /// Their words, as far as somebody has searched.
+    /// The words of the literals here, as far as searches have needed them.
     words: Mutex<LaterWords>,
 }
 
 #[derive(Debug)]
 struct Growing {
-    /// Ids of all terms here, by hashes of their own: those of the file are the same everywhere, so clients
-    /// could choose terms that collide.
+    /// Ids of all terms here, by hashes with a random seed: the file's hashes are the same everywhere, so
+    /// clients could choose colliding terms.
     table: HashTable<Id>,
     hashing: RandomState,
-    /// Numbers given out so far, by list.
+    /// Numbers assigned so far, by list.
     vertices: u64,
     literals: u64,
-    /// Datatypes and language tags, each once.
+    /// Datatypes and language tags, without duplicates.
     details: HashTable<Arc<str>>,
     bytes: u64,
-    /// Where new terms go instead, once this part is sealed.
+    /// Successor for new terms, once this part is sealed.
     next: Option<Arc<Terms>>,
 }
 
-/// A list that only grows. See the header of this file.
+/// An append-only list. See the header of this file.
 struct List {
     /// The number of its first term.
     first: u64,
@@ -134,7 +134,7 @@ impl List {
         Self { first, chunks: [const { OnceLock::new() }; CHUNKS] }
     }
 
-    /// Chunk and place in it of the term at `index`.
+    /// Chunk, and index in it, of the term at `index`.
     fn place(index: u64) -> (usize, usize) {
         let shifted = index + CHUNK_MIN;
         let chunk = shifted.ilog2() - CHUNK_MIN.ilog2();
@@ -147,14 +147,14 @@ impl List {
         self.chunks.get(chunk)?.get()?.get(place)?.get()
     }
 
-    /// Puts the term with this number into its place, which is empty.
+    /// Stores the term with this number in its empty place.
     fn set(&self, number: u64, entry: Entry) {
         let (chunk, place) = Self::place(number - self.first);
         let places = self.chunks[chunk].get_or_init(|| {
             (0..CHUNK_MIN << chunk).map(|_| OnceLock::new()).collect::<Vec<_>>().into_boxed_slice()
         });
         let taken = places[place].set(entry).is_err();
-        debug_assert!(!taken, "a number was given out twice");
+        debug_assert!(!taken, "a number was assigned twice");
     }
 }
 
@@ -204,7 +204,7 @@ impl Terms {
         growing.table.find(growing.hash_key(key), matches).copied()
     }
 
-    /// The id of `term`, which is not in the file; a new one if nobody has asked before.
+    /// The id of `term`, which is not in the file; assigns a new one if the term is unknown.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an edge in it;
@@ -219,7 +219,7 @@ impl Terms {
                     ErrorKind::Unsupported,
                     "a triple term that is stored cannot have an edge in it",
                 )
-                .with_hint("give the statement of the triple term a reifier, and speak of that"))
+                .with_hint("give the statement of the triple term a reifier, and refer to that"))
             }
             Place::Entry(key) => self.intern_key(&key),
         });
@@ -261,11 +261,11 @@ impl Terms {
         Ok(id)
     }
 
-    /// Adds a term under the next number.
+    /// Adds a term with the next number.
     fn add(&self, growing: &mut Growing, id: Id, entry: Entry) {
         let (hash, bytes) = (growing.hash_entry(&entry), entry.text.len() + size_of::<OnceLock<Entry>>());
         if matches!(entry.kind, EntryKind::Triple) {
-            // Relaxed: whoever gets the id of the term gets it through a lock.
+            // Relaxed: a thread that gets the id of the term gets it through a lock.
             self.has_triples.store(true, Ordering::Relaxed);
         }
         if id.is_vertex() {
@@ -282,7 +282,7 @@ impl Terms {
     }
 
     /// Seals this part: terms below these numbers are in a file now, the others and all new ones belong to
-    /// the part that is returned. This one goes on answering for all of them.
+    /// the returned part. This part still answers for all of them.
     #[must_use]
     pub fn succeed(&self, first_vertex: u64, first_literal: u64) -> Arc<Self> {
         let mut growing = self.write();
@@ -295,7 +295,7 @@ impl Terms {
             let mut successor = next.write();
             let vertices = (first_vertex..growing.vertices).map(Id::vertex);
             for id in vertices.chain((first_literal..growing.literals).map(Id::literal)) {
-                let entry = self.entry(id).expect("a number that was given out has its term");
+                let entry = self.entry(id).expect("an assigned number has its term");
                 let kind = match &entry.kind {
                     EntryKind::Iri => EntryKind::Iri,
                     EntryKind::Blank => EntryKind::Blank,
@@ -313,7 +313,7 @@ impl Terms {
         next
     }
 
-    /// Calls `read` with the pieces of the term of `id`; `false`: it is not one of these.
+    /// Calls `read` with the parts of the term of `id`; `false` if it is not here.
     pub fn read_term(&self, id: Id, read: &mut dyn FnMut(TermParts<'_>)) -> bool {
         if let Some(entry) = self.entry(id) {
             read(entry.parts());
@@ -324,11 +324,11 @@ impl Terms {
     }
 
     /// Appends the literals with numbers below `end` whose text is at least `from`, and below `to` if given,
-    /// by their texts (those of a successor behind the others), of any language or datatype. The bounds are
-    /// bytes of UTF-8, or prefixes of such.
+    /// in text order (those of a successor after the others), of any language or datatype. The bounds are
+    /// UTF-8, or prefixes of UTF-8.
     ///
     /// # Cost
-    /// See `later`: the first who asks sorts what came since somebody asked.
+    /// See `later`: the query sorts the literals added since the last query.
     ///
     /// # Errors
     /// Those of `meter`.
@@ -346,17 +346,17 @@ impl Terms {
         for run in self.runs(own_end.min(end)) {
             for items in later::range(&run, from, to, &text_of).chunks(METER_STEP) {
                 meter(items.len())?;
-                // A run may have later ones than the version that asks.
+                // A run may have later literals than the version of the caller.
                 found.extend(items.iter().filter(|item| item.number() < end));
             }
         }
-        // Each run is in order; of one nothing is left to do.
+        // Each run is sorted; with one run there is nothing to do.
         found.sort_by(|a, b| later::compare(a, b, &text_of));
         out.extend(found.iter().map(|item| Id::literal(item.number())));
         if let Some(next) = next.filter(|_| own_end < end) {
             let first = out.len();
             next.literals_between(from, to, end, out, meter)?;
-            // It has those that are here and in no file, too.
+            // The successor also has the literals that are here and in no file.
             let mut place = 0;
             out.retain(|id| {
                 place += 1;
@@ -366,7 +366,7 @@ impl Terms {
         Ok(())
     }
 
-    /// How many literals [`Terms::literals_between`] gives, or some more.
+    /// Upper estimate of the number of results of [`Terms::literals_between`].
     #[must_use]
     pub fn literals_between_count(&self, from: &[u8], to: Option<&[u8]>, end: u64) -> u64 {
         let (own_end, next) = self.ends();
@@ -378,13 +378,13 @@ impl Terms {
         later + count as u64
     }
 
-    /// Appends the literals with numbers below `end` that `search` finds, and perhaps others, ascending.
+    /// Appends the literals with numbers below `end` that match `search`, and possibly others, ascending.
     ///
     /// # Errors
     /// Those of `meter`.
     ///
     /// # Cost
-    /// See `words`: the first who asks takes the words of what came since somebody asked.
+    /// See `words`: the search indexes the literals added since the last search.
     pub fn search(
         &self,
         search: &TextSearch,
@@ -396,12 +396,12 @@ impl Terms {
         let mut numbers = Vec::new();
         candidates(&*self.words(own_end.min(end), meter)?, search, &mut numbers, meter)?;
         meter(numbers.len())?;
-        // There may be words of later ones than the version that asks knows.
+        // The index may have later literals than the version of the caller.
         out.extend(numbers.into_iter().filter(|number| *number < end).map(Id::literal));
         if let Some(next) = next.filter(|_| own_end < end) {
             let first = out.len();
             next.search(search, end, out, meter)?;
-            // It has those that are here and in no file, too.
+            // The successor also has the literals that are here and in no file.
             let mut place = 0;
             out.retain(|id| {
                 place += 1;
@@ -411,7 +411,7 @@ impl Terms {
         Ok(())
     }
 
-    /// How many literals [`Terms::search`] gives, or some more.
+    /// Upper estimate of the number of results of [`Terms::search`].
     ///
     /// # Errors
     /// Those of `meter`.
@@ -424,9 +424,9 @@ impl Terms {
         }
     }
 
-    /// The words of all literals here below `end`, and perhaps of later ones.
+    /// The words of all literals here below `end`, and possibly of later ones.
     fn words(&self, end: u64, meter: &mut Meter<'_>) -> Result<MutexGuard<'_, LaterWords>> {
-        // A panic half way leaves a literal in some lists that is not counted, and so is looked at again.
+        // A panic half way leaves an uncounted literal in some lists, which is then indexed again.
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let text_of = |number| {
             let entry = self.literals.get(number)?;
@@ -436,7 +436,7 @@ impl Terms {
         Ok(words)
     }
 
-    /// Where the literals here end, and who has those behind them.
+    /// The end of the literals here, and the successor that has the later ones.
     fn ends(&self) -> (u64, Option<Arc<Self>>) {
         let growing = self.read();
         (growing.literals, growing.next.clone())
@@ -447,15 +447,15 @@ impl Terms {
         self.literals.first
     }
 
-    /// Runs with all literals here below `end`.
+    /// Runs that cover all literals here below `end`.
     fn runs(&self, end: u64) -> Vec<Arc<[Item]>> {
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
-        // Whole after each change: what a panic stops half way was not counted.
+        // Consistent after each change: a step interrupted by a panic was not counted.
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         order.up_to(self.literals.first, end, &text_of)
     }
 
-    /// Whether the vertex is a blank node; `None`: it is not one of these.
+    /// Whether the vertex is a blank node; `None` if it is not here.
     #[must_use]
     pub fn is_blank(&self, id: Id) -> Option<bool> {
         let mut is_blank = None;
@@ -463,20 +463,20 @@ impl Terms {
         is_blank
     }
 
-    /// Whether a literal here, or one that this part passes on, may be a triple term.
+    /// Whether a literal here, or of a successor, may be a triple term.
     #[must_use]
     pub fn may_have_triple_terms(&self) -> bool {
         self.has_triples.load(Ordering::Relaxed)
     }
 
-    /// Numbers of vertices are below this.
+    /// Upper bound of vertex numbers.
     #[must_use]
     pub fn vertex_end(&self) -> u64 {
         let growing = self.read();
         growing.next.as_ref().map_or(growing.vertices, |next| next.vertex_end())
     }
 
-    /// Numbers of literals are below this.
+    /// Upper bound of literal numbers.
     #[must_use]
     pub fn literal_end(&self) -> u64 {
         let growing = self.read();
@@ -498,8 +498,8 @@ impl Terms {
         }
     }
 
-    /// A panic cannot leave the lists and the table in disagreement that matters: a place that is set but
-    /// not counted would be set again, to the same end. So poison is ignored.
+    /// Ignores poison. After a panic, lists and table are consistent except for a place that is set but not
+    /// counted; it would be set again with the same effect.
     fn read(&self) -> RwLockReadGuard<'_, Growing> {
         self.growing.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -532,7 +532,7 @@ impl Growing {
         entry.table_hash(&self.hashing)
     }
 
-    /// The same for what is looked up.
+    /// The hash of a lookup key, equal to that of its entry.
     fn hash_key(&self, key: &Key<'_>) -> u64 {
         let kind = match key.kind {
             Kind::Iri => (0, ""),
@@ -557,7 +557,7 @@ impl Growing {
     }
 }
 
-/// Calls `call` with where the term is; `None` for a triple term that is nested too deep.
+/// Calls `call` with the location of the term; `None` for a triple term that is nested too deep.
 fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option<T> {
     Some(match term {
         TermRef::NamedNode(iri) => call(place_iri(iri.as_str(), || hash_iri(iri.as_str()))),
@@ -578,7 +578,7 @@ mod tests {
     use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term, Triple};
     use std::collections::BTreeSet;
 
-    /// security S8: which terms collide is another question in each dictionary.
+    /// Security S8: colliding terms differ from dictionary to dictionary.
     #[test]
     fn s8_terms_are_hashed_with_a_seed() {
         let hashes = |terms: &Terms| -> Vec<u64> {
@@ -588,7 +588,7 @@ mod tests {
         let (one, other) = (Terms::new(0, 0), Terms::new(0, 0));
         assert_eq!(hashes(&one), hashes(&one));
         assert_ne!(hashes(&one), hashes(&other));
-        // What is looked up has the hash of what was added.
+        // A lookup key has the same hash as its entry.
         let entry = Entry { kind: EntryKind::Language("en".into()), text: "a".into() };
         let key = Key { kind: Kind::Literal(LiteralKind::Language("en")), text: "a", hash: 0 };
         assert_eq!(one.read().hash_key(&key), one.read().hash_entry(&entry));
@@ -658,7 +658,7 @@ mod tests {
         let intern =
             |terms: &Terms, number| terms.intern(term(number).as_ref()).expect("no limit is reached");
         let ids: Vec<Id> = (0..50).map(|number| intern(&old, number)).collect();
-        // The first ten vertices and literals are in a file now.
+        // The first ten vertices and literals are in a file from here on.
         let new = old.succeed(10, 10);
         let later = intern(&old, 100);
         assert_eq!(intern(&new, 100), later);

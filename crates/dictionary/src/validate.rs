@@ -1,4 +1,4 @@
-//! Walking a whole dictionary: every byte, every term, and back.
+//! Validation of a whole dictionary: every checksum, every term, and every look-up.
 
 use crate::Dictionary;
 use crate::header::Section;
@@ -6,9 +6,8 @@ use crate::index::index_width;
 use vervet_model::Result;
 
 impl Dictionary {
-    /// Checks every checksum, reads every term, and looks every term up: it has to be found under its
-    /// own id. For tests and `vervet check`; takes some 0.5 µs for each term, and as
-    /// much again for each literal.
+    /// Verifies every checksum, reads every term, and looks every term up: the result must be its own id. For
+    /// tests and `vervet check`; takes about 0.5 µs for each term, and as much again for each literal.
     ///
     /// # Errors
     /// Damaged file.
@@ -45,7 +44,7 @@ impl Dictionary {
             let slots = self.body().all(half.index)?.chunks_exact(slot_bytes);
             let full = slots.filter(|slot| slot[1..].iter().any(|&byte| byte != 0)).count() as u64;
             if full != half.terms {
-                return Err(self.damaged("its index has more or fewer entries than there are terms"));
+                return Err(self.damaged("its index does not have one entry for each term"));
             }
         }
         self.validate_order()?;

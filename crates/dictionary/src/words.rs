@@ -1,20 +1,19 @@
-//! Which literals have a word: what full-text search starts from, in the file and for what came later.
+//! Inverted index from words to literals, for full-text search, in the file and in memory.
 //!
 //! # Shape
-//! In the file (if it was asked for): number of words, bytes of their texts, bytes of their lists (8 bytes
-//! each); the end of each text among the texts, the end of each list among the lists (as many bytes each as
-//! the last one needs); the texts in the order of their bytes; the lists. A list is the number of its
-//! literals, then the number of the first literal and the differences of the others, as varints. In memory a
-//! tree from words to numbers.
+//! In the file (if requested): number of words, bytes of their texts, bytes of their lists (8 bytes each);
+//! the end of each text among the texts, the end of each list among the lists (as many bytes each as the last
+//! one needs); the texts in byte order; the lists. A list is the number of its literals, then the number of
+//! the first literal and the differences of the others, as varints. In memory, a tree from words to numbers.
 //! # Invariants
 //! 1. Strings, with and without language, are in the lists of all their words (`vervet_model::for_each_word`)
 //!    once; no other literal is in any.
-//! 2. [`candidates`] leaves out no literal that the search finds; it lets others in: phrases, what is
-//!    excluded, and words that are too common to be worth a look are left to whoever tests the text.
+//! 2. [`candidates`] omits no literal that matches the search; it includes others: the test of the text
+//!    checks phrases, exclusions, and words that are too common to be worth reading.
 //! # Cost
-//! A word: `log2` of their number looks at texts. A search: the lists of its words, shortest first; one that
-//! is [`COMMON`] times as long as what is left is not read. To make: 12 bytes for each word of each literal.
-//! To go on from a file: `words_merge.rs`.
+//! A word: `log2` of their number text comparisons. A search: the lists of its words, shortest first; a list
+//! that is [`COMMON`] times as long as the remaining candidates is not read. Building: 12 bytes for each word
+//! of each literal. Extending a file: `words_merge.rs`.
 //! # Not here
 //! Values inside ids (short strings), which are found among the keys of a segment.
 
@@ -31,12 +30,12 @@ use vervet_model::{
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A list that is so many times as long as what is left of a search is not worth reading.
+/// Minimum ratio of the length of a list to the remaining candidates at which the list is not read.
 const COMMON: u64 = 64;
-/// Before the ends in the section.
+/// Size of the counts before the ends in the section, in bytes.
 const NUMBERS_BYTES: usize = 24;
 
-/// A word, or all words with this beginning.
+/// A word, or all words with this prefix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     word: &'a str,
@@ -45,14 +44,14 @@ pub(crate) struct Wanted<'a> {
 
 /// Lists of literals by word.
 pub(crate) trait Lists {
-    /// How many literals are in the lists of `wanted`, or some more.
+    /// Upper estimate of the number of literals in the lists of `wanted`.
     fn count(&self, wanted: Wanted<'_>) -> Result<u64>;
 
-    /// Appends the literals of these lists, in any order, perhaps several times.
+    /// Appends the literals of these lists, in any order, possibly with duplicates.
     fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()>;
 }
 
-/// How many [`candidates`] gives, or some more.
+/// Upper estimate of the number of results of [`candidates`].
 pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<u64> {
     let mut sum = 0_u64;
     for parts in search.alternatives() {
@@ -65,8 +64,8 @@ pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<
     Ok(sum)
 }
 
-/// Appends the numbers of all literals that `search` finds, and of others that it may find; ascending, each
-/// once.
+/// Appends the numbers of all literals that match `search`, and of possible matches; ascending, without
+/// duplicates.
 pub(crate) fn candidates(
     lists: &dyn Lists,
     search: &TextSearch,
@@ -117,7 +116,7 @@ pub(crate) fn candidates(
     Ok(())
 }
 
-/// What a text must have for these parts.
+/// The words that a text must have to match these parts.
 fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
     parts.iter().filter(|part| !part.is_excluded).flat_map(|part| {
         let last = part.words.len() - 1;
@@ -126,12 +125,12 @@ fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
     })
 }
 
-/// The section for the literals of `builder`.
+/// Builds the section for the literals of `builder`.
 pub(crate) fn write_words(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<u8>> {
     gather(builder, watch)?.section(watch)
 }
 
-/// The words of the literals of `builder`.
+/// Collects the words of the literals of `builder`.
 pub(crate) fn gather(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Gathered> {
     let mut ticker = watch.ticker();
     let mut gathered = Gathered::default();
@@ -147,19 +146,19 @@ pub(crate) fn gather(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<G
     Ok(gathered)
 }
 
-/// Words come from clients, too.
+/// Words come from clients, so their hash is seeded, too.
 fn word_hash(word: &str) -> u64 {
     xxh3_64_with_seed(word.as_bytes(), Seed::of_builders().0)
 }
 
-/// Words in order of first sight, and who has them.
+/// Words in order of first occurrence, with their literals.
 #[derive(Default)]
 pub(crate) struct Gathered {
     words: Vec<Box<str>>,
-    /// By word: 1 + the literal that was seen with it last, and in how many it was seen.
+    /// By word: 1 + the last literal that has it, and the number of such literals.
     seen: Vec<(u64, u32)>,
     numbers: HashTable<u32>,
-    /// Word and literal, by literal.
+    /// Pairs of word and literal, by literal.
     pairs: Vec<(u32, u32)>,
 }
 
@@ -171,8 +170,7 @@ impl Gathered {
         let number = match found {
             Some(number) => number,
             None => {
-                // A builder holds less than 2^40 bytes of text, and so many different words need more than
-                // that.
+                // A builder holds less than 2^40 bytes of text, which is too little for 2^32 different words.
                 let number = u32::try_from(words.len()).expect("less than 2^32 different words");
                 words.push(word.into());
                 seen.push((0, 0));
@@ -187,13 +185,13 @@ impl Gathered {
         }
     }
 
-    /// The words in the order of their bytes.
+    /// The words in byte order.
     pub(crate) fn sorted(self, watch: &Watch<'_>) -> Result<Sorted> {
         watch.check()?;
         let mut order: Vec<u32> = (0..).take(self.words.len()).collect();
         order.sort_unstable_by(|a, b| self.words[*a as usize].cmp(&self.words[*b as usize]));
         watch.check()?;
-        // Where the literals of each word begin, by word.
+        // Start of the literals of each word, by word.
         let mut starts = vec![0_usize; self.words.len()];
         let mut start = 0;
         for &word in &order {
@@ -235,7 +233,7 @@ impl Gathered {
     }
 }
 
-/// What a section begins with.
+/// Encodes the counts at the start of a section.
 pub(crate) fn section_numbers(numbers: [u64; 3]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -248,11 +246,11 @@ pub(crate) fn write_list(mut last: u64, literals: impl Iterator<Item = u64>, out
     }
 }
 
-/// Words in the order of their bytes, and who has them.
+/// Words in byte order, with their literals.
 pub(crate) struct Sorted {
     words: Vec<Box<str>>,
     order: Vec<u32>,
-    /// Where the literals of each word begin and end, by word.
+    /// Start and end of the literals of each word, by word.
     starts: Vec<usize>,
     ends: Vec<usize>,
     literals: Vec<u32>,
@@ -263,7 +261,7 @@ impl Sorted {
         self.order.len()
     }
 
-    /// A word, and the literals that have it, ascending.
+    /// A word and its literals, ascending.
     pub(crate) fn get(&self, at: usize) -> (&str, &[u32]) {
         let word = self.order[at] as usize;
         (&self.words[word], &self.literals[self.starts[word]..self.ends[word]])
@@ -275,9 +273,9 @@ impl Sorted {
 pub(crate) struct Index<'d> {
     dictionary: &'d Dictionary,
     pub(crate) words: u64,
-    /// Bytes of the end of a text, of a list.
+    /// Sizes of the end of a text and of a list, in bytes.
     widths: [usize; 2],
-    /// Where the ends of texts and of lists begin, the texts, the lists, and where those end.
+    /// Start of the ends of texts and of lists, of the texts and of the lists, and their end.
     starts: [usize; 5],
 }
 
@@ -299,7 +297,7 @@ impl<'d> Index<'d> {
             at = length.and_then(|length| at.checked_add(length)).unwrap_or(u64::MAX);
         }
         if at != dictionary.body().length(Section::LiteralWords) as u64 {
-            return Err(dictionary.damaged("its index of words does not have the length that it says"));
+            return Err(dictionary.damaged("the length of its index of words does not match its header"));
         }
         Ok(Self { dictionary, words, widths, starts })
     }
@@ -308,7 +306,7 @@ impl<'d> Index<'d> {
         self.dictionary.body().get(Section::LiteralWords, start, length)
     }
 
-    /// Bytes of all texts (0) or lists (1).
+    /// Total size of the texts (0) or lists (1), in bytes.
     pub(crate) fn length(&self, of: usize) -> u64 {
         (self.starts[of + 3] - self.starts[of + 2]) as u64
     }
@@ -322,7 +320,7 @@ impl<'d> Index<'d> {
         self.bytes(self.starts[of + 2] + first.start, last.end.saturating_sub(first.start))
     }
 
-    /// The bytes of the `which`-th text (0) or list (1).
+    /// The byte range of the `which`-th text (0) or list (1).
     pub(crate) fn range(&self, of: usize, which: u64) -> Result<Range<usize>> {
         let width = self.widths[of];
         let end = |which: u64| -> Result<usize> {
@@ -333,7 +331,7 @@ impl<'d> Index<'d> {
         let start = if which == 0 { 0 } else { end(which - 1)? };
         let end = end(which)?;
         if start > end || end > self.starts[of + 3] - self.starts[of + 2] {
-            return Err(self.dictionary.damaged("its index of words has an end that is none"));
+            return Err(self.dictionary.damaged("its index of words has an offset out of bounds"));
         }
         Ok(start..end)
     }
@@ -360,7 +358,7 @@ impl<'d> Index<'d> {
         Ok(low)
     }
 
-    /// The words that are wanted.
+    /// Indices of the words that match `wanted`.
     fn places(&self, wanted: Wanted<'_>) -> Result<Range<u64>> {
         let word = wanted.word.as_bytes();
         let start = self.first_not(0, |text| text < word)?;
@@ -391,7 +389,7 @@ impl<'d> Index<'d> {
         meter(out.len() - counted)
     }
 
-    /// Gives the literals of a list to `each`; returns the bytes of their number, which precedes them.
+    /// Calls `each` with the literals of a list; returns the size of their count, which precedes them.
     pub(crate) fn for_each(&self, word: u64, mut each: impl FnMut(u64) -> Result<()>) -> Result<usize> {
         let mut bytes = self.encoded(word)?;
         let length = bytes.len();
@@ -419,7 +417,7 @@ impl Lists for Index<'_> {
         if !wanted.is_prefix {
             return read_varint(&mut self.encoded(places.start)?).ok_or_else(|| self.damaged());
         }
-        // A byte for each literal at least.
+        // At least one byte for each literal.
         let (first, last) = (self.range(1, places.start)?, self.range(1, places.end - 1)?);
         Ok(last.end.saturating_sub(first.start) as u64)
     }
@@ -430,13 +428,13 @@ impl Lists for Index<'_> {
 }
 
 impl Dictionary {
-    /// Whether literals can be found by their words.
+    /// Whether there is an index of words.
     #[must_use]
     pub fn has_words(&self) -> bool {
         self.body().length(Section::LiteralWords) > 0
     }
 
-    /// How many literals [`Dictionary::search`] appends, or some more; `None`: there is no index.
+    /// Upper estimate of the number of results of [`Dictionary::search`]; `None` without an index.
     ///
     /// # Errors
     /// Damaged file.
@@ -447,7 +445,7 @@ impl Dictionary {
         Ok(Some(candidate_count(&Index::open(self)?, search)?.min(self.literal_count())))
     }
 
-    /// Appends all literals that `search` finds, and perhaps others, ascending: see `words.rs`.
+    /// Appends all literals that match `search`, and possibly others, ascending: see `words.rs`.
     ///
     /// # Errors
     /// Damaged file; there is no index; those of `meter`.
@@ -459,7 +457,7 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Whether the index has each word of each text, and no more.
+    /// Checks that the index has exactly the words of each text.
     pub(crate) fn validate_words(&self) -> Result<()> {
         if !self.has_words() {
             return Ok(());
@@ -479,23 +477,22 @@ impl Dictionary {
         }
         let length = self.body().length(Section::LiteralWords);
         if gathered.section(&Watch::new("check"))? != index.bytes(0, length)? {
-            return Err(self.damaged("its index of words is not that of its literals"));
+            return Err(self.damaged("its index of words does not match its literals"));
         }
         Ok(())
     }
 }
 
-/// The index of literals that came after the file was written; made when somebody searches.
+/// The index of literals added after the file was written; built on the first search.
 #[derive(Debug, Default)]
 pub(crate) struct LaterWords {
     lists: BTreeMap<Box<str>, Vec<u64>>,
-    /// Numbers below this are in the lists; 0: none is.
+    /// Numbers below this are in the lists; 0 if the lists are empty.
     end: u64,
 }
 
 impl LaterWords {
-    /// Takes the literals from `first` to `end` that are not there yet; `text_of` gives the text of those
-    /// that are searched.
+    /// Adds the missing literals from `first` to `end`; `text_of` returns the text of a searchable literal.
     pub(crate) fn up_to<'t>(
         &mut self,
         first: u64,
@@ -506,7 +503,7 @@ impl LaterWords {
         let mut scratch = String::new();
         for number in self.end.max(first)..end {
             if number % METER_STEP as u64 == 0 {
-                // Who comes next goes on here. What is in the lists belongs to all who search.
+                // Later calls continue here. The lists are shared by all searches.
                 self.end = self.end.max(number);
                 meter(0)?;
             }

@@ -1,12 +1,12 @@
-//! The index of words of a file with those of new literals, without holding the one of the file.
+//! Merge of a file's word index with that of new literals, without loading the file's index.
 //!
 //! # Shape
-//! Each new word has its place among the words of the file by a binary search: one word of the file whose
-//! list gets longer, or a gap. Between these places everything is copied. The section has four arrays
-//! (`words.rs`), so the places are walked four times.
+//! A binary search finds the position of each new word among the words of the file: a word whose list gets
+//! longer, or a gap. Everything between these positions is copied. The section has four arrays (`words.rs`),
+//! so the positions are walked four times.
 //! # Cost
-//! Memory: the words of the new literals. Time: a copy, the ends of all words, and reading the lists that
-//! get longer.
+//! Memory: the words of the new literals. Time: a copy, the ends of all words, and reading the lists that get
+//! longer.
 
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
@@ -18,22 +18,23 @@ use vervet_model::{Result, Watch};
 
 /// A new word.
 struct Place {
-    /// The word of the file that it is, or the first one behind it.
+    /// Index of the equal word of the file, or of the first one after it.
     at: u64,
     is_known: bool,
-    /// Its list in [`Merge::lists`]; of a known word the number of all its literals, and what is appended.
+    /// In [`Merge::lists`]: the total number of its literals, and its list (`list`), which for a word of the
+    /// file is only the appended part.
     count: Range<usize>,
     list: Range<usize>,
-    /// Bytes of the number of literals in the file's list.
+    /// Size of the number of literals in the file's list, in bytes.
     count_before: usize,
 }
 
-/// What stands where in the order of words.
+/// A step of the merge in the order of words.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     /// These words of the file.
     Known(u64, u64),
-    /// A new word, which may be one of the file.
+    /// A new word, which may also be in the file.
     New(usize, &'a Place),
 }
 
@@ -44,7 +45,7 @@ struct Merge<'a, 'd> {
     lists: Vec<u8>,
 }
 
-/// Writes the section for the literals of `dictionary` and those of `new`, which are numbered on.
+/// Writes the section for the literals of `dictionary` and those of `new`, which get the following numbers.
 pub(crate) fn merge_words(
     dictionary: &Dictionary,
     new: &DictionaryBuilder,
@@ -59,7 +60,7 @@ pub(crate) fn merge_words(
 }
 
 impl Merge<'_, '_> {
-    /// Finds the place of each new word; literals are numbered on from `first`.
+    /// Finds the position of each new word; literals are numbered from `first`.
     fn find_places(&mut self, first: u64, watch: &Watch<'_>) -> Result<()> {
         let mut ticker = watch.ticker();
         let mut at = 0;
@@ -106,7 +107,7 @@ impl Merge<'_, '_> {
         Ok([&self.lists[place.count.clone()], before, &self.lists[place.list.clone()]])
     }
 
-    /// Bytes of all texts (0) or lists (1).
+    /// Total size of the texts (0) or lists (1), in bytes.
     fn length(&self, of: usize) -> Result<u64> {
         let mut length = self.index.length(of);
         for (number, place) in self.places.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Many terms at once as N-Triples: what result writers ask for.
+//! Batch output of terms in N-Triples form, for result writers.
 //!
 //! # Shape
-//! Terms go one by one behind each other into a buffer that is longer than what is written, so that pieces of
-//! a fixed size can be copied and the next one overwrites what is too much. A term that has numbers is put
-//! there directly; every other one (a text, a value inside an id) is made apart and copied.
+//! Terms are written one after the other into a buffer with spare room, so that pieces can be copied in
+//! blocks of a fixed size and the next piece overwrites the excess. A term with numbers is written in place;
+//! any other term (a text, a value inside an id) is formatted separately and copied.
 //! # Invariants
 //! Before each term of a batch there is room for the largest term with numbers of this dictionary.
 //! # Cost
@@ -14,9 +14,10 @@ use crate::Dictionary;
 use crate::dictionary::{BLOCK_OF, Block, Found};
 use vervet_model::{Id, Inline, Result, Tag};
 
-/// Terms whose blocks are asked for before the first of them is written, so that their misses overlap.
+/// Number of terms whose blocks are prefetched before the first of them is written, so that their misses
+/// overlap.
 const WRITE_BATCH: usize = 16;
-/// The buffer grows by as much more than is needed as it is long, up to this, to grow seldom.
+/// Maximum reserve of the buffer, in bytes: beyond the need it grows by its own length, up to this.
 const AHEAD_BYTES_MAX: usize = 1 << 12;
 
 impl Dictionary {
@@ -36,7 +37,7 @@ impl Dictionary {
         result
     }
 
-    /// Appends the N-Triples form of the term of an id that holds it.
+    /// Appends the N-Triples form of the term of an id that contains its value.
     fn append_inside(&self, id: Id, scratch: &mut String, out: &mut Vec<u8>) -> Result<()> {
         if id.tag() == Tag::ShortString
             && let Some(value) = Inline::from_id(id)
@@ -56,9 +57,9 @@ impl Dictionary {
 struct Writer<'d, 'o> {
     dictionary: &'d Dictionary,
     out: &'o mut Vec<u8>,
-    /// The end of what has been written; `out` is longer.
+    /// End of the written bytes; `out` is longer.
     at: usize,
-    /// The block that was read last, and what ids in it have in common: near ids are often in one block.
+    /// The last block read, and the common part of its ids: adjacent ids are often in one block.
     last: Option<(u64, Block<'d>)>,
     text: Vec<u8>,
     scratch: String,
@@ -84,7 +85,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Writes one term; returns the place behind it. There are `room` bytes for those that follow too.
+    /// Writes one term; returns the position after it. There are `room` bytes, enough for the following terms
+    /// too.
     #[inline]
     fn put(&mut self, id: Id, room: usize) -> Result<usize> {
         let dictionary = self.dictionary;
@@ -112,7 +114,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Whether these ids are probably far from each other: the hardware fetches near ones ahead by itself.
+/// Whether these ids are probably far apart: the hardware prefetches adjacent ones by itself.
 fn is_scattered(batch: &[Id]) -> bool {
     const FAR: u64 = 64 * BLOCK_OF;
     match batch {

@@ -4,10 +4,10 @@
 //! Address, length, and a counted owner that keeps the address valid. A slice of `Bytes` is `Bytes`.
 //! # Invariants
 //! 1. `start..start + length` lies inside the owner's memory.
-//! 2. The owner is never changed and never moves its heap memory or its mapping while it lives.
+//! 2. The owner's heap memory or mapping is neither changed nor moved while the owner lives.
 //! # Cost
-//! Reading costs what reading a slice costs (the address is kept here, not behind the owner); cloning
-//! and slicing cost one atomic increment.
+//! Reading costs the same as for a slice (the address is stored here, not behind the owner); cloning and
+//! slicing cost one atomic increment.
 #![expect(unsafe_code, reason = "mapping a file, and keeping its address beside its owner")]
 
 use std::fmt;
@@ -29,28 +29,27 @@ enum Owner {
     Mapped(memmap2::Mmap),
 }
 
-// SAFETY: `Bytes` gives out nothing but `&[u8]` of memory that nobody writes while the owner lives
-// (invariant 2), and the owner (`Vec<u8>` or `Mmap`, both `Send + Sync`) is counted atomically.
+// SAFETY: `Bytes` only exposes `&[u8]` of memory that is not written while the owner lives (invariant 2), and
+// the owner (`Vec<u8>` or `Mmap`, both `Send + Sync`) is reference counted atomically.
 unsafe impl Send for Bytes {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// The whole of `file`, mapped.
+    /// Maps the whole of `file`.
     ///
-    /// The file must be one that is never changed or shortened in place once it is published: Vervet
-    /// writes a database file under a temporary name, syncs it, renames it, and from then on only
-    /// removes it.
+    /// A published file must never be changed or shortened in place: Vervet writes a database file under a
+    /// temporary name, syncs it, renames it, and from then on only removes it.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Those of the operating system.
     pub fn map(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self::from(Vec::new()));
         }
-        // SAFETY: published database files are never changed in place (above). If another program
-        // breaks this rule, checksums turn changed bytes into an error; a file cut short under a
-        // mapping ends the process with SIGBUS, as it does for every database that maps its files.
+        // SAFETY: published database files are never changed in place (above). If another program violates
+        // this rule, checksums turn changed bytes into an error; a file truncated under a mapping ends the
+        // process with SIGBUS, as it does for every database that maps its files.
         let mapped = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self::from_owner(Owner::Mapped(mapped)))
     }
@@ -64,17 +63,17 @@ impl Bytes {
         Self { start: all.as_ptr(), length: all.len(), _owner: owner.clone() }
     }
 
-    /// A part of these bytes, sharing their owner.
+    /// A part of these bytes that shares their owner.
     ///
     /// # Panics
-    /// If `range` is not inside `0..len()`, as slicing does; check offsets that come from a file with
-    /// [`Bytes::checked_slice`].
+    /// If `range` is not inside `0..len()`, as in slicing; use [`Bytes::checked_slice`] for offsets read from
+    /// a file.
     #[must_use]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
         self.checked_slice(range).expect("the caller's range is inside")
     }
 
-    /// A part of these bytes, sharing their owner; `None` if `range` is not inside.
+    /// A part of these bytes that shares their owner; `None` if `range` is not inside.
     #[must_use]
     pub fn checked_slice(&self, range: impl RangeBounds<usize>) -> Option<Self> {
         let start = match range.start_bound() {

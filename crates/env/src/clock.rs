@@ -1,4 +1,4 @@
-//! What time it is.
+//! Clocks: the system's, and a simulated one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A source of time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// Time since some fixed moment; never goes back.
+    /// Time since some fixed moment; monotonic.
     fn now(&self) -> Duration;
 
     /// The time of day; may jump in either direction.
@@ -43,7 +43,7 @@ impl Clock for RealClock {
     }
 }
 
-/// A clock that stands still until it is told to move. Its day starts at 2020-01-01T00:00:00Z.
+/// A clock that only moves by [`SimulatedClock::advance`]. Its day starts at 2020-01-01T00:00:00Z.
 #[derive(Debug, Default)]
 pub struct SimulatedClock {
     nanoseconds: AtomicU64,
@@ -55,7 +55,7 @@ impl SimulatedClock {
     /// Moves both clocks forward.
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-        // Relaxed: the number itself is all that is shared; nothing else is published by it.
+        // Relaxed: no other data is published through the number.
         self.nanoseconds.fetch_add(by, Ordering::Relaxed);
     }
 }

@@ -1,10 +1,10 @@
-//! The outside world as parameters: files, clock, randomness.
+//! The environment: files, clock and randomness as injectable dependencies.
 //!
-//! Everything in Vervet that touches a disk, asks for the time or draws a random number does it through
-//! an [`Environment`]. A test hands in a [`Simulation`] instead of the real one: same calls, but one
-//! seed decides everything, power can fail ([`SimulatedFiles::crash`]) and disks can refuse.
+//! All of Vervet accesses disks, time and random numbers through an [`Environment`]. A test uses a
+//! [`Simulation`] in place of the real one: the same calls, but deterministic from one seed, with power
+//! failures ([`SimulatedFiles::crash`]) and disk errors.
 //! # Not here
-//! Threads: they are `std`'s. Networks.
+//! Threads, which are `std`'s. Networks.
 
 mod bytes;
 mod clock;
@@ -28,42 +28,42 @@ use std::sync::Arc;
 /// Files, clock and randomness. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where files are.
+    /// The file system.
     pub files: Arc<dyn FileSystem>,
-    /// What time it is.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where random bytes come from.
+    /// The source of random bytes.
     pub random: Arc<dyn Random>,
 }
 
 impl Environment {
-    /// That of the operating system.
+    /// The environment of the operating system.
     #[must_use]
     pub fn real() -> Self {
         Self { files: Arc::new(RealFiles), clock: Arc::new(RealClock::new()), random: Arc::new(RealRandom) }
     }
 
-    /// A new one in memory, decided by `seed`. A test that wants to crash it or move its clock makes a
-    /// [`Simulation`] instead.
+    /// A new simulated environment in memory, deterministic from `seed`. A test that crashes it or moves its
+    /// clock uses a [`Simulation`] instead.
     #[must_use]
     pub fn simulated(seed: u64) -> Self {
         Simulation::new(seed).environment()
     }
 }
 
-/// A simulated environment with its levers. Clones share one world.
+/// A simulated environment with access to its controls. Clones share one world.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     /// The disk.
     pub files: Arc<SimulatedFiles>,
-    /// The clock, which stands still until it is told to move.
+    /// The clock, which moves only by [`SimulatedClock::advance`].
     pub clock: Arc<SimulatedClock>,
     /// The generator.
     pub random: Arc<SeededRandom>,
 }
 
 impl Simulation {
-    /// An empty disk, a clock at zero, and a generator, all decided by `seed`.
+    /// An empty disk, a clock at zero, and a generator, all deterministic from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Simulation {
         }
     }
 
-    /// The same world without its levers.
+    /// The same world as an [`Environment`].
     #[must_use]
     pub fn environment(&self) -> Environment {
         Environment { files: self.files.clone(), clock: self.clock.clone(), random: self.random.clone() }

@@ -1,11 +1,11 @@
-//! Memory that the allocator keeps although nobody uses it.
+//! Returning unused memory of the allocator to the operating system.
 #![cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     expect(unsafe_code, reason = "one call of the C library")
 )]
 
-/// Asks the allocator to give free memory back to the system. A bulk load frees most of what it took,
-/// and glibc keeps it for later, so the resident set would stay at the peak of the load.
+/// Asks the allocator to return free memory to the system. A bulk load frees most of its memory, but glibc
+/// keeps it for later, so the resident set would stay at the peak of the load.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn release_free_memory() {
     // SAFETY: `malloc_trim` takes a number, touches only memory that the allocator itself owns and that no

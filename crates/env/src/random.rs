@@ -1,4 +1,4 @@
-//! Random bytes.
+//! Random sources: the operating system's, and a seeded generator.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ pub trait Random: Send + Sync + fmt::Debug {
     /// Overwrites all of `bytes`.
     ///
     /// # Errors
-    /// The operating system has none to give.
+    /// The operating system could not provide random bytes.
     fn fill(&self, bytes: &mut [u8]) -> io::Result<()>;
 
     /// A random number.
@@ -23,7 +23,7 @@ pub trait Random: Send + Sync + fmt::Debug {
     }
 }
 
-/// The operating system's randomness, fit for secrets.
+/// The operating system's generator, suitable for secrets.
 #[derive(Debug)]
 pub struct RealRandom;
 
@@ -33,7 +33,8 @@ impl Random for RealRandom {
     }
 }
 
-/// The same bytes for the same seed (and the same order of calls). Not fit for secrets.
+/// A deterministic generator: equal seeds (and equal orders of calls) give equal bytes. Not suitable for
+/// secrets.
 ///
 /// Source: S. Vigna, `SplitMix64`, <https://prng.di.unimi.it/splitmix64.c>.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ impl SeededRandom {
 
     /// The next number.
     pub fn next(&self) -> u64 {
-        // Relaxed: each caller needs a state of its own, nothing more.
+        // Relaxed: each caller only needs a distinct state.
         let state = self.state.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
         let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -60,7 +61,7 @@ impl SeededRandom {
 
     /// A number below `limit`, or 0 if `limit` is 0.
     pub fn below(&self, limit: u64) -> u64 {
-        // The bias is below 2^-40 for every limit that a test draws from.
+        // The bias is below 2^-40 for every limit used in tests.
         self.next().checked_rem(limit).unwrap_or(0)
     }
 }

@@ -1,4 +1,4 @@
-//! The operating system's files.
+//! The operating system's file system.
 
 use crate::files::{cannot_sync_dir, locked_by};
 use crate::{Bytes, FileSystem, LockGuard, WriteFile, space};
@@ -6,15 +6,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Files that are made here are for their user alone: a database is as secret as the most secret statement in
-/// it.
+/// Mode of created files, accessible to their user alone: a database is as secret as the most secret
+/// statement in it.
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
-/// Directories that are made here likewise. Existing ones keep their mode.
+/// Mode of created directories. Existing ones keep their mode.
 #[cfg(unix)]
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// Options for a file that only its user may read, where the system has users.
+/// Options for a file that only its user may read, on systems with users.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -22,8 +22,8 @@ fn private() -> OpenOptions {
     options
 }
 
-/// The operating system's files. Locks are advisory (`flock`) and end with the process. What it makes, only
-/// its user may read and write.
+/// The operating system's files. Locks are advisory (`flock`) and end with the process. Only its user may
+/// read and write created files.
 #[derive(Debug)]
 pub struct RealFiles;
 
@@ -105,12 +105,12 @@ impl FileSystem for RealFiles {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        // Windows can neither open a directory as a file nor needs to: names are in its journal.
+        // Windows can neither open a directory as a file nor needs to: its file system journals names.
         if !cfg!(unix) {
             return Ok(());
         }
         match File::open(dir)?.sync_all() {
-            // As PostgreSQL's `fsync_fname`: the alternative is to refuse to work there at all.
+            // Like PostgreSQL's `fsync_fname`: the alternative is to refuse such file systems.
             Err(error) if cannot_sync_dir(&error) => Ok(()),
             synced => synced,
         }
@@ -126,10 +126,11 @@ impl FileSystem for RealFiles {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         loop {
-            // Not emptied on opening: until the lock is ours, the text in it is the owner's.
+            // Not truncated on opening: until this process has the lock, the text belongs to the owner.
             let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
             match file.try_lock() {
-                // The owner before has removed it since it was opened: another one has the name, or none.
+                // The previous owner has removed the file since it was opened: the name refers to another
+                // file, or none.
                 Ok(()) if !is_at(&file, path)? => {}
                 Ok(()) => {
                     file.set_len(0)?;
@@ -139,7 +140,7 @@ impl FileSystem for RealFiles {
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) => {
                     let mut owner = String::new();
-                    // Text that cannot be read only makes the message say less.
+                    // Unreadable text only makes the message less specific.
                     let _ = file.take(OWNER_BYTES_MAX).read_to_string(&mut owner);
                     return Err(locked_by(&owner));
                 }
@@ -160,13 +161,13 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Files that are open cannot be removed there.
+/// Windows does not remove open files.
 #[cfg(not(unix))]
 fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Longest text about the owner of a lock.
+/// Maximum length of the description of a lock owner, in bytes.
 const OWNER_BYTES_MAX: u64 = 512;
 
 #[derive(Debug)]
@@ -183,7 +184,7 @@ impl LockGuard for RealLock {
 
 impl Drop for RealLock {
     fn drop(&mut self) {
-        // Closing the file would unlock it too; a lock file that keeps its text harms nobody.
+        // Closing the file would unlock it too; leftover text in a lock file is harmless.
         let _ = self.0.set_len(0);
         let _ = self.0.unlock();
     }
@@ -200,7 +201,7 @@ mod tests {
         assert!(!dir.exists());
     }
 
-    /// security S9: what a database consists of is private to its user, whatever the umask leaves open.
+    /// Security S9: files and directories of a database are private to their user, whatever the umask allows.
     #[cfg(unix)]
     #[test]
     fn s9_files_and_directories_are_private() {
@@ -216,7 +217,7 @@ mod tests {
         for name in ["created", "appended", "lock"] {
             assert_eq!(mode(&inner.join(name)), 0o600, "{name}");
         }
-        // A mode that was widened on purpose stays.
+        // A mode that was widened on purpose is kept.
         fs::set_permissions(&inner, fs::Permissions::from_mode(0o750)).expect("it is ours");
         fs::set_permissions(inner.join("created"), fs::Permissions::from_mode(0o640)).expect("it is ours");
         RealFiles.create_dir_all(&inner).expect("it is there");

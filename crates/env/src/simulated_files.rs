@@ -1,18 +1,18 @@
-//! A file system in memory whose power can fail.
+//! Simulated file system in memory with fault injection: power failures, I/O errors, full disks, bad sectors.
 //!
 //! # Shape
-//! A tree of nodes. A file is its bytes and how many of them are synced; a directory is its names now
-//! and its names as of its last sync. So a crash is: take the synced names, keep of each file the synced
-//! bytes and perhaps some more. Bytes that a failed sync should have saved are doomed: they can be read,
-//! and later syncs succeed, but no crash leaves them, as on systems that call pages clean whose
-//! writing failed (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+//! A tree of nodes. A file is its bytes and the number of synced ones; a directory is its current names and
+//! those of its last sync. A crash therefore restores the synced names, and keeps of each file the synced
+//! bytes and possibly some more. Bytes that a failed sync should have saved are doomed: they can be read, and
+//! later syncs succeed, but no crash keeps them, as on systems that mark pages clean after a failed write
+//! (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
 //! # Invariants
 //! 1. A handle or lock from before a crash is dead: it can neither write nor read.
-//! 2. Everything random is drawn from the seed, so a failing test replays.
+//! 2. All randomness is drawn from the seed, so a failing test can be replayed.
 //! # Cost
-//! One lock around everything; [`FileSystem::map`] copies. It is for tests.
+//! One lock around everything; [`FileSystem::map`] copies. For tests only.
 //! # Not here
-//! Bits that rot: a test flips them itself.
+//! Spontaneous bit rot: a test injects it by [`SimulatedFiles::damage`].
 
 use crate::files::locked_by;
 use crate::{Bytes, FileSystem, LockGuard, SeededRandom, WriteFile};
@@ -24,20 +24,20 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How an operation fails.
+/// Kind of an injected fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Fault {
-    /// This operation fails, later ones work again. A write writes half of its bytes first; what a sync had
-    /// to save stays readable, but no later sync saves it.
+    /// This operation fails, later ones work again. A write writes half of its bytes first; data of a failed
+    /// sync stays readable, but no later sync saves it.
     Io,
     /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`]. A write first
-    /// writes half of its bytes, and says so; the next one fails and writes nothing.
+    /// writes half of its bytes and reports so; the next one fails and writes nothing.
     DiskFull,
-    /// The power is gone: this and every later change fails, until a crash ([`SimulatedFiles::crash`] and the
-    /// like) brings it back.
+    /// Loss of power: this and every later change fails, until a crash ([`SimulatedFiles::crash`] and its
+    /// variants) restores power.
     Power,
-    /// The thread that does this operation panics, later ones work again.
+    /// The thread of this operation panics, later operations work again.
     Panic,
 }
 
@@ -51,7 +51,7 @@ pub struct SimulatedFiles {
 struct State {
     root: Directory,
     random: SeededRandom,
-    /// How often the power failed; handles remember theirs.
+    /// Number of power failures; handles store the one of their opening.
     epoch: u64,
     writes: u64,
     write_fault: Option<(u64, Fault)>,
@@ -59,13 +59,13 @@ struct State {
     dark: bool,
     reads: u64,
     read_fault: Option<u64>,
-    /// Bytes that cannot be read: file, place in it.
+    /// Unreadable bytes: file, position in it.
     bad_sectors: BTreeSet<(PathBuf, usize)>,
     /// Directories that cannot be synced.
     unsyncable: BTreeSet<PathBuf>,
-    /// How long a sync of a file takes, by the real clock.
+    /// Duration of a sync of a file, by the real clock.
     sync_time: Duration,
-    /// What [`FileSystem::available_bytes`] says; `None`: as much as anybody wants.
+    /// Result of [`FileSystem::available_bytes`]; `None`: unlimited.
     available: Option<u64>,
 }
 
@@ -87,25 +87,25 @@ struct Names {
 #[derive(Debug, Default)]
 struct Content {
     bytes: Vec<u8>,
-    /// The first so many bytes survive a crash.
+    /// Number of leading bytes that survive a crash.
     synced: usize,
-    /// But not these: a sync of them has failed.
+    /// Exceptions: ranges whose sync has failed.
     doomed: Vec<Range<usize>>,
     locked: bool,
 }
 
-/// What a crash leaves of that which was not synced.
+/// Policy for unsynced data in a crash.
 #[derive(Clone, Copy)]
 enum Luck<'a> {
-    /// Nothing.
+    /// No unsynced data is kept.
     None,
-    /// The first so many bytes of a file, all names of a directory or none.
+    /// A prefix of a file, all names of a directory or none.
     Prefix(&'a SeededRandom),
     /// Any sectors of a file, any names of a directory.
     Parts(&'a SeededRandom),
 }
 
-/// What a poisoned lock guards is still whole: no operation panics half way.
+/// Locks, ignoring poison: no operation panics half way, so the guarded data is consistent.
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -132,26 +132,26 @@ impl SimulatedFiles {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The power fails and comes back. Of every file the synced bytes are left and a random part of
-    /// what was written behind them; every directory with changed names has, by the flip of a coin,
-    /// those of its last sync or the changed ones. Faults are healed.
+    /// Power failure and restart. Every file keeps the synced bytes and a random prefix of the unsynced ones;
+    /// every directory with changed names has, at random, those of its last sync or the changed ones. Faults
+    /// are healed.
     pub fn crash(&self) {
         self.crash_with(|random| Luck::Prefix(random));
     }
 
-    /// As [`SimulatedFiles::crash`], but nothing is left that was not synced.
+    /// [`SimulatedFiles::crash`] that keeps no unsynced data.
     pub fn crash_losing_all(&self) {
         self.crash_with(|_| Luck::None);
     }
 
-    /// As [`SimulatedFiles::crash`], but what was not synced reached the disk in any order: of the bytes
-    /// behind the synced ones some sectors (of 8 to 512 bytes) are there and others are zeros; of the changed
-    /// names of a directory some are the old ones and some the new ones.
+    /// [`SimulatedFiles::crash`] in which unsynced data reached the disk in any order: of the unsynced bytes
+    /// some sectors (of 8 to 512 bytes) are kept and others are zeros; of the changed names of a directory
+    /// some are old and some new.
     pub fn crash_reordering(&self) {
         self.crash_with(|random| Luck::Parts(random));
     }
 
-    /// Another disk, with what [`SimulatedFiles::crash_losing_all`] would leave of this one now.
+    /// A new disk with the state that [`SimulatedFiles::crash_losing_all`] would leave of this one now.
     #[must_use]
     pub fn after_power_loss(&self) -> Self {
         let left = Self::new(0);
@@ -168,62 +168,62 @@ impl SimulatedFiles {
         crash_directory(&root, luck(&state.random));
     }
 
-    /// The `n`-th operation from now that changes something (0: the next one) fails.
+    /// Lets the `n`-th modifying operation from now (0: the next one) fail.
     pub fn fail_write(&self, n: u64, fault: Fault) {
         let mut state = guard(&self.state);
         state.write_fault = Some((state.writes + n, fault));
     }
 
-    /// The `n`-th operation from now that reads a file (0: the next one) fails.
+    /// Lets the `n`-th operation from now that reads a file (0: the next one) fail.
     pub fn fail_read(&self, n: u64) {
         let mut state = guard(&self.state);
         state.read_fault = Some(state.reads + n);
     }
 
-    /// This byte of a file cannot be read any more, until [`SimulatedFiles::heal`]. Reading it is an error;
-    /// mapping the file panics, in place of the SIGBUS that would end the process at the first look.
+    /// Makes this byte of a file unreadable until [`SimulatedFiles::heal`]. Reading it is an error; mapping
+    /// the file panics, in place of the SIGBUS that would end the process on access.
     pub fn break_sector(&self, path: &Path, position: usize) {
         guard(&self.state).bad_sectors.insert((path.to_owned(), position));
     }
 
-    /// This directory is on a file system that cannot sync directories: an error of kind
+    /// Makes syncs of this directory fail as on a file system without directory syncs: an error of kind
     /// [`io::ErrorKind::InvalidInput`].
     pub fn refuse_sync_dir(&self, dir: &Path) {
         guard(&self.state).unsyncable.insert(dir.to_owned());
     }
 
-    /// From now on each sync of a file takes so long, by the real clock.
+    /// Sets the duration of each later sync of a file, by the real clock.
     pub fn slow_syncs(&self, time: Duration) {
         guard(&self.state).sync_time = time;
     }
 
-    /// What is said to be free on the disk; `None`: as much as anybody wants. It limits nothing.
+    /// Sets the reported free space of the disk; `None`: unlimited. It does not limit writes.
     pub fn set_available(&self, bytes: Option<u64>) {
         guard(&self.state).available = bytes;
     }
 
-    /// No more faults, and room on the disk.
+    /// Ends all faults, including a full disk.
     pub fn heal(&self) {
         guard(&self.state).heal();
     }
 
-    /// How many operations have changed something (writes, syncs, creations, removals, renames), so
-    /// that a test can let each of them fail in turn.
+    /// Number of modifying operations (writes, syncs, creations, removals, renames), so that a test can let
+    /// each of them fail in turn.
     #[must_use]
     pub fn write_count(&self) -> u64 {
         guard(&self.state).writes
     }
 
-    /// How many operations have read a file.
+    /// Number of operations that have read a file.
     #[must_use]
     pub fn read_count(&self) -> u64 {
         guard(&self.state).reads
     }
 
-    /// Overwrites one byte of a file, as a failing disk does.
+    /// Overwrites one byte of a file, like a failing disk.
     ///
     /// # Errors
-    /// No such file, or it is shorter.
+    /// The file does not exist, or is shorter.
     pub fn damage(&self, path: &Path, position: usize, byte: u8) -> io::Result<()> {
         let state = guard(&self.state);
         let file = state.file(path)?;
@@ -232,7 +232,7 @@ impl SimulatedFiles {
         Ok(())
     }
 
-    /// The bytes of a file, and where the first one that cannot be read is.
+    /// The bytes of a file, and the position of the first unreadable one.
     fn reading(&self, path: &Path) -> io::Result<(Vec<u8>, Option<usize>)> {
         let mut state = guard(&self.state);
         let number = state.reads;
@@ -262,7 +262,7 @@ impl SimulatedFiles {
     }
 }
 
-/// A copy of what is synced.
+/// A copy of the synced state.
 fn surviving(directory: &Directory) -> Directory {
     let copy = |node: &Node| match node {
         Node::Directory(inner) => Node::Directory(surviving(inner)),
@@ -356,7 +356,7 @@ impl State {
         self.dark = false;
     }
 
-    /// Counts an operation that changes something, and refuses it if it is its turn to fail.
+    /// Counts a modifying operation, and fails it if a fault is due.
     fn change(&mut self, needs_space: bool) -> io::Result<()> {
         let number = self.writes;
         self.writes += 1;
@@ -401,7 +401,7 @@ impl State {
         }
     }
 
-    /// The directory that holds `path`, and its name there.
+    /// The directory that contains `path`, and its name there.
     fn parent(&self, path: &Path) -> io::Result<(Directory, OsString)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.directory(path.parent().unwrap_or(Path::new("")))?, name.to_owned()))
@@ -598,12 +598,12 @@ impl Handle {
     }
 }
 
-/// A file that is read.
+/// A file opened for reading.
 #[derive(Debug)]
 struct Reading {
     bytes: Vec<u8>,
     at: usize,
-    /// The first byte that cannot be read.
+    /// The first unreadable byte.
     bad: Option<usize>,
 }
 
@@ -628,7 +628,7 @@ impl Write for Handle {
         let half = bytes.len() / 2;
         let (written, result) = match self.change(true) {
             Ok(()) => (bytes.len(), Ok(bytes.len())),
-            // As a real disk that fills up: a short write, then an error that has written nothing.
+            // Like a real disk that fills up: a short write, then an error that has written nothing.
             Err(error) if error.kind() == io::ErrorKind::StorageFull && (was_full || half == 0) => {
                 (0, Err(error))
             }
@@ -681,7 +681,7 @@ impl Drop for Lock {
     }
 }
 
-/// What every [`FileSystem`] does.
+/// Tests that every [`FileSystem`] must pass.
 #[cfg(test)]
 pub(crate) mod contract {
     use super::*;

@@ -1,5 +1,5 @@
-//! Measures the log on the real file system: commits a second at each level with 1 and 16 threads, and how
-//! fast a log is read.
+//! Benchmark of the log on the real file system: commits a second at each level with 1 and 16 threads, and
+//! read throughput.
 //!
 //! `cargo run --release -p vervet-log --example measure_log [directory]`
 #![expect(clippy::print_stdout, clippy::cast_precision_loss, reason = "a program for the terminal")]

@@ -1,11 +1,10 @@
-//! Schedules: the code of `log.rs` under thread switches that `shuttle` decides, at every lock and every
-//! wait.
+//! Model checking of thread schedules: `shuttle` decides every thread switch of `log.rs`.
 //!
-//! Shown for each schedule: nobody waits for ever (`shuttle` reports a deadlock), what a wait promised holds
-//! when it returns, publication is in order and once, and the log reads back as it was appended. Random
-//! schedules, and PCT (Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding
-//! Bugs", ASPLOS 2010), which finds any bug of few ordering constraints with a known probability. A failing
-//! schedule is printed and replays.
+//! Each schedule shows that no thread waits for ever (`shuttle` reports a deadlock), that the promise of a
+//! wait holds when it returns, that publication is in order and happens once, and that the log reads back as
+//! it was appended. Schedules are random, and PCT (Burckhardt et al., "A Randomized Scheduler with
+//! Probabilistic Guarantees of Finding Bugs", ASPLOS 2010), which finds any bug with few ordering constraints
+//! with a known probability. A failing schedule is printed and can be replayed.
 
 use crate::{Level, Log, LogOptions, Lsn, ReadOptions, read};
 use std::path::Path;
@@ -16,9 +15,9 @@ use vervet_model::{Error, Result};
 #[derive(Clone, Copy)]
 struct Case {
     level: Level,
-    /// Small: appending waits for the disk.
+    /// Small values make appends wait for the disk.
     buffer_bytes: usize,
-    /// The operation on files, counted from the opening on, that fails.
+    /// Index of the file operation that fails, counted from opening, and its fault.
     fault: Option<(u64, Fault)>,
 }
 
@@ -30,7 +29,7 @@ fn open(simulation: &Simulation, options: LogOptions) -> Result<Log> {
     Log::open(&environment, directory, found, options)
 }
 
-/// Two committers that hold a lock while they append, which publication takes too; one that begins new files.
+/// Two committers hold a lock while they append, and publication takes the same lock; a third thread rotates.
 fn run(case: Case) {
     let simulation = Simulation::new(1);
     let options = LogOptions { level: case.level, buffer_bytes: case.buffer_bytes };
@@ -72,18 +71,18 @@ fn run(case: Case) {
         }));
     }
     let results: Vec<Result<()>> = threads.into_iter().map(|t| t.join().expect("no panic")).collect();
-    let log = Arc::try_unwrap(log).expect("the threads are gone");
+    let log = Arc::try_unwrap(log).expect("all threads have ended");
     let healed = case.fault.is_some_and(|(_, fault)| fault == Fault::DiskFull);
     if healed {
         simulation.files.heal();
         log.sync().expect("there is room again");
         let (appended, published) = (appended.lock().expect("whole"), published.lock().expect("whole"));
-        assert_eq!(published.len(), appended.len(), "what had no room is published when there is");
+        assert_eq!(published.len(), appended.len(), "unwritten records are published once there is room");
     }
     let closed = log.close();
     assert!(!healed || closed.is_ok(), "{closed:?}");
     let failed = closed.is_err() || results.iter().any(Result::is_err);
-    assert!(case.fault.is_some() || !failed, "nothing fails by itself: {closed:?} {results:?}");
+    assert!(case.fault.is_some() || !failed, "failure without a fault: {closed:?} {results:?}");
 
     let published = published.lock().expect("whole");
     assert!(published.is_sorted_by(|a, b| a < b), "in order, once");
@@ -103,7 +102,7 @@ fn run(case: Case) {
     assert!(appended.starts_with(&found), "as it was appended");
     assert!(failed || (found.len() == 4 && published.len() == 4), "all of it");
     if case.level == Level::Sync {
-        assert!(found.len() >= published.len(), "what was published is there");
+        assert!(found.len() >= published.len(), "published records are in the log");
     }
 }
 

@@ -1,11 +1,11 @@
-//! Names, headers and creation of the log's files.
+//! Log files: names, headers and creation.
 //!
 //! # Shape
 //! `wal-<first LSN, 16 hex digits>.log`; header of 40 bytes, little-endian: `VERVETWL`, version (8), first
 //! LSN (8), id of the log (8), xxh3 of the 32 bytes before (8). The byte at LSN `l` lies at `40 + l - first`.
 //! # Invariants
-//! A file gets its name by renaming, after its header and what it starts with have been synced: under its
-//! name it is never without a valid header. From then on it is only appended to, and at last removed.
+//! A file gets its final name by renaming, after its header and initial content have been synced: a file with
+//! its final name always has a valid header. From then on it is only appended to, and finally removed.
 
 use crate::{LogId, Lsn};
 use std::io::Write;
@@ -14,18 +14,18 @@ use vervet_env::{Environment, WriteFile, is_disk_full};
 use vervet_model::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes before the first frame of a file.
+/// Size of the header; the first frame follows.
 pub(crate) const HEADER_BYTES: usize = 40;
 
 const MAGIC: [u8; 8] = *b"VERVETWL";
 const VERSION: u64 = 1;
 
-/// Where the file that starts at LSN `first` is.
+/// Path of the file that starts at LSN `first`.
 pub(crate) fn path_of(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("wal-{first:016x}.log"))
 }
 
-/// Where a file is while it has no valid header yet.
+/// Path of a file that has no valid header yet.
 fn temporary_path_of(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("wal-{first:016x}.tmp"))
 }
@@ -37,7 +37,7 @@ fn number_in(path: &Path, suffix: &str) -> Option<u64> {
     canonical.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// The first LSNs of the log's files, ascending.
+/// First LSNs of the log's files, ascending.
 pub(crate) fn list(environment: &Environment, directory: &Path) -> Result<Vec<u64>> {
     let paths = environment
         .files
@@ -48,7 +48,8 @@ pub(crate) fn list(environment: &Environment, directory: &Path) -> Result<Vec<u6
     Ok(firsts)
 }
 
-/// Removes what an interrupted [`create`] left. Such files mean nothing, so it is no failure if one stays.
+/// Removes the leftovers of an interrupted [`create`]. A leftover is never read, so a failure to remove it is
+/// ignored.
 pub(crate) fn remove_temporary(environment: &Environment, directory: &Path) {
     for path in environment.files.list(directory).unwrap_or_default() {
         if number_in(&path, ".tmp").is_some() {
@@ -68,10 +69,10 @@ fn header(id: LogId, first: u64) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// What is wrong with a header.
+/// Why a header is invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum HeaderError {
-    /// It was written otherwise.
+    /// The bytes are not what was written.
     Damaged(&'static str),
     /// A later program wrote it.
     Version(u64),
@@ -94,15 +95,15 @@ pub(crate) fn read_header(bytes: &[u8], first: u64) -> Result<LogId, HeaderError
     }
 }
 
-/// Why a file was not made, and whether it may exist all the same.
+/// Why a file was not created, and whether it may exist nevertheless.
 #[derive(Debug)]
 pub(crate) struct CreateError {
     pub(crate) error: Error,
-    /// After the next crash, or already now, there may be such a file.
+    /// The file may exist, now or after the next crash.
     pub(crate) may_exist: bool,
 }
 
-/// Makes the file that starts at `first` with `content` behind its header, replacing one of the same name.
+/// Creates the file that starts at `first` with `content` after its header, replacing one of the same name.
 /// On return file and name survive a loss of power.
 pub(crate) fn create(
     environment: &Environment,
@@ -121,17 +122,17 @@ pub(crate) fn create(
         Ok(file)
     };
     let file = write().map_err(|error| {
-        // It may not even be there; if it stays, the next opening removes it.
+        // The temporary file may not exist; if it remains, the next opening removes it.
         let _ = environment.files.remove_file(&temporary);
         CreateError { error: Error::io(format_args!("make {}", path.display()), &error), may_exist: false }
     })?;
     let failed = |error: &std::io::Error, may_exist| {
-        let error = Error::io(format_args!("give {} its name", path.display()), error);
+        let error = Error::io(format_args!("rename the new file to {}", path.display()), error);
         CreateError { error, may_exist }
     };
     if let Err(error) = environment.files.rename(&temporary, &path) {
         let _ = environment.files.remove_file(&temporary);
-        // No room for the name: then it has none. After other errors it may have one.
+        // Without room for the name the file has none. After other errors it may have one.
         return Err(failed(&error, !is_disk_full(&error)));
     }
     environment.files.sync_dir(directory).map_err(|error| failed(&error, true))?;

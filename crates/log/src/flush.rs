@@ -1,12 +1,13 @@
-//! What the one thread does that has the file at a moment: the leader.
+//! The leader of a group commit: the one thread that owns the log file and writes and syncs it.
 //!
 //! # Shape
 //! [`Leader::take`] moves the file and the buffered batch out of the shared state; the lock is then free, and
-//! others append to an empty buffer or wait. [`Leader::write`], [`Leader::sync`] and [`Leader::rotate`] touch
-//! the disk without the lock. [`Leader::finish`] moves everything back and wakes the threads that may go on.
+//! other threads append to an empty buffer or wait. [`Leader::write`], [`Leader::sync`] and
+//! [`Leader::rotate`] touch the disk without the lock. [`Leader::finish`] moves everything back and wakes the
+//! threads that can continue.
 //! # Invariants
-//! A leader that goes away in another way (an error, a panic) takes the file with it and leaves the log
-//! failed; but for a full disk, when it gives back the file with what is still to be written.
+//! A leader that ends in any other way (an error, a panic) drops the file and leaves the log failed. The
+//! exception is a full disk: the leader then returns the file with the unwritten bytes.
 
 use crate::Lsn;
 use crate::files::{self, CreateError};
@@ -21,17 +22,17 @@ use std::time::Instant;
 use vervet_env::{WriteFile, is_disk_full};
 use vervet_model::{Error, Result};
 
-/// The most memory that an empty buffer keeps for the next batch.
+/// Maximum memory that an empty buffer keeps for the next batch.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 
 pub(crate) struct Leader<'a> {
     shared: &'a Shared,
     /// `None`: given back, or lost to an error.
     active: Option<Active>,
-    /// What precedes the batch and had no room before: [`State::unwritten`].
+    /// Bytes before the batch for which the disk had no room: [`State::unwritten`].
     unwritten: Vec<u8>,
     batch: Vec<u8>,
-    /// The LSN behind the batch.
+    /// LSN after the batch.
     end: u64,
     durable: u64,
     proven: u64,
@@ -60,16 +61,17 @@ impl<'a> Leader<'a> {
         })
     }
 
-    /// The LSN behind everything this leader has.
+    /// LSN after everything this leader has taken.
     pub(crate) fn end(&self) -> Lsn {
         Lsn(self.end)
     }
 
-    /// Writes what had no room before, and the batch, whose first frame is the place for its mark.
+    /// Writes the bytes for which the disk had no room before, then the batch; the first frame of the batch
+    /// is reserved for its mark.
     ///
     /// # Errors
-    /// A full disk: the file is given back with what is left, and the log goes on when there is room. Others:
-    /// the log has failed. Either way this leader is at its end.
+    /// Disk full: the file goes back to the shared state with the unwritten bytes, and the log continues when
+    /// there is room. Others: the log has failed. In both cases this leader is finished.
     pub(crate) fn write(&mut self) -> Result<()> {
         let start = self.end - self.batch.len() as u64;
         let mark = self.batch.first_chunk_mut::<MARK_BYTES>();
@@ -94,7 +96,7 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    /// Keeps what is left, tells everybody, and lets go of the file.
+    /// Returns the unwritten bytes and the file to the shared state, and wakes all waiters with the error.
     fn give_back_unwritten(&mut self, error: &io::Error) -> Error {
         let error = self.error("write", error).with_hint(FULL_HINT);
         let shared = self.shared;
@@ -106,7 +108,7 @@ impl<'a> Leader<'a> {
         state.durable = self.durable;
         state.end = state.end.max(self.end);
         shared.watched.refuses.store(1, Ordering::Relaxed);
-        // All of them: each tries for itself, and is told.
+        // All waiters: each retries and gets its own error.
         let mut wake = Wake::default();
         state.waiters.call_all(&mut wake);
         shared.free.notify_all();
@@ -115,7 +117,7 @@ impl<'a> Leader<'a> {
         error
     }
 
-    /// Syncs what is written.
+    /// Syncs the written bytes.
     pub(crate) fn sync(&mut self) -> Result<()> {
         if self.durable == self.end {
             return Ok(());
@@ -136,7 +138,7 @@ impl<'a> Leader<'a> {
         Ok(())
     }
 
-    /// Writes a mark that says that everything is synced, and syncs it too: the end of a closed log.
+    /// Writes and syncs a mark which states that everything is synced: the end of a closed log.
     pub(crate) fn write_closing_mark(&mut self) -> Result<()> {
         if self.proven >= self.end {
             return Ok(());
@@ -149,11 +151,11 @@ impl<'a> Leader<'a> {
         self.sync()
     }
 
-    /// Begins a new file behind everything written and synced so far; nothing to do if the current one is
+    /// Begins a new file after everything written and synced so far; does nothing if the current file is
     /// empty.
     ///
     /// # Errors
-    /// While the file is made, the old one stays in use; afterwards the log has failed.
+    /// An error while the new file is created leaves the old one in use; a later error fails the log.
     pub(crate) fn rotate(&mut self) -> Result<()> {
         let Some(active) = &self.active else { return Ok(()) };
         if active.first == self.end {
@@ -170,7 +172,7 @@ impl<'a> Leader<'a> {
                 shared.count_files(&state);
                 Ok(())
             }
-            // If there were such a file, what the old one gets from now on would not count.
+            // If the new file may exist, records appended to the old file would not count.
             Err(CreateError { error, may_exist: true }) => Err(self.fail(error)),
             Err(CreateError { error, may_exist: false }) => Err(error),
         }
@@ -186,10 +188,10 @@ impl<'a> Leader<'a> {
         Err(self.fail(self.error(what, &error)))
     }
 
-    /// Ends the log's life. Every later call gets this error.
+    /// Marks the log as failed. Every later call returns this error.
     fn fail(&mut self, error: Error) -> Error {
         let error = error
-            .with_hint("no more is written until the database is opened again; what was acknowledged stays");
+            .with_hint("nothing is written until the database is opened again; acknowledged commits stay");
         self.active = None;
         let shared = self.shared;
         let mut state = lock(&shared.state);
@@ -202,8 +204,8 @@ impl<'a> Leader<'a> {
         error
     }
 
-    /// Gives everything back, and wakes the threads that may go on. At the end of every path without an
-    /// error.
+    /// Returns everything to the shared state and wakes the threads that can continue. Every path without an
+    /// error ends here.
     pub(crate) fn finish(self) {
         let shared = self.shared;
         let mut state = self.give_back();
@@ -213,7 +215,7 @@ impl<'a> Leader<'a> {
         wake.wake();
     }
 
-    /// Gives everything back. The caller wakes the threads that may go on.
+    /// Returns everything to the shared state. The caller wakes the threads that can continue.
     pub(crate) fn give_back(mut self) -> MutexGuard<'a, State> {
         debug_assert!(self.unwritten.is_empty() && self.batch.is_empty(), "everything taken is written");
         debug_assert!(self.proven <= self.durable && self.durable <= self.end, "what is proven is synced");
@@ -226,7 +228,7 @@ impl<'a> Leader<'a> {
         state.proven = self.proven;
         state.full = None;
         shared.watched.refuses.store(u64::from(state.failure.is_some()), Ordering::Relaxed);
-        // A closing mark lies behind what others know of.
+        // A closing mark lies after the end that the shared state knows.
         if self.end > state.end {
             state.end = self.end;
             shared.count_files(&state);
@@ -238,7 +240,7 @@ impl<'a> Leader<'a> {
     }
 }
 
-/// Writes all of `bytes`; how many of them were written, whatever happened.
+/// Writes all of `bytes`; returns the number of bytes written, also on an error.
 fn write_all(file: &mut dyn WriteFile, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut written = 0;
     while written < bytes.len() {

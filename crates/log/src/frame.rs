@@ -1,31 +1,31 @@
-//! Frames: how a record, or a mark of the log itself, lies in a file.
+//! Frames: the on-disk encoding of a record, or of a mark of the log itself.
 //!
 //! # Shape
 //! Little-endian: checksum (8 bytes), length of the payload (4), kind (1), payload. The checksum is xxh3 of
-//! all that follows it in the frame; its seed is the log's id plus the LSN at which the frame starts, so that
-//! bytes of another log, or of another place in this one, do not verify. Kinds 0 to 254 are the caller's.
-//! Kind 255 is a **mark**; its payload is the LSN up to which the log was synced when the mark was written.
-//! Every batch of frames that is written together begins with one.
+//! all later bytes of the frame; its seed is the log's id plus the LSN at which the frame starts, so that
+//! bytes of another log, or of another position in this one, do not verify. Kinds 0 to 254 belong to the
+//! caller. Kind 255 is a **mark**; its payload is the LSN up to which the log was synced when the mark was
+//! written. Every batch of frames that is written together begins with a mark.
 //! # Why marks
-//! A write that was not synced may come back in any order: its last sector kept, its first one lost. So valid
-//! frames behind a bad one do not yet prove damage. A mark behind it does, if it says that the bad place had
-//! been synced before the mark was written. See `read.rs`.
+//! The sectors of an unsynced write may reach the medium in any order: the last sector kept, the first one
+//! lost. Valid frames after an invalid one therefore do not prove damage. A mark after it does, if it states
+//! that the invalid position had been synced before the mark was written. See `read.rs`.
 //! # Cost
-//! 13 bytes a record and 21 a batch.
+//! 13 bytes a record and 21 bytes a batch.
 
 use crate::{KIND_MAX, LogId, RECORD_BYTES_MAX};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a frame before its payload.
+/// Size of a frame before its payload.
 pub(crate) const HEAD_BYTES: usize = 13;
 /// The kind of a mark.
 const MARK: u8 = 255;
-/// Bytes of a mark.
+/// Size of a mark.
 pub(crate) const MARK_BYTES: usize = HEAD_BYTES + 8;
 
 const _: () = assert!(KIND_MAX < MARK);
 
-/// What lies at a place of a log.
+/// A decoded frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frame<'a> {
     /// A record of the caller.
@@ -35,7 +35,7 @@ pub(crate) enum Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Bytes of the whole frame.
+    /// Size of the whole frame, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Record { payload, .. } => HEAD_BYTES + payload.len(),
@@ -48,7 +48,7 @@ fn checksum(id: LogId, lsn: u64, rest: &[u8]) -> u64 {
     xxh3_64_with_seed(rest, id.0.wrapping_add(lsn))
 }
 
-/// Appends the frame of a record that starts at `lsn`. The caller has checked that `length` is that of
+/// Appends the frame of a record that starts at `lsn`. The caller has checked that `length` is the length of
 /// `payload`.
 pub(crate) fn push_record(out: &mut Vec<u8>, id: LogId, lsn: u64, kind: u8, length: u32, payload: &[u8]) {
     let start = out.len();
@@ -71,15 +71,14 @@ pub(crate) fn mark(id: LogId, lsn: u64, synced: u64) -> [u8; MARK_BYTES] {
     frame
 }
 
-/// How many bytes the frame has whose head is at the start of `bytes`; `None`: there is no head, or no frame
-/// has it.
+/// Size of the frame whose head is at the start of `bytes`; `None` if the head is incomplete or invalid.
 pub(crate) fn bytes_of(bytes: &[u8]) -> Option<usize> {
     let length = bytes.get(..HEAD_BYTES)?.get(8..12)?;
     let length = usize::try_from(u32::from_le_bytes(length.try_into().ok()?)).ok()?;
     (length <= RECORD_BYTES_MAX).then_some(HEAD_BYTES + length)
 }
 
-/// The frame at the start of `bytes`, which is LSN `lsn`; `None` if there is no valid one.
+/// The frame at the start of `bytes`, at LSN `lsn`; `None` if it is not valid.
 pub(crate) fn decode(id: LogId, lsn: u64, bytes: &[u8]) -> Option<Frame<'_>> {
     let bytes = bytes.get(..bytes_of(bytes)?)?;
     let (sum, rest) = bytes.split_first_chunk::<8>()?;
@@ -94,10 +93,9 @@ pub(crate) fn decode(id: LogId, lsn: u64, bytes: &[u8]) -> Option<Frame<'_>> {
     }
 }
 
-/// The largest LSN that a mark anywhere in `bytes`, which start at `lsn`, calls synced; 0 if there is no
-/// mark.
+/// The largest LSN that any mark in `bytes` states as synced; 0 without a mark. `bytes` starts at `lsn`.
 ///
-/// One pass: a place is hashed only where length and kind are those of a mark.
+/// One pass: a position is hashed only if its length and kind are those of a mark.
 pub(crate) fn synced_by_marks(id: LogId, lsn: u64, bytes: &[u8]) -> u64 {
     let mut synced = 0;
     for (index, window) in bytes.windows(MARK_BYTES).enumerate() {
@@ -124,7 +122,7 @@ mod tests {
             let length = u32::try_from(payload.len()).expect("short");
             push_record(&mut bytes, id, 1000, kind, length, payload);
             assert_eq!(decode(id, 1000, &bytes), Some(Frame::Record { kind, payload }));
-            assert_eq!(decode(id, 1001, &bytes), None, "a frame of another place");
+            assert_eq!(decode(id, 1001, &bytes), None, "a frame of another position");
             assert_eq!(decode(LogId(78), 1000, &bytes), None, "a frame of another log");
             assert_eq!(decode(id, 1000, &bytes[..bytes.len() - 1]), None, "a frame cut short");
         }

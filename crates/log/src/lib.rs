@@ -1,16 +1,16 @@
-//! The write-ahead log: bytes in, bytes out, and nothing that was acknowledged is lost.
+//! The write-ahead log (WAL): an append-only sequence of checksummed records with group commit.
 //!
 //! # Shape
 //! A log is a sequence of records (a kind of one byte, and a payload) in files `wal-<first LSN>.log` of one
-//! directory. An [`Lsn`] is a position in the whole log, in bytes. **The LSN of a record is its end**: the
-//! log up to that LSN contains it. So one number says what a version of the graph contains, what a wait waits
-//! for, and where recovery goes on.
+//! directory. An [`Lsn`] is a byte position in the whole log. **The LSN of a record is its end**: the log up
+//! to that LSN contains the record. One number therefore states what a version of the graph contains, what a
+//! wait waits for, and where recovery starts.
 //!
-//! * [`read`] finds the records behind an LSN, tells a torn tail from damage, and changes nothing.
-//! * [`Log::open`] goes on behind what was found: it cuts what is to be cut.
-//! * [`Log::append_then`] copies a record into a buffer; [`Log::wait`] returns once it is as safe as the
-//!   [`Level`] promises, having published what came with it, in the order of LSNs.
-//! * [`Log::rotate`] begins a new file, [`Log::remove_before`] drops old ones: the two halves of a
+//! * [`read`] finds the records after an LSN, distinguishes a torn tail from damage, and changes nothing.
+//! * [`Log::open`] continues a log that was read, and cuts the torn or damaged part.
+//! * [`Log::append_then`] copies a record into a buffer; [`Log::wait`] returns once the record is as durable
+//!   as the [`Level`] promises and all records up to it are published in the order of LSNs.
+//! * [`Log::rotate`] begins a new file, [`Log::remove_before`] removes old ones: the two halves of a
 //!   checkpoint.
 //!
 //! ```
@@ -38,16 +38,16 @@
 //! # }
 //! ```
 //! # Invariants
-//! 1. Bytes that a file has under its name never change; files only grow, behind everything that was read.
-//! 2. All of a file's bytes are synced before the next file gets its name.
-//! 3. A record is published after it is acknowledged by the level's measure, before any wait for it returns,
+//! 1. Bytes of a file that has its final name never change; files only grow, after everything that was read.
+//! 2. All bytes of a file are synced before the next file gets its final name.
+//! 3. A record is published after it is acknowledged as the level defines it, before any wait for it returns,
 //!    and after all records before it.
-//! 4. After a failed write or sync nothing is written any more, but for want of room: see `log.rs`.
+//! 4. After a failed write or sync the log writes nothing more. A full disk is the exception: see `log.rs`.
 //! # Not here
-//! What records mean; the lock of the directory (whoever opens a log holds it); checkpoints, which only use
-//! this. Preallocation: `env` has no call for it, and zeros behind the end would make a tail harder to judge.
-//! So each sync makes the file's new length durable too, which costs a file system with a journal one more
-//! write.
+//! The meaning of records; the lock of the directory (the caller that opens a log holds it); checkpoints,
+//! which only use this crate. Preallocation: `env` has no call for it, and zeros after the end would make a
+//! torn tail harder to recognize. Each sync therefore also makes the file's new length durable, which costs a
+//! journaling file system one more write.
 #![forbid(unsafe_code)]
 
 mod files;
@@ -69,21 +69,21 @@ pub use open::LAST_FILE_BYTES_MAX;
 pub use options::{Level, LogId, LogOptions, Lsn, ReadOptions};
 pub use read::{Cut, Found, Visit, find_id, read};
 
-/// The most bytes of a record's payload.
+/// Maximum payload of one record, in bytes.
 ///
 /// One transaction is one record: at 40 bytes a statement this is 26 million statements.
 pub const RECORD_BYTES_MAX: usize = 1 << 30;
 
-/// The largest kind of a record; the one above it is the log's own.
+/// Largest record kind available to callers; the log itself uses the kind above it.
 pub const KIND_MAX: u8 = 254;
 
-/// How many bytes may wait to be written before appending waits too, unless the options say otherwise. A
-/// larger record is let in when nothing else waits.
+/// Default of [`LogOptions::buffer_bytes`]. A larger record is accepted when the buffer is empty.
 pub const BUFFER_BYTES_DEFAULT: usize = 8 << 20;
 
-/// At [`Level::Interval`] and [`Level::None`], so many bytes are written without waiting for more. Large
-/// enough that a system call costs little beside the copy, small enough that the copy stays in a cache.
+/// At [`Level::Interval`] and [`Level::None`], the log writes its buffer once it holds this many bytes. Large
+/// enough that a system call costs little compared with the copy, small enough that the copy stays in a
+/// cache.
 pub const WRITE_BYTES: usize = 256 << 10;
 
-/// The shortest [`Level::Interval`]; a shorter one is raised to this.
+/// Minimum of [`Level::Interval`]; a shorter interval is raised to this.
 pub const INTERVAL_MIN: std::time::Duration = std::time::Duration::from_millis(1);

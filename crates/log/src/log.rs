@@ -1,38 +1,38 @@
-//! Appending, and waiting until it is safe: group commit.
+//! The appendable log: append, group commit, and waits for durability.
 //!
 //! # Shape
 //! One lock around a small [`State`]: a buffer, and LSNs up to which the log is appended, synced,
 //! acknowledged. Two roles, each held by one thread at a time, neither under the lock:
 //!
-//! * the **leader** has the file: it writes the buffer, and syncs (`flush.rs`);
-//! * the **announcer** runs what is to be published ([`Publish`]), in the order of LSNs.
+//! * the **leader** owns the file: it writes the buffer, and syncs (`flush.rs`);
+//! * the **announcer** runs the [`Publish`] callbacks, in the order of LSNs.
 //!
-//! A thread that waits takes the role that its wait needs, if that is free; else it sleeps (`waiters.rs`)
-//! until its record is acknowledged, or a role is free for it. So the first of many committers syncs for
-//! itself, those that come meanwhile gather in the buffer, and the next leader syncs for all of them: it is
-//! woken as soon as the file is free, before the others are told. No thread polls, and at [`Level::Sync`]
-//! there is no thread of the log's own. (Leader and followers: DeWitt et al., "Implementation Techniques for
-//! Main Memory Database Systems", SIGMOD 1984, has group commit; the form without a log thread is that of
-//! LevelDB's writer queue. Here the leader is free to be a waiter of any place, since the order is fixed when
-//! a record is appended.)
+//! A waiting thread takes the role that its wait needs, if that role is free. Otherwise it sleeps
+//! (`waiters.rs`) until its record is acknowledged or a role becomes free for it. So the first of many
+//! committers syncs for itself, records of later committers gather in the buffer, and the next leader syncs
+//! all of them; that leader is woken as soon as the file is free, before the other waiters. No thread polls,
+//! and at [`Level::Sync`] the log has no thread of its own. (Group commit: DeWitt et al., "Implementation
+//! Techniques for Main Memory Database Systems", SIGMOD 1984; the form without a log thread is LevelDB's
+//! writer queue. Here any waiter may become the leader, since the order is fixed when a record is appended.)
 //! # Invariants
 //! 1. `acknowledged <= durable <= end` at [`Level::Sync`], `acknowledged`, `durable` <= `end` at others; the
-//!    buffer holds the bytes before `end`, what precedes them is in `unwritten`, and what precedes that is
-//!    written, or in the hands of the leader.
-//! 2. The announcer never holds the file, so what it runs may wait for locks that are held while appending.
-//! 3. Once `failure` is set, no leader starts. A failed sync is never tried again: after one, the system may
-//!    call pages clean that it has not written, and a second sync would say yes (Rebello et al., "Can
-//!    Applications Recover from fsync Failures?", USENIX ATC 2020). Opening again copies whatever is not
-//!    known to be synced into a new file, and so does not trust those pages either.
-//! 4. A thread that gives a role back wakes one that waits for it: no thread sleeps beside a free role.
+//!    buffer holds the bytes before `end`, `unwritten` those before the buffer; all earlier bytes are written
+//!    or held by the leader.
+//! 2. The announcer never holds the file, so its callbacks may wait for locks that are held while appending.
+//! 3. Once `failure` is set, no leader starts. A failed sync is never retried: the system may afterwards call
+//!    pages clean that it has not written, and a second sync would succeed (Rebello et al., "Can Applications
+//!    Recover from fsync Failures?", USENIX ATC 2020). Opening again copies everything that is not known to
+//!    be synced into a new file, and so does not trust those pages either.
+//! 4. A thread that gives a role back wakes a thread that waits for it: no thread sleeps while its role is
+//!    free.
 //! # A full disk
-//! is no failure: a write that found no room has written nothing that it did not report. What could not be
-//! written is kept (`unwritten`), waits for it end with an error, nothing new is appended, and each attempt
-//! to append or to sync tries to write it first. With the first success all goes on, in the same file and
-//! order. A sync that says that the disk is full is a failed sync.
+//! is not a failure: a write without room has written nothing beyond what it reported. The log keeps the
+//! unwritten bytes (`unwritten`), waits for them end with an error, and nothing new is appended; each attempt
+//! to append or to sync first tries to write them. After the first success the log continues, in the same
+//! file and order. A sync that reports a full disk is a failed sync.
 //! # Cost
-//! Appending: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync for all who wait at that
-//! time.
+//! Append: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync shared by all threads that
+//! wait at that time.
 
 use crate::files;
 use crate::flush::Leader;
@@ -51,12 +51,12 @@ use std::time::Duration;
 use vervet_env::{Environment, WriteFile};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What is to happen once a record is acknowledged: run once, with its LSN, after that of every record before
-/// it and before any [`Log::wait`] for it returns. Not run if the log fails first.
+/// Callback for an acknowledged record: runs once, with the record's LSN, after the callback of every earlier
+/// record and before any [`Log::wait`] for it returns. Does not run if the log fails first.
 pub type Publish = Box<dyn FnOnce(Lsn) + Send>;
 
-/// A log that is open for appending. Threads share it by reference. Dropping it closes it, but drops errors
-/// too.
+/// A log that is open for appending. Threads share it by reference. Dropping it closes it, but ignores
+/// errors.
 pub struct Log {
     pub(crate) shared: Arc<Shared>,
     /// The thread of [`Level::Interval`].
@@ -69,15 +69,16 @@ pub(crate) struct Shared {
     pub(crate) id: LogId,
     pub(crate) options: LogOptions,
     pub(crate) state: Mutex<State>,
-    /// The file is free, or the log failed: for those who need the file and do not wait for a record.
+    /// Notified when the file is free or the log failed: for threads that need the file and do not wait for a
+    /// record.
     pub(crate) free: Condvar,
-    /// The log closes: for the thread of [`Level::Interval`].
+    /// Notified when the log closes: for the thread of [`Level::Interval`].
     pub(crate) closing: Condvar,
-    /// Copies of what `state` has, to be read without its lock.
+    /// Copies of parts of `state`, readable without its lock.
     pub(crate) watched: Watched,
 }
 
-/// Numbers about a log that anybody may look at, at any time and without a lock.
+/// Counters of a log, readable at any time without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
     /// See [`State::end`].
@@ -87,47 +88,47 @@ pub(crate) struct Watched {
     pub(crate) files: AtomicU64,
     pub(crate) syncs: AtomicU64,
     pub(crate) sync_nanoseconds: AtomicU64,
-    /// 1: the log takes no records at the moment.
+    /// 1 while the log refuses records.
     pub(crate) refuses: AtomicU64,
 }
 
-/// What a log takes and does.
+/// Size, syncs and readiness of a log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogStatus {
     /// Bytes in its files and its buffer.
     pub bytes: u64,
-    /// How many files it has.
+    /// Number of files.
     pub files: u64,
-    /// How often a file was synced since the log was opened.
+    /// Number of syncs since the log was opened.
     pub syncs: u64,
-    /// How long that took, all together.
+    /// Total time of these syncs.
     pub sync_time: Duration,
-    /// Why no records are taken at the moment; `None`: they are.
+    /// Why the log refuses records at present; `None` if it accepts them.
     pub refusal: Option<Error>,
 }
 
 pub(crate) struct State {
-    /// What a full disk had no room for: the rest of frames that a leader has begun to write.
+    /// Bytes that a full disk had no room for: the rest of frames that a leader has begun to write.
     pub(crate) unwritten: Vec<u8>,
-    /// Why; `None`: there was room, and `unwritten` is empty.
+    /// The disk-full error; `None` if there was room, and then `unwritten` is empty.
     pub(crate) full: Option<Error>,
-    /// Frames that no leader has taken yet; the first one is a place for a mark.
+    /// Frames that no leader has taken yet; the first one is reserved for a mark.
     pub(crate) buffer: Vec<u8>,
-    /// An empty buffer with its memory.
+    /// An empty buffer that keeps its allocation.
     pub(crate) spare: Vec<u8>,
     pub(crate) end: u64,
     pub(crate) durable: u64,
     pub(crate) acknowledged: u64,
-    /// The largest LSN that a mark in the last file, or its start, calls synced.
+    /// The largest LSN that a mark in the last file states as synced, or the start of that file.
     pub(crate) proven: u64,
-    /// `None`: a leader has it, or the log has failed.
+    /// `None`: a leader owns it, or the log has failed.
     pub(crate) active: Option<Active>,
     pub(crate) announcing: bool,
     pub(crate) publish: VecDeque<(u64, Publish)>,
-    /// Those who wait for a record.
+    /// Threads that wait for a record.
     pub(crate) waiters: Waiters,
-    /// How many wait for `free`.
+    /// Number of threads that wait for `free`.
     pub(crate) wanting_file: usize,
     /// First LSNs of the files, ascending.
     pub(crate) files: Vec<u64>,
@@ -135,7 +136,7 @@ pub(crate) struct State {
     pub(crate) closing: bool,
 }
 
-/// The file that is written.
+/// The file being written.
 pub(crate) struct Active {
     pub(crate) file: Box<dyn WriteFile>,
     pub(crate) first: u64,
@@ -148,20 +149,19 @@ impl Log {
         self.shared.id
     }
 
-    /// Appends a record, and returns its LSN. As [`Log::append_then`], with nothing to publish.
+    /// Appends a record and returns its LSN. Same as [`Log::append_then`] without a callback.
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Log::append_then`].
     pub fn append(&self, kind: u8, payload: &[u8]) -> Result<Lsn> {
         self.shared.append(kind, &[payload], None)
     }
 
-    /// Appends a record, and returns its LSN. `publish` runs when the record is acknowledged, in the thread
-    /// of whoever waits: see [`Publish`]. It must not call the log, and may take locks that are held while
-    /// appending.
+    /// Appends a record and returns its LSN. `publish` runs when the record is acknowledged, on the thread of
+    /// a waiter: see [`Publish`]. It must not call the log; it may take locks that are held while appending.
     ///
-    /// The record is in the order of the calls, but safe only after [`Log::wait`]. Waits for the disk if too
-    /// much is buffered ([`LogOptions::buffer_bytes`]).
+    /// The order of records is the order of calls, but a record is safe only after [`Log::wait`]. The call
+    /// waits for the disk if the buffer is full ([`LogOptions::buffer_bytes`]).
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed, or the
@@ -170,11 +170,11 @@ impl Log {
         self.shared.append(kind, &[payload], Some(publish))
     }
 
-    /// As [`Log::append_then`] for several records of one kind, in this order: all of them are appended, or
-    /// none. Returns the LSN of the last one, behind which `publish` runs.
+    /// [`Log::append_then`] for several records of one kind, in this order: all of them are appended, or
+    /// none. Returns the LSN of the last one, after which `publish` runs.
     ///
     /// # Errors
-    /// As there; [`ErrorKind::Internal`]: there are no records.
+    /// Same as [`Log::append_then`]; [`ErrorKind::Internal`]: there are no records.
     pub fn append_all_then(&self, kind: u8, payloads: &[&[u8]], publish: Publish) -> Result<Lsn> {
         if payloads.is_empty() {
             return Err(Error::internal("no records to append"));
@@ -182,17 +182,17 @@ impl Log {
         self.shared.append(kind, payloads, Some(publish))
     }
 
-    /// Returns once the log up to `lsn` is acknowledged, as the [`Level`] means it, and published.
+    /// Returns once the log up to `lsn` is acknowledged, as the [`Level`] defines it, and published.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the log failed before. Whether the record is there after the next opening is open.
-    /// Or the disk is full: the record is kept, and acknowledged and published as soon as something is
-    /// written. [`ErrorKind::Internal`]: no record has this LSN.
+    /// [`ErrorKind::Io`]: the log failed first; the record may or may not exist after the next opening. Or
+    /// the disk is full: the record is kept, and is acknowledged and published as soon as it is written.
+    /// [`ErrorKind::Internal`]: no record has this LSN.
     pub fn wait(&self, lsn: Lsn) -> Result<()> {
         self.shared.wait(lsn.0)
     }
 
-    /// Makes everything durable that was appended before the call, whatever the level, and publishes it.
+    /// Makes everything durable that was appended before the call, at any level, and publishes it.
     /// Returns the LSN up to which the log is durable.
     ///
     /// # Errors
@@ -207,11 +207,11 @@ impl Log {
         Ok(durable)
     }
 
-    /// Whether the log still takes records.
+    /// Checks that the log accepts records.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: it has failed, and what was appended and is not acknowledged never will be; or the
-    /// disk was full when something was last written.
+    /// [`ErrorKind::Io`]: the log has failed, and unacknowledged records never will be acknowledged; or the
+    /// disk was full at the last write.
     pub fn check(&self) -> Result<()> {
         if !self.refuses() {
             return Ok(());
@@ -220,19 +220,20 @@ impl Log {
         state.failure.as_ref().or(state.full.as_ref()).map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Whether [`Log::check`] is an error; without a lock.
+    /// Whether [`Log::check`] would fail; takes no lock.
     #[must_use]
     pub fn refuses(&self) -> bool {
         self.shared.watched.refuses.load(Ordering::Relaxed) != 0
     }
 
-    /// Bytes, files, syncs, and whether records are taken. Takes no lock unless they are not.
+    /// Size, files, syncs, and whether the log accepts records. Takes the lock only if it refuses them.
     #[must_use]
     pub fn status(&self) -> LogStatus {
         let watched = &self.shared.watched;
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         LogStatus {
-            // Read one after the other: a rotation in between must not make it negative.
+            // The two loads are not atomic together: a rotation in between must not make the difference
+            // negative.
             bytes: read(&watched.end).saturating_sub(read(&watched.start)),
             files: read(&watched.files),
             syncs: read(&watched.syncs),
@@ -241,23 +242,23 @@ impl Log {
         }
     }
 
-    /// The log up to here is synced.
+    /// LSN up to which the log is synced.
     #[must_use]
     pub fn durable_lsn(&self) -> Lsn {
         Lsn(lock(&self.shared.state).durable)
     }
 
-    /// The log ends here; some of it may be in memory only.
+    /// LSN of the end of the log; its last records may be in memory only.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
         Lsn(self.shared.watched.end.load(Ordering::Acquire))
     }
 
-    /// Syncs what was appended and begins a new file behind it; returns the LSN at which it starts. Publishes
-    /// nothing, so it may be called under the lock that orders appends.
+    /// Syncs the appended records and begins a new file after them; returns the LSN at which the file starts.
+    /// Publishes nothing, so it may be called under the lock that orders appends.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]. If only the new file could not be made, the log goes on in the old one.
+    /// [`ErrorKind::Io`]. If only the creation of the new file failed, the log continues in the old one.
     pub fn rotate(&self) -> Result<Lsn> {
         let mut leader = self.shared.lead()?;
         leader.write()?;
@@ -268,11 +269,11 @@ impl Log {
         result.map(|()| start)
     }
 
-    /// Removes the files that end at or before `lsn`. To be called once a checkpoint that holds these records
-    /// is durable: recovery can then no longer start before `lsn`.
+    /// Removes the files that end at or before `lsn`. Call it once a checkpoint that holds these records is
+    /// durable: recovery can then no longer start before `lsn`.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: some of the files are left. The log goes on.
+    /// [`ErrorKind::Io`]: some of the files remain. The log continues.
     pub fn remove_before(&self, lsn: Lsn) -> Result<()> {
         let removed: Vec<u64> = {
             let mut state = lock(&self.shared.state);
@@ -297,7 +298,7 @@ impl Log {
     }
 
     /// Makes everything durable, at every level, and marks the log as complete, so that the next reader can
-    /// tell all damage from a torn tail.
+    /// distinguish any damage from a torn tail.
     ///
     /// # Errors
     /// As [`Log::wait`].
@@ -323,7 +324,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Whoever wants to know closes.
+        // A caller that needs the error calls `close`.
         let _ = self.shut();
     }
 }
@@ -343,7 +344,7 @@ impl fmt::Debug for Log {
 impl Shared {
     fn append(&self, kind: u8, payloads: &[&[u8]], publish: Option<Publish>) -> Result<Lsn> {
         if kind > KIND_MAX {
-            return Err(Error::internal(format!("the log keeps records of kind {kind} for itself")));
+            return Err(Error::internal(format!("record kind {kind} is reserved for the log")));
         }
         let mut lengths = Vec::with_capacity(payloads.len());
         for payload in payloads {
@@ -365,7 +366,8 @@ impl Shared {
             if has_room && state.full.is_none() {
                 break;
             }
-            // Written, not synced: whoever orders appends by a lock should not hold it for a whole sync.
+            // Written, not synced: a caller that orders appends by a lock should not hold it for a whole
+            // sync.
             state = self.write_or_wait(state).map_err(nothing_appended)?;
         }
         if state.buffer.is_empty() {
@@ -385,7 +387,7 @@ impl Shared {
         Ok(Lsn(lsn))
     }
 
-    /// Up to where records may be published.
+    /// LSN up to which records may be published.
     fn reachable(&self, state: &State) -> u64 {
         let early = self.options.level != Level::Sync;
         if early && state.failure.is_none() { state.end } else { state.durable }
@@ -411,7 +413,7 @@ impl Shared {
                 return Err(failure.clone());
             } else if reached < lsn && state.active.is_some() {
                 let Some(mut leader) = Leader::take(self, state) else {
-                    return Err(Error::internal("the file of the log is there and is not"));
+                    return Err(Error::internal("the log has no file for its leader"));
                 };
                 leader.write().and_then(|()| leader.sync())?;
                 let mut wake = Wake::default();
@@ -435,15 +437,15 @@ impl Shared {
             }
         }
         if early && state.buffer.len() >= WRITE_BYTES && state.active.is_some() && state.failure.is_none() {
-            // This record is acknowledged and published, whatever becomes of the writing: the next append
-            // returns the error.
+            // This record is acknowledged and published, even if the write fails: the next append returns the
+            // error.
             drop(self.write_or_wait(state));
         }
         Ok(())
     }
 
-    /// Writes the buffer if the file is free. Else waits until it was free; another thread may have taken it
-    /// by then.
+    /// Writes the buffer if the file is free. Otherwise waits until it was free; another thread may have
+    /// taken it since.
     fn write_or_wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
         if state.active.is_none() {
             state.wanting_file += 1;
@@ -458,7 +460,7 @@ impl Shared {
         Ok(lock(&self.state))
     }
 
-    /// The file and the batch, as soon as nobody else has them.
+    /// Takes the file and the batch as soon as they are free.
     fn lead(&self) -> Result<Leader<'_>> {
         let mut state = lock(&self.state);
         loop {
@@ -477,8 +479,8 @@ impl Shared {
         }
     }
 
-    /// Publishes up to `reached`. No other thread publishes at this moment. Before that, or after it, wakes
-    /// those of `wake`.
+    /// Publishes up to `reached`. No other thread publishes at this moment. Wakes the threads in `wake`
+    /// before or after.
     fn announce<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -510,7 +512,7 @@ impl Shared {
         lock(&self.state)
     }
 
-    /// Calls those who may take a role that is free now: see invariant 4.
+    /// Selects the threads that can take a role that is free now: see invariant 4.
     pub(crate) fn call_next(&self, state: &mut State, wake: &mut Wake) {
         if state.failure.is_some() {
             state.waiters.call_all(wake);
@@ -524,7 +526,7 @@ impl Shared {
         self.call_leader(state, wake);
     }
 
-    /// Calls those who may take the file, if it is there.
+    /// Selects a thread that can take the file, if the file is free.
     fn call_leader(&self, state: &mut State, wake: &mut Wake) {
         if state.active.is_some() {
             let reachable = self.reachable(state);
@@ -535,14 +537,14 @@ impl Shared {
         }
     }
 
-    /// Brings the copies of `watched` up to date. The caller holds the lock.
+    /// Updates the copies in `watched`. The caller holds the lock.
     pub(crate) fn count_files(&self, state: &State) {
         self.watched.files.store(state.files.len() as u64, Ordering::Relaxed);
         self.watched.start.store(state.files.first().copied().unwrap_or(state.end), Ordering::Relaxed);
         self.watched.end.store(state.end, Ordering::Release);
     }
 
-    /// The thread of [`Level::Interval`].
+    /// Main loop of the thread of [`Level::Interval`].
     pub(crate) fn tick(&self, every: Duration) {
         loop {
             let state = lock(&self.state);
@@ -559,8 +561,8 @@ impl Shared {
             if idle {
                 continue;
             }
-            // An error fails the log, and everybody hears of it there; or the disk is full, and may not be
-            // the next time.
+            // An error fails the log, and every later call returns it; a full disk may have room at the next
+            // tick.
             let Ok(mut leader) = self.lead() else { return };
             if leader.write().and_then(|()| leader.sync()).is_ok() {
                 leader.finish();
@@ -569,7 +571,7 @@ impl Shared {
     }
 }
 
-/// Leaves the log failed if what is published panics.
+/// Marks the log as failed if a [`Publish`] callback panics.
 struct Announcer<'a>(&'a Shared);
 
 impl Drop for Announcer<'_> {
@@ -586,7 +588,7 @@ impl Drop for Announcer<'_> {
     }
 }
 
-/// The error of an append on a full disk.
+/// Adds to a disk-full error the hint for an append.
 fn nothing_appended(error: Error) -> Error {
     if error.hint() == Some(FULL_HINT) {
         return error.with_hint("nothing was changed; free some space on the disk, then try again");
@@ -594,5 +596,5 @@ fn nothing_appended(error: Error) -> Error {
     error
 }
 
-/// The error of a wait for a record that has no room.
-pub(crate) const FULL_HINT: &str = "what waits is kept in memory, and is written as soon as there is room on the disk; until then all changes are refused";
+/// Hint of the error of a wait for a record without room.
+pub(crate) const FULL_HINT: &str = "waiting commits stay in memory and are written as soon as the disk has room; until then all changes are refused";

@@ -1,18 +1,18 @@
-//! Opening a log: from what reading found to a log that can be appended to.
+//! Opening a log: turns the result of [`crate::read`] into a log that accepts appends.
 //!
 //! # Shape
-//! Files behind a cut at damage are removed; then the last file is opened, or a new one is made that starts
-//! where the log is proven to be synced and has a copy of what lies between there and the end.
+//! Files after a cut at damage are removed. Then a new file is created, which starts where the log is proven
+//! to be synced and holds a copy of the bytes from there to the end.
 //! # Why a copy
-//! A torn tail is cut without changing a byte in place, and records that only the page cache may have (after
-//! a failed sync, or a kill) are written anew: nothing is taken for durable that has not been synced under a
+//! A torn tail is cut without changing a byte in place, and records that may exist only in the page cache
+//! (after a failed sync, or a kill) are written again: no record counts as durable unless it was synced in a
 //! file that was whole. The argument is in docs/format.md.
 //! # Few files
-//! If the last file is small, the copy is of all of it and takes its name: else ten thousand processes that
-//! write one record each would leave as many files.
+//! If the last file is small, all of it is copied and the copy takes its name. Otherwise ten thousand
+//! processes that write one record each would leave as many files.
 //! # Cost
-//! A copy of [`LAST_FILE_BYTES_MAX`] at most, or of what was not proven if that is more: the last batch at
-//! [`Level::Sync`], what came since the last sync at other levels.
+//! A copy of at most [`LAST_FILE_BYTES_MAX`], or of the unproven part if that is larger: the last batch at
+//! [`Level::Sync`], everything since the last sync at other levels.
 
 use crate::log::{Active, Shared, State, Watched};
 use crate::sync::{Condvar, Mutex, lock};
@@ -26,21 +26,21 @@ use std::thread;
 use vervet_env::Environment;
 use vervet_model::{Error, Result};
 
-/// A last file of so many bytes, or fewer, is written anew when a log is opened, so that files do not become
-/// many: of a log of `n` bytes there are at most `n` through this, and two.
+/// A last file of at most this many bytes is rewritten when a log is opened, which bounds the number of
+/// files: a log of `n` MiB gets at most `n` files this way, plus two.
 pub const LAST_FILE_BYTES_MAX: u64 = 1 << 20;
 
 impl Log {
-    /// Goes on behind what [`crate::read`] found in `directory`, whose lock the caller has held since before
-    /// that.
+    /// Continues the log that [`crate::read`] found in `directory`. The caller has held the lock of the
+    /// directory since before that read.
     ///
-    /// The log goes on in a new file, with a copy of everything that no mark proves to be synced, made
-    /// durable before it gets its name. So a torn tail is cut without changing a byte of the file it is in,
-    /// and a crash at any moment leaves what was found, or what is now. All that was found is durable on
-    /// return.
+    /// The log continues in a new file, with a copy of everything that no mark proves to be synced; the copy
+    /// is durable before the file gets its final name. A torn tail is thus cut without changing a byte of its
+    /// file, and a crash at any moment leaves either the log that was found or the new one. Everything that
+    /// was found is durable on return.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Io`]; nothing is lost then, and opening may be tried again, reading first.
+    /// [`vervet_model::ErrorKind::Io`]: nothing is lost; the caller may read and open again.
     pub fn open(
         environment: &Environment,
         directory: &Path,
@@ -57,7 +57,7 @@ impl Log {
             || environment.random.next_u64().map_err(|error| Error::io("draw a random number", &error));
         let id = id.map_or_else(|| random().map(LogId), Ok)?;
         files::remove_temporary(environment, directory);
-        // The last one first: whatever is left after a crash is a longer part of the damaged log.
+        // Last file first: after a crash, the remaining files are a longer part of the damaged log.
         for first in plan.remove.iter().rev() {
             let path = files::path_of(directory, *first);
             match environment.files.remove_file(&path) {
@@ -69,10 +69,10 @@ impl Log {
         }
         let mut firsts = plan.files;
         let last = firsts.last().copied();
-        // Never the file that is there, not even behind the mark of a clean close: if the sync of that
-        // failed, the mark may be in the page cache alone, and what follows it would be lost with it.
+        // Always a new file, even after the mark of a clean close: if the sync of that mark failed, the mark
+        // may exist only in the page cache, and records appended after it would be lost with it.
         let active = {
-            // All of the last file that is needed if that is little, else what is not proven.
+            // The needed part of the last file if it is small, else only the unproven part.
             let whole = last.map_or(end.0, |last| last.max(plan.from));
             assert!(whole <= end.0 && plan.proven <= end.0, "a log ends behind what was read");
             let first = if end.0 - whole <= LAST_FILE_BYTES_MAX { whole } else { plan.proven };

@@ -1,10 +1,10 @@
-//! Small types of the log's surface.
+//! Options and small public types of the log: LSN, log id, durability level.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A position in the whole log, in bytes since its beginning, over all its files (their headers do not
-/// count). The LSN of a record is its end.
+/// Log sequence number: a position in the whole log, in bytes since its beginning, over all its files
+/// (headers do not count). The LSN of a record is its end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Lsn(pub u64);
 
@@ -14,7 +14,7 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// The random number that all files of one log have in their headers.
+/// Random number in the header of every file of one log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LogId(pub u64);
 
@@ -24,21 +24,21 @@ impl fmt::Display for LogId {
     }
 }
 
-/// When [`crate::Log::wait`] returns, and so what a loss of power can take.
+/// Durability level: when [`crate::Log::wait`] returns, and so which records a loss of power can lose.
 ///
-/// Whatever the level, a process that dies without the machine loses at most what was in the buffer, a closed
-/// log has lost nothing, and what is left after a loss of power is a prefix of the records.
+/// At every level, a process crash without a machine crash loses at most the buffered records, a closed log
+/// has lost nothing, and the log after a loss of power is a prefix of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Level {
-    /// When the record is synced: an acknowledged record survives. The default, since it is what a database
-    /// is expected to do; group commit shares the cost between those who commit at once.
+    /// Returns when the record is synced: an acknowledged record survives. The default, since it is what a
+    /// database is expected to do; group commit shares the cost among concurrent committers.
     #[default]
     Sync,
-    /// At once; a thread of the log writes and syncs with this much time between. A crash loses what was
-    /// acknowledged since the last time.
+    /// Returns at once; a thread of the log writes and syncs at this interval. A crash loses the records
+    /// acknowledged since the last sync.
     Interval(Duration),
-    /// At once; the log is written when [`crate::WRITE_BYTES`] have come together, and synced when a file
+    /// Returns at once; the log is written when [`crate::WRITE_BYTES`] are buffered, and synced when a file
     /// ends ([`crate::Log::rotate`]), on [`crate::Log::sync`] and on [`crate::Log::close`].
     None,
 }
@@ -53,12 +53,12 @@ impl fmt::Display for Level {
     }
 }
 
-/// How a log is written.
+/// Options for writing a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// When [`crate::Log::wait`] returns.
     pub level: Level,
-    /// How many bytes may wait to be written before appending waits too.
+    /// Number of buffered bytes from which appends wait for the disk.
     pub buffer_bytes: usize,
 }
 
@@ -68,15 +68,15 @@ impl Default for LogOptions {
     }
 }
 
-/// How a log is read.
+/// Options for reading a log.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// What damage means. `false` (the default, because it may cost acknowledged records): an error that says
-    /// where. `true`: the log ends before the damage, and [`crate::Log::open`] removes what follows.
+    /// Treatment of damage. `false` (the default, because a cut may lose acknowledged records): an error with
+    /// the position. `true`: the log ends before the damage, and [`crate::Log::open`] removes the rest.
     pub cut_at_damage: bool,
-    /// Another process may be writing the log at this moment. Files that vanish are looked for again. What is
-    /// found ends somewhere in what that writer has written; it may not be used to open the log.
+    /// Another process may be writing the log at this moment. The reader retries files that vanish. The end
+    /// that it finds is some point in the output of that writer; it cannot be used to open the log.
     pub beside_writer: bool,
-    /// The id that the log must have, if it is known; files of another log, and no files, are then damage.
+    /// Expected id of the log, if known; files of another log, or no files, are then damage.
     pub id: Option<LogId>,
 }

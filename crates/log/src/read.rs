@@ -1,33 +1,34 @@
-//! Reading a log: its records in order, and where it ends.
+//! Reading a log: visits its records in order and finds its end.
 //!
 //! # Shape
-//! Files are chained by LSN: a file counts up to where the next one starts (what lies behind that was cut),
-//! and must reach it. Reading starts in the last file that starts at or before `from`; older files are not
-//! looked at.
+//! Files are chained by LSN: the content of a file counts up to the start of the next file (later bytes were
+//! cut), and must reach it. Reading starts in the last file that starts at or before `from`; older files are
+//! not read.
 //! # A torn tail, or damage?
-//! Let `b` be the first place without a valid frame. Whoever wrote the log wrote batch after batch, each
-//! beginning with a mark that says how far the log was synced at that moment (`frame.rs`).
+//! Let `b` be the first position without a valid frame. A writer writes batch after batch; each batch begins
+//! with a mark that states how far the log was synced at that moment (`frame.rs`).
 //!
 //! * In a file that is not the last one, `b` is **damage**: a file is synced before the next one gets its
 //!   name.
-//! * If a valid mark behind `b` says that the log was synced beyond `b`, it is **damage**: these bytes have
-//!   been acknowledged, and are gone.
-//! * Else nothing says that the bytes at `b` ever were synced: a **torn tail**. Valid frames behind `b` do
-//!   not contradict, for sectors of an unsynced write reach the medium in any order.
+//! * If a valid mark after `b` states that the log was synced beyond `b`, it is **damage**: these bytes were
+//!   acknowledged and are lost.
+//! * Otherwise nothing proves that the bytes at `b` were ever synced: a **torn tail**. Valid frames after `b`
+//!   are no contradiction, because sectors of an unsynced write reach the medium in any order.
 //!
-//! So a loss of power is never taken for damage. Damage is taken for a torn tail only in the last synced
-//! batch before a crash, where no bytes on the medium could tell the difference; a closed log ends with a
-//! mark, and there all damage is told (but in that mark, where nothing is lost).
+//! A loss of power is therefore never reported as damage. Damage is taken for a torn tail only in the last
+//! synced batch before a crash, where no bytes on the medium can tell the difference. A closed log ends with
+//! a mark, so there all damage is detected (except in that mark, where nothing is lost).
 //!
-//! Bytes that cannot be read at all are an error that says where; a cut at damage may cut there.
+//! Unreadable bytes are an error with their position; a cut at damage may cut there.
 //! # Beside a writer
-//! What is in its files may not be synced yet, and a loss of power would undo it. A reader that has read such
-//! records syncs the file, and the names in the directory, before it returns: so no reader believes, and no
-//! backup copies, what the log itself could lose. (If a sync of the writer has failed, this one may succeed
-//! without having saved anything: then, and only then, it does.)
+//! The files of a concurrent writer may hold bytes that are not synced yet and that a loss of power would
+//! undo. A reader that has read such records syncs the file, and the names in the directory, before it
+//! returns: no reader relies on, and no backup copies, records that the log itself could lose. (The
+//! exception: after a failed sync of the writer, the reader's sync may succeed without having saved
+//! anything.)
 //! # Cost
-//! One pass over the files (`stream.rs`), a hash of each record; on a bad place one more pass over the rest
-//! of that file.
+//! One pass over the files (`stream.rs`) and a hash of each record; after an invalid position, one more pass
+//! over the rest of that file.
 
 use crate::files::{self, HEADER_BYTES, HeaderError};
 use crate::frame::Frame;
@@ -38,69 +39,68 @@ use std::path::{Path, PathBuf};
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// How often a reader beside a writer looks again when a file has gone or does not verify.
+/// Maximum attempts of a reader beside a writer when a file has vanished or does not verify.
 const ATTEMPTS_MAX: u32 = 5;
 
-/// What is called with each record: LSN, kind, payload. An error ends the reading.
+/// Visitor called with each record: LSN, kind, payload. An error ends the reading.
 pub type Visit<'a> = &'a mut dyn FnMut(Lsn, u8, &[u8]) -> Result<()>;
 
-/// What [`read`] found.
+/// Result of [`read`].
 #[derive(Debug)]
 pub struct Found {
-    /// How many records were visited.
+    /// Number of records visited.
     pub records: u64,
-    /// How many bytes of payload they have.
+    /// Total payload of these records, in bytes.
     pub bytes: u64,
-    /// Where the log ends: behind the last record (and the mark of a clean close, if there is one).
+    /// End of the log: after the last record (and the mark of a clean close, if there is one).
     pub end: Lsn,
     /// The id of the log; `None` if there is no log yet.
     pub id: Option<LogId>,
-    /// What follows the end and does not count.
+    /// Bytes after the end that do not count.
     pub cut: Option<Cut>,
     pub(crate) plan: Plan,
 }
 
-/// Bytes behind the end of a log that do not count.
+/// Bytes after the end of a log that do not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// The file in which the log ends.
+    /// File in which the log ends.
     pub file: PathBuf,
-    /// Where in that file, in bytes.
+    /// Position of the end in that file, in bytes.
     pub offset: u64,
-    /// How many bytes follow, those of later files included.
+    /// Number of bytes after that position, including later files.
     pub bytes: u64,
-    /// How many valid records are among these bytes, if they follow damage; of a torn tail nobody counts
-    /// them.
+    /// Number of valid records among these bytes if they follow damage; not counted for a torn tail.
     pub records: u64,
-    /// `None`: a torn tail, of which nothing was acknowledged as synced. Else what is damaged.
+    /// The damage; `None` for a torn tail, no byte of which was acknowledged as synced.
     pub damage: Option<String>,
 }
 
-/// How the log goes on; LSNs.
+/// How the log continues; positions are LSNs.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// The files that count, ascending.
+    /// Files to keep, ascending.
     pub(crate) files: Vec<u64>,
-    /// Files behind the cut.
+    /// Files after the cut.
     pub(crate) remove: Vec<u64>,
-    /// Where reading began; what precedes it is not needed.
+    /// LSN at which reading began; earlier records are not needed.
     pub(crate) from: u64,
     /// Everything before this is known to have been synced, or is no longer needed.
     pub(crate) proven: u64,
     pub(crate) beside_writer: bool,
 }
 
-/// Visits the records with LSNs greater than `from`, in order: LSN, kind, payload. Changes nothing.
+/// Visits the records with LSNs greater than `from`, in order. Changes nothing.
 ///
 /// `from` is 0 or the LSN of a record. A directory without a log, read from 0, is a log without records,
 /// unless [`ReadOptions::id`] says that there is one.
 ///
 /// # Errors
-/// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records behind it
+/// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records after it
 /// (see [`ReadOptions::cut_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
-/// because a newer checkpoint holds their records; read that first. [`ErrorKind::Unsupported`]: the log of a
-/// later version. [`ErrorKind::Io`]: also where a file cannot be read at some place, which may be cut off as
-/// damage may.
+/// because a newer checkpoint holds their records; read that checkpoint first. [`ErrorKind::Unsupported`]:
+/// the log of a later version. [`ErrorKind::Io`]: includes an unreadable position in a file, which may be cut
+/// off as damage may.
 pub fn read(
     environment: &Environment,
     directory: &Path,
@@ -144,10 +144,10 @@ pub fn read(
             End::Damaged(place, what) => return Err(reader.damage(&place, &what, files.first())),
         }
     }
-    Err(Error::internal("reading the log ended without an end"))
+    Err(Error::internal("reading the log stopped without a result"))
 }
 
-/// The id of the log in `directory`, as its oldest file with a sound header says; `None`: there is none.
+/// The id of the log in `directory`, from its oldest file with a valid header; `None` without one.
 ///
 /// # Errors
 /// [`ErrorKind::Io`].
@@ -157,7 +157,7 @@ pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<Log
         match environment.files.open(&path) {
             Ok(file) => {
                 let mut header = Vec::with_capacity(HEADER_BYTES);
-                // What cannot be read is told when the log is.
+                // Reading the log reports unreadable bytes.
                 let read = file.take(HEADER_BYTES as u64).read_to_end(&mut header);
                 if read.is_ok()
                     && let Ok(id) = files::read_header(&header, first)
@@ -165,7 +165,7 @@ pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<Log
                     return Ok(Some(id));
                 }
             }
-            // Removed since it was listed.
+            // Removed after it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(format_args!("read {}", path.display()), &error)),
         }
@@ -173,7 +173,7 @@ pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<Log
     Ok(None)
 }
 
-/// A place in a file, in bytes from its start, and how many bytes it has behind it.
+/// A position in a file, in bytes from its start, and the number of bytes after it.
 struct Place {
     file: PathBuf,
     offset: u64,
@@ -184,7 +184,7 @@ enum End {
     Clean,
     Torn(Place),
     Damaged(Place, String),
-    /// The operating system could not read it.
+    /// The operating system could not read this position.
     Unreadable(Place, io::Error),
 }
 
@@ -194,11 +194,11 @@ struct Reader<'a> {
     options: &'a ReadOptions,
     visit: Visit<'a>,
     id: Option<LogId>,
-    /// Where reading began.
+    /// LSN at which reading began.
     from: u64,
-    /// Where the next frame starts.
+    /// LSN of the next frame.
     at: u64,
-    /// The last file with a valid header, and the LSN of its end, whatever lies there.
+    /// The last file with a valid header, and the LSN of its end, valid or not.
     last: Option<u64>,
     /// See [`Plan::proven`].
     proven: u64,
@@ -211,7 +211,7 @@ impl Reader<'_> {
     fn chain(&mut self, files: &[u64]) -> Result<End> {
         let started = files.partition_point(|first| *first <= self.at);
         let Some(index) = started.checked_sub(1) else {
-            // A log whose id is known has files, if nothing but a header.
+            // A log with a known id has at least one file, even if it holds only a header.
             if files.is_empty() && self.at == 0 && self.options.id.is_none() {
                 return Ok(End::Clean);
             }
@@ -317,7 +317,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Beside a writer: makes durable what was read and is not known to be. See the header.
+    /// Beside a writer: syncs records that were read and are not known to be durable. See the header.
     fn make_durable(&self) -> Result<()> {
         let Some(last) = self.last.filter(|_| self.options.beside_writer && self.proven < self.at) else {
             return Ok(());
@@ -325,7 +325,7 @@ impl Reader<'_> {
         let path = files::path_of(self.directory, last);
         let io = |path: &Path, error| Error::io(format_args!("sync {}", path.display()), &error);
         match self.environment.files.sync_file(&path) {
-            // A checkpoint has removed it, after it had synced what it held.
+            // A checkpoint has removed the file, after it had synced its content.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             synced => synced.map_err(|error| io(&path, error))?,
         }
@@ -349,7 +349,7 @@ impl Reader<'_> {
         Found { records: self.records, bytes: self.bytes, end: Lsn(self.at), id: self.id, cut, plan }
     }
 
-    /// How many valid records follow a place, in its file and in these.
+    /// Number of valid records after a position, in its file and in later files.
     fn records_behind(&self, place: &Place, later: &[u64]) -> u64 {
         let Some(id) = self.id else { return 0 };
         let count = |path: &Path, offset: u64, lsn: u64| {
@@ -362,12 +362,12 @@ impl Reader<'_> {
             + others.map(|(path, first)| count(&path, HEADER_BYTES as u64, first)).sum::<u64>()
     }
 
-    /// The error of a place that cannot be read.
+    /// The error for an unreadable position.
     fn unreadable(&self, place: &Place, error: &io::Error) -> Error {
         let (file, offset, lsn) = (place.file.display(), place.offset, Lsn(self.at));
-        Error::io(format_args!("read {file} behind byte {offset} (LSN {lsn})"), error).with_hint(format!(
-            "if it stays so, copy the directory to a sound disk, or restore a backup; or cut the log there, which loses every \
-             commit behind LSN {lsn}: `vervet recover {}` says how many",
+        Error::io(format_args!("read {file} after byte {offset} (LSN {lsn})"), error).with_hint(format!(
+            "if this persists, copy the directory to a sound disk, or restore a backup; or cut the log there, which loses every \
+             commit after LSN {lsn}: `vervet recover {}` counts them",
             self.directory.display()
         ))
     }
@@ -376,14 +376,14 @@ impl Reader<'_> {
         if self.options.beside_writer && oldest.is_none_or(|oldest| *oldest > self.at) {
             return Error::new(
                 ErrorKind::Unavailable,
-                format!("the log no longer has the records behind LSN {}", Lsn(self.at)),
+                format!("the log no longer has the records after LSN {}", Lsn(self.at)),
             )
-            .with_hint("a newer checkpoint has them: open the database again");
+            .with_hint("a newer checkpoint contains them: open the database again");
         }
         let (file, offset) = (place.file.display(), place.offset);
         Error::corrupt(file, format_args!("{what} (byte {offset}, LSN {})", Lsn(self.at))).with_hint(format!(
-            "restore a backup; or cut the log there, which loses every commit behind LSN {}: \
-             `vervet recover {}` says how many",
+            "restore a backup; or cut the log there, which loses every commit after LSN {}: \
+             `vervet recover {}` counts them",
             Lsn(self.at),
             self.directory.display()
         ))

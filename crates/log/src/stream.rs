@@ -1,10 +1,10 @@
-//! A file of the log, read front to back.
+//! Sequential reader of one log file.
 //!
-//! Read, not mapped: a sector that cannot be read is an error here, and under a map the end of the process
-//! (SIGBUS); and a file of the log grows while others read it.
+//! It reads instead of mapping: an unreadable sector is an error here, and under a map the end of the process
+//! (SIGBUS); and a log file grows while others read it.
 //!
 //! # Cost
-//! A copy of what is read, [`CHUNK_BYTES`] at a time; in memory there is as much as the longest frame.
+//! A copy of the bytes read, [`CHUNK_BYTES`] at a time; memory holds at most the longest frame.
 
 use crate::LogId;
 use crate::frame::{self, Frame, HEAD_BYTES, MARK_BYTES};
@@ -12,33 +12,33 @@ use std::io::{self, Read};
 use std::path::Path;
 use vervet_env::Environment;
 
-/// How much is read at once, at least.
+/// Minimum number of bytes of one read.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// The longest payload that [`Stream::count_records`] looks for: bytes between frames, taken for lengths,
-/// would have it hash too much.
+/// Maximum payload that [`Stream::count_records`] accepts: bytes between frames, taken for lengths, would
+/// make it hash too much.
 const FOUND_PAYLOAD_MAX: usize = 16 << 20;
 
 /// See the header of this file.
 pub(crate) struct Stream {
     file: Box<dyn Read + Send>,
-    /// Bytes that have been read; those before `at` are consumed.
+    /// Bytes read; those before `at` are consumed.
     buffer: Vec<u8>,
     at: usize,
-    /// How many more bytes may be read.
+    /// Number of bytes that may still be read.
     limit: u64,
     ended: bool,
 }
 
 impl Stream {
-    /// The bytes of a file from `offset` on, `limit` of them at most.
+    /// Opens a file at `offset`, for at most `limit` bytes.
     pub(crate) fn open(environment: &Environment, path: &Path, offset: u64, limit: u64) -> io::Result<Self> {
         let file = environment.files.open_at(path, offset)?;
         Ok(Self { file, buffer: Vec::new(), at: 0, limit, ended: false })
     }
 
-    /// At least `wanted` bytes from here on; fewer only if the file ends before. Once it has ended it stays
-    /// so, also if it grows.
+    /// At least `wanted` bytes from the current position; fewer only if the file ends before. An end is
+    /// final, even if the file grows.
     pub(crate) fn peek(&mut self, wanted: usize) -> io::Result<&[u8]> {
         while self.buffer.len() - self.at < wanted && !self.ended {
             if self.at > self.buffer.len() / 2 {
@@ -62,13 +62,14 @@ impl Stream {
         Ok(&self.buffer[self.at..])
     }
 
-    /// Goes on behind the next `count` bytes, which have been peeked at.
+    /// Moves past the next `count` bytes, which `peek` has returned.
     pub(crate) fn consume(&mut self, count: usize) {
         self.at += count;
         assert!(self.at <= self.buffer.len(), "only what was read is consumed");
     }
 
-    /// The valid frame that is next, which is LSN `lsn`, not consumed; `None` if there is none.
+    /// The valid frame at the current position, which is LSN `lsn`; `None` if there is none. Consumes
+    /// nothing.
     pub(crate) fn frame(&mut self, id: LogId, lsn: u64, payload_max: usize) -> io::Result<Option<Frame<'_>>> {
         let length = frame::bytes_of(self.peek(HEAD_BYTES)?);
         match length {
@@ -79,8 +80,8 @@ impl Stream {
         }
     }
 
-    /// The largest LSN that a mark anywhere from here on, which is LSN `lsn`, calls synced; 0 if there is no
-    /// mark.
+    /// The largest LSN that any mark from the current position on states as synced; 0 without a mark. The
+    /// current position is LSN `lsn`.
     pub(crate) fn synced_by_marks(&mut self, id: LogId, mut lsn: u64) -> io::Result<u64> {
         let mut synced = 0;
         loop {
@@ -96,8 +97,8 @@ impl Stream {
         }
     }
 
-    /// How many valid records there are from here on, which is LSN `lsn`, wherever they begin, up to what
-    /// cannot be read.
+    /// Number of valid records at any position from here on, up to the first unreadable byte. The current
+    /// position is LSN `lsn`.
     pub(crate) fn count_records(&mut self, id: LogId, mut lsn: u64) -> u64 {
         let mut records = 0;
         while self.peek(1).is_ok_and(|bytes| !bytes.is_empty()) {
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// Marks and records are found wherever they lie, also over the end of a chunk.
+    /// Marks and records are found at any position, also across the end of a chunk.
     #[test]
     fn chunks_hide_nothing() {
         let environment = Environment::simulated(1);

@@ -1,9 +1,9 @@
-//! Locks: `std`'s, or in this crate's unit tests those of `shuttle`, which decide which thread runs next.
+//! Lock shims: `std`'s locks, or in this crate's unit tests those of `shuttle`.
 //!
-//! So `explore.rs` runs the very code of `log.rs` under schedules that a seed decides. Unit tests of this
-//! crate that make a [`crate::Log`] must therefore run inside `shuttle`; tests in `tests/` have `std`'s
-//! locks. The feature `shuttle` gives the same to the tests of crates above (`vervet_txn`'s `explore.rs`),
-//! and nobody else turns it on.
+//! `explore.rs` thereby runs the code of `log.rs` itself under schedules that a seed determines. Unit tests
+//! of this crate that create a [`crate::Log`] must therefore run inside `shuttle`; tests in `tests/` use
+//! `std`'s locks. The feature `shuttle` does the same for the tests of crates above (`vervet_txn`'s
+//! `explore.rs`), which are its only users.
 
 #[cfg(not(any(test, feature = "shuttle")))]
 pub(crate) use std::{
@@ -21,12 +21,13 @@ pub(crate) use shuttle::{
 
 use std::sync::PoisonError;
 
-/// What a poisoned lock guards is still whole: nothing panics between two changes that belong together.
+/// Locks, ignoring poison: the guarded data is still consistent, since nothing panics between two related
+/// changes.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits to be notified; may wake for no reason.
+/// Waits for a notification; may wake spuriously.
 pub(crate) fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

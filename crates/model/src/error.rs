@@ -1,20 +1,20 @@
-//! One error for the boundary between the engine and its callers.
+//! The error type of the boundary between the engine and its callers.
 //!
-//! Kinds are for what the caller does next; messages are for people: one lower-case line without a full
-//! stop that says what and where, and a hint that says what to do.
+//! Kinds are for the caller's next action; messages are for people: one lower-case line without a full stop
+//! that states the problem and its location, and a hint that states the remedy.
 
 use std::fmt;
 
 /// `Result` with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a caller can do about an [`Error`].
+/// Category of an [`Error`], by what the caller can do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Mend the query.
+    /// Correct the query.
     Query,
-    /// Mend the input file or the argument.
+    /// Correct the input file or the argument.
     Input,
     /// Stored data is damaged: restore a backup, or load again.
     Corrupt,
@@ -26,19 +26,19 @@ pub enum ErrorKind {
     Deadline,
     /// The memory cap of the query has been reached: raise it, or ask for less.
     MemoryLimit,
-    /// Valid, but Vervet does not do it.
+    /// Valid, but not supported by Vervet.
     Unsupported,
-    /// The transaction collided with another one: run it again.
+    /// The transaction conflicts with another one: run it again.
     Conflict,
-    /// The transaction would break a constraint of the graph: mend its data.
+    /// The transaction would violate a constraint of the graph: correct its data.
     Constraint,
     /// Another process owns the directory, or it is closed.
     Unavailable,
-    /// A defect of Vervet itself: please report it.
+    /// A defect in Vervet itself: please report it.
     Internal,
 }
 
-/// What went wrong, where, and what to do about it.
+/// An error: kind, message, location and hint.
 #[derive(Clone, Debug)]
 pub struct Error {
     inner: Box<Inner>,
@@ -52,12 +52,12 @@ struct Inner {
     position: Option<Position>,
 }
 
-/// Where in a text a mistake is.
+/// Location of a mistake in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// From 1.
+    /// Line, from 1.
     pub line: u64,
-    /// In characters, in documents in bytes; from 1. `None`: it is not known.
+    /// Column, in characters, in documents in bytes; from 1. `None` if unknown.
     pub column: Option<u64>,
 }
 
@@ -68,14 +68,14 @@ impl Error {
         Self { inner: Box::new(Inner { kind, message: message.into(), hint: None, position: None }) }
     }
 
-    /// The same error with a line that says what to do.
+    /// The same error with a hint, a line that states the remedy.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint = Some(hint.into());
         self
     }
 
-    /// The same error with the place of the mistake, which the message has too.
+    /// The same error with the location of the mistake, which the message also states.
     #[must_use]
     pub fn at(mut self, position: Position) -> Self {
         self.inner.position = Some(position);
@@ -108,25 +108,25 @@ impl Error {
         Self::new(ErrorKind::Internal, message).with_hint("this is a defect of Vervet; please report it")
     }
 
-    /// What the caller can do.
+    /// The kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// What went wrong, one line.
+    /// The message, one line.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.inner.message
     }
 
-    /// Where the mistake is, if it is in a text: a query, an update, a traversal, a document.
+    /// Location of the mistake, if it is in a text: a query, an update, a traversal, a document.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.inner.position
     }
 
-    /// What to do about it, one line.
+    /// The hint, one line.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.inner.hint.as_deref()

@@ -9,12 +9,12 @@
 //!    [`Tag::Computed`] belong to one query; that query keeps the invariant for them.)
 //! 3. Zero is [`Id::UNBOUND`] and is never the id of a term.
 //! # Source
-//! DESIGN §2; the same idea as QLever's `ValueId`. Different: canonical forms only, because terms must
-//! survive a round trip to the letter.
+//! DESIGN §2; the same idea as QLever's `ValueId`. Difference: canonical forms only, because terms must
+//! survive an exact round trip.
 
 use std::fmt;
 
-/// What the payload of an [`Id`] means.
+/// Type of the payload of an [`Id`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Tag {
@@ -22,7 +22,7 @@ pub enum Tag {
     Unbound = 0,
     /// An IRI or a blank node; payload: its dense vertex number.
     Vertex = 1,
-    /// A statement with an identity of its own; payload: its dense edge number.
+    /// A statement with its own identity; payload: its dense edge number.
     Edge = 2,
     /// A literal or triple term of the dictionary; payload: its dense literal number.
     Literal = 3,
@@ -44,7 +44,7 @@ pub enum Tag {
     Int = 11,
     /// An `xsd:long` in canonical form (the `Long` of property graphs).
     Long = 12,
-    /// A term that a running query has made; payload: its number in that query.
+    /// A term created by a running query; payload: its number in that query.
     Computed = 15,
 }
 
@@ -81,7 +81,7 @@ pub struct Id(u64);
 impl Id {
     /// An unbound variable.
     pub const UNBOUND: Self = Self(0);
-    /// Above the id of every term.
+    /// Upper bound of all ids, above the id of every term.
     pub const END: Self = Self(u64::MAX);
     /// Number of bits of the payload.
     pub const PAYLOAD_BITS: u32 = 60;
@@ -116,7 +116,7 @@ impl Id {
         Self::new(Tag::Literal, number)
     }
 
-    /// The id with these bits, as stored in a file or a column; not checked.
+    /// The id with these bits, as stored in a file or a column; not validated.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
@@ -147,7 +147,7 @@ impl Id {
         self.0 & Self::PAYLOAD_MAX
     }
 
-    /// Whether this is a value at all.
+    /// Whether this is not [`Id::UNBOUND`].
     #[inline]
     #[must_use]
     pub const fn is_bound(self) -> bool {
@@ -179,7 +179,7 @@ impl fmt::Debug for Id {
     }
 }
 
-/// Which end of a statement is the key of a segment.
+/// The end of a statement that is the key of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Direction {
@@ -193,7 +193,7 @@ impl Direction {
     /// Both directions, `Out` first.
     pub const BOTH: [Self; 2] = [Self::Out, Self::In];
 
-    /// The other one.
+    /// The opposite direction.
     #[inline]
     #[must_use]
     pub const fn reverse(self) -> Self {

@@ -1,13 +1,13 @@
-//! Values inside ids: short strings, numbers, booleans, dates.
+//! Inline values: short strings, numbers, booleans and dates encoded in ids.
 //!
 //! # Shape
-//! The payload keeps the order of the values within one tag: numbers are biased, strings are left
-//! aligned, doubles have their sign folded in. So a range of values is a range of ids.
+//! The payload keeps the order of the values within one tag: numbers are biased, strings are left aligned,
+//! the sign of doubles is folded in. A range of values is therefore a range of ids.
 //! # Invariants
-//! A literal goes inside exactly if decoding gives back its lexical form to the letter;
-//! [`inline_id`] checks this by doing it. Hence `"01"^^xsd:integer` is a dictionary entry.
+//! A literal is encoded in an id exactly if decoding restores its exact lexical form; [`inline_id`] checks
+//! this by decoding. Hence `"01"^^xsd:integer` is a dictionary entry.
 //! # Cost
-//! Some 10 to 40 ns and no allocation in either direction.
+//! About 10 to 40 ns and no allocation in either direction.
 
 use crate::{Id, Tag};
 use std::fmt::Write;
@@ -18,7 +18,7 @@ const DECIMAL_BIAS: i64 = 1 << 55;
 const STRING_BYTES: usize = 7;
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// A value that an id holds inside.
+/// A value encoded in an id.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Inline {
     /// `xsd:string`: the first `length` of these bytes, valid UTF-8.
@@ -52,7 +52,7 @@ pub enum Inline {
 }
 
 impl Inline {
-    /// The value inside `id`; `None` if `id` holds none.
+    /// The value encoded in `id`; `None` if there is none.
     #[must_use]
     pub fn from_id(id: Id) -> Option<Self> {
         let payload = id.payload();
@@ -87,7 +87,7 @@ impl Inline {
         })
     }
 
-    /// The id that holds this value, if it fits.
+    /// The id that encodes this value, if it fits.
     #[must_use]
     pub fn to_id(self) -> Option<Id> {
         let biased = |tag, value: i64| {
@@ -190,14 +190,14 @@ impl Inline {
 
 /// The id of the literal with this lexical form and datatype IRI, if it fits inside an id.
 ///
-/// Language-tagged strings never fit; do not ask for them.
+/// Language-tagged strings never fit and must not be passed.
 #[must_use]
 pub fn inline_id(lexical: &str, datatype: &str) -> Option<Id> {
     let value = match datatype.strip_prefix(XSD)? {
         "string" => {
             let mut bytes = [0; STRING_BYTES];
             bytes.get_mut(..lexical.len())?.copy_from_slice(lexical.as_bytes());
-            // No need to check: every string of this length comes back.
+            // No check needed: every string of this length is restored exactly.
             return Inline::ShortString { bytes, length: lexical.len().to_le_bytes()[0] }.to_id();
         }
         "integer" => Inline::Integer(lexical.parse().ok()?),
@@ -224,9 +224,9 @@ pub fn inline_id(lexical: &str, datatype: &str) -> Option<Id> {
     (back == lexical).then_some(id)
 }
 
-/// The id as what a value is ordered by: numbers and times inside ids by value, the three kinds of integers
-/// as one (`xsd:integer`), short strings by code points; of different kinds by kind. [`Id::UNBOUND`] for
-/// everything else: decimals, and what is not inside its id, lie in no order of ids.
+/// The sort key of a value: numbers and times inside ids by value, the three kinds of integers as one
+/// (`xsd:integer`), short strings by code points; different kinds by kind. [`Id::UNBOUND`] for everything
+/// else: ids of decimals and of values outside ids have no such order.
 #[must_use]
 pub const fn order_key(id: Id) -> Id {
     match id.tag() {
@@ -236,23 +236,22 @@ pub const fn order_key(id: Id) -> Id {
     }
 }
 
-/// The first id that a short string can have that is not below `text` (bytes of UTF-8, or a prefix of such)
-/// in the order of code points. Of two texts, this and that of the other bound the ids of what lies between.
+/// The first id, in the order of code points, that a short string not below `text` (UTF-8, or a prefix of
+/// UTF-8) can have. The results for two texts bound the ids of the texts between.
 #[must_use]
 pub fn short_string_bound(text: &[u8]) -> Id {
     let mut bytes = [0; 8];
     let front = &text[..text.len().min(STRING_BYTES)];
     bytes[1..=front.len()].copy_from_slice(front);
-    // Whatever equals the front of a longer text is below that text.
+    // A string equal to the front of a longer text is below that text.
     let length = text.len().min(STRING_BYTES + 1) as u64;
     Id::new(Tag::ShortString, u64::from_be_bytes(bytes) << 4 | length)
 }
 
-/// The first and the last id that a double between `low` and `high` can have; `None`: no double is between
-/// them.
+/// The first and the last id of doubles between `low` and `high`; `None` if no double is between them.
 #[must_use]
 pub fn double_bounds(low: f64, high: f64) -> Option<(Id, Id)> {
-    // Both zeros are equal, and have two ids.
+    // The two zeros are equal, but have two ids.
     let low = if low == 0.0 { -0.0 } else { low };
     let high = if high == 0.0 { 0.0 } else { high };
     let ordered = |value: f64| {
@@ -263,8 +262,8 @@ pub fn double_bounds(low: f64, high: f64) -> Option<(Id, Id)> {
     (low <= high).then(|| (id(low), id(high)))
 }
 
-/// The first and the last id with this tag (one whose payload is a number or a time) for values between
-/// `low` and `high`; `None`: no value that fits an id is between them.
+/// The first and the last id with this tag (one whose payload is a number or a time) for values between `low`
+/// and `high`; `None` if no value between them fits an id.
 #[must_use]
 pub fn integer_bounds(tag: Tag, low: i64, high: i64) -> Option<(Id, Id)> {
     let (low, high) = (low.max(-BIAS), high.min(BIAS - 1));
@@ -322,7 +321,7 @@ fn parse_date(text: &[u8]) -> Option<i64> {
     if text.len() != 10 {
         return None;
     }
-    // A day that does not exist comes back as another one, so the caller's comparison refuses it.
+    // An invalid day is converted to another one, so the caller's comparison refuses it.
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     (year > 0 && (1..=12).contains(&month) && (1..=31).contains(&day))
         .then(|| days_from_civil(year, month, day))

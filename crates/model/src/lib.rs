@@ -1,7 +1,7 @@
-//! The plain types that every layer shares: ids, how values fit into ids, directions, errors.
+//! Basic types shared by all layers: ids, inline values, directions, statements, errors.
 //!
-//! This crate knows no storage, no query language and no file. Terms are those of `oxrdf`, chosen on
-//! purpose: they are the vocabulary of every RDF library that we use, and they keep lexical forms.
+//! This crate depends on no storage, query language or file format. Terms are those of `oxrdf`, a deliberate
+//! choice: all RDF libraries in use share them, and they keep lexical forms.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! How many equal solutions one row stands for.
+//! Multiplicity: the number of equal solutions that one row represents.
 //!
 //! # Invariants
 //! Arithmetic is exact or an error: a multiplicity never wraps and never saturates.
@@ -7,7 +7,7 @@
 
 use crate::{Error, ErrorKind, Result};
 
-/// A number of equal solutions, at most 2^127 - 1 (so that it is also an integer of 128 bits with a sign).
+/// A number of equal solutions, at most 2^127 - 1 (so that it also fits a signed integer of 128 bits).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Multiplicity(u128);
 
@@ -19,7 +19,7 @@ impl Multiplicity {
     /// One solution.
     pub const ONE: Self = Self(1);
 
-    /// So many solutions.
+    /// `count` solutions.
     #[must_use]
     pub const fn new(count: u64) -> Self {
         Self(count as u128)
@@ -31,7 +31,7 @@ impl Multiplicity {
         self.0
     }
 
-    /// The number with a sign; every multiplicity has one.
+    /// The number as a signed integer.
     #[must_use]
     pub const fn signed(self) -> i128 {
         self.0.cast_signed()

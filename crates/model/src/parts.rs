@@ -1,11 +1,11 @@
-//! A term as the dictionary hands it out: borrowed pieces, ready to be copied to an output.
+//! Terms in borrowed parts, as returned by the dictionary, ready to be copied to an output.
 
 use crate::triple_term;
 use crate::vocab::EDGE_NAMESPACE;
 use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term};
 use std::fmt::Write;
 
-/// What a literal has besides its lexical form.
+/// Datatype or language of a literal, besides its lexical form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LiteralKind<'a> {
     /// `xsd:string`.
@@ -14,13 +14,12 @@ pub enum LiteralKind<'a> {
     Language(&'a str),
     /// Any other datatype, as an IRI.
     Typed(&'a str),
-    /// No literal but a triple term of RDF 1.2, whose text is `<<( s p o )>>` in canonical N-Triples:
-    /// dictionaries number and store them as literals, and so everything below the languages has one kind
-    /// less to know.
+    /// A triple term of RDF 1.2, whose text is `<<( s p o )>>` in canonical N-Triples. Dictionaries number
+    /// and store triple terms as literals, so the layers below query languages need no further kind.
     Triple,
 }
 
-/// A term in borrowed pieces.
+/// A term in borrowed parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TermParts<'a> {
     /// The IRI is `namespace` followed by `local`.
@@ -38,7 +37,7 @@ pub enum TermParts<'a> {
         head: &'a str,
         /// The rest of the lexical form.
         tail: &'a str,
-        /// Datatype or language, or that it is a triple term.
+        /// Datatype or language, or the mark of a triple term.
         kind: LiteralKind<'a>,
     },
     /// An edge as a term: the IRI `urn:vervet:edge:N`.
@@ -57,7 +56,7 @@ impl TermParts<'_> {
                 let value = format!("{head}{tail}");
                 match kind {
                     LiteralKind::String => Literal::new_simple_literal(value),
-                    // What is no text of a triple term gets here only if data is damaged.
+                    // Only damaged data has a text here that is not that of a triple term.
                     LiteralKind::Triple => match triple_term(&value) {
                         Some(term) => return term,
                         None => Literal::new_simple_literal(value),
@@ -83,8 +82,8 @@ impl TermParts<'_> {
         }
     }
 
-    /// Appends what `STR()` gives: the IRI, the lexical form, or the label of a blank node; of a triple term
-    /// its text.
+    /// Appends the result of `STR()`: the IRI, the lexical form, or the label of a blank node; for a triple
+    /// term its text.
     pub fn write_str(&self, out: &mut String) {
         match *self {
             Self::Iri { namespace, local } => {

@@ -1,31 +1,30 @@
-//! Full-text search: the words of a text, and what a search asks of them.
+//! Full-text search: word segmentation, search syntax, matching and scores.
 //!
 //! # Shape
 //! Words are those of UAX #29 in lower case: `don't`, `3.14` and `foo_bar` are one each, every Han character
-//! is one. Of a longer word only the first [`WORD_BYTES_MAX`] bytes count. Accents count, and no word is too
-//! common.
+//! is one. Of a longer word only the first [`WORD_BYTES_MAX`] bytes are compared. Accents are significant,
+//! and there are no stop words.
 //!
 //! | search | finds texts with |
 //! | --- | --- |
 //! | `graph data` | both words, anywhere |
-//! | `"graph data"` | the words one behind the other |
-//! | `graph*`, `"graph dat*"` | a word that begins so, as the last one |
-//! | `graph -theory` | the one and not the other |
+//! | `"graph data"` | the words in sequence |
+//! | `graph*`, `"graph dat*"` | a word with this prefix, as the last one |
+//! | `graph -theory` | the first word and not the second |
 //! | `graph OR network data` | `graph`, or both `network` and `data` |
 //!
-//! What holds several words without quotes (`foo-bar`) is a phrase. Characters that are in no word only
-//! separate.
+//! A group of several words without quotes (`foo-bar`) is a phrase. Characters outside words only separate.
 //! # Invariants
-//! The index of a dictionary and the test of a text take words from the same function, so that they agree.
+//! The index of a dictionary and the test of a text use the same segmentation, so they agree.
 //! # Cost
-//! A test takes the words of its text, and looks at each once for each part of the search.
+//! A test segments its text, and compares each word once for each part of the search.
 
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Of longer words the first so many bytes count, or up to three fewer.
+/// Maximum number of compared bytes of a word, or up to three fewer.
 pub const WORD_BYTES_MAX: usize = 128;
-/// A search has at most so many words.
+/// Maximum number of words of a search.
 pub const SEARCH_WORDS_MAX: usize = 64;
 
 /// Calls `visit` with each word of `text`; `scratch` is working space.
@@ -35,7 +34,7 @@ pub fn for_each_word(text: &str, scratch: &mut String, mut visit: impl FnMut(&st
     }
 }
 
-/// The form in which words are compared.
+/// The case-folded form in which words are compared.
 fn folded<'a>(word: &'a str, scratch: &'a mut String) -> &'a str {
     let word = &word[..whole_chars(word)];
     if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
@@ -53,7 +52,7 @@ fn folded<'a>(word: &'a str, scratch: &'a mut String) -> &'a str {
     scratch
 }
 
-/// Bytes of `word` that count.
+/// Length of the compared prefix of `word`, in bytes.
 fn whole_chars(word: &str) -> usize {
     let mut end = word.len().min(WORD_BYTES_MAX);
     while !word.is_char_boundary(end) {
@@ -62,28 +61,28 @@ fn whole_chars(word: &str) -> usize {
     end
 }
 
-/// A search, understood. See the header of this file.
+/// A parsed search. See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextSearch {
-    /// Any of these is enough.
+    /// The search matches if any of these does.
     alternatives: Vec<Vec<Part>>,
 }
 
-/// A word, the beginning of one, or a phrase.
+/// A word, a prefix, or a phrase.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// One behind the other; at least one.
+    /// Consecutive words; at least one.
     pub words: Vec<String>,
-    /// The last word may go on.
+    /// Whether the last word is a prefix.
     pub is_prefix: bool,
-    /// It must not be there.
+    /// Whether the part must not occur.
     pub is_excluded: bool,
 }
 
-/// Why a text is no search.
+/// Syntax error of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchError {
-    /// Nothing in it, or in one of its alternatives, is wanted.
+    /// The search or one of its alternatives has no required word.
     NothingWanted,
     /// A quote is not closed.
     OpenQuote,
@@ -110,7 +109,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Takes the words of `text` in place of those that are there.
+    /// Replaces the words by those of `text`.
     pub fn take(&mut self, text: &str) {
         self.text.clear();
         self.ends.clear();
@@ -131,10 +130,10 @@ impl Words {
 }
 
 impl TextSearch {
-    /// Reads a search.
+    /// Parses a search.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a valid search.
     pub fn parse(text: &str) -> Result<Self, SearchError> {
         let mut alternatives = vec![Vec::new()];
         let (mut rest, mut count) = (text.trim_start(), 0);
@@ -162,23 +161,23 @@ impl TextSearch {
         }
     }
 
-    /// What of a text is asked: all parts of any of these.
+    /// Alternatives of the search, each a conjunction of parts.
     #[must_use]
     pub fn alternatives(&self) -> &[Vec<Part>] {
         &self.alternatives
     }
 
-    /// Whether a text of so many bytes may be found.
+    /// Whether a text of this length may match.
     #[must_use]
     pub fn may_find(&self, bytes: usize) -> bool {
-        // In lower case a text may be longer, by half at most, but not where all of it is ASCII then.
+        // A text may be longer in lower case, by half at most, except for ASCII text.
         let fits = |word: &String| word.len() <= bytes || (!word.is_ascii() && word.len() <= 2 * bytes);
         self.alternatives.iter().any(|parts| {
             parts.iter().filter(|part| !part.is_excluded).all(|part| part.words.iter().all(fits))
         })
     }
 
-    /// Whether a text with these words is found.
+    /// Whether a text with these words matches.
     #[must_use]
     pub fn matches(&self, words: &Words) -> bool {
         self.alternatives
@@ -186,8 +185,8 @@ impl TextSearch {
             .any(|parts| parts.iter().all(|part| part.found_in(words).next().is_some() != part.is_excluded))
     }
 
-    /// Which part of these words is what was searched for, more than 0 and at most 1; 0 if the text is not
-    /// found. Of several alternatives that find it the best counts.
+    /// The fraction of these words that match the search, more than 0 and at most 1; 0 if the text does not
+    /// match. The best of several matching alternatives counts.
     #[must_use]
     pub fn score(&self, words: &Words) -> f64 {
         let mut best = 0;
@@ -215,7 +214,7 @@ impl TextSearch {
 }
 
 impl Part {
-    /// Where it stands.
+    /// Ranges of words at which the part occurs.
     fn found_in<'a>(&'a self, words: &'a Words) -> impl Iterator<Item = Range<usize>> + 'a {
         let length = self.words.len();
         let ends = length..words.len() + 1;
@@ -239,7 +238,7 @@ enum Item {
     Part(Part),
 }
 
-/// What `text`, which does not begin with white space, begins with, and what is behind it.
+/// The first item of `text`, which does not begin with white space, and the rest.
 fn next_part(text: &str) -> Result<(Item, &str), SearchError> {
     let (is_excluded, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,25 +1,25 @@
 //! Triple terms of RDF 1.2 as texts: `<<( s p o )>>` with each part in canonical N-Triples.
 //!
 //! # Shape
-//! One blank between the parts, none elsewhere. Neither IRIs nor labels of blank nodes hold a blank, so the
-//! first two parts end at the first and the second one, and the third, which alone may be a triple term, is
-//! the rest. So nothing here recurses, and to take a text apart is to look for two blanks.
+//! One space between the parts, none elsewhere. Neither IRIs nor labels of blank nodes contain a space, so
+//! the first two parts end at the first and the second space, and the third, the only one that may be a
+//! triple term, is the rest. Hence there is no recursion, and parsing a text is finding two spaces.
 //! # Invariants
 //! 1. Equal texts are equal terms, and equal terms have equal texts.
-//! 2. No id is in a text: what dictionaries and checkpoints number stays true.
+//! 2. Texts contain no ids: renumbering by dictionaries and checkpoints does not invalidate them.
 //! 3. No term is nested deeper than [`TRIPLE_DEPTH_MAX`].
 
 use crate::vocab::EDGE_NAMESPACE;
 use crate::{LiteralKind, TermParts};
 use oxrdf::{BaseDirection, BlankNode, NamedNode, NamedOrBlankNode, Term, TermRef, Triple, TripleRef};
 
-/// Triple terms inside each other; `<<( s p o )>>` is one.
+/// Maximum nesting depth of triple terms; `<<( s p o )>>` has depth one.
 pub const TRIPLE_DEPTH_MAX: usize = 100;
 
 const OPENING: &str = "<<( ";
 const CLOSING: &str = " )>>";
 
-/// Appends the text of the triple term of these parts, which are in N-Triples.
+/// Appends the text of the triple term of these parts, which are in N-Triples form.
 pub fn write_triple([subject, predicate, object]: [&str; 3], out: &mut String) {
     for (piece, after) in [(OPENING, subject), (" ", predicate), (" ", object), (CLOSING, "")] {
         out.push_str(piece);
@@ -27,7 +27,7 @@ pub fn write_triple([subject, predicate, object]: [&str; 3], out: &mut String) {
     }
 }
 
-/// Subject, predicate and object of the text of a triple term, in N-Triples; `None`: it is none.
+/// Subject, predicate and object of the text of a triple term, in N-Triples form; `None` for other texts.
 #[must_use]
 pub fn triple_parts(text: &str) -> Option<[&str; 3]> {
     let inner = text.strip_prefix(OPENING)?.strip_suffix(CLOSING)?;
@@ -38,7 +38,7 @@ pub fn triple_parts(text: &str) -> Option<[&str; 3]> {
     whole.then_some([subject, predicate, object])
 }
 
-/// Appends the text with other labels of blank nodes: what `label` appends for each.
+/// Appends the text with each blank node label replaced by what `label` appends.
 pub fn with_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &mut String) {
     let mut put = |part: &str, out: &mut String| match part.strip_prefix("_:") {
         Some(old) => {
@@ -60,8 +60,8 @@ pub fn with_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &m
     (0..depth).for_each(|_| out.push_str(CLOSING));
 }
 
-/// Whether an edge is a part of a triple term, or of one in it. Edges get other numbers when their graph is
-/// loaded elsewhere, so a text that keeps one would come to mean another.
+/// Whether an edge is a part of a triple term, at any depth. Edges are renumbered when their graph is loaded
+/// elsewhere, so a stored text with an edge would change its meaning.
 #[must_use]
 pub fn speaks_of_edge(text: &str) -> bool {
     let is_edge = |part: &str| part.strip_prefix('<').is_some_and(|iri| iri.starts_with(EDGE_NAMESPACE));
@@ -75,7 +75,7 @@ pub fn speaks_of_edge(text: &str) -> bool {
     is_edge(rest)
 }
 
-/// How deep triple terms are inside each other in a term in N-Triples; 0 for other terms.
+/// Nesting depth of triple terms in a term in N-Triples form; 0 for other terms.
 #[must_use]
 pub fn triple_depth(text: &str) -> usize {
     let mut depth = 0;
@@ -87,8 +87,8 @@ pub fn triple_depth(text: &str) -> usize {
     depth
 }
 
-/// Whether a text, as it comes from a file, is that of a triple term: whole at each depth, and not deeper
-/// than [`TRIPLE_DEPTH_MAX`]. What the innermost object is nobody asks here.
+/// Whether a text from a file is that of a triple term: well-formed at each depth, and not deeper than
+/// [`TRIPLE_DEPTH_MAX`]. Does not check the innermost object.
 #[must_use]
 pub fn is_triple_text(text: &str) -> bool {
     let mut rest = text;
@@ -101,7 +101,7 @@ pub fn is_triple_text(text: &str) -> bool {
     false
 }
 
-/// [`triple_depth`] of a term that is no text yet.
+/// [`triple_depth`] of a structured term.
 #[must_use]
 pub fn depth_of_term(term: TermRef<'_>) -> usize {
     let (mut rest, mut depth) = (term, 0);
@@ -111,8 +111,8 @@ pub fn depth_of_term(term: TermRef<'_>) -> usize {
     depth
 }
 
-/// Calls `read` with the pieces of a term in canonical N-Triples; `None`: it is none. `scratch` is working
-/// space.
+/// Calls `read` with the parts of a term in canonical N-Triples; `None` if the text is not a term. `scratch`
+/// is working space.
 pub fn with_nt<T>(text: &str, scratch: &mut String, read: impl FnOnce(TermParts<'_>) -> T) -> Option<T> {
     if text.starts_with(OPENING) {
         triple_parts(text)?;
@@ -124,7 +124,7 @@ pub fn with_nt<T>(text: &str, scratch: &mut String, read: impl FnOnce(TermParts<
     if let Some(iri) = text.strip_prefix('<') {
         return Some(read(TermParts::Iri { namespace: iri.strip_suffix('>')?, local: "" }));
     }
-    // Neither language tags nor datatypes have quotes.
+    // Neither language tags nor datatypes contain quotes.
     let (quoted, rest) = text.strip_prefix('"')?.rsplit_once('"')?;
     scratch.clear();
     unescape(quoted, scratch)?;
@@ -136,7 +136,7 @@ pub fn with_nt<T>(text: &str, scratch: &mut String, read: impl FnOnce(TermParts<
     Some(read(TermParts::Literal { head: scratch, tail: "", kind }))
 }
 
-/// Calls `read` with the pieces of `term`; `None`: triple terms are nested deeper than [`TRIPLE_DEPTH_MAX`].
+/// Calls `read` with the parts of `term`; `None` if triple terms are nested deeper than [`TRIPLE_DEPTH_MAX`].
 pub fn with_parts<T>(term: TermRef<'_>, read: impl FnOnce(TermParts<'_>) -> T) -> Option<T> {
     let literal = |head, kind| TermParts::Literal { head, tail: "", kind };
     Some(match term {
@@ -160,7 +160,7 @@ pub fn with_parts<T>(term: TermRef<'_>, read: impl FnOnce(TermParts<'_>) -> T) -
     })
 }
 
-/// The text of a triple as a term; `None`: it is nested deeper than [`TRIPLE_DEPTH_MAX`].
+/// The text of a triple as a term; `None` if it is nested deeper than [`TRIPLE_DEPTH_MAX`].
 #[must_use]
 pub fn triple_text(triple: TripleRef<'_>) -> Option<String> {
     let mut out = Vec::new();
@@ -183,7 +183,7 @@ pub fn triple_text(triple: TripleRef<'_>) -> Option<String> {
     None
 }
 
-/// The term of a text; `None`: it is none, or nested deeper than [`TRIPLE_DEPTH_MAX`].
+/// The term of a text; `None` if the text is invalid, or nested deeper than [`TRIPLE_DEPTH_MAX`].
 #[must_use]
 pub fn triple_term(text: &str) -> Option<Term> {
     let mut outer = Vec::new();
@@ -209,7 +209,7 @@ fn iri(text: &str) -> Option<NamedNode> {
     Some(NamedNode::new_unchecked(text.strip_prefix('<')?.strip_suffix('>')?))
 }
 
-/// Appends what the escapes of canonical N-Triples stand for; `None`: there are others.
+/// Appends `text` with the escapes of canonical N-Triples decoded; `None` if there are other escapes.
 fn unescape(text: &str, out: &mut String) -> Option<()> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {
@@ -290,7 +290,7 @@ mod tests {
             assert_eq!(triple_depth(&text), 1 + triple_depth(object));
             let mut other = String::new();
             with_labels(&text, &mut |label, out| out.extend(["x", label]), &mut other);
-            // Literals here have no label in them.
+            // Literals here contain no label.
             assert_eq!(other, text.replace("_:", "_:x"));
             assert!(!speaks_of_edge(&text));
             let edge = text.replacen("<http://e/", "<urn:vervet:edge:", 1);

@@ -1,4 +1,4 @@
-//! IRIs that Vervet itself uses, among them the mapping of property graphs to RDF.
+//! Vocabulary of Vervet: its IRIs, and the mapping of property graphs to RDF.
 //!
 //! | property graph | RDF |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | edge number `N` (a statement's own identity) | the IRI `urn:vervet:edge:N` |
 //! | external id `X` of an edge | a statement of that edge with the predicate `urn:vervet:id` |
 //!
-//! Characters that an IRI may not hold are percent-encoded (UTF-8).
+//! Characters not allowed in an IRI are percent-encoded (UTF-8).
 
 /// Namespace of the vertices of property graphs.
 pub const VERTEX_NAMESPACE: &str = "urn:vervet:vertex:";
@@ -26,12 +26,12 @@ pub const EDGE_ID: &str = "urn:vervet:id";
 pub const UUID_DATATYPE: &str = "urn:vervet:datatype:uuid";
 /// Datatype of a single character.
 pub const CHARACTER_DATATYPE: &str = "urn:vervet:datatype:character";
-/// Datatype of lists, sets, maps and all else that XSD has no type for; the text is GraphSON 3.
+/// Datatype of lists, sets, maps and other values without an XSD type; the text is GraphSON 3.
 pub const GRAPHSON_DATATYPE: &str = "urn:vervet:datatype:graphson";
 
-/// Function of a text and a search: whether the search finds it ([`crate::TextSearch`]).
+/// Function of a text and a search: whether the text matches ([`crate::TextSearch`]).
 pub const TEXT_MATCHES: &str = "urn:vervet:text:matches";
-/// Function of a text and a search: which part of its words is what was searched for.
+/// Function of a text and a search: the fraction of the words of the text that match.
 pub const TEXT_SCORE: &str = "urn:vervet:text:score";
 
 /// `rdf:type`.
@@ -39,13 +39,13 @@ pub const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 /// `rdf:reifies`: its subject is an edge, its object the triple term of that edge.
 pub const RDF_REIFIES: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies";
 
-/// Whether a name of a label or key is an IRI itself: it has `://` in it, or begins with `urn:`.
+/// Whether a name of a label or key is an IRI itself: it contains `://`, or begins with `urn:`.
 #[must_use]
 pub fn is_iri(name: &str) -> bool {
     name.contains("://") || name.starts_with("urn:")
 }
 
-/// The IRI of a `name` in a `namespace`, percent-encoding what an IRI may not hold.
+/// The IRI of a `name` in a `namespace`, with characters not allowed in an IRI percent-encoded.
 #[must_use]
 pub fn name_iri(namespace: &str, name: &str) -> String {
     let mut iri = String::with_capacity(namespace.len() + name.len());
@@ -54,7 +54,7 @@ pub fn name_iri(namespace: &str, name: &str) -> String {
     iri
 }
 
-/// Appends `name` to an IRI, percent-encoding what an IRI may not hold.
+/// Appends `name` to an IRI, with characters not allowed in an IRI percent-encoded.
 pub fn push_name(iri: &mut String, name: &str) {
     if name.bytes().all(|byte| PLAIN[usize::from(byte)]) {
         iri.push_str(name);
@@ -77,7 +77,7 @@ pub fn push_name(iri: &mut String, name: &str) {
     }
 }
 
-/// Bytes that stand for themselves in the name of an IRI.
+/// Bytes that are not encoded in the name of an IRI.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte: u8 = 0;
@@ -94,15 +94,16 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether a blank node can have this label in every format. N-Triples of RDF 1.1 also allowed a colon, which
-/// Turtle and RDF 1.2 do not.
+/// Whether a label is a valid blank node label in every format. N-Triples of RDF 1.1 also allowed a colon,
+/// which Turtle and RDF 1.2 do not.
 #[must_use]
 pub fn is_blank_label(label: &str) -> bool {
     !label.contains(':') && oxrdf::BlankNode::new(label).is_ok()
 }
 
-/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`, or its name alone would mean another
-/// term: it is an IRI itself ([`is_iri`]), a blank node (`_:x`), or [`name_iri`] would write it otherwise.
+/// The inverse of [`name_iri`]; `None` if `iri` is not in `namespace`, or if its name alone would mean
+/// another term: an IRI ([`is_iri`]), a blank node (`_:x`), or a name that [`name_iri`] would encode
+/// differently.
 #[must_use]
 pub fn iri_name(namespace: &str, iri: &str) -> Option<String> {
     let encoded = iri.strip_prefix(namespace)?.as_bytes();

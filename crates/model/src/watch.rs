@@ -1,19 +1,19 @@
-//! A long operation (a bulk load, a backup) as its caller follows and cancels it.
+//! Progress reports and cancellation of a long operation (a bulk load, a backup).
 
 use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering as CompareOrdering;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Steps that a [`Ticker`] counts before it looks at the watch: some 0.1 ms of work.
+/// Number of steps that a [`Ticker`] counts before it checks the watch: about 0.1 ms of work.
 const STEPS_AT_ONCE: u64 = 1 << 12;
 
-/// The most items that [`Watch::sort`] sorts without looking: some 0.3 s.
+/// Maximum number of items that [`Watch::sort`] sorts without a check: about 0.3 s.
 const SORTED_AT_ONCE: usize = 1 << 22;
 
 /// Reports the progress of one operation and cancels it. Threads share it by reference.
 ///
-/// Progress is counted in steps: about the time of one term or one statement in one pass.
+/// Progress is counted in steps: a step is about the time of one term or one statement in one pass.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,23 +48,24 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The same, cancelled once `flag` is `true`.
+    /// The same watch, cancelled once `flag` is `true`.
     #[must_use]
     pub fn cancelled_by(mut self, flag: &'a AtomicBool) -> Self {
         self.cancelled = Some(flag);
         self
     }
 
-    /// The same; `report` gets the steps done and the steps expected in all, from any thread.
+    /// The same watch with a progress callback; `report` gets the steps done and the total of expected steps,
+    /// from any thread.
     #[must_use]
     pub fn reporting_to(mut self, report: &'a (dyn Fn(u64, u64) + Sync)) -> Self {
         self.report = Some(report);
         self
     }
 
-    /// Adds `steps` to what is expected.
+    /// Adds `steps` to the expected total.
     pub fn expect(&self, steps: u64) {
-        // Relaxed here and below: the numbers are for people and guard no other memory.
+        // Relaxed here and below: the counters are informational and guard no other memory.
         self.expected.fetch_add(steps, Ordering::Relaxed);
     }
 
@@ -81,7 +82,7 @@ impl<'a> Watch<'a> {
         self.check()
     }
 
-    /// Looks whether the operation is cancelled.
+    /// Checks whether the operation is cancelled.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`].
@@ -94,10 +95,10 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Sorts `items`; the order of equal ones is not specified.
+    /// Sorts `items` unstably.
     ///
     /// # Cost
-    /// That of the library's unstable sort; above 4 million items about a quarter more, for halving them
+    /// That of the library's unstable sort; above 4 million items about a quarter more, for partitioning them
     /// first.
     ///
     /// # Errors
@@ -119,7 +120,7 @@ impl<'a> Watch<'a> {
         self.sort_by(high, compare)
     }
 
-    /// Counts steps of one loop; see [`Ticker`].
+    /// A step counter for one loop; see [`Ticker`].
     #[must_use]
     pub fn ticker(&self) -> Ticker<'_> {
         Ticker { watch: self, steps: 0 }
@@ -136,7 +137,7 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-/// Counts the steps of a loop and hands them to its [`Watch`], 4,096 at a time.
+/// Counts the steps of a loop and passes them to its [`Watch`], 4,096 at a time.
 #[derive(Debug)]
 pub struct Ticker<'w> {
     watch: &'w Watch<'w>,
@@ -160,7 +161,7 @@ impl Ticker<'_> {
 
 impl Drop for Ticker<'_> {
     fn drop(&mut self) {
-        // Fewer than one report's worth; an error would come with the next one.
+        // Fewer steps than one report; an error would recur with the next one.
         let _ = self.watch.advance(self.steps);
     }
 }

@@ -1,8 +1,8 @@
-//! What an expansion asks for and what it brings back.
+//! Parameters and results of an expansion: filters, cursors, output columns.
 
 use vervet_model::Id;
 
-/// Which graph an entry must be in.
+/// Condition on the graph of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GraphFilter {
     /// The default graph.
@@ -17,7 +17,7 @@ pub enum GraphFilter {
 }
 
 impl GraphFilter {
-    /// Whether entries of this graph ([`Id::UNBOUND`]: default) pass.
+    /// Whether an entry of this graph ([`Id::UNBOUND`]: default) passes.
     #[inline]
     #[must_use]
     pub fn passes(self, graph: Id) -> bool {
@@ -30,34 +30,34 @@ impl GraphFilter {
     }
 }
 
-/// Which entries pass.
+/// Condition on entries.
 ///
 /// A segment without graph and edge columns (the common case) tests nothing for the default value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EntryFilter {
     /// The graph.
     pub graph: GraphFilter,
-    /// `true`: every statement counts, parallel edges too (the view of a property graph).
-    /// `false`: equal `(neighbour, graph)` of one key count once (the view of RDF, where a graph is a
-    /// set); ignored where edges are asked for, since then entries differ.
+    /// `true`: every statement counts, parallel edges too (the view of a property graph). `false`: equal
+    /// `(neighbour, graph)` of one key count once (the view of RDF, where a graph is a set); ignored where
+    /// edges are requested, since then entries differ.
     pub parallel: bool,
 }
 
-/// Which entries of a key to list by their order keys ([`vervet_model::order_key`]).
+/// Selection of the entries of a key by their order keys ([`vervet_model::order_key`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OrderRange {
     /// The least order key; [`Id::UNBOUND`]: no bound.
     pub from: Id,
-    /// Order keys are below this; [`Id::UNBOUND`]: no bound. Entries without an order key are listed only
-    /// if there is no bound at all; they count as the least.
+    /// Upper bound of order keys (excluded); [`Id::UNBOUND`]: no bound. Entries without an order key are
+    /// listed only without any bound; they sort first.
     pub before: Id,
-    /// The greatest order key (the newest entry) first.
+    /// Whether the greatest order key (the newest entry) comes first.
     pub descending: bool,
-    /// The most entries.
+    /// Maximum number of entries.
     pub limit: usize,
 }
 
-/// An entry and what it is ordered by.
+/// An entry with its order key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OrderedEntry {
     /// The neighbour.
@@ -70,16 +70,16 @@ pub struct OrderedEntry {
     pub order_key: Id,
 }
 
-/// Where an expansion stopped.
+/// Position at which an expansion stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cursor {
     /// The next row of the input.
     pub row: usize,
-    /// How many entries of that row have been looked at, or 0 where `resume` says it.
+    /// Number of entries of that row already visited, or 0 where `resume` is set.
     pub offset: u64,
-    /// The first entry (neighbour, graph, edge) of that row that has not been looked at, or what is not above
-    /// it; nothing bound: `offset` says it. Segments that find an entry faster than they count set it, and
-    /// so do callers that begin at one of the neighbours of [`crate::Segment::split`].
+    /// Lower bound (neighbour, graph, edge) of the entries of that row not yet visited; unbound: `offset`
+    /// applies. Set by segments that find an entry faster than they count, and by callers that begin at one
+    /// of the neighbours of [`crate::Segment::split`].
     pub resume: [Id; 3],
 }
 
@@ -94,7 +94,7 @@ impl Cursor {
 /// Entries found for a batch of keys, as columns of equal length.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
-    /// For each entry the row of its key in the input; ascending.
+    /// The row of the key of each entry in the input; ascending.
     pub rows: Vec<u32>,
     /// The neighbours.
     pub neighbours: Vec<Id>,
@@ -106,16 +106,16 @@ pub struct Expansion {
     pub want_edges: bool,
     /// Whether to fill `graphs`.
     pub want_graphs: bool,
-    /// The most entries to hold.
+    /// Maximum number of entries.
     pub capacity: usize,
-    /// Of this row only entries with a neighbour below this id are appended.
+    /// Appends only entries of this row whose neighbour is below this id.
     pub end: Option<(usize, Id)>,
 }
 
 impl Expansion {
-    /// An empty expansion for neighbours alone that holds up to `capacity` entries. Its memory comes with
-    /// them: most light queries find a handful, and in a heap that others have used blocks of some kilobytes
-    /// may take microseconds.
+    /// An empty expansion for neighbours alone that holds up to `capacity` entries. Memory is allocated on
+    /// demand: most light queries find a handful of entries, and in a fragmented heap blocks of some
+    /// kilobytes may take microseconds.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, ..Self::default() }
@@ -133,7 +133,7 @@ impl Expansion {
         self.rows.is_empty()
     }
 
-    /// How many more entries fit.
+    /// Number of entries that still fit.
     #[must_use]
     pub fn room(&self) -> usize {
         self.capacity - self.rows.len()

@@ -1,17 +1,16 @@
-//! The waist: how everything above the store reads a consistent view of the graph.
+//! The snapshot interface (the "waist"): traits through which queries read a consistent view of a graph.
 //!
-//! Storage implements these traits, queries call them; neither knows the other. Calls work on batches,
-//! so that a call through a trait object costs nothing beside its work, and so that data that is
-//! compressed, changed since the base was written, remote or on a device can stand behind the same
-//! calls.
+//! Storage implements these traits, queries call them; neither depends on the other. Calls work on batches,
+//! so that a call through a trait object costs nothing compared with its work, and so that compressed,
+//! changed, remote or device data can implement the same calls.
 //!
 //! # Shape
-//! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps
-//! keys (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by
-//! graph, then by edge.
-//! No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then fails to
-//! compile when a method is added, instead of answering past what it wraps. [`read_is_plain_text`],
-//! [`keys_up_to`] and [`no_order`] are the plain answers for implementations without a better one.
+//! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps keys
+//! (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by graph,
+//! then by edge. No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then
+//! fails to compile when a method is added, instead of bypassing what it wraps. [`read_is_plain_text`],
+//! [`keys_up_to`] and [`no_order`] are default implementations for segments and snapshots without a better
+//! one.
 //! # Not here
 //! Versions and visibility: a snapshot is already a view at one read timestamp.
 #![forbid(unsafe_code)]
@@ -28,22 +27,22 @@ use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, 
 
 /// A consistent view of one graph.
 pub trait Snapshot: Send + Sync {
-    /// The id of `term`; `None` if the graph has never seen it. Values that fit inside an id always
-    /// have one. Edge terms (`urn:vervet:edge:N`) have one if that edge exists.
+    /// The id of `term`; `None` if the graph does not know it. Values that fit inside an id always have one.
+    /// Edge terms (`urn:vervet:edge:N`) have one if that edge exists.
     ///
     /// # Errors
     /// Damaged dictionary.
     fn lookup(&self, term: TermRef<'_>) -> Result<Option<Id>>;
 
-    /// Calls `read` with the pieces of the term of `id`. `scratch` is working space that the caller
-    /// keeps between calls, so that decoding allocates nothing in the long run.
+    /// Calls `read` with the parts of the term of `id`. `scratch` is working space that the caller keeps
+    /// between calls, so that decoding does not allocate in the long run.
     ///
     /// # Errors
-    /// Damaged dictionary; an id that this snapshot never gave out; [`vervet_model::Tag::Computed`] ids.
+    /// Damaged dictionary; an id that this snapshot never assigned; [`vervet_model::Tag::Computed`] ids.
     fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()>;
 
-    /// Appends the N-Triples forms of the terms of `ids` to `out`; `ends[i]` receives the end of the
-    /// i-th in `out`. The batch form of [`Snapshot::read_term`] for result writers.
+    /// Appends the N-Triples forms of the terms of `ids` to `out`; `ends[i]` receives the end of the i-th in
+    /// `out`. The batch form of [`Snapshot::read_term`] for result writers.
     ///
     /// # Errors
     /// As [`Snapshot::read_term`].
@@ -55,20 +54,20 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_blank(&self, id: Id) -> Result<bool>;
 
-    /// Whether it is an `xsd:string`: two of these with different ids have different texts.
+    /// Whether it is an `xsd:string`: two strings with different ids have different texts.
     ///
     /// # Errors
     /// Damaged dictionary.
     fn is_plain_text(&self, id: Id) -> Result<bool>;
 
-    /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so nobody
-    /// has to read such terms to tell.
+    /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so no such
+    /// term need be read to decide.
     fn may_have_triple_terms(&self) -> bool;
 
     /// The segment of this predicate and direction; `None` if it has no entries.
     ///
     /// # Errors
-    /// Damaged segment (its checksum is verified when it is first asked for).
+    /// Damaged segment (its checksum is verified on first use).
     fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>>;
 
     /// All predicates that have entries, ascending, with the number of their entries.
@@ -80,13 +79,13 @@ pub trait Snapshot: Send + Sync {
     /// The id of `rdf:type`, if it occurs.
     fn type_predicate(&self) -> Option<Id>;
 
-    /// Vertex numbers are below this.
+    /// Upper bound of vertex numbers.
     fn vertex_count(&self) -> u64;
 
-    /// Edge numbers are below this.
+    /// Upper bound of edge numbers.
     fn edge_count(&self) -> u64;
 
-    /// Literal numbers are below this.
+    /// Upper bound of literal numbers.
     fn literal_count(&self) -> u64;
 
     /// Number of statements in the default graph and all named graphs. A statement about an edge (its
@@ -102,25 +101,24 @@ pub trait Snapshot: Send + Sync {
     /// The classes (see [`ClassId`]) whose vertices have the type `type_id`; ascending.
     fn classes_of_type(&self, type_id: Id) -> &[ClassId];
 
-    /// Whether every vertex has the types that it had when classes were derived, so that classes say for
-    /// certain what types a vertex has. Where not, the statistics of the type segments are not exact either.
+    /// Whether every vertex has the types that it had when classes were derived, so that classes prove the
+    /// types of a vertex. If not, the statistics of the type segments are not exact either.
     fn classes_are_exact(&self) -> bool;
 
-    /// Number of vertices of a class, when classes were derived.
+    /// Number of vertices of a class when classes were derived.
     fn class_size(&self, class: ClassId) -> u64;
 
-    /// Where the literals of the dictionary whose text is at least `from`, and below `to` if given, stand
-    /// in the order of texts (code points), for [`Snapshot::literals_in_order`]: literals of any language
-    /// or datatype, without those inside ids, and without those that came after the order was made
-    /// ([`Snapshot::later_literals`]). `None` if there is no such order. The bounds are UTF-8, or
-    /// prefixes of such.
-    ///
+    /// Positions, in the order of texts (code points), of the literals of the dictionary whose text is at
+    /// least `from`, and below `to` if given, for [`Snapshot::literals_in_order`]: literals of any language
+    /// or datatype, without those inside ids, and without those added after the order was built
+    /// ([`Snapshot::later_literals`]). `None` if there is no such order. The bounds are UTF-8, or prefixes of
+    /// UTF-8.
     /// # Errors
     /// Damaged dictionary.
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>>;
 
-    /// Appends the literals in these bounds that came after the order of [`Snapshot::literal_range`] was
-    /// made, by their texts: with those at its positions they are all that there are.
+    /// Appends the literals in these bounds that were added after the order of [`Snapshot::literal_range`]
+    /// was built, by text. Together with the literals at its positions they are all literals in the bounds.
     ///
     /// # Errors
     /// Those of `meter`.
@@ -132,44 +130,44 @@ pub trait Snapshot: Send + Sync {
         meter: &mut Meter<'_>,
     ) -> Result<()>;
 
-    /// How many [`Snapshot::later_literals`] gives, or some more.
+    /// Upper estimate of the number of results of [`Snapshot::later_literals`].
     ///
     /// # Errors
-    /// None that is known.
+    /// None at present.
     fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
 
-    /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find
-    /// literals by their words.
+    /// Upper estimate of the number of results of [`Snapshot::search`]; `None` if this snapshot has no index
+    /// of words.
     ///
     /// # Errors
     /// Damaged dictionary; those of `meter`.
     fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>>;
 
-    /// Appends all strings, with or without language, that `search` finds, and perhaps other literals, each
-    /// once; without those inside ids.
+    /// Appends all strings, with or without language, that match `search`, and possibly other literals,
+    /// without duplicates and without those inside ids.
     ///
     /// # Errors
-    /// Damaged dictionary; this snapshot cannot ([`Snapshot::search_count`] says so); those of `meter`.
+    /// Damaged dictionary; no index of words ([`Snapshot::search_count`] is `None`); those of `meter`.
     fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()>;
 
     /// Appends the literals at these positions of the order of texts to `out`.
     ///
     /// # Errors
-    /// Damaged dictionary; a position that [`Snapshot::literal_range`] did not give.
+    /// Damaged dictionary; a position outside [`Snapshot::literal_range`].
     fn literals_in_order(&self, positions: Range<u64>, out: &mut Vec<Id>) -> Result<()>;
 }
 
 /// All entries of one `[predicate, direction]`.
 pub trait Segment: Send + Sync {
-    /// Counts and type-correlated flows; of this snapshot only if [`SegmentStatistics::exact`].
+    /// Counts and type-correlated flows; those of this snapshot only if [`SegmentStatistics::exact`].
     fn statistics(&self) -> &SegmentStatistics;
 
     /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full
-    /// ([`Expansion::room`] is 0) or all rows are done. Moves `cursor` behind what it appended;
+    /// ([`Expansion::room`] is 0) or all rows are done. Moves `cursor` after the appended entries;
     /// `cursor.row == keys.len()` means done. A key without entries contributes nothing.
     ///
-    /// Only entries that pass `filter` are appended. `out.edges` and `out.graphs` are filled where
-    /// `out` asks for them ([`Id::UNBOUND`]: no edge id; default graph).
+    /// Only entries that pass `filter` are appended. `out.edges` and `out.graphs` are filled if `out`
+    /// requests them ([`Id::UNBOUND`]: no edge id; default graph).
     ///
     /// # Errors
     /// Damaged segment.
@@ -181,17 +179,17 @@ pub trait Segment: Send + Sync {
         out: &mut Expansion,
     ) -> Result<()>;
 
-    /// Appends ids between the neighbours of `key`, ascending and distinct, that cut its entries into at most
-    /// about `parts` stretches of about equal length, and of `entries_min` entries or more: a stretch begins
-    /// with the first neighbour that is not below such an id ([`Cursor::resume`]) and ends below the next one
-    /// ([`Expansion::end`]). Nothing is appended for a key with few entries. Takes time by the number of
-    /// stretches, not of entries.
+    /// Appends split points among the neighbours of `key`, ascending and distinct, that divide its entries
+    /// into at most about `parts` ranges of about equal length, with at least `entries_min` entries each: a
+    /// range begins with the first neighbour that is not below a split point ([`Cursor::resume`]) and ends
+    /// below the next one ([`Expansion::end`]). Appends nothing for a key with few entries. The time depends
+    /// on the number of ranges, not of entries.
     ///
     /// # Errors
     /// Damaged segment.
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()>;
 
-    /// `out[i]` becomes the number of entries of `keys[i]` that pass `filter`.
+    /// Sets `out[i]` to the number of entries of `keys[i]` that pass `filter`.
     ///
     /// # Errors
     /// Damaged segment.
@@ -224,15 +222,15 @@ pub trait Segment: Send + Sync {
     /// Damaged segment.
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()>;
 
-    /// Appends up to `limit` keys that are not below `from`, ascending, and returns the key to continue
-    /// with; `None` at the end. Fewer than `limit` do not mean the end. All keys are listed, also those
-    /// whose entries all fail a filter.
+    /// Appends up to `limit` keys that are not below `from`, ascending, and returns the key to continue with;
+    /// `None` at the end. Fewer than `limit` do not mean the end. All keys are listed, also those whose
+    /// entries all fail a filter.
     ///
     /// # Errors
     /// Damaged segment.
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>>;
 
-    /// As [`Segment::keys`], for keys up to `last`; `None`: there are no more of these.
+    /// [`Segment::keys`] for keys up to `last`; `None`: there are no more of these.
     ///
     /// # Errors
     /// Damaged segment.
@@ -245,20 +243,20 @@ pub trait Segment: Send + Sync {
     /// Damaged segment.
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()>;
 
-    /// How many keys are below `key`, which need not be one: exactly if [`SegmentStatistics::exact`], else
-    /// an estimate that is good enough to plan with, and proves nothing.
+    /// Number of keys below `key`, which need not be a key: exact if [`SegmentStatistics::exact`], else an
+    /// estimate for planning that proves nothing.
     ///
     /// # Errors
     /// Damaged segment.
     fn keys_below(&self, key: Id) -> Result<u64>;
 
-    /// The property by which entries are ordered, if there is one. [`Segment::ordered`] lists by it only
-    /// while neither this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
+    /// The property by which entries are ordered, if there is one. [`Segment::ordered`] uses it only while
+    /// neither this segment nor that of the property has changed ([`SegmentStatistics::exact`]).
     fn order(&self) -> Option<Id>;
 
-    /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too,
-    /// of the graphs that pass. Equal order keys: by neighbour, graph, edge. Takes `O(log(degree))`, and
-    /// a step for each entry that is listed or belongs to another graph.
+    /// Appends to `out` entries of `key` by their order keys; every statement counts, parallel edges too, of
+    /// the graphs that pass. Equal order keys are ordered by neighbour, graph, edge. Takes `O(log(degree))`,
+    /// and a step for each entry that is listed or belongs to another graph.
     ///
     /// # Errors
     /// Unsupported: there is no such order. Corrupt: damaged segment or order.
@@ -271,7 +269,7 @@ pub trait Segment: Send + Sync {
     ) -> Result<()>;
 }
 
-/// [`Snapshot::is_plain_text`] by reading the term.
+/// [`Snapshot::is_plain_text`] by way of [`Snapshot::read_term`].
 ///
 /// # Errors
 /// As [`Snapshot::read_term`].
@@ -283,8 +281,8 @@ pub fn read_is_plain_text(snapshot: &(impl Snapshot + ?Sized), id: Id) -> Result
     Ok(is_plain)
 }
 
-/// [`Segment::keys_up_to`] by [`Segment::keys`], for segments that list keys at the same cost whatever the
-/// end.
+/// [`Segment::keys_up_to`] by way of [`Segment::keys`], for segments where the cost of listing keys does not
+/// depend on the end.
 ///
 /// # Errors
 /// As [`Segment::keys`].
@@ -303,7 +301,7 @@ pub fn keys_up_to(
     Ok(next.filter(|next| *next <= last))
 }
 
-/// The error of [`Segment::ordered`] where [`Segment::order`] is `None`.
+/// The error of [`Segment::ordered`] for a segment whose [`Segment::order`] is `None`.
 #[must_use]
 pub fn no_order() -> Error {
     Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")

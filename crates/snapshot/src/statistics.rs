@@ -1,10 +1,9 @@
-//! Statistics that a store collects while it builds: counts and flows between classes, exact until
-//! something changes.
+//! Segment statistics: counts and flows between classes, collected during a build and exact until a change.
 //!
 //! # Source
 //! Wukong's type-centric planner (research/wukong.md §4): the number of `advisor` edges that start at a
-//! GraduateStudent and end at a FullProfessor says far more than an average degree. Different: a vertex
-//! with several types belongs to one class, the set of its types, and classes beyond a limit share
+//! GraduateStudent and end at a FullProfessor is far more precise than an average degree. Difference: a
+//! vertex with several types belongs to one class, the set of its types, and classes beyond a limit share
 //! [`ClassId::OTHER`].
 
 /// A class: all vertices with the same set of types.
@@ -16,11 +15,11 @@ impl ClassId {
     pub const UNTYPED: Self = Self(0);
     /// Literals.
     pub const LITERAL: Self = Self(1);
-    /// Vertices of classes too rare to be told apart.
+    /// Vertices of classes too rare for a class of their own.
     pub const OTHER: Self = Self(2);
     /// The first class with a type set of its own.
     pub const FIRST: Self = Self(3);
-    /// The most classes that a store tells apart, the three above included.
+    /// Maximum number of classes of a store, the three above included.
     pub const COUNT_MAX: usize = 256;
 }
 
@@ -35,11 +34,11 @@ pub struct Flow {
     pub entries: u64,
 }
 
-/// What is known about one segment.
+/// Statistics of one segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
-    /// Whether counts and flows are those of this snapshot. `false`: they are of an earlier one, estimates
-    /// that prove nothing; only what the five flags below exclude is still certain.
+    /// Whether counts and flows are those of this snapshot. `false`: they are estimates from an earlier one
+    /// and prove nothing; only the exclusions by the five flags below are still certain.
     pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,
@@ -54,12 +53,11 @@ pub struct SegmentStatistics {
     /// Whether some entry may have an edge id.
     pub has_edges: bool,
     /// Whether some key may have two entries with equal neighbour and graph, that is parallel edges. `false`:
-    /// an entry is there once or not at all, whatever [`EntryFilter::parallel`](crate::EntryFilter::parallel)
-    /// is.
+    /// an entry exists at most once, whatever [`EntryFilter::parallel`](crate::EntryFilter::parallel) is.
     pub has_parallel: bool,
-    /// Whether every neighbour certainly is a literal (of any tag from `Tag::Literal` on).
+    /// Whether every neighbour is certainly a literal (of any tag from `Tag::Literal` on).
     pub literals_only: bool,
-    /// Whether every neighbour certainly is a vertex.
+    /// Whether every neighbour is certainly a vertex.
     pub vertices_only: bool,
     /// Entries by class of key and class of neighbour; sorted by `(source, target)`; sums to `entries`.
     pub flows: Vec<Flow>,

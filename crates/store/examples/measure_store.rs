@@ -1,8 +1,11 @@
-//! Builds a store from N-Triples on standard input (plain lines without comments) and measures it:
-//! time to build, bytes for each triple, and what expanding and checking cost beside plain arrays.
+//! Benchmark of a store.
+//!
+//! The store is built from N-Triples on standard input (plain lines without comments). Measured: build time,
+//! bytes for each triple, and the cost of expansions and checks compared with plain arrays.
 //!
 //! `zstd -dc lubm-40.nt.zst | cargo run --release -p vervet-store --example measure_store`
-//! With a number behind it, only builds into a directory with so many MiB for statements (0: any number).
+//! With a number as an argument, it only builds into a directory with that many MiB for statements (0:
+//! unlimited).
 #![expect(clippy::print_stdout, clippy::cast_possible_truncation, reason = "a program for the terminal")]
 
 use std::error::Error;
@@ -67,8 +70,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Builds into a directory with so much memory for statements (0: any amount), and says what the process
-/// held at most; the input is in its memory too.
+/// Builds into a directory with this much memory for statements (0: unlimited), and prints the peak memory of
+/// the process, which includes the input.
 fn build_within(triples: &[[Id; 3]], image: Vec<u8>, mebibytes: u64) -> Result<(), Box<dyn Error>> {
     let dir = std::env::temp_dir().join(format!("vervet-measure-{}", std::process::id()));
     let memory_bytes = if mebibytes == 0 { u64::MAX } else { mebibytes << 20 };
@@ -87,10 +90,10 @@ fn build_within(triples: &[[Id; 3]], image: Vec<u8>, mebibytes: u64) -> Result<(
             |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         Ok(format!("{what}: {}; {}", find("VmHWM"), find("RssAnon")).replace('\t', " "))
     };
-    // Forgets the peak of reading the input.
+    // Resets the peak after reading the input.
     std::fs::write("/proc/self/clear_refs", "5")?;
     println!("{}", status("before")?);
-    // Mapped pages of temporary files count as memory held, too; what is held besides is sampled.
+    // VmHWM includes mapped pages of temporary files; anonymous memory is therefore sampled.
     let (done, peak) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -195,7 +198,7 @@ fn measure(
     let filter = EntryFilter { parallel: true, ..EntryFilter::default() };
     let mut best = [f64::MAX; 4];
     let plain = if keys.iter().all(|key| key.is_vertex()) { Some(Plain::new(store, segment)?) } else { None };
-    // Every seventh key, so that neither way profits from reading in order.
+    // Every seventh key, so that neither layout profits from sequential access.
     let count = keys.len();
     let step = if count % 7 == 0 { 11 } else { 7 };
     let shuffled: Vec<Id> = (0..count).map(|i| keys[i * step % count]).collect();
@@ -241,7 +244,7 @@ fn measure(
     Ok(())
 }
 
-/// Checks of pairs of which half exist, in no order, and listing of the neighbours of one key at a time.
+/// Checks pairs of which half exist, in random order, and lists the neighbours of one key at a time.
 fn measure_pairs(keys: &[Id], segment: &dyn Segment) -> Result<(), Box<dyn Error>> {
     let count = keys.len();
     let (mut sources, mut targets, mut found) = (Vec::new(), Vec::new(), Vec::new());

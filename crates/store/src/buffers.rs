@@ -1,4 +1,4 @@
-//! Statements on their way into segments, grouped by predicate.
+//! Build buffers: statements grouped by predicate, before they are sorted into segments.
 //!
 //! # Shape
 //! For each predicate: lists of narrow entries (one for each pair of tags, payloads below 2^32), pairs
@@ -12,16 +12,16 @@ use crate::{merge, sort};
 use rustc_hash::FxHashMap;
 use vervet_model::{Id, Result, Watch};
 
-/// Everything that has been added so far.
+/// All statements added so far.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     predicates: Vec<PredicateBuffer>,
     index: FxHashMap<u64, usize>,
-    /// Bytes of entries in memory.
+    /// Size of the entries in memory, in bytes.
     pub(crate) held_bytes: u64,
 }
 
-/// What has been added for one predicate, keyed by subject.
+/// The entries added for one predicate, keyed by subject.
 #[derive(Debug, Default)]
 pub(crate) struct PredicateBuffer {
     /// Bits of the predicate.
@@ -31,11 +31,11 @@ pub(crate) struct PredicateBuffer {
     pairs: Vec<[u64; 2]>,
     quads: Vec<[u64; 4]>,
     runs: Vec<Run>,
-    /// Entries that have been added, repeated ones too.
+    /// Number of added entries, duplicates included.
     count: usize,
 }
 
-/// All entries of one predicate, keyed by subject, not sorted, in the narrowest form that holds them.
+/// All entries of one predicate, keyed by subject, unsorted, in the narrowest form that can represent them.
 #[derive(Debug)]
 pub(crate) enum Gathered {
     /// See `entries::Narrow`: tags in place, entries.
@@ -78,7 +78,7 @@ impl Buffers {
         self.held_bytes += 32;
     }
 
-    /// Moves everything in memory to a file of `spill`, sorted.
+    /// Writes all entries in memory to a file of `spill`, sorted.
     pub(crate) fn spill(&mut self, spill: &Spill, watch: &Watch<'_>) -> Result<()> {
         if self.held_bytes == 0 {
             return Ok(());
@@ -103,7 +103,7 @@ impl Buffers {
             let mut quads = std::mem::take(&mut buffer.quads);
             if !quads.is_empty() {
                 watch.sort(&mut quads, Ord::cmp)?;
-                // An edge with two statements has to stay one: it is a mistake of the input.
+                // An edge with two statements must stay visible: it is an error of the input.
                 quads.dedup_by(|a, b| a == b && a[3] == 0);
                 drop_plain_twins(&mut quads);
                 written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok), watch)?);
@@ -117,7 +117,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Entries that have been added, repeated ones too.
+    /// Number of added entries, duplicates included.
     pub(crate) fn count(&self) -> u64 {
         self.predicates.iter().map(|buffer| buffer.count as u64).sum()
     }
@@ -127,7 +127,7 @@ impl Buffers {
         self.predicates
     }
 
-    /// The buffers, largest first (equal ones by predicate): the order in which they become segments.
+    /// The buffers, largest first (equal sizes by predicate): the order in which they become segments.
     pub(crate) fn into_ranked(self) -> Vec<PredicateBuffer> {
         let mut buffers = self.predicates;
         buffers.sort_by_cached_key(|buffer| (std::cmp::Reverse(buffer.count), buffer.predicate));
@@ -136,7 +136,7 @@ impl Buffers {
 }
 
 /// Drops the entry without an edge where the same statement has one: it would count the statement twice.
-/// `entries` are sorted, so the one without comes first.
+/// `entries` are sorted, so the one without an edge comes first.
 pub(crate) fn drop_plain_twins(entries: &mut Vec<[u64; 4]>) {
     let mut kept = 0;
     for index in 0..entries.len() {
@@ -151,7 +151,7 @@ pub(crate) fn drop_plain_twins(entries: &mut Vec<[u64; 4]>) {
 }
 
 impl PredicateBuffer {
-    /// Adds a plain entry and returns the bytes that it takes.
+    /// Adds a plain entry; returns its size in bytes.
     #[inline]
     fn add(&mut self, subject: Id, object: Id) -> u64 {
         self.count += 1;
@@ -169,7 +169,7 @@ impl PredicateBuffer {
         8
     }
 
-    /// Gives every quad to `each`.
+    /// Calls `each` with every quad.
     pub(crate) fn for_each_quad(&self, mut each: impl FnMut(&[u64; 4])) {
         self.quads.iter().for_each(&mut each);
         for run in self.runs.iter().filter(|run| run.kind() == Kind::Quads) {
@@ -177,13 +177,13 @@ impl PredicateBuffer {
         }
     }
 
-    /// How many quads there are.
+    /// Number of quads.
     pub(crate) fn quad_count(&self) -> usize {
         let runs = self.runs.iter().filter(|run| run.kind() == Kind::Quads);
         self.quads.len() + runs.map(Run::len).sum::<usize>()
     }
 
-    /// Merges the runs into one, if there are any; nothing is in memory then.
+    /// Merges the runs into one, if there are any; no entries are in memory then.
     pub(crate) fn merge(&mut self, spill: &Spill, watch: &Watch<'_>) -> Result<()> {
         if self.runs.len() > 1 {
             self.runs = vec![merge::merge(&self.runs, spill, watch)?];
@@ -191,7 +191,7 @@ impl PredicateBuffer {
         Ok(())
     }
 
-    /// Gives subject, object, graph and edge of every entry to `each`.
+    /// Calls `each` with subject, object, graph and edge of every entry.
     pub(crate) fn for_each(self, each: &mut dyn FnMut([u64; 4]) -> Result<()>) -> Result<()> {
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         let widen =
@@ -204,7 +204,7 @@ impl PredicateBuffer {
         self.runs.iter().try_for_each(|run| (0..run.len()).try_for_each(|index| each(run.row(index))))
     }
 
-    /// The one run of a buffer that has been merged; `None`: everything is in memory.
+    /// The one run of a merged buffer; `None` if all entries are in memory.
     pub(crate) fn run(&self) -> Option<&Run> {
         self.runs.first()
     }
@@ -230,7 +230,7 @@ impl PredicateBuffer {
         Gathered::Quads(quads)
     }
 
-    /// Subject and object of every entry in memory, sorted, without using the buffer up.
+    /// Subject and object of every entry in memory, sorted, without consuming the buffer.
     pub(crate) fn sorted_pairs(&self, watch: &Watch<'_>) -> Result<Vec<[u64; 2]>> {
         let copy = Self {
             narrow: self.narrow.clone(),

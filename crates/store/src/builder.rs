@@ -1,19 +1,19 @@
-//! From statements to a store.
+//! The store builder: turns statements into segments, the edge table, statistics and files.
 //!
 //! # Shape
-//! Statements are grouped by predicate as they come (`buffers`; in sorted runs in files when memory is
-//! short, `spill`, which are then merged, `merge`).
-//! At the end the type predicate gives every vertex its class, quads give the edge table, and then each
-//! predicate becomes two sections, on several threads, the largest predicates first. Sections leave in
-//! that same order, whatever thread made them, so equal input gives equal files.
+//! Statements are grouped by predicate as they are added (`buffers`); when memory is short, they are spilled
+//! to files as sorted runs (`spill`), which are merged later (`merge`). At the end the type predicate gives
+//! every vertex its class, quads give the edge table, and then each predicate becomes two sections, on
+//! several threads, the largest predicates first. Sections are written in that same order, independent of the
+//! thread that made them, so equal input gives equal files.
 //! # Cost
-//! A triple takes 8 bytes while it waits, 24 while its predicate is sorted (none of these if it waits in a
-//! file), 16 for each of its keys while its segment is encoded, and about 10 in the store. With an edge it is
-//! 32 bytes, as wide values make it 16, until its predicate is sorted, which then takes 24 as a rule (see
-//! `packed`).
+//! A triple takes 8 bytes while it is buffered, 24 while its predicate is sorted (none of these if it is
+//! spilled to a file), 16 for each of its keys while its segment is encoded, and about 10 in the store. With
+//! an edge, or with wide values, it takes 32 or 16 bytes until its predicate is sorted, which then usually
+//! takes 24 (see `packed`).
 //! # Not here
 //! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
-//! builder with what is there.
+//! builder with existing statements.
 
 use crate::buffers::{Buffers, Gathered, PredicateBuffer};
 use crate::edges::{self, EdgeTable};
@@ -36,26 +36,26 @@ use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, vocab::RDF_TYPE};
 
-/// What errors call the dictionary of a store that is being made.
+/// Name of the dictionary under construction in error messages.
 const NEW_DICTIONARY: &str = "the new dictionary";
 
-/// How to build.
+/// Options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Threads that make segments; at least 1.
+    /// Number of threads that make segments; at least 1.
     pub threads: usize,
-    /// Statements that wait or are being sorted take no more memory than this, if there is a
-    /// `temp_dir`; segments that are being made come on top (see `merge`).
+    /// Maximum memory of statements that are buffered or being sorted, if there is a `temp_dir`; segments
+    /// under construction take additional memory (see `merge`).
     pub memory_bytes: u64,
     /// Files and randomness.
     pub environment: Environment,
-    /// Where statements wait that do not fit in memory; a directory is made below it, and removed at
-    /// the end. `None`: everything waits in memory.
+    /// Directory for statements that do not fit in memory; a subdirectory is created in it, and removed at
+    /// the end. `None`: all statements stay in memory.
     pub temp_dir: Option<PathBuf>,
-    /// What the manifest says of the write-ahead log; `None`: a new id is reserved for it. Nothing in memory.
+    /// Write-ahead log position for the manifest; `None`: a new id is reserved. Ignored in memory.
     pub log: Option<LogPlace>,
-    /// Predicates whose entries are to be listed in an order, at most one for each; one that does not
-    /// occur, or whose property does not, has no effect.
+    /// Orders of entries, at most one for each predicate; an order of a predicate or by a property that does
+    /// not occur has no effect.
     pub orders: Vec<OrderBy>,
 }
 
@@ -64,42 +64,42 @@ pub struct BuildOptions {
 pub struct OrderBy {
     /// The predicate.
     pub predicate: String,
-    /// The property that orders: of the edges of the predicate if one of them has it, else of the
-    /// neighbours (see `order`).
+    /// The ordering property: of the edges of the predicate if one of them has it, else of the neighbours
+    /// (see `order`).
     pub property: String,
 }
 
-/// Where a store goes.
+/// Destination of a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// Into memory.
+    /// In memory.
     Memory,
-    /// Into this directory, as its new generation; then it is mapped.
+    /// This directory, as its new generation; the files are then mapped.
     Directory(PathBuf),
 }
 
-/// Collects statements and makes a store of them.
+/// Collects statements and builds a store from them.
 #[derive(Debug)]
 pub struct StoreBuilder<'w> {
     options: BuildOptions,
     watch: &'w Watch<'w>,
     buffers: Buffers,
     spill: Option<Spill>,
-    /// Edge numbers below this have been given out.
+    /// Edge numbers below this are assigned.
     edge_end: u64,
     constraints: Vec<String>,
 }
 
-/// Of builders that nobody follows.
+/// Watch of builders without progress or cancellation.
 static UNWATCHED: Watch<'static> = Watch::new("build");
 
-/// Statements that are rewritten between two looks at the watch.
+/// Number of statements rewritten between two checks of the watch.
 const REWRITTEN_AT_ONCE: u64 = 1 << 12;
 
 /// Steps of a [`Watch`] for each statement: both directions are sorted, and both encoded.
 const STATEMENT_STEPS: u64 = 4;
 
-/// Looks at a store before it is published.
+/// Checks a store before it is published.
 type Check<'a> = &'a mut dyn FnMut(&Store) -> Result<()>;
 
 /// The sections of one predicate.
@@ -111,20 +111,20 @@ struct Built {
     graphs: FxHashMap<u64, u64>,
 }
 
-/// What all jobs read.
+/// Shared input of all jobs.
 struct Context<'a> {
     classes: &'a Classes,
     edges: Option<&'a EdgeTable>,
     spill: Option<&'a Spill>,
     orders: &'a [Order],
-    /// Memory for sorting what is in files.
+    /// Memory for sorting spilled entries, in bytes.
     run_bytes: u64,
     vertex_count: u64,
     literal_count: u64,
     watch: &'a Watch<'a>,
 }
 
-/// An order that is being made.
+/// An order under construction.
 struct Order {
     predicate: u64,
     property: Id,
@@ -145,38 +145,36 @@ impl<'w> StoreBuilder<'w> {
         }
     }
 
-    /// The same builder, followed and cancelled by `watch`: [`StoreBuilder::finish`] reports about
-    /// [`StoreBuilder::finish_steps`] steps to it. Once the manifest is renamed nothing is cancelled any
-    /// more.
+    /// The same builder with progress and cancellation by `watch`: [`StoreBuilder::finish`] reports about
+    /// [`StoreBuilder::finish_steps`] steps to it. Once the manifest is renamed, cancellation has no effect.
     #[must_use]
     pub fn watched_by(self, watch: &'w Watch<'w>) -> Self {
         Self { watch, ..self }
     }
 
-    /// How many steps of a [`Watch`] making the store takes, roughly.
+    /// Estimated number of steps of a [`Watch`] for building the store.
     #[must_use]
     pub fn finish_steps(&self) -> u64 {
         STATEMENT_STEPS * self.buffers.count()
     }
 
-    /// Sets how much memory statements may take from now on, for a caller whose own tables grow.
+    /// Changes the memory limit of statements, for a caller whose own tables grow.
     pub fn set_memory_bytes(&mut self, bytes: u64) {
         self.options.memory_bytes = bytes;
     }
 
-    /// Makes the store remember that edge numbers below `end` have been given out, also those of edges that
-    /// are gone.
+    /// Records in the store that edge numbers below `end` are assigned, including those of removed edges.
     pub fn reserve_edges(&mut self, end: u64) {
         self.edge_end = self.edge_end.max(end);
     }
 
-    /// What the store is to say by [`Store::constraints`]: lines whose meaning is the caller's.
+    /// Sets the result of [`Store::constraints`]: lines whose meaning belongs to the caller.
     pub fn set_constraints(&mut self, constraints: Vec<String>) {
         self.constraints = constraints;
     }
 
-    /// Adds statements. A statement without an edge that is there already, with or without an edge, changes
-    /// nothing.
+    /// Adds statements. A statement without an edge has no effect if it exists already, with or without an
+    /// edge.
     ///
     /// # Errors
     /// A temporary file could not be written.
@@ -198,10 +196,10 @@ impl<'w> StoreBuilder<'w> {
         self.spill_if_full()
     }
 
-    /// Gives every statement added so far to `each`, which may change it, or drop it by `false`.
+    /// Calls `each` with every statement added so far; `each` may change it, or drop it by returning `false`.
     ///
     /// # Cost
-    /// Every statement is added anew; one predicate is held twice at a time.
+    /// Every statement is added again; one predicate at a time is held twice.
     ///
     /// # Errors
     /// A temporary file could not be read or written.
@@ -241,20 +239,20 @@ impl<'w> StoreBuilder<'w> {
         }
     }
 
-    /// Makes the store. `dictionary` is the one that gave out the ids.
+    /// Builds the store. `dictionary` is the one that assigned the ids.
     ///
-    /// Only one process may write to a directory at a time: the caller holds its lock. Readers may have
-    /// the directory open; they keep what they have.
+    /// Only one process may write to a directory at a time: the caller holds its lock. Readers may have the
+    /// directory open; they keep the old generation.
     ///
     /// # Errors
-    /// Input: an edge with two statements, or a statement about an edge that does not exist. Io: files
-    /// could not be written; the directory then still has its earlier content. Internal: an id that the
-    /// dictionary did not give out.
+    /// Input: an edge with two statements, or a statement about an edge that does not exist. Io: files could
+    /// not be written; the directory then keeps its earlier content. Internal: an id that the dictionary did
+    /// not assign.
     pub fn finish<'d>(self, dictionary: impl Into<NewDictionary<'d>>, target: &Target) -> Result<Store> {
         self.finish_with(dictionary.into(), target, None)
     }
 
-    /// [`StoreBuilder::finish`], if `check` approves of the store; else the directory has its earlier
+    /// [`StoreBuilder::finish`], if `check` accepts the store; otherwise the directory keeps its earlier
     /// content.
     ///
     /// # Errors
@@ -270,7 +268,7 @@ impl<'w> StoreBuilder<'w> {
 
     fn finish_with(self, new: NewDictionary<'_>, target: &Target, check: Option<Check<'_>>) -> Result<Store> {
         if self.constraints.iter().any(|line| line.contains(char::is_control)) {
-            return Err(Error::internal("a constraint is no line of text"));
+            return Err(Error::internal("a constraint is not one line of text"));
         }
         let environment = self.options.environment.clone();
         match target {
@@ -295,8 +293,8 @@ impl<'w> StoreBuilder<'w> {
                 if before.is_none() {
                     files::mark_unfinished(&environment, dir)?;
                 } else {
-                    // `MANIFEST` may be newer than its name is durable: then what is removed here would be
-                    // named after a loss of power.
+                    // `MANIFEST` may have a new content whose rename is not durable yet: without this sync, a
+                    // file removed here could be named by the manifest after a loss of power.
                     let synced = environment.files.sync_dir(dir);
                     synced.map_err(|e| Error::io(format_args!("sync {}", dir.display()), &e))?;
                     files::remove_mark(&environment, dir);
@@ -310,8 +308,8 @@ impl<'w> StoreBuilder<'w> {
                 let manifest = match self.write_files(new, dir, before.as_ref(), check) {
                     Ok(manifest) => manifest,
                     Err(error) => {
-                        // If the manifest is the old one, nobody will name the new files. If it is not,
-                        // it may still become the old one again (its name was not synced): all stay.
+                        // If the manifest is the old one, nothing refers to the new files. If it is not, it
+                        // may still become the old one again (its name was not synced): all files stay.
                         if Manifest::read(&environment, dir).ok() == Some(before.clone()) {
                             files::remove_leftovers(&environment, dir, before.as_ref(), None);
                             files::remove_mark(&environment, dir);
@@ -360,13 +358,13 @@ impl<'w> StoreBuilder<'w> {
         if let Some(check) = check {
             check(&Store::open_generation(&environment, dir, &manifest)?)?;
         }
-        // The last look: behind it the files are those of the database.
+        // Last check of the watch: after it the files belong to the database.
         watch.check()?;
         manifest.publish(&environment, dir)?;
         Ok(manifest)
     }
 
-    /// Makes all sections, gives them to `sink` in a fixed order, and returns the table of contents.
+    /// Makes all sections, passes them to `sink` in a fixed order, and returns the table of contents.
     fn build(
         self,
         dictionary: &Dictionary,
@@ -445,7 +443,7 @@ impl<'w> StoreBuilder<'w> {
     }
 }
 
-/// The values by which predicates are to be ordered.
+/// The values of the ordering properties.
 fn orders(
     wanted: &[OrderBy],
     dictionary: &Dictionary,
@@ -492,7 +490,7 @@ fn edge_table(buffers: &[PredicateBuffer], watch: &Watch<'_>) -> Result<Option<(
     Ok(Some((bytes, table)))
 }
 
-/// Runs `job` on all `inputs` on several threads and gives the results to `accept` in their order.
+/// Runs `job` on all `inputs` on several threads and passes the results to `accept` in their order.
 fn in_order<T: Send, R: Send>(
     inputs: Vec<T>,
     threads: usize,
@@ -502,7 +500,7 @@ fn in_order<T: Send, R: Send>(
     if threads <= 1 || inputs.len() <= 1 {
         return inputs.into_iter().try_for_each(|input| accept(job(input)?));
     }
-    /// Results that wait for an earlier one.
+    /// Results that are out of order and wait for an earlier one.
     struct Output<'a, R> {
         waiting: BTreeMap<usize, R>,
         next: usize,
@@ -526,7 +524,7 @@ fn in_order<T: Send, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads.min(count) {
             scope.spawn(|| {
-                // Relaxed: the number itself is all that is shared through it.
+                // Relaxed: no other data is shared through the number.
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(slot) = inputs.get(index) else { break };
@@ -575,7 +573,7 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
             watch.advance(entries.len() as u64)?;
             entries.dedup();
             let mut reverse: Vec<u64> = entries.iter().map(|entry| entry.rotate_left(32)).collect();
-            // Equal objects are in the order of their subjects already.
+            // Entries with equal objects are already ordered by subject.
             sort::sort(&mut reverse, u64::MAX << 32, &mut scratch, watch)?;
             watch.advance(reverse.len() as u64)?;
             drop(scratch);

@@ -1,16 +1,16 @@
-//! Membership: whether a key has a neighbour.
+//! Membership checks: whether a key has a neighbour.
 //!
 //! # Cost
-//! Behind locating the key: one comparison where keys have one entry; [`AHEAD`] comparisons at once where
-//! they have no more than that; a binary search above. Neighbours are compared as stored, so
-//! a constant is coded once for the whole batch.
+//! In addition to locating the key: one comparison where keys have one entry; [`AHEAD`] comparisons at once
+//! where they have at most that many; a binary search above. Neighbours are compared in their stored form, so
+//! a constant is encoded once for the whole batch.
 
 use crate::locate::{CHUNK, Located, View};
 use vervet_codec::{CodesView, FramedView, PackedView};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
-/// So many entries are compared without a look at the degree.
+/// Number of entries compared without reading the degree.
 const AHEAD: usize = 4;
 
 /// Appends the rows whose key has the neighbour of the row; with a `filter`, in an entry that passes.
@@ -69,7 +69,7 @@ pub(crate) fn constant(
     }
 }
 
-/// As [`chunk`] for neighbours that are framed: `target` gives them as they are.
+/// [`chunk`] for framed neighbours: `target` returns them decoded.
 fn framed(
     view: &View<'_>,
     values: &FramedView<'_>,
@@ -108,7 +108,7 @@ fn chunk(
     let mut hits = [0_u32; CHUNK];
     let mut count = 0;
     let mut test = |row: usize, hit: bool| {
-        // Written for every row and kept for hits: no branch to mispredict.
+        // Written for every row, counted only for hits: no branch to mispredict.
         hits[count] = u32::try_from(first_row + row).unwrap_or(u32::MAX);
         count += usize::from(hit);
     };
@@ -128,7 +128,7 @@ fn chunk(
         }
         (None, _) if view.offsets.is_none() => {
             for (row, range) in rows {
-                // A missing key has an empty range; what lies at its start is not looked at.
+                // A missing key has an empty range; the element at its start is loaded but not used.
                 let raw = elements.get(range.start).wrapping_sub(elements.minimum());
                 test(row, !range.is_empty() & (target(row) == Some(raw)));
             }
@@ -150,7 +150,7 @@ fn chunk(
     out.extend_from_slice(&hits[..count]);
 }
 
-/// Tests all rows where degrees may be small.
+/// Tests all rows of a segment with small degrees.
 #[inline(always)]
 fn few<const WIDTH: usize>(
     elements: &PackedView<'_>,
@@ -158,13 +158,13 @@ fn few<const WIDTH: usize>(
     target: impl Fn(usize) -> Option<u64>,
     mut test: impl FnMut(usize, bool),
 ) {
-    // A loop without a branch first, so that the misses of all rows overlap.
+    // A loop without a branch first, so that the cache misses of all rows overlap.
     let mut windows = [0; CHUNK];
     for (range, window) in located.ranges().zip(&mut windows) {
         *window = elements.window::<WIDTH>(range.start);
     }
     for (row, (range, window)) in located.ranges().zip(windows).enumerate() {
-        // No element takes all 8 bytes here.
+        // No element takes all 8 bytes here, so `u64::MAX` matches none.
         test(row, contains::<WIDTH>(elements, range, window, target(row).unwrap_or(u64::MAX)));
     }
 }
@@ -179,7 +179,7 @@ fn contains<const WIDTH: usize>(
 ) -> bool {
     let length = range.len();
     if length <= AHEAD {
-        // As many comparisons for every row: no branch to mispredict.
+        // A fixed number of comparisons for every row: no branch to mispredict.
         return match WIDTH {
             1 => has_lane::<8>(window, length, target),
             2 => has_lane::<16>(window, length, target),
@@ -203,13 +203,13 @@ fn contains<const WIDTH: usize>(
 fn has_lane<const BITS: usize>(lanes: u64, length: usize, target: u64) -> bool {
     let ones = u64::MAX / ((1 << BITS) - 1);
     let fits = target >> BITS == 0;
-    // A lane that is equal becomes 0; those behind the range do not.
+    // A lane that is equal becomes 0; lanes after the range do not.
     let difference =
         (lanes ^ target.wrapping_mul(ones)) | u64::MAX.checked_shl(lane_bits(length, BITS)).unwrap_or(0);
     fits & (difference.wrapping_sub(ones) & !difference & (ones << (BITS - 1)) != 0)
 }
 
-/// Bits of so many lanes.
+/// Mask of the bits of `length` lanes.
 #[inline(always)]
 fn lane_bits(length: usize, bits: usize) -> u32 {
     u32::try_from(length * bits).unwrap_or(u64::BITS)

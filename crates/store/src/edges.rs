@@ -1,10 +1,10 @@
-//! The edge table: from the number of an edge to its statement.
+//! The edge table: maps the number of an edge to its statement.
 //!
 //! # Shape
 //! A key set of edge ids (a range, when numbers are dense) and four columns in the order of its
 //! positions: subject, predicate, object, graph (0: default; else the number of its vertex plus 1).
 //! # Cost
-//! An edge: one miss for each column.
+//! An edge look-up: one cache miss for each column.
 
 use crate::encode::optional_id;
 use crate::sort;
@@ -72,7 +72,7 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Optio
     Ok(Some(body))
 }
 
-/// Sorts rows by their edges: by counting, where numbers of rows and edges fit into one.
+/// Sorts rows by their edges: by counting sort, where the numbers of row and edge fit into one number.
 fn sort_rows(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<()> {
     if rows.is_sorted() {
         return Ok(());
@@ -84,7 +84,7 @@ fn sort_rows(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<()> {
     let number = |(place, row): (u64, &EdgeRow)| row[0] << 32 | place;
     let mut numbers: Vec<u64> = (0..).zip(&*rows).map(number).collect();
     sort::sort(&mut numbers, u64::MAX << 32, &mut Vec::new(), watch)?;
-    // Lossless: places of rows.
+    // Lossless: indices of rows.
     let place = |number: u64| usize::try_from(number & NUMBER_MAX).unwrap_or_default();
     *rows = numbers.iter().map(|number| rows[place(*number)]).collect();
     Ok(())
@@ -93,7 +93,7 @@ fn sort_rows(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<()> {
 const NUMBER_MAX: u64 = u32::MAX as u64;
 
 impl EdgeTable {
-    /// The table in a section whose checksum is right.
+    /// Opens the table in a section whose checksum was verified.
     pub(crate) fn open(bytes: Bytes, name: &dyn std::fmt::Display) -> Result<Self> {
         Self::parse(bytes).map_err(|damaged| Error::corrupt(name, damaged.0))
     }
@@ -128,7 +128,7 @@ impl EdgeTable {
         last.map_or(0, |key| Id::from_bits(key).payload() + 1)
     }
 
-    /// Whether there is an edge with this id.
+    /// Whether an edge with this id exists.
     pub(crate) fn contains(&self, edge: u64) -> bool {
         self.keys.view(&self.bytes).position(edge) != NONE
     }
@@ -146,7 +146,7 @@ impl EdgeTable {
         Some([subject, predicate, object, graph])
     }
 
-    /// Bytes of the section.
+    /// Size of the section, in bytes.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }

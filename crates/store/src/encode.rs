@@ -1,8 +1,8 @@
-//! From sorted entries to the section of a segment.
+//! Segment encoder: sorted entries to the section of a segment.
 //!
 //! # Shape
-//! `body` (what the descriptors point into), `meta` (numbers of 8 bytes, little-endian, in the order of
-//! [`write_meta`]), then the length of `meta` in 8 bytes. The metadata doubles as the padding that loads
+//! `body` (the target of the descriptors), `meta` (numbers of 8 bytes, little-endian, in the order of
+//! [`write_meta`]), then the length of `meta` in 8 bytes. The metadata also serves as the padding that loads
 //! at the end of the body may touch.
 
 use crate::entries::{Entries, KeyRuns};
@@ -15,7 +15,7 @@ use vervet_snapshot::SegmentStatistics;
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) keys: KeySet,
-    /// Where the entries of each key begin, and the end; absent if every key has one entry.
+    /// Offsets of the entries of each key, and the end; absent if every key has one entry.
     pub(crate) offsets: Option<Array>,
     pub(crate) neighbours: Codes,
     /// 0: default graph; else the number of the graph's vertex plus 1. Absent if all are 0.
@@ -26,19 +26,21 @@ pub(crate) struct Parts {
     pub(crate) all_edges: bool,
 }
 
-/// So many entries between vertices lie in a cache, where it counts what an access costs beside the miss.
+/// Up to this many entries between vertices, neighbours stay unframed even if there are edges: the segment
+/// fits into a cache, where the cost of an access matters as much as the cache miss.
 const WALKED_ENTRIES_MIN: usize = 1 << 16;
 
-/// Offsets of fewer keys lie in a cache, and are read fastest as they are. Of more, a framed pair takes a
-/// third of the bytes and so fewer misses: 16.8 against 22.9 ns for a random pair of 4 million (2026-11-23).
+/// Offsets of fewer keys fit into a cache and are read fastest unframed. For more keys, a framed pair takes a
+/// third of the bytes and so fewer cache misses: 16.8 against 22.9 ns for a random pair of 4 million
+/// (2026-11-23).
 const WALKED_KEYS_MAX: usize = 1 << 16;
 
-/// What a value in an optional column means.
+/// Decodes a value of an optional column.
 pub(crate) fn optional_id(tag: Tag, value: u64) -> Id {
     if value == 0 { Id::UNBOUND } else { Id::new(tag, value - 1) }
 }
 
-/// How an optional id is stored; the reverse of [`optional_id`].
+/// Encodes an optional id; the inverse of [`optional_id`].
 fn optional_value(bits: u64) -> u64 {
     if bits == 0 { 0 } else { Id::from_bits(bits).payload() + 1 }
 }
@@ -46,11 +48,11 @@ fn optional_value(bits: u64) -> u64 {
 /// The section of the segment of `entries`. `runs` are their keys, `others` their distinct neighbours in
 /// ascending order (the keys of the other direction).
 ///
-/// Paths lead along entries between vertices: their offsets are as fast as they can be while they fit a
-/// cache, and their neighbours too unless there are many and they have edges. What leads to or from values,
-/// and the edges themselves, may be framed.
+/// Path queries follow entries between vertices: their offsets are stored for speed while they fit into a
+/// cache, and so are their neighbours unless there are many and they have edges. Entries from or to values,
+/// and the edge column, may be framed.
 ///
-/// `watch` gets a step for each entry, and is looked at before each part.
+/// `watch` gets a step for each entry, and is checked before each part.
 pub(crate) fn encode<E: Entries + ?Sized>(
     predicate: Id,
     direction: Direction,
@@ -117,13 +119,13 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     Ok(body)
 }
 
-/// Appends a column of so many values.
+/// Appends a column of `count` values.
 fn write_column(count: usize, value: impl Fn(usize) -> u64 + Copy, body: &mut Vec<u8>) -> Array {
     let maximum = (0..count).map(value).max().unwrap_or(0);
     Array::write_small((0..count).map(value), count, 0, maximum, body)
 }
 
-/// Bits of the flags in the metadata.
+/// Flag bits of the metadata.
 pub(crate) mod flag {
     pub(crate) const NAMED_GRAPHS: u64 = 1;
     pub(crate) const EDGES: u64 = 2;

@@ -1,10 +1,10 @@
-//! Sorted entries of one `[predicate, direction]` on their way into a segment.
+//! Sorted entries of one `[predicate, direction]`: the input of the segment encoder.
 //!
 //! # Shape
-//! Three widths as they come, so that plain triples are sorted as plain numbers (the others too, if they can
-//! be `packed`): narrow (8 bytes: two 32-bit payloads whose tags are the same for all), pairs (16 bytes: two
-//! ids), quads (32 bytes: two ids, graph, edge). The key is always the more significant half, so that sorting
-//! the numbers sorts the entries.
+//! Three widths, so that plain triples are sorted as plain numbers (the others too, if they can be `packed`):
+//! narrow (8 bytes: two 32-bit payloads whose tags are the same for all), pairs (16 bytes: two ids), quads
+//! (32 bytes: two ids, graph, edge). The key is always the more significant half, so that sorting the numbers
+//! sorts the entries.
 
 /// Entries in ascending order of key, neighbour, graph, edge.
 pub(crate) trait Entries: Sync {
@@ -99,7 +99,7 @@ impl Entries for [[u64; 4]] {
     }
 }
 
-/// The distinct keys of sorted entries, ascending, and where the entries of each begin.
+/// The distinct keys of sorted entries, ascending, and the start of the entries of each.
 pub(crate) struct KeyRuns {
     pub(crate) keys: Vec<u64>,
     /// One more than keys; the last is the number of entries.
@@ -109,7 +109,7 @@ pub(crate) struct KeyRuns {
 impl KeyRuns {
     pub(crate) fn of<E: Entries + ?Sized>(entries: &E) -> Self {
         let mut runs = Self { keys: Vec::new(), starts: Vec::new() };
-        // No key has all bits set: that tag with that payload is never stored.
+        // No key has all bits set: no id with that tag and payload is ever stored.
         let mut last = u64::MAX;
         for index in 0..entries.len() {
             let key = entries.key(index);

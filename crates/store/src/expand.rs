@@ -1,4 +1,4 @@
-//! Expansion: copying entries of located rows to an output of fixed capacity.
+//! Expansion: copies entries of located rows to an output of fixed capacity.
 
 use crate::encode::optional_id;
 use crate::locate::{Located, View};
@@ -7,10 +7,10 @@ use vervet_codec::{ArrayView, CodesView, FramedView, PackedCodes, PackedView};
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
-/// So many entries of a row are written whether it has them or not.
+/// Number of entries of a row that are written unconditionally.
 const AHEAD: usize = 4;
 
-/// Appends every entry of `keys` from `cursor` on, as many as fit.
+/// Appends every entry of `keys` from `cursor` on, up to the capacity.
 pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
     let mut located = Located::new();
     while cursor.row < keys.len() && out.room() > 0 {
@@ -24,7 +24,7 @@ pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut E
     }
 }
 
-/// Cuts the row in which an expansion ends ([`Expansion::end`]), if it is among those located from
+/// Truncates the row in which an expansion ends ([`Expansion::end`]), if it is among those located from
 /// `first_row` on.
 fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion) {
     if let Some((row, below)) = out.end
@@ -35,7 +35,7 @@ fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion
     }
 }
 
-/// Cuts `located` to `room` entries, moves `cursor` behind them, and returns their number.
+/// Truncates `located` to `room` entries, moves `cursor` after them, and returns their number.
 fn cut(located: &mut Located, room: usize, cursor: &mut Cursor) -> usize {
     let mut total = 0;
     for row in 0..located.rows {
@@ -80,7 +80,7 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
     }
 }
 
-/// [`append`] for rows and neighbours; `rows` and `out` have the length of all ranges and [`AHEAD`] more.
+/// [`append`] for rows and neighbours; `rows` and `out` have the length of all ranges plus [`AHEAD`].
 fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
     let degrees = Degrees::of(view);
     let codes = match &view.neighbours {
@@ -121,7 +121,7 @@ fn append_width<const WIDTH: usize>(
 trait Column {
     fn get(&self, index: usize) -> u64;
 
-    /// Puts elements from `start` on into all of `out`.
+    /// Copies elements from `start` on into all of `out`.
     #[inline(always)]
     fn copy(&self, start: usize, out: &mut [Id]) {
         for (index, slot) in (start..).zip(out) {
@@ -151,7 +151,7 @@ impl<const WIDTH: usize> Column for Plain<'_, WIDTH> {
     }
 }
 
-/// Codes, which are stored as they are: their minimum is 0.
+/// Codes are stored unchanged: their minimum is 0.
 struct Coded<'a, const WIDTH: usize> {
     elements: PackedView<'a>,
     table: PackedView<'a>,
@@ -164,7 +164,7 @@ impl<const WIDTH: usize> Column for Coded<'_, WIDTH> {
     }
 }
 
-/// What the loop that writes expects of degrees.
+/// Expected degrees, which select the loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Degrees {
     /// 0 or 1.
@@ -188,8 +188,8 @@ impl Degrees {
     }
 }
 
-/// Writes row and value of each entry. Small degrees vary, so a loop over them would end mispredicted for
-/// each row; instead a fixed number of entries is written, and the next row overwrites what is too much.
+/// Writes row and value of each entry. Small degrees vary, so a loop over them would end in a misprediction
+/// for each row; instead a fixed number of entries is written, and the next row overwrites the excess.
 #[inline(always)]
 fn append_values(
     degrees: Degrees,
@@ -248,7 +248,7 @@ fn append_loop(located: &Located, first_row: u32, rows: &mut [u32], out: &mut [I
     }
 }
 
-/// Appends the entries of `keys` that pass `filter`, from `cursor` on, as many as fit.
+/// Appends the entries of `keys` that pass `filter`, from `cursor` on, up to the capacity.
 pub(crate) fn some(
     view: &View<'_>,
     keys: &[Id],
@@ -301,7 +301,7 @@ mod tests {
     use vervet_model::{Direction, Id, Result};
     use vervet_testkit::{Random, check_segment};
 
-    /// Neighbours of paths are packed while they are few, and in frames where there are many edges.
+    /// Neighbours are packed in small segments, and framed in those with many edges.
     #[test]
     fn neighbours_of_many_edges_are_framed_and_whole() -> Result<()> {
         let seed = vervet_testkit::seed();

@@ -1,16 +1,15 @@
-//! The files of a database: names, the manifest, the frame of a segment file.
+//! Database files: names, the manifest, the framing of a segment file.
 //!
 //! # Shape
-//! `MANIFEST`: text that names the files of the current generation with lengths and checksums, and ends
-//! with its own. While a new database is being written, `UNFINISHED` is there. `segments-<generation>.vvs`:
+//! `MANIFEST`: text that names the files of the current generation with lengths and checksums, and ends with
+//! its own checksum. `UNFINISHED` exists while a new database is being written. `segments-<generation>.vvs`:
 //! head (16 bytes), sections, table of contents, tail (48 bytes). `dictionary-<generation>.vvd`: the image
-//! that the dictionary makes. See docs/format.md.
+//! made by the dictionary. See docs/format.md.
 //! # Invariants
 //! 1. A file that a manifest names is never changed; a new generation has new names.
-//! 2. The manifest is replaced by renaming, after everything that it names has been synced.
-//! 3. Files of a database without a manifest are those of a load or restore into a new directory that was
-//!    never finished, and
-//!    then `UNFINISHED` is there; or the manifest has been lost, and nothing may be written over them.
+//! 2. The manifest is replaced by renaming, after all files that it names have been synced.
+//! 3. Files of a database without a manifest belong to an unfinished load or restore into a new directory,
+//!    and then `UNFINISHED` exists; or the manifest has been lost, and the files must not be overwritten.
 
 use crate::toc::{SectionPlace, Toc};
 use std::io::Write;
@@ -26,9 +25,9 @@ const MANIFEST_NEW: &str = "MANIFEST.tmp";
 const MANIFEST_TITLE: &str = "vervet manifest";
 /// Version of the manifest. Version 1 has no `log` line where no log has been begun.
 const MANIFEST_VERSION: u64 = 2;
-/// The oldest version that can be read.
+/// The oldest supported version.
 const MANIFEST_VERSION_MIN: u64 = 1;
-/// Name of the file that says that files of a generation are there and no manifest has been yet.
+/// Name of the file that marks files of a generation without a manifest as unfinished.
 const UNFINISHED: &str = "UNFINISHED";
 /// Last word of the `log` line while the log has no file.
 const LOG_NOT_BEGUN: &str = "new";
@@ -36,56 +35,57 @@ const LOG_NOT_BEGUN: &str = "new";
 const MAGIC: [u8; 8] = *b"VERVETSG";
 /// Version of the segment file.
 const VERSION: u64 = 3;
-/// The oldest that can be read.
+/// The oldest supported version.
 const VERSION_MIN: u64 = 3;
 const HEAD_BYTES: u64 = 16;
 const TAIL_BYTES: usize = 48;
-/// Sections begin at multiples of this: a line of the cache.
+/// Sections begin at multiples of this: a cache line.
 const SECTION_ALIGN: usize = 64;
 
-/// What a manifest says.
+/// Content of a manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Manifest {
-    /// Of the manifest's form: [`MANIFEST_VERSION`] for those that are written.
+    /// Format version: [`MANIFEST_VERSION`] for new manifests.
     version: u64,
     pub(crate) generation: u64,
     pub(crate) segments: FileRecord,
     pub(crate) dictionary: FileRecord,
-    /// Where the log goes on; `None`, in version 1 alone: unknown, and any log in the directory is taken.
+    /// Position at which the log continues; `None`, in version 1 alone: unknown, and any log in the directory
+    /// is accepted.
     pub(crate) log: Option<LogPlace>,
-    /// Lines that storage keeps for those above.
+    /// Lines that storage keeps for higher layers.
     pub(crate) constraints: Vec<String>,
 }
 
-/// Where a write-ahead log goes on behind a generation that holds everything before.
+/// Position at which a write-ahead log continues after a generation that holds everything before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogPlace {
-    /// The number that all files of the log have.
+    /// The log id in the header of all its files.
     pub id: u64,
     /// Position in the log, in bytes.
     pub lsn: u64,
     /// Number of the last commit that the generation holds.
     pub timestamp: u64,
-    /// Whether the log has files. `false`: the id is reserved for the first one, and a log with another id
-    /// that lies in the directory belongs to another database.
+    /// Whether the log has files. `false`: the id is reserved for the first one, and a log with another id in
+    /// the directory belongs to another database.
     pub begun: bool,
 }
 
-/// A file as the manifest knows it.
+/// A file as recorded in the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FileRecord {
     pub(crate) name: String,
     pub(crate) length: u64,
-    /// xxh3 of the whole file; compared when the store is validated, not when it is opened.
+    /// xxh3 of the whole file; compared by validation, not on opening.
     pub(crate) checksum: u64,
 }
 
 impl LogPlace {
-    /// A new id for a log that has not been begun, behind a generation that holds the commits up to
+    /// A new id for a log that has not been begun, after a generation that holds the commits up to
     /// `timestamp`.
     ///
     /// # Errors
-    /// Io: no randomness.
+    /// Io: the random source failed.
     pub fn reserve(environment: &Environment, timestamp: u64) -> Result<Self> {
         let id = environment.random.next_u64();
         let id = id.map_err(|error| Error::io("draw a random number", &error))?;
@@ -117,7 +117,7 @@ impl Manifest {
         Self { version: MANIFEST_VERSION, generation, segments, dictionary, log: Some(log), constraints }
     }
 
-    /// The same with another place of the log.
+    /// The same manifest with another log position.
     pub(crate) fn with_log(self, log: LogPlace) -> Self {
         Self { version: MANIFEST_VERSION, log: Some(log), ..self }
     }
@@ -144,7 +144,7 @@ impl Manifest {
         text + &format!("checksum {checksum:016x}\n")
     }
 
-    /// The manifest that is exactly these bytes.
+    /// Parses a manifest; `None` unless it is exactly these bytes.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let mut lines = text.lines();
@@ -170,7 +170,7 @@ impl Manifest {
         let constraints =
             lines.map_while(|line| line.strip_prefix("constraint ").map(str::to_owned)).collect();
         let manifest = Self { version, generation, segments, dictionary, log, constraints };
-        // One manifest has one text, its checksum included.
+        // A manifest has one canonical text, its checksum included.
         (manifest.to_text() == text).then_some(manifest)
     }
 
@@ -190,7 +190,7 @@ impl Manifest {
         }
     }
 
-    /// Makes this the manifest of `dir`.
+    /// Makes this the manifest of `dir`, atomically and durably.
     pub(crate) fn publish(&self, environment: &Environment, dir: &Path) -> Result<()> {
         let (temporary, path) = (dir.join(MANIFEST_NEW), dir.join(MANIFEST));
         let write = || {
@@ -218,14 +218,14 @@ pub(crate) fn dictionary_name(generation: u64) -> String {
     format!("dictionary-{generation}.vvd")
 }
 
-/// Makes the name of a directory, and of those above it, survive a power failure: any of them may be
-/// new, made by this process or by one that ended early.
+/// Makes the names of a directory and of its ancestors survive a power failure: any of them may be new, made
+/// by this process or by one that ended early.
 pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
     for parent in dir.ancestors().skip(1) {
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         match environment.files.sync_dir(parent) {
-            // A directory that we may not even list was made by another program, long ago. One on a file
-            // system that cannot sync directories has names that are as durable as they will ever be.
+            // An ancestor that this process may not list was created by another program long ago. On a file
+            // system that cannot sync directories, names are as durable as possible.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied || cannot_sync_dir(&error) => {
             }
             synced => synced.map_err(|e| Error::io(format_args!("sync {}", parent.display()), &e))?,
@@ -234,13 +234,13 @@ pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Number of the generation in the name of one of its files.
+/// The generation number in a file name.
 fn generation_in(name: &str) -> Option<u64> {
     let number = |prefix, suffix| name.strip_prefix(prefix)?.strip_suffix(suffix)?.parse().ok();
     number("segments-", ".vvs").or_else(|| number("dictionary-", ".vvd"))
 }
 
-/// Whether a directory without a manifest may become a database.
+/// Checks that a directory without a manifest may become a database.
 ///
 /// # Errors
 /// Corrupt: it has files of a database that has lost its manifest, or a log. Io.
@@ -248,14 +248,14 @@ fn check_vacant(environment: &Environment, dir: &Path) -> Result<()> {
     let paths = match environment.files.list(dir) {
         Ok(paths) => paths,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        // What is no directory has no database in it; who wants to write there meets the error itself.
+        // A path that is not a directory has no database in it; the writer will get the error itself.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
         Err(error) => return Err(Error::io(format_args!("list {}", dir.display()), &error)),
     };
     let names: Vec<&str> = paths.iter().filter_map(|path| path.file_name()?.to_str()).collect();
     let is_log = |name: &str| name.starts_with("wal-") && name.ends_with(".log");
     let mut found = names.iter().filter(|name| generation_in(name).is_some() || is_log(name));
-    // What a first load or a restore leaves that ended early has never been a database.
+    // The leftovers of an interrupted first load or restore have never been a database.
     let is_unfinished = names.contains(&UNFINISHED) && !names.iter().any(|name| is_log(name));
     match found.next() {
         Some(name) if !is_unfinished => {
@@ -268,8 +268,7 @@ fn check_vacant(environment: &Environment, dir: &Path) -> Result<()> {
     }
 }
 
-/// The manifest of a directory that is to be written to; `None`: there is none, and nothing that it would
-/// name.
+/// The manifest of a directory before a write; `None` if there is no manifest and no file that it would name.
 ///
 /// # Errors
 /// As [`Manifest::read`]; Corrupt: it has lost its manifest.
@@ -281,7 +280,7 @@ pub(crate) fn manifest_to_replace(environment: &Environment, dir: &Path) -> Resu
     Ok(manifest)
 }
 
-/// Says durably that the files of a generation are being written to a directory without a manifest: see
+/// Marks durably that the files of a generation are being written to a directory without a manifest: see
 /// invariant 3 of this file.
 pub(crate) fn mark_unfinished(environment: &Environment, dir: &Path) -> Result<()> {
     let path = dir.join(UNFINISHED);
@@ -292,8 +291,8 @@ pub(crate) fn mark_unfinished(environment: &Environment, dir: &Path) -> Result<(
     make().map_err(|error| Error::io(format_args!("make {}", path.display()), &error))
 }
 
-/// Removes what [`mark_unfinished`] has made, once the directory has a manifest or no file of a generation,
-/// durably. If it stays, so does what it says.
+/// Removes the file of [`mark_unfinished`] once the directory durably has a manifest or no file of a
+/// generation. If the removal fails, the mark stays valid.
 pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
     let path = dir.join(UNFINISHED);
     if environment.files.exists(&path).unwrap_or(true) && environment.files.sync_dir(dir).is_ok() {
@@ -301,7 +300,7 @@ pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
     }
 }
 
-/// Sets what the manifest in `dir` says of the log, and nothing else.
+/// Replaces the log position in the manifest in `dir`, and nothing else.
 ///
 /// # Errors
 /// Input: there is no database. Corrupt: the manifest is damaged. Io: the manifest may be the old or the new
@@ -310,10 +309,9 @@ pub fn publish_log(environment: &Environment, dir: &Path, log: LogPlace) -> Resu
     manifest_of(environment, dir)?.with_log(log).publish(environment, dir)
 }
 
-/// Removes what is not part of `current`: older generations, and what a load that ended early has left,
-/// except the mark of [`mark_unfinished`]. Only names that this crate gives are touched. A file that does not
-/// go away is left to the next time.
-/// `own`: a directory of temporary files that this load still needs.
+/// Removes files that are not part of `current`: older generations, and leftovers of interrupted loads,
+/// except the mark of [`mark_unfinished`]. Only names that this crate assigns are touched. A file that cannot
+/// be removed is left to the next call. `own`: a directory of temporary files that this load still needs.
 pub(crate) fn remove_leftovers(
     environment: &Environment,
     dir: &Path,
@@ -331,7 +329,7 @@ pub(crate) fn remove_leftovers(
     }
 }
 
-/// A file that is written front to back, hashed on the way.
+/// A file that is written sequentially and hashed on the way.
 pub(crate) struct HashedFile {
     path: PathBuf,
     file: Box<dyn WriteFile>,
@@ -362,7 +360,7 @@ impl HashedFile {
     }
 }
 
-/// A segment file that is being written.
+/// A segment file under construction.
 pub(crate) struct SegmentFile {
     file: HashedFile,
     generation: u64,
@@ -376,7 +374,7 @@ impl SegmentFile {
         Ok(Self { file, generation })
     }
 
-    /// Appends a section and says where it lies.
+    /// Appends a section and returns its position.
     pub(crate) fn section(&mut self, bytes: &[u8]) -> Result<SectionPlace> {
         let offset = self.file.length.next_multiple_of(SECTION_ALIGN as u64);
         let missing = usize::try_from(offset - self.file.length).unwrap_or(0);
@@ -405,7 +403,7 @@ impl SegmentFile {
 pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     let (head, rest) = bytes.split_first_chunk::<8>().ok_or(Damaged("file too short"))?;
     if *head != MAGIC {
-        return Err(Damaged("it does not begin as a segment file"));
+        return Err(Damaged("it does not begin with VERVETSG"));
     }
     if !(VERSION_MIN..=VERSION).contains(&Reader::new(rest).u64()?) {
         return Err(Damaged("it has an unknown version"));
@@ -418,10 +416,10 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     let mut tail = Reader::new(numbers);
     let (offset, length, checksum) = (tail.length()?, tail.length()?, tail.u64()?);
     if tail.u64()? != generation || tail.u64()? != bytes.len() as u64 {
-        return Err(Damaged("it is of another generation or length"));
+        return Err(Damaged("it has another generation or length"));
     }
-    let end = offset.checked_add(length).ok_or(Damaged("table of contents out of place"))?;
-    let toc = front.get(offset..end).ok_or(Damaged("table of contents out of place"))?;
+    let end = offset.checked_add(length).ok_or(Damaged("table of contents out of bounds"))?;
+    let toc = front.get(offset..end).ok_or(Damaged("table of contents out of bounds"))?;
     if xxh3_64(toc) != checksum {
         return Err(Damaged("its table of contents has a wrong checksum"));
     }
@@ -429,15 +427,15 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
     let orders = toc.orders.iter().flat_map(|order| &order.places);
     let places = toc.segments.iter().flatten().chain(&toc.edges).chain(orders);
     for place in places {
-        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of place"))?;
+        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of bounds"))?;
         if place.offset < HEAD_BYTES || end > offset as u64 {
-            return Err(Damaged("section out of place"));
+            return Err(Damaged("section out of bounds"));
         }
     }
     Ok(toc)
 }
 
-/// Maps a file of a manifest, if it has the length that the manifest says.
+/// Maps a file of a manifest, after checking its length.
 pub(crate) fn map(environment: &Environment, dir: &Path, record: &FileRecord) -> Result<Bytes> {
     let path = dir.join(&record.name);
     let bytes = match environment.files.map(&path) {
@@ -457,7 +455,7 @@ pub(crate) fn map(environment: &Environment, dir: &Path, record: &FileRecord) ->
     Ok(bytes)
 }
 
-/// The manifest of a database that has to be there.
+/// The manifest of an existing database.
 pub(crate) fn manifest_of(environment: &Environment, dir: &Path) -> Result<Manifest> {
     manifest_to_replace(environment, dir)?.ok_or_else(|| {
         Error::new(ErrorKind::Input, format!("there is no database in {}", dir.display()))

@@ -1,4 +1,4 @@
-//! The immutable store: segments, statistics, files, and the builder that makes them.
+//! The immutable base store: segments, statistics, files, and the builder that makes them.
 //!
 //! A [`StoreBuilder`] takes statements as ids and makes a [`Store`], in memory or as files that are
 //! mapped; a store is a [`vervet_snapshot::Snapshot`].
@@ -34,8 +34,8 @@
 //! ```
 //!
 //! # Not here
-//! Changes: `vervet-delta` stands in front of a store, behind the same traits. The bytes
-//! of the files are described in `docs/format.md`.
+//! Changes: `vervet-delta` adds them on top of a store, with the same traits. `docs/format.md` describes the
+//! bytes of the files.
 
 mod buffers;
 mod builder;

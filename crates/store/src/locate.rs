@@ -1,9 +1,9 @@
-//! From keys to ranges of entries, a chunk of rows at a time.
+//! Key location: maps keys to ranges of entries, a chunk of rows at a time.
 //!
 //! # Cost
-//! First the positions of all keys of a chunk, then their offsets: each loop has no branch that depends on a
-//! load, so the processor has the misses of many rows in flight at once. Keys of several tags (dates of
-//! vertices and of edges) are in parts: a chunk of one tag, which most are, looks for its part once.
+//! First the positions of all keys of a chunk, then their offsets: neither loop has a branch that depends on
+//! a load, so the cache misses of many rows overlap. Keys of several tags (dates of vertices and of edges)
+//! are in parts: a chunk of one tag, the usual case, searches for its part once.
 
 #![expect(unsafe_code, reason = "calls of functions for processors with a certain instruction")]
 
@@ -13,11 +13,11 @@ use vervet_codec::{ArrayView, Behind, CodesView, KeySetView, Locate, NONE};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
-/// Rows that are located together: enough to fill the line buffers of a core several times, few enough
-/// that little is lost when the output is full before their end.
+/// Number of rows located together: enough to fill the line buffers of a core several times, few enough to
+/// waste little when the output is full before their end.
 pub(crate) const CHUNK: usize = 64;
 
-/// A segment and its bytes, ready for a batch of accesses.
+/// A segment and its bytes, for a batch of accesses.
 pub(crate) struct View<'a> {
     pub(crate) keys: KeySetView<'a>,
     pub(crate) offsets: Option<ArrayView<'a>>,
@@ -103,18 +103,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// [`Self::locate_with`] for key sets that count bits.
+    /// [`Self::locate_with`] for key sets that use popcount.
     fn locate_counting<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
-            // SAFETY: the only feature that the function asks for has just been found.
+            // SAFETY: the only feature that the function requires has just been detected.
             return unsafe { self.locate_popcnt::<L, MEMO>(locator, keys, located) };
         }
         self.locate_with::<L, MEMO>(locator, keys, located);
     }
 
-    /// Counting bits takes a dozen instructions on the oldest x86-64, for which we compile, and one on
-    /// any since 2008.
+    /// A popcount takes a dozen instructions on baseline x86-64, the compilation target, and one on any
+    /// processor since 2008.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
     fn locate_popcnt<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
     pub(crate) fn position(&self, key: Id) -> u32 {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
-            // SAFETY: the only feature that the function asks for has just been found.
+            // SAFETY: the only feature that the function requires has just been detected.
             return unsafe { self.position_popcnt(key) };
         }
         self.keys.position(key.bits())
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
         self.keys.position(key.bits())
     }
 
-    /// `MEMO`: whether remembering the previous row's key is cheaper than looking it up again.
+    /// `MEMO`: whether reusing the previous row's result is cheaper than another look-up.
     #[inline(always)]
     fn locate_with<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
         let rows = keys.len().min(CHUNK);
@@ -183,7 +183,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Turns positions into ranges; `pair` gives an offset and the next one.
+    /// Turns positions into ranges; `pair` returns an offset and the next one.
     #[inline(always)]
     fn ranges_with<'b>(
         &self,
@@ -209,8 +209,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The entries of a key's `range` that pass `filter`: each `(neighbour, graph)` once, or all that have
-    /// an edge, or all (see [`EntryFilter::parallel`]).
+    /// The entries of a key's `range` that pass `filter`: each `(neighbour, graph)` once, or all that have an
+    /// edge, or all (see [`EntryFilter::parallel`]).
     pub(crate) fn passing(
         &self,
         range: Range<usize>,
@@ -220,7 +220,7 @@ impl<'a> View<'a> {
         self.passing_from(range.start, range, filter, want_edges)
     }
 
-    /// As [`Self::passing`], for a range that may begin behind the `first` entry of its key.
+    /// [`Self::passing`] for a range that may begin after the `first` entry of its key.
     pub(crate) fn passing_from(
         &self,
         first: usize,

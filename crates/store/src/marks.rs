@@ -1,26 +1,25 @@
-//! Which keys have a neighbour that is asked for again and again, as bits: types above all.
+//! Bitmaps of the keys with a frequently checked neighbour, types above all.
 //!
 //! # Shape
-//! For a neighbour of a segment with few different ones: how many keys have been checked for it; once they
-//! are as many as the segment has, one bit for each number from its first key to its last.
+//! For a neighbour of a segment with few distinct ones: the number of keys checked for it; once this reaches
+//! the number of keys of the segment, a bitmap with one bit for each number from the first key to the last.
 //! # Invariants
-//! A segment never changes, so bits are right for as long as they are there.
+//! A segment never changes, so a bitmap never becomes stale.
 //! # Cost
-//! 1 to 2 ns for a key that is checked, where finding its entries takes 10 (LUBM-40, 2026-11-21). Building
-//! costs what has been spent on checks until then, so in all never more than twice of what it would have been
-//! without. Memory: an eighth of a byte for each number, for at most [`MARKS_MAX`] neighbours; nothing in the
-//! file.
+//! 1 to 2 ns for each checked key, against 10 for finding its entries (LUBM-40, 2026-11-21). Building a
+//! bitmap costs as much as the checks until then, so the total is never more than twice the total without.
+//! Memory: an eighth of a byte for each number, for at most [`MARKS_MAX`] neighbours; nothing in the file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_model::Id;
 
-/// Neighbours of one segment for which checks are counted, the first ones that are asked for.
+/// Maximum number of neighbours of one segment for which checks are counted: the first ones checked.
 const MARKS_MAX: usize = 32;
-/// Segments with more different neighbours have none that is worth it.
+/// Maximum number of distinct neighbours of a segment with bitmaps.
 const NEIGHBOURS_MAX: u64 = 1 << 12;
-/// Numbers from the first key to the last, for each key.
+/// Maximum ratio of the range of key numbers to the number of keys.
 const SPAN_MAX: u64 = 8;
-/// Fewer keys are checked as they are: a lock costs as much.
+/// Minimum batch size; smaller batches are checked directly, since a lock costs as much.
 pub(crate) const KEYS_MIN: usize = 64;
 
 /// See the header of this file.
@@ -31,29 +30,29 @@ pub(crate) struct Marks {
 
 #[derive(Debug)]
 enum Mark {
-    /// Keys that have been checked.
+    /// Number of keys checked so far.
     Checked(u64),
     Bits(Arc<Bits>),
 }
 
-/// What is known about a neighbour.
+/// State of a neighbour.
 pub(crate) enum Known {
     Nothing,
-    /// Enough has been asked: it is time for [`Marks::keep`].
+    /// The threshold is reached: build the bitmap for [`Marks::keep`].
     Wanted,
     Bits(Arc<Bits>),
 }
 
-/// The keys that have a neighbour.
+/// Bitmap of the keys that have a neighbour.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    /// The number of the lowest bit: a multiple of 64.
+    /// Number of the lowest bit: a multiple of 64.
     first: u64,
     words: Box<[u64]>,
 }
 
 impl Bits {
-    /// No key yet, of those between two.
+    /// An empty bitmap for the keys from `first` to `last`.
     pub(crate) fn new(first: Id, last: Id) -> Self {
         let first = first.bits() & !63;
         let words = usize::try_from((last.bits().saturating_sub(first) >> 6) + 1).unwrap_or(0);
@@ -66,7 +65,7 @@ impl Bits {
         out.resize(start + keys.len(), 0);
         let rows = &mut out[start..];
         let mut count = 0;
-        // Written for every row and kept for hits: no branch to mispredict.
+        // Written for every row, counted only for hits: no branch to mispredict.
         for (row, key) in (0..).zip(keys) {
             let distance = key.bits().wrapping_sub(self.first);
             let word = usize::try_from(distance >> 6).ok().and_then(|word| self.words.get(word));
@@ -88,13 +87,14 @@ impl Bits {
 }
 
 impl Marks {
-    /// Whether a segment of so many keys between these two, with so many different neighbours, is one for
-    /// marks.
+    /// Whether bitmaps suit a segment with this number of keys between these two, and this number of distinct
+    /// neighbours.
     pub(crate) fn suit(keys: u64, first: Id, last: Id, neighbours: u64) -> bool {
         neighbours <= NEIGHBOURS_MAX && last.bits().saturating_sub(first.bits()) / SPAN_MAX < keys
     }
 
-    /// Counts `keys` checks for `neighbour` and says what is known; `enough`: so many are worth bits.
+    /// Counts `keys` checks for `neighbour` and returns its state; `enough`: the number of checks that
+    /// justifies a bitmap.
     pub(crate) fn ask(&self, neighbour: Id, keys: usize, enough: u64) -> Known {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         match all.iter_mut().find(|(of, _)| *of == neighbour) {
@@ -102,7 +102,7 @@ impl Marks {
             Some((_, Mark::Checked(checked))) => {
                 let before = *checked;
                 *checked = before.saturating_add(keys as u64);
-                // Whoever comes past the border builds; others go on without.
+                // The caller that crosses the threshold builds; others continue without.
                 if before < enough && *checked >= enough { Known::Wanted } else { Known::Nothing }
             }
             None => {
@@ -114,7 +114,7 @@ impl Marks {
         }
     }
 
-    /// Remembers the keys that have `neighbour`.
+    /// Stores the bitmap of the keys that have `neighbour`.
     pub(crate) fn keep(&self, neighbour: Id, bits: Bits) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, mark)) = all.iter_mut().find(|(of, _)| *of == neighbour) {

@@ -1,11 +1,11 @@
-//! Sorting more entries than fit in memory: runs are merged as they are read.
+//! External merge sort of the entries of a predicate.
 //!
 //! # Shape
-//! A heap with the next entry of each run. What comes out goes to a file of its own, because a segment is
-//! encoded in several passes over its entries, and because the other direction is made from it.
+//! A heap with the next entry of each run. The output goes to a file of its own, because a segment is encoded
+//! in several passes over its entries, and because the other direction is made from it.
 //! # Cost
-//! Some 50 to 100 ns an entry for each of the two directions. Memory: what the caller allows for runs of
-//! the other direction, and 40 bytes for each run; mapped pages can be dropped by the system at any time.
+//! About 50 to 100 ns an entry for each of the two directions. Memory: the caller's limit for runs of the
+//! other direction, and 40 bytes for each run; the system may drop mapped pages at any time.
 
 use crate::entries::Entries;
 use crate::spill::{Kind, Run, Spill};
@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use vervet_model::{Result, Watch};
 
-/// Entries of a run, as the encoder wants them. `COLUMNS`: whether some may have a graph or an edge.
+/// Entries of a run as input of the encoder. `COLUMNS`: whether some may have a graph or an edge.
 pub(crate) struct Merged<'a, const COLUMNS: bool>(pub(crate) &'a Run);
 
 impl<const COLUMNS: bool> Entries for Merged<'_, COLUMNS> {
@@ -44,7 +44,7 @@ impl<const COLUMNS: bool> Entries for Merged<'_, COLUMNS> {
     }
 }
 
-/// The narrowest kind that holds the entries of all `runs`.
+/// The narrowest kind that can represent the entries of all `runs`.
 fn kind_of(runs: &[Run]) -> Kind {
     let mut kinds = runs.iter().map(Run::kind);
     let first = kinds.next().unwrap_or(Kind::Pairs);
@@ -55,7 +55,7 @@ fn kind_of(runs: &[Run]) -> Kind {
     })
 }
 
-/// All entries of `runs` in one run; those without an edge once.
+/// Merges all entries of `runs` into one run; entries without an edge are deduplicated.
 pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
     if let [run] = runs {
         return Ok(run.clone());
@@ -81,8 +81,8 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Ru
         loop {
             let row = held?;
             held = next();
-            // An edge is kept as often as it is there, as everywhere (see `Buffers::spill`); an entry
-            // without one gives way to the same entry with or without one.
+            // Duplicates of an entry with an edge are kept, as everywhere (see `Buffers::spill`); an entry
+            // without one is dropped before the same entry with or without one.
             let gives_way = row[3] == 0 && held.is_some_and(|next| next[..3] == row[..3]);
             if !gives_way {
                 return Some(Ok(row));
@@ -92,8 +92,7 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Ru
     one_run(kind_of(runs), rows, spill, watch)
 }
 
-/// The entries of `run` with subject and object exchanged, sorted; runs of about `memory_bytes` wait for
-/// each other.
+/// The entries of `run` with subject and object exchanged, sorted by way of runs of about `memory_bytes`.
 pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
     let kind = run.kind().reversed();
     let rows_max = usize::try_from(memory_bytes / 32).unwrap_or(usize::MAX).max(ROWS_MIN);
@@ -115,10 +114,10 @@ pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill, watch: &Watch
     merge(&runs, spill, watch)
 }
 
-/// Runs with fewer rows would be too many.
+/// Minimum number of rows of a run; shorter runs would be too many.
 const ROWS_MIN: usize = 1 << 10;
 
-/// A file with these rows, sorted and distinct.
+/// Writes these rows, sorted and distinct, to a file.
 fn one_run(
     kind: Kind,
     rows: impl Iterator<Item = Result<[u64; 4]>>,

@@ -1,21 +1,21 @@
-//! The dictionary of a store that is being made: an image, or a file that is written without one.
+//! Dictionary of a store under construction: an image in memory, or a sequentially written file.
 
 use vervet_dictionary::Extension;
 use vervet_env::Bytes;
 use vervet_model::{Result, Watch};
 
-/// The dictionary of a store that is being made.
+/// The dictionary of a store under construction.
 #[derive(Debug)]
 pub enum NewDictionary<'d> {
     /// The image of its file.
     Image(Bytes),
-    /// The one of another store with more terms. It is copied front to back; only in memory there is an
-    /// image.
+    /// The dictionary of another store with more terms. It is copied sequentially; an image exists only for a
+    /// store in memory.
     Extension(Box<Extension<'d>>),
 }
 
 impl NewDictionary<'_> {
-    /// Gives the bytes of the file to `sink`.
+    /// Writes the bytes of the file to `sink`.
     pub(crate) fn write(self, sink: &mut dyn FnMut(&[u8]) -> Result<()>, watch: &Watch<'_>) -> Result<()> {
         match self {
             Self::Image(image) => sink(&image),
@@ -34,7 +34,7 @@ impl NewDictionary<'_> {
             Ok(())
         };
         self.write(&mut sink, watch)?;
-        // It lives as long as the store.
+        // The image lives as long as the store.
         image.shrink_to_fit();
         Ok(image.into())
     }

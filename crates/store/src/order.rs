@@ -1,22 +1,22 @@
-//! Order columns: the entries of each key by a property, such as the time of an edge.
+//! Order columns: the entries of each key sorted by a property, such as the time of an edge.
 //!
 //! # Shape
-//! Beside the section of a segment, one more: for each key a permutation of its entries, as places counted
-//! from its first entry, and in the same order their order keys (see [`order_key`]), 0 where there is
-//! none, else less a base plus 1. Both are packed arrays with an element for each entry, so the offsets of
-//! the segment serve them too. Entries of the segment itself stay sorted by neighbour, graph, edge.
+//! An additional section beside that of a segment: for each key a permutation of its entries, as indices from
+//! its first entry, and in the same order their order keys (see [`order_key`]): 0 where there is none, else
+//! the key less a base plus 1. Both are packed arrays with an element for each entry, so they share the
+//! offsets of the segment. Entries of the segment itself stay sorted by neighbour, graph, edge.
 //! # Invariants
-//! 1. The places of a key are a permutation; its order keys ascend, equal ones by place.
+//! 1. The indices of a key are a permutation; its order keys ascend, equal ones by index.
 //! 2. An order key is that of the least value of the property: of the edges of the entries, if any edge of
 //!    the predicate has such a value, else of the neighbours.
 //! # Cost
-//! Entries of a key in a range: two binary searches in its order keys, then one miss for each entry. Space:
-//! the width of the largest degree and that of the span of order keys, in whole bytes, for each entry: 5
-//! to 8 bytes for times, 3 for small numbers. Building takes 16 bytes for each entry of the predicate
-//! beside its segment, and 16 for each statement of the property unless those wait in a file.
+//! Entries of a key in a range: two binary searches in its order keys, then one cache miss for each entry.
+//! Space for each entry: the width of the largest degree plus that of the span of order keys, in whole bytes:
+//! 5 to 8 bytes for times, 3 for small numbers. Building takes 16 bytes for each entry of the predicate in
+//! addition to its segment, and 16 for each statement of the property unless those are spilled to a file.
 //! # Source
-//! A. Khandelwal et al., "ZipG", SIGMOD 2017, §3.3: edge records sorted by timestamp. Different: a
-//! permutation beside the entries, since joins, checks and intersections want them by neighbour.
+//! A. Khandelwal et al., "ZipG", SIGMOD 2017, §3.3: edge records sorted by timestamp. Difference: a
+//! permutation beside the entries, since joins, checks and intersections need them by neighbour.
 
 use crate::entries::{Entries, KeyRuns};
 use crate::spill::Run;
@@ -51,7 +51,7 @@ impl Values {
         }
     }
 
-    /// The order key of the least value of `subject`; 0 if it has none that has one.
+    /// The order key of the least value of `subject`; 0 if no value has one.
     fn key_of(&self, subject: u64) -> u64 {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -99,7 +99,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     for range in runs.starts.windows(2).map(|pair| pair[0]..pair[1]) {
         ticker.step()?;
         let first = order.len();
-        // Fewer entries than keys fit 32 bits would be refused by the key set of the other direction.
+        // The key set of the other direction would refuse more entries than keys that fit 32 bits.
         let length = u32::try_from(range.len()).expect("a key has fewer than 2^32 neighbours");
         order.extend(0..length);
         let key = |place: &u32| keys[range.start + *place as usize];
@@ -125,7 +125,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     Ok(body)
 }
 
-/// The section, to read from. See the header of this file.
+/// An order column with its bytes. See the header of this file.
 #[derive(Debug)]
 pub(crate) struct OrderColumn {
     pub(crate) bytes: Bytes,
@@ -138,7 +138,7 @@ pub(crate) struct OrderColumn {
 }
 
 impl OrderColumn {
-    /// The column in a section whose checksum is right.
+    /// Opens the column in a section whose checksum was verified.
     pub(crate) fn open(bytes: Bytes, name: &dyn std::fmt::Display) -> Result<Self> {
         Self::parse(bytes).map_err(|damaged| Error::corrupt(name, damaged.0))
     }
@@ -164,7 +164,7 @@ impl OrderColumn {
         self.keys.len()
     }
 
-    /// Ready for accesses.
+    /// A view for a batch of accesses.
     pub(crate) fn view(&self) -> OrderView<'_> {
         let view = |part: &Packed| part.view(&self.bytes);
         OrderView { base: self.base, places: view(&self.places), keys: view(&self.keys) }
@@ -179,8 +179,8 @@ pub(crate) struct OrderView<'a> {
 }
 
 impl OrderView<'_> {
-    /// Where in `entries`, the entries of a key, those lie whose order key is at least `from` and below
-    /// `before` (unbound: no bound). Those without one are there only if there is no bound.
+    /// The subrange of `entries`, the entries of a key, whose order keys are at least `from` and below
+    /// `before` (unbound: no bound). Entries without an order key are included only without any bound.
     pub(crate) fn range(&self, entries: Range<usize>, from: Id, before: Id) -> Range<usize> {
         if !from.is_bound() && !before.is_bound() {
             return entries;
@@ -192,7 +192,7 @@ impl OrderView<'_> {
         bound(from).min(end)..end
     }
 
-    /// The place of an entry among those of its key, counted from 0, and its order key.
+    /// The index of an entry among those of its key, counted from 0, and its order key.
     pub(crate) fn get(&self, index: usize) -> (usize, Id) {
         let place = usize::try_from(self.places.get(index)).unwrap_or(usize::MAX);
         let key = match self.keys.get(index) {

@@ -1,16 +1,16 @@
-//! Entries of 16 and 32 bytes as single numbers, for sorting and for encoding.
+//! Packed entries: entries of 16 and 32 bytes as single numbers, for sorting and encoding.
 //!
 //! # Shape
-//! Of each column only the bits count between the lowest and the highest that differ anywhere: the others are
-//! equal in all entries and stand in the [`Layout`] once. Where what is left of key, neighbour, graph and
-//! edge has 64 bits at most, an entry is those, the key highest. Edges of a social network: 19 + 19 + 0 + 18
-//! bits; times of messages: 19 + 38.
+//! Of each column only the bits between the lowest and the highest differing bit are kept: the others are
+//! equal in all entries and are stored once in the [`Layout`]. If the remaining bits of key, neighbour, graph
+//! and edge are at most 64, an entry is their concatenation, the key highest. Edges of a social network: 19 +
+//! 19 + 0 + 18 bits; times of messages: 19 + 38.
 //! # Invariants
-//! Numbers are in the order of their entries, and give them back.
+//! Numbers have the order of their entries, and can be decoded to them.
 //! # Cost
-//! A look at all entries, and 8 bytes for each instead of 16 or 32. They are sorted by counting (`sort`): 4
-//! passes for the first direction where edges ascend already, 2 for the other, which comes from the first. A
-//! pass reads 8 bytes of an entry twice and writes them once, to 2048 places that move on.
+//! One pass over all entries, and 8 bytes for each instead of 16 or 32. They are sorted by radix sort
+//! (`sort`): 4 passes for the first direction where edges ascend already, 2 for the other, which is derived
+//! from the first. A pass reads 8 bytes of an entry twice and writes them once, to 2048 advancing positions.
 
 use crate::entries::Entries;
 use crate::sort;
@@ -19,12 +19,12 @@ use vervet_model::{Result, Watch};
 /// Bits of one column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Field {
-    /// What all entries have in common.
+    /// The bits that all entries have in common.
     common: u64,
-    /// The lowest bit that differs, and how many there are from it on.
+    /// The lowest bit that differs, and the number of kept bits from it on.
     low: u32,
     width: u32,
-    /// Where they are in the number.
+    /// Position of the bits in the number.
     shift: u32,
 }
 
@@ -39,17 +39,17 @@ impl Field {
 
     #[inline]
     fn get(self, number: u64) -> u64 {
-        // A field of no bits may stand beyond the number.
+        // A field of no bits may have a shift beyond the number.
         self.common | ((number >> (self.shift & 63)) & self.mask()) << self.low
     }
 }
 
-/// Where the columns of an entry are in a number: key, neighbour, graph, edge.
+/// Positions of the columns in a number: key, neighbour, graph, edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout([Field; 4]);
 
 impl Layout {
-    /// That of these entries; `None` if a number cannot hold them.
+    /// The layout of these entries; `None` if 64 bits are not enough.
     pub(crate) fn of(entries: impl Iterator<Item = [u64; 4]>) -> Option<Self> {
         let mut entries = entries.peekable();
         let first = *entries.peek()?;
@@ -70,7 +70,7 @@ impl Layout {
         Self(fields).placed()
     }
 
-    /// With places for all fields, the last one lowest.
+    /// Assigns positions to all fields, the last one lowest.
     fn placed(mut self) -> Option<Self> {
         let mut shift = 0;
         for field in self.0.iter_mut().rev() {
@@ -80,11 +80,11 @@ impl Layout {
         (shift <= u64::BITS).then_some(self)
     }
 
-    /// That of the same entries with key and neighbour exchanged.
+    /// The layout of the same entries with key and neighbour exchanged.
     fn reversed(self) -> Self {
         let Self([key, neighbour, graph, edge]) = self;
         let turned = Self([neighbour, key, graph, edge]);
-        // As wide as before.
+        // The total width is unchanged.
         turned.placed().unwrap_or(turned)
     }
 
@@ -97,14 +97,14 @@ impl Layout {
         self.0.map(|field| field.get(number))
     }
 
-    /// The bits of the first so many columns.
+    /// The bits of the first `columns` columns.
     fn mask_of(&self, columns: usize) -> u64 {
         self.0[..columns]
             .iter()
             .fold(0, |mask, field| mask | field.mask().checked_shl(field.shift).unwrap_or(0))
     }
 
-    /// Whether two numbers are entries that differ in nothing but the edge.
+    /// Whether two numbers are entries that differ only in the edge.
     fn same_but_edge(&self, one: u64, other: u64) -> bool {
         (one ^ other) & self.mask_of(3) == 0
     }
@@ -118,9 +118,9 @@ pub(crate) struct Packed<const COLUMNS: bool> {
 }
 
 impl<const COLUMNS: bool> Packed<COLUMNS> {
-    /// Different ones of these entries, those without an edge only where there is no such entry with one, in
-    /// both directions: by key, and with key and neighbour exchanged; or else the `entries` as they came.
-    ///
+    /// Distinct entries, without those that have no edge beside an equal entry with one, in both directions:
+    /// by key, and with key and neighbour exchanged. Returns the `entries` unchanged if they cannot be
+    /// packed.
     /// # Errors
     /// Those of `watch`.
     pub(crate) fn both<E: Copy + Into<Row>>(
@@ -135,8 +135,8 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
         };
         let Some(layout) = Layout::of(rows()) else { return Ok(Err(entries)) };
         watch.check()?;
-        // Edges are numbered as they come, so what is sorted by the other columns without exchanging equals
-        // is by them too.
+        // If edges ascend in input order, a stable sort by the other columns also sorts equal entries by
+        // edge.
         let in_order = rows().is_sorted_by_key(|row| row[3]);
         let mut numbers: Vec<u64> = rows().map(|row| layout.pack(row)).collect();
         drop(entries);
@@ -152,20 +152,20 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
             turned.pack([neighbour, key, graph, edge])
         };
         let mut reverse: Vec<u64> = numbers.iter().map(turn).collect();
-        // Equal neighbours are in the order of their keys already.
+        // Entries with equal neighbours are already ordered by key.
         watch.check()?;
         sort::sort(&mut reverse, turned.mask_of(1), &mut scratch, watch)?;
         Ok(Ok([Self { numbers, layout }, Self { numbers: reverse, layout: turned }]))
     }
 
-    /// A field of an entry, by its place in a [`Row`].
+    /// A field of an entry, by its index in a [`Row`].
     #[inline]
     fn field<const FIELD: usize>(&self, index: usize) -> u64 {
         self.layout.0[FIELD].get(self.numbers[index])
     }
 }
 
-/// As `buffers::drop_plain_twins`.
+/// Packed form of `buffers::drop_plain_twins`.
 fn drop_plain_twins(numbers: &mut Vec<u64>, layout: &Layout) {
     let edge = layout.0[3];
     if edge.common != 0 {
@@ -237,7 +237,7 @@ mod tests {
         (0..packed.len()).map(row).collect()
     }
 
-    /// Columns of any width at any place, with and without edges, against the sort of the library.
+    /// Columns of any width at any position, with and without edges, against the library's sort.
     #[test]
     fn packed_entries_are_those_that_the_library_sorts() {
         let seed = fastrand::u64(..);
@@ -255,7 +255,7 @@ mod tests {
                 .map(|_| std::array::from_fn(|i| (common[i] & !masks[i]) | (random.u64(..) & masks[i])))
                 .collect();
             match round % 4 {
-                // Edges that ascend, and nothing else.
+                // Only ascending edges.
                 0 => (0..).zip(&mut entries).for_each(|(i, entry)| entry[3] = 1 << 60 | i),
                 // Some without an edge, some of them twins.
                 1 => {

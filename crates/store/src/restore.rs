@@ -1,28 +1,28 @@
-//! Copying the files of a database without a writer into a directory that has none.
+//! Restore: copies the files of a database without a writer into a directory without a database.
 //!
 //! # Invariants
-//! The copy is published by its manifest, after all files have been synced and each has had the checksum that
-//! the manifest of the source says. So a copy that ends early, or of a damaged file, is no database.
+//! The copy is published by its manifest, after all files have been synced and their checksums have matched
+//! the manifest of the source. An interrupted copy, or a copy of a damaged file, is therefore not a database.
 
 use crate::files::{self, HashedFile, LogPlace, Manifest};
 use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Bytes that are copied between two calls of `report`.
+/// Number of bytes copied between two calls of `report`.
 const CHUNK: usize = 4 << 20;
 
 /// Copies the generation that the manifest in `from` names to `to`, whose lock the caller holds, with `log`
-/// in its manifest.
-/// `report` is called with the bytes copied so far and those of all files; an error of it ends the copy.
+/// in its manifest. `report` is called with the number of bytes copied so far and the total; its error ends
+/// the copy.
 ///
 /// # Cost
 /// Each file is read once and written once.
 ///
 /// # Errors
 /// Input: no database in `from`, or one in `to`. Corrupt: a file of `from` has another checksum than its
-/// manifest says; `to` has files of a database without a manifest. Io. Those of `report`. There is then no
-/// database in `to`.
+/// manifest states; `to` has files of a database without a manifest. Io. Those of `report`. After an error
+/// there is no database in `to`.
 pub fn copy_generation(
     environment: &Environment,
     from: &Path,
@@ -44,7 +44,7 @@ pub fn copy_generation(
             files::remove_mark(environment, to);
         }
         Ok(Some(_)) if copied.is_ok() => files::remove_mark(environment, to),
-        // The manifest may be there after the next crash, or not.
+        // The manifest may or may not exist after the next crash.
         _ => {}
     }
     copied

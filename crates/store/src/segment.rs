@@ -1,23 +1,23 @@
 //! Base segment: all entries of one `[predicate, direction]`, immutable.
 //!
 //! # Shape
-//! A key set (key to position `k`), `offsets` (entries of key `k` are `offsets[k]..offsets[k + 1]`;
-//! absent when every key has one entry), `neighbours` (packed ids less their minimum, or codes), and
-//! columns for graphs and edges where some entry has one. Entries of a key ascend by neighbour, graph,
-//! edge. The bytes are described in docs/format.md.
+//! A key set (key to position `k`), `offsets` (entries of key `k` are `offsets[k]..offsets[k + 1]`; absent
+//! when every key has one entry), `neighbours` (packed ids less their minimum, or codes), and columns for
+//! graphs and edges if some entry has one. Entries of a key ascend by neighbour, graph, edge. docs/format.md
+//! describes the bytes.
 //! # Invariants
 //! 1. `offsets` ascend from 0 to the number of entries.
 //! 2. Every key has an entry; without an edge, `(neighbour, graph)` occurs once for a key.
 //! 3. No access panics, whatever the bytes are; the checksum of the section has been verified before.
 //! # Cost
-//! Neighbours of a key: a miss for the key set (none for a range), one for offsets, one for neighbours;
-//! those of 64 rows overlap, since all keys are located before the first entry is copied.
+//! Neighbours of a key: one cache miss for the key set (none for a range), one for offsets, one for
+//! neighbours; those of 64 rows overlap, since all keys are located before the first entry is copied.
 //! # Source
-//! DESIGN §3; Wukong's segments (research/wukong.md §2). Different: no hash table, since the rank of a
-//! key in a bitmap costs one miss and two bits instead of 16 to 30 bytes.
+//! DESIGN §3; Wukong's segments (research/wukong.md §2). Difference: no hash table, since the rank of a key
+//! in a bitmap costs one cache miss and two bits instead of 16 to 30 bytes.
 //! # Not here
-//! Changes since the segment was built: `vervet-delta` wraps this segment behind the same trait, asks it for
-//! the entries of a key and lays its own over them.
+//! Changes since the segment was built: `vervet-delta` wraps this segment behind the same trait, reads the
+//! entries of a key and merges its own into them.
 
 use crate::encode::{Parts, flag, optional_id};
 use crate::locate::{Entry, View};
@@ -33,7 +33,7 @@ use vervet_snapshot::{
     SegmentStatistics,
 };
 
-/// Keys that are checked at a time when bits are made.
+/// Number of keys checked at a time when a bitmap is built.
 const MARK_KEYS: usize = 1 << 12;
 
 /// All entries of one `[predicate, direction]`. See the header of this file.
@@ -44,16 +44,16 @@ pub struct BaseSegment {
     bytes: Bytes,
     statistics: SegmentStatistics,
     parts: Parts,
-    /// The property that orders the entries, and the order.
+    /// The property that orders the entries, and the order column.
     order: Option<(Id, Arc<Slot<OrderColumn>>)>,
     marks: Marks,
 }
 
 impl BaseSegment {
-    /// The segment in a section whose checksum is right.
+    /// Opens the segment in a section whose checksum was verified.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Corrupt`] if the section contradicts itself; `name` says where.
+    /// [`vervet_model::ErrorKind::Corrupt`] if the section is inconsistent; `name` is used in the message.
     pub(crate) fn open(bytes: Bytes, name: &dyn std::fmt::Display) -> Result<Self> {
         Self::parse(bytes).map_err(|damaged| Error::corrupt(name, damaged.0))
     }
@@ -114,7 +114,7 @@ impl BaseSegment {
         self.direction
     }
 
-    /// Names and sizes in bytes of what the section consists of.
+    /// Names and sizes in bytes of the parts of the section.
     #[must_use]
     pub fn parts(&self) -> Vec<(&'static str, u64)> {
         let array = |part: &Option<Array>| part.map_or(0, |part| part.size_bytes()) as u64;
@@ -149,12 +149,12 @@ impl BaseSegment {
         slot.get(open).map(Some)
     }
 
-    /// Ready for a batch of accesses.
+    /// A view for a batch of accesses.
     pub(crate) fn view(&self) -> View<'_> {
         View::new(&self.bytes, &self.parts)
     }
 
-    /// Whether the entries themselves are the answer under `filter`, without a look at each.
+    /// Whether every entry passes `filter`, so that none need be inspected.
     fn is_plain(&self, filter: EntryFilter, want_edges: bool) -> bool {
         let graphs = self.parts.graphs.is_none() || filter.graph == GraphFilter::Any;
         let entries =
@@ -162,7 +162,7 @@ impl BaseSegment {
         graphs && entries
     }
 
-    /// Remembers which keys have this neighbour, if that takes few bits.
+    /// Builds the bitmap of the keys with this neighbour, if it is small.
     fn mark(&self, neighbour: Id) {
         let count = self.statistics.keys;
         let mut ends = Vec::new();
@@ -191,7 +191,7 @@ impl BaseSegment {
         self.marks.keep(neighbour, bits);
     }
 
-    /// Whether nothing can pass.
+    /// Whether no entry can pass.
     fn is_void(&self, filter: EntryFilter, want_edges: bool) -> bool {
         let named = matches!(filter.graph, GraphFilter::Named(_) | GraphFilter::AnyNamed);
         named && self.parts.graphs.is_none() || want_edges && self.parts.edges.is_none()
@@ -297,7 +297,7 @@ impl Segment for BaseSegment {
         if self.is_void(filter, false) {
             return Ok(());
         }
-        // A duplicate changes nothing for a check.
+        // Duplicates do not matter for a check.
         let plain = self.is_plain(EntryFilter { parallel: true, ..filter }, false);
         crate::check::pairs(&self.view(), keys, neighbours, (!plain).then_some(filter), out);
         Ok(())
@@ -374,7 +374,7 @@ impl Segment for BaseSegment {
         let mut visit = |index: usize| {
             let (place, order_key) = order.get(index);
             if place >= entries.len() {
-                return Err(Error::corrupt("an order column", "it names an entry that is not there"));
+                return Err(Error::corrupt("an order column", "it names an entry that does not exist"));
             }
             let Entry { neighbour, graph: of, edge, .. } = view.entry(entries.start + place);
             if graph.passes(of) {
@@ -425,7 +425,7 @@ impl Segment for BaseSegment {
 }
 
 impl View<'_> {
-    /// The entry at a position, whole.
+    /// The whole entry at a position.
     #[inline]
     pub(crate) fn entry(&self, index: usize) -> Entry {
         let optional = |column: &Option<ArrayView<'_>>, tag| match column {
@@ -489,7 +489,7 @@ impl BaseSegment {
 }
 
 impl BaseSegment {
-    /// Whether the flags that decide between fast and slow ways fit the entries.
+    /// Checks that the flags that select fast paths agree with the entries.
     pub(crate) fn validate_flags(&self, entries: &[[u64; 4]], name: &str) -> Result<()> {
         let parallel = entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]);
         let all_edges = entries.iter().all(|entry| entry[3] != 0);

@@ -1,22 +1,22 @@
-//! Sorting of narrow and of packed entries: numbers of 64 bits of which few vary.
+//! Radix sort of narrow and of packed entries: 64-bit numbers in which few bits vary.
 //!
 //! # Cost
-//! One pass of 11 bits costs about 2 ns a number; bits that are equal in all numbers cost nothing. Ids
-//! of a million vertices in both halves: 4 passes, and 2 for the reverse direction, whose input is
-//! already in order by the other half. Data that comes in order costs one look.
+//! One pass of 11 bits costs about 2 ns a number; bits that are equal in all numbers cost nothing. Ids of a
+//! million vertices in both halves: 4 passes, and 2 for the reverse direction, whose input is already ordered
+//! by the other half. Sorted input costs one pass.
 
 use vervet_model::{Result, Watch};
 
-/// Below this, comparing is faster than counting.
+/// Minimum size for counting; below this, comparison sort is faster.
 const RADIX_MIN: usize = 4096;
 const DIGIT_BITS: u32 = 11;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Sorts `numbers`. Bits outside `mask` must be in order already among numbers that are equal inside.
+/// Sorts `numbers`. Numbers that are equal inside `mask` must already be ordered by the bits outside.
 /// `scratch` is working space.
 ///
 /// # Errors
-/// Those of `watch`, which is looked at before each pass.
+/// Those of `watch`, which is checked before each pass.
 pub(crate) fn sort(
     numbers: &mut Vec<u64>,
     mask: u64,
@@ -44,7 +44,7 @@ pub(crate) fn sort(
     Ok(())
 }
 
-/// Moves the numbers of `from` to `to` in the order of the 11 bits at `shift`; equal ones keep theirs.
+/// Moves the numbers of `from` to `to` in the order of the 11 bits at `shift`, stably.
 fn pass(from: &[u64], to: &mut [u64], shift: u32) {
     #[expect(clippy::cast_possible_truncation, reason = "masked to 11 bits")]
     let digit = |number: u64| (number >> shift) as usize & (DIGITS - 1);

@@ -1,11 +1,11 @@
-//! Entries that did not fit in memory, in temporary files.
+//! Spilling: entries that do not fit in memory, in temporary files.
 //!
 //! # Shape
-//! A directory of its own below the one that the caller names. Each time that memory is full, one file
-//! with a *run* for each predicate and kind: its entries, sorted, without repetitions. When a segment is
-//! built, the runs of its predicate are merged into one more file, and those entries, turned around and
-//! sorted in runs again, into another (see `merge`). Runs are found by what is kept in memory, which also
-//! holds their checksums: nobody reads these files after the process has ended.
+//! A subdirectory of the caller's directory. Whenever memory is full, one file with a *run* for each
+//! predicate and kind: its entries, sorted and distinct. When a segment is built, the runs of its predicate
+//! are merged into another file, and the reversed entries, sorted in runs again, into a third (see `merge`).
+//! The index of runs and their checksums are kept in memory: these files are not read after the process has
+//! ended.
 //! # Invariants
 //! 1. The directory is removed when this is dropped, on success, error and panic alike.
 
@@ -17,10 +17,10 @@ use vervet_env::{Bytes, Environment, WriteFile};
 use vervet_model::{Error, Id, Result, Watch};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Bytes that are written at once.
+/// Size of one write, in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// What the numbers of a run are.
+/// Encoding of the numbers of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Narrow entries with these tags, one number each.
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     bytes: Bytes,
 }
 
-/// A run of a file that is not yet readable.
+/// A run in a file that is not yet readable.
 #[derive(Debug)]
 pub(crate) struct Written {
     kind: Kind,
@@ -55,7 +55,7 @@ pub(crate) struct Spill {
     files: AtomicU64,
 }
 
-/// A temporary file that is being written.
+/// A temporary file under construction.
 pub(crate) struct SpillFile<'a> {
     spill: &'a Spill,
     path: PathBuf,
@@ -91,7 +91,7 @@ impl Run {
 }
 
 impl Kind {
-    /// Numbers of one entry.
+    /// Number of numbers of one entry.
     pub(crate) fn numbers(self) -> usize {
         match self {
             Self::Narrow(_) => 1,
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// The kind of the same entries turned around.
+    /// The kind of the reversed entries.
     pub(crate) fn reversed(self) -> Self {
         match self {
             Self::Narrow(tags) => Self::Narrow(tags.rotate_left(4)),
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Gives the numbers of an entry, which this kind can hold, to `out`.
+    /// Appends the numbers of an entry, which this kind can represent, to `out`.
     fn write(self, row: [u64; 4], out: &mut Vec<u8>) {
         let mut put = |number: u64| out.extend_from_slice(&number.to_le_bytes());
         match self {
@@ -120,7 +120,7 @@ impl Kind {
 }
 
 impl Spill {
-    /// A new directory below `parent`.
+    /// Creates a new directory below `parent`.
     pub(crate) fn new(environment: &Environment, parent: &Path) -> Result<Self> {
         let number = environment.random.next_u64().map_err(|e| Error::io("draw a random number", &e))?;
         let dir = parent.join(format!("build-{number:016x}.tmp"));
@@ -136,7 +136,7 @@ impl Spill {
 
     /// Begins a file.
     pub(crate) fn begin(&self) -> Result<SpillFile<'_>> {
-        // Relaxed: the number itself is all that is shared through it.
+        // Relaxed: no other data is shared through the number.
         let path = self.dir.join(format!("spill-{}", self.files.fetch_add(1, Ordering::Relaxed)));
         let file = self.environment.files.create(&path);
         let file = file.map_err(|e| Error::io(format_args!("create {}", path.display()), &e))?;
@@ -175,7 +175,7 @@ impl SpillFile<'_> {
         Ok(())
     }
 
-    /// Makes the file readable; the runs that were written to it.
+    /// Makes the file readable; returns the runs that were written to it.
     pub(crate) fn finish(mut self, written: &[Written]) -> Result<Vec<Run>> {
         let error = |e| Error::io(format_args!("write {}", self.path.display()), &e);
         self.file.flush().map_err(error)?;
@@ -195,7 +195,7 @@ impl SpillFile<'_> {
 
 impl Drop for Spill {
     fn drop(&mut self) {
-        // Nothing depends on it: what stays behind is removed by hand.
+        // A failure is harmless: the leftover can be removed by hand.
         let _ = self.environment.files.remove_dir_all(&self.dir);
     }
 }

@@ -1,11 +1,11 @@
-//! Every statement of a store, for export and for building a new store with more in it.
+//! Iterator over all statements of a store, for export and for building a new store from it.
 
 use crate::locate::Entry;
 use crate::{BaseSegment, Statement, Store};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 
-/// Keys that are read ahead.
+/// Number of keys that are read ahead.
 const KEYS: usize = 1024;
 
 /// Iterator over the statements of a store: by predicate, subject, object, graph, edge.
@@ -16,7 +16,7 @@ pub struct Statements<'a> {
     next: usize,
     predicate: Id,
     segment: Option<&'a BaseSegment>,
-    /// The next key of the segment that has not been listed.
+    /// Where the list of keys continues.
     from: Option<Id>,
     /// Keys that have not been read yet, last first.
     keys: Vec<Id>,
@@ -27,7 +27,7 @@ pub struct Statements<'a> {
 }
 
 impl Store {
-    /// All statements, each once, ascending by predicate, subject, object, graph, edge.
+    /// All statements without duplicates, ascending by predicate, subject, object, graph, edge.
     ///
     /// An item is an error if a segment is damaged; it is then the last one.
     #[must_use]
@@ -47,7 +47,7 @@ impl Store {
 }
 
 impl Statements<'_> {
-    /// Makes `entries` hold the entries of the next key; `false` at the end.
+    /// Reads the entries of the next key into `entries`; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(subject) = self.keys.pop() {

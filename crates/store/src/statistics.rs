@@ -1,8 +1,8 @@
-//! Classes of vertices, and the flows between them, counted while segments are built.
+//! Statistics: classes of vertices and the flows between them, counted while segments are built.
 //!
 //! # Shape
-//! A class is a set of types. While a store is built, one byte for each vertex says its class; flows are
-//! counted in a square table of classes (a small segment: in a sorted list). Afterwards only the counts
+//! A class is a set of types. While a store is built, one byte for each vertex holds its class; flows are
+//! counted in a square table of classes (for a small segment in a sorted list). Afterwards only the counts
 //! are kept.
 //! # Cost
 //! One table access for each entry of one direction; the other direction is the same table, transposed.
@@ -16,19 +16,19 @@ use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
 /// Segments with fewer entries count flows in a list.
 const TABLE_MIN: usize = 1 << 14;
 
-/// The classes of a store that is being built.
+/// The classes of a store under construction.
 #[derive(Debug)]
 pub(crate) struct Classes {
     /// The class of each vertex.
     of_vertex: Vec<u8>,
-    /// What is kept.
+    /// The part that is kept.
     pub(crate) table: ClassTable,
 }
 
-/// Sizes of classes, and which classes a type is part of.
+/// Sizes of classes, and the classes that contain each type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ClassTable {
-    /// Vertices of each class; of [`ClassId::LITERAL`]: literals of the dictionary.
+    /// Number of vertices of each class; of [`ClassId::LITERAL`]: literals of the dictionary.
     pub(crate) sizes: Vec<u64>,
     /// For each type (bits of its id) the classes whose vertices may have it, ascending.
     pub(crate) of_type: FxHashMap<u64, Vec<ClassId>>,
@@ -142,7 +142,7 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     let same = |a, b| {
         out.key(a) == out.key(b) && out.neighbour(a) == out.neighbour(b) && out.graph(a) == out.graph(b)
     };
-    // Equal pairs are neighbours in either direction, so one decides for both.
+    // Equal pairs are adjacent in either direction, so one direction decides for both.
     let has_parallel = has_edges && (1..out.len()).any(|index| same(index - 1, index));
     let of = |keys: &KeyRuns, neighbours: &KeyRuns, flows: Vec<Flow>| SegmentStatistics {
         exact: true,
@@ -170,7 +170,7 @@ fn keys_of_class(keys: &[u64], classes: &Classes) -> Vec<(ClassId, u64)> {
     (0..).map(ClassId).zip(counts).filter(|(_, count)| *count != 0).collect()
 }
 
-/// Entries by class of key and class of neighbour, sorted.
+/// Number of entries by class of key and class of neighbour, sorted.
 fn flows<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) -> Vec<Flow> {
     let flow = |source: u16, target: u16, entries: u64| Flow {
         source: ClassId(source),

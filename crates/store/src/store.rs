@@ -1,13 +1,13 @@
 //! The store: an immutable snapshot in memory or in mapped files.
 //!
 //! # Shape
-//! A dictionary, a table of contents, and for each predicate two slots, which become segments when they
-//! are first asked for: then their checksum is verified, once.
+//! A dictionary, a table of contents, and for each predicate two slots, which become segments on first use:
+//! then their checksum is verified, once.
 //! # Cost
 //! Opening reads the manifest, the dictionary's head and the table of contents; a segment is one hash
 //! lookup.
 //! # Not here
-//! Versions: `vervet-delta` puts changes in front of each segment; this store is what all versions share.
+//! Versions: `vervet-delta` adds changes on top of each segment; all versions share this store.
 
 use crate::builder::OrderBy;
 use crate::edges::EdgeTable;
@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// See [`Store::number`].
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A graph that does not change. See the header of this file.
+/// An immutable graph. See the header of this file.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) dictionary: Dictionary,
@@ -42,7 +42,7 @@ pub struct Store {
     pub(crate) edges: Option<Slot<EdgeTable>>,
     /// By predicate (bits) and direction.
     orders: FxHashMap<(u64, Direction), Arc<Slot<OrderColumn>>>,
-    /// The files with what the manifest says about them, for validation.
+    /// The files with their records in the manifest, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
     log: Option<LogPlace>,
     generation: Option<u64>,
@@ -50,24 +50,24 @@ pub struct Store {
     number: u64,
 }
 
-/// A section that is looked at when it is first asked for.
+/// A section that is opened and verified on first use.
 #[derive(Debug)]
 pub(crate) struct Slot<T> {
     name: String,
     bytes: Bytes,
-    /// `None`: this process has made the bytes itself and never let go of them.
+    /// `None`: this process has made the bytes itself and kept them in memory.
     checksum: Option<u64>,
     content: OnceLock<Result<T>>,
 }
 
-/// Size of one part of a store.
+/// Size of one part of a store, in bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartSize {
-    /// The segment that it is part of, if it is.
+    /// The segment that the part belongs to, if any.
     pub segment: Option<(Id, Direction)>,
-    /// What it is.
+    /// Name of the part.
     pub part: &'static str,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
@@ -96,7 +96,7 @@ impl Store {
     /// A store without statements.
     ///
     /// # Errors
-    /// None that is known.
+    /// None at present.
     pub fn empty() -> Result<Self> {
         let image = DictionaryBuilder::new().finish()?;
         let dictionary = Dictionary::open(Bytes::from(image), "empty dictionary")?;
@@ -157,7 +157,7 @@ impl Store {
         Ok(store)
     }
 
-    /// A store of sections that have just been made; places in `toc` count sections.
+    /// A store of newly made sections; places in `toc` are indices of sections.
     pub(crate) fn in_memory(dictionary: Dictionary, toc: Toc, sections: Vec<Bytes>) -> Result<Self> {
         let section = |place: &SectionPlace| {
             let index = usize::try_from(place.offset).ok()?;
@@ -174,7 +174,7 @@ impl Store {
     ) -> Result<Self> {
         let slot = |what: String, place: &SectionPlace| match section(place) {
             Some((bytes, checksum)) => Ok((format!("{file}, {what}"), bytes, checksum)),
-            None => Err(Error::corrupt(file, format_args!("{what} is out of place"))),
+            None => Err(Error::corrupt(file, format_args!("{what} is out of bounds"))),
         };
         let mut slots = Vec::with_capacity(toc.segments.len());
         for ((predicate, _), [out, reverse]) in toc.predicates.iter().zip(&toc.segments) {
@@ -218,44 +218,44 @@ impl Store {
         })
     }
 
-    /// The dictionary: to look terms up by their parts, or to add terms to a copy.
+    /// The dictionary, for look-ups by parts of terms and for extension.
     #[must_use]
     pub fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    /// A number that no other store of this process has, nor ever had.
+    /// A number that is unique among all stores ever opened by this process.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The generation in the manifest that named it; `None` for a store in memory.
+    /// The generation in its manifest; `None` for a store in memory.
     #[must_use]
     pub fn generation(&self) -> Option<u64> {
         self.generation
     }
 
-    /// Where the log went on behind this store when it was opened; `None`: its manifest does not say. The
-    /// manifest may say more by now ([`crate::publish_log`]).
+    /// The log position in the manifest when this store was opened; `None` if the manifest states none. The
+    /// manifest may have changed since ([`crate::publish_log`]).
     #[must_use]
     pub fn log_place(&self) -> Option<LogPlace> {
         self.log
     }
 
-    /// Bytes of its files; 0 in memory.
+    /// Total size of its files in bytes; 0 in memory.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().map(|(_, record, _)| record.length).sum()
     }
 
-    /// The lines that [`crate::StoreBuilder::set_constraints`] gave it.
+    /// The lines set by [`crate::StoreBuilder::set_constraints`].
     #[must_use]
     pub fn constraints(&self) -> &[String] {
         &self.constraints
     }
 
-    /// As [`Snapshot::segment`], shared: for layers that stand in front of it.
+    /// [`Snapshot::segment`] as a shared pointer, for layers on top of this one.
     ///
     /// # Errors
     /// Damaged segment.
@@ -272,7 +272,7 @@ impl Store {
         Ok(self.edge_table()?.and_then(|table| table.row(edge)))
     }
 
-    /// Sizes in bytes of everything that the store consists of.
+    /// Sizes in bytes of all parts of the store.
     ///
     /// # Errors
     /// Damaged segment.
@@ -302,7 +302,7 @@ impl Store {
         Ok(parts)
     }
 
-    /// The segment itself, not behind the trait.
+    /// The concrete segment, not as a trait object.
     pub(crate) fn base_segment(
         &self,
         predicate: Id,
@@ -328,12 +328,12 @@ impl Store {
         .map(Some)
     }
 
-    /// Predicates whose entries are ordered, ascending, each with the property that orders them.
+    /// Ordered predicates, ascending, each with its ordering property.
     pub fn orders(&self) -> impl Iterator<Item = (Id, Id)> {
         self.toc.orders.iter().map(|order| (order.predicate, order.property))
     }
 
-    /// The same by name, to build a store with the same orders.
+    /// The orders by name, for building a store with the same orders.
     ///
     /// # Errors
     /// Damaged dictionary.

@@ -1,4 +1,4 @@
-//! The table of contents of a store: everything that opening reads.
+//! The table of contents of a store: all metadata read on opening.
 
 use crate::statistics::ClassTable;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ pub(crate) struct Toc {
     pub(crate) edge_count: u64,
     pub(crate) literal_count: u64,
     pub(crate) statement_count: u64,
-    /// [`Id::UNBOUND`] if there are no types.
+    /// [`Id::UNBOUND`] without types.
     pub(crate) type_predicate: Id,
     /// Named graphs with their statements, ascending.
     pub(crate) graphs: Vec<(Id, u64)>,
@@ -37,7 +37,7 @@ pub(crate) struct OrderPlaces {
     pub(crate) places: [SectionPlace; 2],
 }
 
-/// Where a section lies in its file.
+/// Position of a section in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SectionPlace {
     pub(crate) offset: u64,
@@ -59,7 +59,7 @@ impl SectionPlace {
 }
 
 impl Toc {
-    /// The bytes of the table.
+    /// Encodes the table.
     pub(crate) fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let counts = [self.vertex_count, self.edge_count, self.literal_count, self.statement_count];
@@ -99,7 +99,7 @@ impl Toc {
         out
     }
 
-    /// The table with these bytes.
+    /// Decodes the table.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Damaged> {
         let mut reader = Reader::new(bytes);
         let mut toc = Self {

@@ -1,4 +1,4 @@
-//! Walking a whole store: does everything say the same?
+//! Validation of a whole store: checksums and consistency of all its parts.
 
 use crate::entries::{Entries, KeyRuns};
 use crate::locate::Entry;
@@ -12,22 +12,22 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 use xxhash_rust::xxh3::xxh3_64;
 
 impl Store {
-    /// Walks everything: checksums of whole files, the dictionary, every segment in both directions
-    /// (which must have the same entries), ids, the edge table, and all counts and statistics, which
-    /// are counted again. Needs about 64 bytes for each entry of the largest predicate.
+    /// Reads everything: checksums of whole files, the dictionary, every segment in both directions (which
+    /// must have the same entries), ids, the edge table, and all counts and statistics, which are recomputed.
+    /// Needs about 64 bytes for each entry of the largest predicate.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Corrupt`] with what is wrong and where.
+    /// [`vervet_model::ErrorKind::Corrupt`] with the damage and its location.
     pub fn validate(&self) -> Result<()> {
         for (name, record, bytes) in &self.files {
             if xxh3_64(bytes) != record.checksum {
-                return Err(Error::corrupt(name, "the manifest has another checksum for it"));
+                return Err(Error::corrupt(name, "its checksum differs from the manifest"));
             }
         }
         self.dictionary.validate()?;
         let classes = Classes::new(self.types()?.as_slice(), self.toc.vertex_count, self.toc.literal_count);
         if classes.table != self.toc.classes {
-            return Err(Error::corrupt("table of contents", "classes differ from a new count"));
+            return Err(Error::corrupt("table of contents", "classes differ from a recount"));
         }
         let mut graphs: FxHashMap<u64, u64> = FxHashMap::default();
         let mut statements = 0;
@@ -37,7 +37,7 @@ impl Store {
             let mut reverse = self.walk(*predicate, Direction::In)?;
             let name = format!("segment {predicate:?}");
             if out.len() as u64 != *count {
-                return Err(Error::corrupt(name, "it has another number of entries than the contents say"));
+                return Err(Error::corrupt(name, "its number of entries differs from the table of contents"));
             }
             for entry in &out {
                 self.validate_entry(entry, *predicate, &name)?;
@@ -58,7 +58,7 @@ impl Store {
             for (direction, expected) in Direction::BOTH.into_iter().zip(expected) {
                 let segment = self.base_segment(*predicate, direction)?;
                 if segment.is_none_or(|segment| *segment.statistics() != expected) {
-                    return Err(Error::corrupt(name, "its statistics differ from a new count"));
+                    return Err(Error::corrupt(name, "its statistics differ from a recount"));
                 }
             }
         }
@@ -71,12 +71,12 @@ impl Store {
             || table.map_or(0, |table| table.len()) != edges
             || table.map_or(0, |table| table.number_end()) > self.toc.edge_count
         {
-            return Err(Error::corrupt("table of contents", "its counts differ from a new count"));
+            return Err(Error::corrupt("table of contents", "its counts differ from a recount"));
         }
         Ok(())
     }
 
-    /// Whether the order columns are what they would be if they were made now.
+    /// Checks that the order columns equal recomputed ones.
     fn validate_orders(&self) -> Result<()> {
         for (predicate, property) in self.orders() {
             let values = self.walk(property, Direction::Out)?;
@@ -90,7 +90,7 @@ impl Store {
                 let segment = self.base_segment(predicate, direction)?;
                 let column = segment.map(|segment| segment.order_column()).transpose()?.flatten();
                 if column.is_none_or(|column| column.bytes[..] != expected[..]) {
-                    return Err(Error::corrupt(name, "it differs from one made anew"));
+                    return Err(Error::corrupt(name, "it differs from a rebuilt one"));
                 }
             }
         }
@@ -106,7 +106,7 @@ impl Store {
         Ok(entries.into_iter().map(|[subject, object, ..]| [subject, object]).collect())
     }
 
-    /// All entries of a segment (key, neighbour, graph, edge), after a look at its order.
+    /// All entries of a segment (key, neighbour, graph, edge), after a check of their order.
     fn walk(&self, predicate: Id, direction: Direction) -> Result<Vec<[u64; 4]>> {
         let name = format!("segment {predicate:?} {direction:?}");
         let Some(segment) = self.base_segment(predicate, direction)? else {
@@ -120,7 +120,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// Whether the ids of an entry (subject, object, graph, edge) exist, and its edge says the same.
+    /// Checks that the ids of an entry (subject, object, graph, edge) exist, and that the edge table agrees.
     fn validate_entry(&self, entry: &[u64; 4], predicate: Id, name: &str) -> Result<()> {
         let [subject, object, graph, edge] = entry.map(Id::from_bits);
         let table = self.edge_table()?;
@@ -148,7 +148,7 @@ impl Store {
 }
 
 impl BaseSegment {
-    /// Every entry: key, neighbour, graph, edge. Finds each key as a query would.
+    /// Every entry: key, neighbour, graph, edge. Looks each key up as a query would.
     fn all_entries(&self, name: &str) -> Result<Vec<[u64; 4]>> {
         let view = self.view();
         let mut keys = Vec::new();
@@ -165,7 +165,7 @@ impl BaseSegment {
             }
             self.entries_of(*key, filter, &mut entries);
             if entries.first().is_none_or(|entry| entry.index != all.len()) {
-                return Err(Error::corrupt(name, "its offsets leave entries out"));
+                return Err(Error::corrupt(name, "its offsets omit entries"));
             }
             all.extend(
                 entries
@@ -174,7 +174,7 @@ impl BaseSegment {
             );
         }
         if all.len() as u64 != self.statistics().entries || Entries::len(all.as_slice()) != view.count {
-            return Err(Error::corrupt(name, "its offsets leave entries out"));
+            return Err(Error::corrupt(name, "its offsets omit entries"));
         }
         self.validate_flags(&all, name)?;
         Ok(all)

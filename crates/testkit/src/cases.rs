@@ -1,4 +1,4 @@
-//! What every segment must answer, by definition: cases for all implementations.
+//! Conformance cases for all implementations of a segment.
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::Random;
@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, SegmentStatistics};
 
-/// Asserts that every call of a segment answers as `entries` (key, neighbour, graph, edge; sorted, not empty)
-/// say. `strangers`: ids that may be asked for although they are no keys; `graphs`: named graphs to ask for.
+/// Asserts that every call of a segment agrees with `entries` (key, neighbour, graph, edge; sorted, not
+/// empty). `strangers`: ids that are not keys but may be looked up; `graphs`: named graphs to filter by.
 ///
 /// # Panics
-/// It does not; `context` is part of the message.
+/// If a result differs; `context` is part of the message.
 pub fn check_segment(
     segment: &dyn Segment,
     entries: &[[Id; 4]],
@@ -35,7 +35,7 @@ pub fn check_segment(
         let next = segment.keys(from, limit, &mut listed).expect("whole");
         assert!(listed.len() <= limit, "{context}");
         let wanted: Vec<Id> = keys.iter().copied().filter(|key| *key >= from).collect();
-        // Fewer than asked for may come, but then the next key says where to go on.
+        // Fewer keys than requested may be listed, but then the next key says where to continue.
         let end = listed.len();
         assert_eq!(listed, wanted[..end.min(wanted.len())], "{context}: keys from {from:?}");
         let after = wanted.get(end).copied();
@@ -93,7 +93,7 @@ pub fn check_segment(
     }
 }
 
-/// What statistics say for certain, and everything else if they are exact.
+/// Checks the certain part of statistics, and the rest if they are exact.
 fn check_statistics(
     statistics: &SegmentStatistics,
     entries: &[[Id; 4]],
@@ -210,7 +210,7 @@ fn compare_filtered(
     }
 }
 
-/// The stretches of a key hold all its entries, each once.
+/// Checks that the ranges of a key hold all its entries, without duplicates.
 fn compare_stretches(
     segment: &dyn Segment,
     entries: &[[Id; 4]],
@@ -219,7 +219,7 @@ fn compare_stretches(
     random: &mut Random,
     context: &str,
 ) {
-    // The key with the most entries, and some others; each behind rows that are not asked for.
+    // The key with the most entries, and some others; each after rows that are not selected.
     let longest = entries.chunk_by(|a, b| a[0] == b[0]).max_by_key(|run| run.len()).map(|run| run[0][0]);
     let mut rows: Vec<Id> = asked.iter().copied().take(8).collect();
     rows.extend(longest);
@@ -262,7 +262,7 @@ fn passes(filter: EntryFilter, graph: Id) -> bool {
     }
 }
 
-/// `(neighbour, graph, edge)` of a key that an expansion brings, by definition.
+/// The entries `(neighbour, graph, edge)` of a key that an expansion must return, by definition.
 fn expected(entries: &[[Id; 4]], key: Id, filter: EntryFilter, want_edges: bool) -> Vec<[Id; 3]> {
     let mut found: Vec<[Id; 3]> = Vec::new();
     for [_, neighbour, graph, edge] in entries.iter().filter(|entry| entry[0] == key) {

@@ -1,6 +1,8 @@
-//! What tests share: [`MemorySnapshot`], a graph as sorted vectors, simple enough to be the reference
-//! for every other implementation of [`vervet_snapshot::Snapshot`]; [`check_segment`], the cases that every
-//! segment must pass; random numbers.
+//! Shared test support: a reference snapshot, conformance cases for segments, random numbers.
+//!
+//! [`MemorySnapshot`] is a graph as sorted vectors, simple enough to be the reference for every other
+//! implementation of [`vervet_snapshot::Snapshot`]; [`check_segment`] has the cases that every segment must
+//! pass.
 #![forbid(unsafe_code)]
 
 mod cases;

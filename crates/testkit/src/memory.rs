@@ -1,4 +1,4 @@
-//! A snapshot made of sorted vectors: the reference implementation.
+//! The reference implementation of a snapshot, made of sorted vectors.
 //!
 //! # Cost
 //! Look-ups are binary searches in whole segments; building sorts everything. For tests only.
@@ -17,13 +17,13 @@ use vervet_snapshot::{
     SegmentStatistics, Snapshot,
 };
 
-/// A graph in memory. Queries see what was there at the last [`MemorySnapshot::finish`].
+/// A graph in memory. Queries see the state of the last [`MemorySnapshot::finish`].
 #[derive(Default, Debug)]
 pub struct MemorySnapshot {
     ids: HashMap<Term, Id>,
     vertices: Vec<Term>,
     literals: Vec<Term>,
-    /// Places in `literals`, ascending by text and place.
+    /// Indices into `literals`, ascending by text and index.
     order: Vec<usize>,
     edges: Vec<[Id; 4]>,
     statements: BTreeSet<Statement>,
@@ -43,7 +43,7 @@ struct MemorySegment {
 }
 
 impl MemorySnapshot {
-    /// A snapshot of these quads.
+    /// A snapshot with these quads.
     pub fn from_quads(quads: impl IntoIterator<Item = Quad>) -> Self {
         let mut snapshot = Self::default();
         for quad in quads {
@@ -60,7 +60,7 @@ impl MemorySnapshot {
         snapshot.finish()
     }
 
-    /// The id of a term, new if need be.
+    /// The id of a term; assigns one to a new term.
     pub fn intern(&mut self, term: &Term) -> Id {
         if let Some(id) = fixed_id(term.as_ref()) {
             return id;
@@ -79,12 +79,12 @@ impl MemorySnapshot {
         id
     }
 
-    /// Adds a statement; whether it was not there. Call [`MemorySnapshot::finish`] after the last one.
+    /// Adds a statement; returns whether it was new. Call [`MemorySnapshot::finish`] after the last one.
     pub fn add(&mut self, statement: Statement) -> bool {
         self.statements.insert(statement)
     }
 
-    /// Removes a statement; whether it was there. Call [`MemorySnapshot::finish`] after the last one.
+    /// Removes a statement; returns whether it existed. Call [`MemorySnapshot::finish`] after the last one.
     pub fn remove(&mut self, statement: &Statement) -> bool {
         self.statements.remove(statement)
     }
@@ -94,7 +94,7 @@ impl MemorySnapshot {
         self.statements.iter()
     }
 
-    /// Adds a statement with an edge id of its own and returns that id.
+    /// Adds a statement with a new edge id and returns that id.
     pub fn add_edge(&mut self, subject: Id, predicate: Id, object: Id, graph: Id) -> Id {
         let edge = Id::edge(self.edges.len() as u64);
         self.edges.push([subject, predicate, object, graph]);
@@ -102,7 +102,7 @@ impl MemorySnapshot {
         edge
     }
 
-    /// Builds segments and statistics, anew if they were built before.
+    /// Builds (or rebuilds) segments and statistics.
     #[must_use]
     pub fn finish(mut self) -> Self {
         self.segments.clear();
@@ -224,7 +224,7 @@ impl MemorySnapshot {
     }
 }
 
-/// The id of terms that need no dictionary.
+/// The id of a term that needs no dictionary entry.
 fn fixed_id(term: TermRef<'_>) -> Option<Id> {
     match term {
         TermRef::NamedNode(node) => Some(Id::edge(node.as_str().strip_prefix(EDGE_NAMESPACE)?.parse().ok()?)),

@@ -31,16 +31,16 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of these.
+    /// A random element.
     ///
     /// # Panics
-    /// There are none.
+    /// If `from` is empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::try_from(self.below(from.len() as u64)).expect("a position in memory")]
     }
 }
 
-/// The seed of this run: that of `VERVET_SEED`, or always the same; printed.
+/// The seed of this run: that of `VERVET_SEED`, or a fixed one; printed.
 #[must_use]
 pub fn seed() -> u64 {
     let seed = std::env::var("VERVET_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_261_120_u64);

@@ -1,24 +1,24 @@
-//! Checkpoints in the background: when one is due, what follows when it fails, and when commits wait for it.
+//! Background checkpoints: triggers, retries after a failure, and back-pressure on commits.
 //!
 //! # Shape
-//! After a commit, or the end of a transaction that brought new terms, one look at a few numbers says whether
-//! a checkpoint is due ([`Transactions::wants_checkpoint`]); if so and none is in progress, a thread makes
-//! one. What became of it is kept (`History`), for [`Transactions::storage_status`].
-//! # When, and what it costs
+//! After a commit, or the end of a transaction that added terms, [`Transactions::wants_checkpoint`] checks a
+//! few counters for whether a checkpoint is due. If it is and none is in progress, a thread makes one. Its
+//! outcome is recorded in `History` for [`Transactions::storage_status`].
+//! # Triggers and cost
 //! A checkpoint writes the whole base of `B` bytes. It is due when the delta has reached [`CHECKPOINT_SHARE`]
-//! of the base, so each changed byte pays for `1 / CHECKPOINT_SHARE` bytes of base, some ten with the log,
-//! whatever the size. The bound on the log, which is one on the time of recovery, and that on memory come
-//! earlier in a large base, and cost it more: at 10 GB and 256 MiB of log, forty bytes a byte. A log that
-//! grew without a change of the graph is cut without writing the base (`checkpoint.rs`).
-//! # When it fails
-//! Everything is as it was, but for one more file of the log. The next attempt waits:
+//! of the base, so each changed byte pays for `1 / CHECKPOINT_SHARE` bytes of base, about ten with the log,
+//! at any size. The bound on the log, which bounds recovery time, and the bound on memory trigger earlier in
+//! a large base and make checkpoints more expensive there: at 10 GB and 256 MiB of log, forty bytes a byte. A
+//! log that grew without a change of the graph is cut without writing the base (`checkpoint.rs`).
+//! # Failure
+//! A failed checkpoint changes nothing, except for one more file of the log. The next attempt waits
 //! [`CHECKPOINT_RETRY_MIN`], twice as long after each failure, at most [`CHECKPOINT_RETRY_MAX`]. A panic
 //! counts as a failure.
-//! # When it is too slow
-//! Changes live in memory and in the log until a checkpoint has them. From half of
-//! [`crate::Options::delta_bytes_max`] or [`crate::Options::log_bytes_max`] on, commits pause, longer and
-//! longer; at the limit they wait for the checkpoint, at most [`STALL_MAX`], or are refused at once if the
-//! checkpoints fail. Nothing that was refused has changed anything.
+//! # Back-pressure
+//! Changes stay in memory and in the log until a checkpoint includes them. From half of
+//! [`crate::Options::delta_bytes_max`] or [`crate::Options::log_bytes_max`] on, commits pause for increasing
+//! times; at the limit they wait for the checkpoint, at most [`STALL_MAX`], or are refused at once if the
+//! checkpoints fail. A refused commit has changed nothing.
 
 use crate::checkpoint::base_bytes;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, lock};
@@ -31,63 +31,64 @@ use vervet_delta::Version;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 
-/// A delta is worth a checkpoint when it has this share of the statements of its base…
+/// A checkpoint is due when the delta reaches this share of the statements of its base…
 pub const CHECKPOINT_SHARE: f64 = 0.125;
-/// … and at least so many cells (one for each statement that came or went).
+/// … and at least this many cells (one for each added or removed statement).
 pub const CHECKPOINT_CELLS_MIN: u64 = 1 << 16;
-/// New terms are, when they have that share of the terms of the base and are at least so many.
+/// New terms make it due when they reach that share of the terms of the base and this number.
 pub const CHECKPOINT_TERMS_MIN: u64 = 1 << 18;
-/// A log of so many bytes is worth one, too, since that bounds the time of a recovery…
+/// A log of this many bytes makes it due, since its length bounds recovery time…
 pub const CHECKPOINT_LOG_BYTES: u64 = 256 << 20;
-/// … or of fewer, down to so many, if it is longer than the base, roughly: then the base is quickly written.
+/// … or a log of at least this many, if it is longer than the base, roughly: then the base is quickly
+/// written.
 pub const CHECKPOINT_LOG_BYTES_MIN: u64 = 16 << 20;
-/// A log of so many files is worth one, whatever their length.
+/// A log of this many files makes it due, whatever their length.
 pub const CHECKPOINT_LOG_FILES: u64 = 512;
-/// A share of the limit on the delta's memory that is worth one, whatever the base.
+/// Share of the memory limit of the delta that makes it due, whatever the base.
 const CHECKPOINT_MEMORY_SHARE: f64 = 0.25;
 
-/// How long the next attempt waits after a checkpoint has failed…
+/// Delay of the next attempt after one failed checkpoint…
 pub const CHECKPOINT_RETRY_MIN: Duration = Duration::from_secs(1);
-/// … and after several have.
+/// … and after several.
 pub const CHECKPOINT_RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// From this share of a limit on commits pause.
+/// Share of a limit from which commits pause.
 const SLOW_FROM: f64 = 0.5;
-/// The longest pause of a commit before it reaches the limit.
+/// Maximum pause of a commit below the limit.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How long the changes of a commit that is close to the limit pause, each.
+/// Pause of a commit close to the limit, for each of its changes.
 const PAUSE_PER_CHANGE: Duration = Duration::from_micros(20);
-/// How long a commit waits for a checkpoint, at the limit, before it is refused.
+/// Maximum wait of a commit for a checkpoint at the limit, before the commit is refused.
 pub const STALL_MAX: Duration = Duration::from_secs(30);
-/// How often who waits looks again.
+/// Polling interval of waiting commits.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    /// The thread that merges, and whether it is at work.
+    /// The thread that makes a checkpoint, if one was started.
     thread: Mutex<Option<JoinHandle<()>>>,
     is_merging: AtomicBool,
-    /// Recovery would read the log from here on.
+    /// Start of the log part that recovery would read.
     pub(crate) log_start: AtomicU64,
     pub(crate) history: Mutex<History>,
-    /// Commits that had to wait, and how long, in nanoseconds.
+    /// Number of commits that had to wait, and their total wait in nanoseconds.
     pub(crate) slowed: AtomicU64,
     pub(crate) slowed_nanoseconds: AtomicU64,
 }
 
-/// What became of checkpoints. Times are those of the environment's clock.
+/// Outcomes of checkpoints. Times are those of the environment's clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) failed_in_row: u32,
     pub(crate) last_failure: Option<(Error, Duration)>,
-    /// No attempt in the background before this.
+    /// Earliest time of the next attempt in the background.
     pub(crate) next_try: Option<Duration>,
-    /// When the last one ended that did not fail, or the graph was opened.
+    /// End of the last successful checkpoint, or the opening of the graph.
     pub(crate) last: Duration,
-    /// How long that took.
+    /// Duration of that checkpoint.
     pub(crate) took: Duration,
 }
 
@@ -101,7 +102,7 @@ impl History {
     }
 }
 
-/// A checkpoint that is being made: one that goes away without a word has panicked.
+/// A running checkpoint. Dropping it without a recorded outcome means that the checkpoint panicked.
 pub(crate) struct Attempt<'a> {
     transactions: &'a Transactions,
     began: Duration,
@@ -140,7 +141,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// Whatever becomes of the thread: it no longer merges.
+/// Clears the flag of a running merge when the thread ends, also by a panic.
 struct Merging<'a>(&'a Background);
 
 impl Drop for Merging<'_> {
@@ -149,7 +150,7 @@ impl Drop for Merging<'_> {
     }
 }
 
-/// Terms that are in no base.
+/// Number of terms that are in no base.
 pub(crate) fn new_term_count(version: &Version) -> u64 {
     let (terms, base) = (version.terms(), version.base().dictionary());
     let all = terms.vertex_end() + terms.literal_end();
@@ -159,13 +160,13 @@ pub(crate) fn new_term_count(version: &Version) -> u64 {
 }
 
 impl Transactions {
-    /// Bytes of the log that recovery would read.
+    /// Size of the log part that recovery would read, in bytes.
     pub(crate) fn log_bytes(&self) -> u64 {
         let start = self.background.log_start.load(Ordering::Relaxed);
         self.open_log().map_or(0, |log| log.end_lsn().0.saturating_sub(start))
     }
 
-    /// Whether there is enough to merge.
+    /// Whether a checkpoint is due.
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
         let newest = self.newest();
@@ -183,8 +184,8 @@ impl Transactions {
             || self.open_log().is_some_and(|log| log.status().files >= CHECKPOINT_LOG_FILES)
     }
 
-    /// Has a checkpoint made in the background, if there is enough to merge, none is in progress, and the
-    /// last failure is long enough ago.
+    /// Starts a checkpoint in the background if one is due, none is in progress, and the retry delay after
+    /// the last failure is over.
     pub(crate) fn checkpoint_if_wanted(self: &Arc<Self>) {
         let background = &self.background;
         if !self.options.checkpoints
@@ -198,7 +199,7 @@ impl Transactions {
         let transactions = Arc::clone(self);
         let merge = move || {
             let _merging = Merging(&transactions.background);
-            // What failed is in the history, and is tried again later; until then nothing is lost but room.
+            // A failure is recorded in the history and retried later; until then it costs only space.
             let _ = transactions.checkpoint();
         };
         match std::thread::Builder::new().name("vervet-merge".to_owned()).spawn(merge) {
@@ -211,27 +212,27 @@ impl Transactions {
         }
     }
 
-    /// Whether a thread is merging.
+    /// Whether a checkpoint is running in the background.
     pub(crate) fn is_merging(&self) -> bool {
         self.background.is_merging.load(Ordering::Acquire)
     }
 
-    /// Returns when nothing is being merged in the background.
+    /// Waits for the end of a running background checkpoint.
     pub fn wait_background(&self) {
         let thread = lock(&self.background.thread).take();
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
-            // A panic there has left everything as it was.
+            // A panic in that thread has changed nothing.
             let _ = thread.join();
         }
     }
 
-    /// How much of the room for changes that no checkpoint has is taken; 1: all.
+    /// Used share of the limits for unmerged changes; 1 at the limit.
     fn pressure(&self) -> f64 {
         let memory = self.newest().version.delta_bytes() as f64 / self.options.delta_bytes_max as f64;
         memory.max(self.log_bytes() as f64 / self.options.log_bytes_max as f64)
     }
 
-    /// Lets a commit of so many changes wait for a checkpoint, if it should: see the header.
+    /// Delays a commit with this many changes while checkpoints are behind: see the header.
     pub(crate) fn wait_for_room(self: &Arc<Self>, changes: usize) -> Result<()> {
         if !self.options.checkpoints || self.pressure() < SLOW_FROM {
             return Ok(());
@@ -270,15 +271,15 @@ impl Transactions {
     fn no_room(&self, history: &super::background::History) -> Error {
         let (delta, log) = (self.newest().version.delta_bytes(), self.log_bytes());
         let mut message = format!(
-            "changes that no checkpoint has take {delta} bytes of memory (limit {}) and {log} of log (limit {})",
+            "changes without a checkpoint take {delta} bytes of memory (limit {}) and {log} of log (limit {})",
             self.options.delta_bytes_max, self.options.log_bytes_max
         );
         let hint = match history.last_failure.as_ref().filter(|_| history.failed_in_row > 0) {
             Some((error, _)) => {
                 message += &format!(", and the last {} checkpoints failed: {error}", history.failed_in_row);
-                "nothing was changed; mend what the checkpoint says (a full disk, as a rule), and changes go on with the next one"
+                "nothing was changed; remove the cause of the failure (usually a full disk); the next checkpoint admits changes again"
             }
-            None => "nothing was changed; try again when the checkpoint that is running is done",
+            None => "nothing was changed; try again when the running checkpoint has ended",
         };
         Error::new(ErrorKind::Unavailable, message).with_hint(hint)
     }

@@ -1,14 +1,14 @@
-//! What a transaction does to the graph, and when that became visible.
+//! Changes of a transaction, and commit timestamps.
 
 use std::fmt;
 use vervet_model::Statement;
 
-/// A point in the order of commits. 0 is before the first one.
+/// A position in the order of commits; 0 is before the first commit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The one that follows.
+    /// The next timestamp.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -21,11 +21,11 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// One statement that is there after a transaction, or no longer.
+/// One statement that a transaction added or removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The statement, exactly: with its graph and its edge.
+    /// The exact statement, with its graph and its edge.
     pub statement: Statement,
-    /// Whether it was added; else it was removed.
+    /// `true` if the statement was added, `false` if it was removed.
     pub added: bool,
 }

@@ -1,30 +1,29 @@
-//! Checkpoints: the delta becomes part of a new base, while others read and write.
+//! Checkpoints: the delta is merged into a new base, while transactions read and write.
 //!
 //! # Shape
 //! 1. Under the lock of the head: take the newest version, and begin a new file of the log.
-//! 2. Without a lock: write a store with everything in that version. Its manifest says that the log goes on
-//!    with the new file: from here on recovery starts there.
-//! 3. Without a lock: what was committed since is brought over to the new base, until little is left; under
-//!    the lock again: the rest, and that becomes the head.
-//! 4. Remove the files of the log that nobody needs.
+//! 2. Without a lock: write a store with that version. Its manifest states that the log continues with the
+//!    new file: from now on recovery starts there.
+//! 3. Without a lock: rebase later commits onto the new base, until few are left; under the lock again:
+//!    rebase the rest, and make the result the head.
+//! 4. Remove the files of the log that are no longer needed.
 //!
-//! If the graph is that of the base, to the last term and edge number (statements that were there were added
-//! again, or came and went), 2 only writes the manifest: the same files, and the log that goes on later. 3
-//! has nothing to do.
+//! If the graph equals its base, to the last term and edge number (existing statements were added again, or
+//! statements were added and removed), step 2 only writes the manifest: the same files, and the later start
+//! of the log. Step 3 is then empty.
 //!
-//! A graph in memory does the same without files: then this is how the delta is merged.
+//! A graph in memory does the same without files; this merges its delta.
 //! # Why this is right
-//! A crash before the manifest is renamed leaves the old base and the whole log; one after it, the new base
-//! and the rest of the log. Terms whose records lie before the new file are in the new dictionary, because
-//! they had their numbers when that was made. Terms that are in both are compared by recovery.
+//! A crash before the manifest is renamed leaves the old base and the whole log; a crash after it, the new
+//! base and the rest of the log. Terms with records before the new file are in the new dictionary, because
+//! they had their numbers when it was made. Recovery compares terms that are in both.
 //! # Cost
-//! The whole graph is written anew; 1 and 3 hold the lock for one sync of the log each, and 3 for
-//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than they can be brought over. The dictionary is
-//! copied with the new terms in it, in memory for the new terms; it is made from scratch where at least half
-//! of its terms are new. A checkpoint that would not fit the disk is not begun.
+//! The whole graph is rewritten. Steps 1 and 3 hold the lock for one sync of the log each, and step 3 for
+//! [`LOCKED_CHANGES_MAX`] changes unless commits are faster than the rebase. The dictionary is copied with
+//! the new terms merged in, with memory for the new terms; it is built from scratch where at least half of
+//! its terms are new. A checkpoint that would not fit on the disk is not started.
 //! # Not here
-//! When one is made, and what follows when it fails: `background.rs`. Merging single segments, and runs
-//! between base and delta.
+//! Triggers and retries: `background.rs`. Merging single segments, and runs between base and delta.
 
 use crate::background::{Attempt, new_term_count};
 use crate::change::Timestamp;
@@ -45,34 +44,34 @@ use vervet_model::{Error, ErrorKind, Id, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, LogPlace, NewDictionary, Store, StoreBuilder, Target};
 
-/// What a checkpoint leaves free on the disk, at least: the log goes on meanwhile.
+/// Minimum space that a checkpoint leaves free on the disk: the log grows meanwhile.
 pub const CHECKPOINT_SPARE_BYTES: u64 = 1 << 20;
-/// What a statement of the base takes, roughly.
+/// Estimated size of one statement of the base, in bytes.
 const STATEMENT_BYTES: u64 = 16;
 
-/// Bytes of statements that a checkpoint holds in memory.
+/// Memory of a checkpoint for statements, in bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
 /// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term,
-/// roughly.
+/// estimated.
 const STATEMENT_STEPS: u64 = 5;
 const TERM_STEPS: u64 = 8;
-/// Those of [`TERM_STEPS`] that copying a term does not report.
+/// Steps of [`TERM_STEPS`] that copying a term does not report.
 const COPIED_STEPS: u64 = 6;
-/// The most changes that are brought over under the lock…
+/// Maximum number of changes rebased under the lock…
 const LOCKED_CHANGES_MAX: u64 = 1 << 10;
-/// … unless so many rounds without it have left more.
+/// … unless this many rounds without it have left more.
 const ROUNDS_MAX: usize = 8;
-/// How many statements are handed over at a time.
+/// Number of statements of one chunk.
 const CHUNK: usize = 1 << 16;
 
 impl Transactions {
-    /// Merges the delta into a new base, and cuts the log. `false`: there was nothing to do. Only one runs at
-    /// a time.
+    /// Merges the delta into a new base, and cuts the log. `false` if there was nothing to do. Only one
+    /// checkpoint runs at a time.
     ///
     /// # Errors
-    /// A full disk and the like: then everything is as it was. Damaged data.
+    /// A full disk and other I/O errors: nothing is changed. Damaged data.
     pub fn checkpoint(&self) -> Result<bool> {
-        // Before the lock, which opening the log may take.
+        // Before taking the lock, since opening the log may take it.
         let log = self.log()?;
         let _one = lock(&self.checkpointing);
         let attempt = Attempt::begin(self);
@@ -96,7 +95,7 @@ impl Transactions {
             (Arc::clone(&head.published), lsn)
         };
         let version = &from.version;
-        // After the new file was begun: a term with a record before it has had its number, and is counted.
+        // After the new file was begun: a term with a record before that file has its number, and is counted.
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         let place = log.zip(lsn).map(|(log, lsn)| place(log.id().0, lsn, from.timestamp));
         if let Some(((directory, place), log)) = self.directory.as_ref().zip(place).zip(log)
@@ -118,7 +117,7 @@ impl Transactions {
             reached = newest;
         }
         if let Some(log) = log {
-            // Most of it here, so that little is left to be synced under the lock.
+            // Most of the log is synced here, so that little is left to sync under the lock.
             log.sync()?;
         }
         {
@@ -139,21 +138,21 @@ impl Transactions {
         Ok(true)
     }
 
-    /// What precedes `lsn` is in a base that is durable: nobody needs it.
+    /// Removes the log before `lsn`, which a durable base covers.
     fn cut(&self, log: &Log, lsn: Lsn) {
         let before = self.background.log_start.fetch_max(lsn.0, Ordering::Relaxed);
         assert!(before <= lsn.0, "the log is cut behind where it was cut before");
-        // What is left of the files takes room, nothing more.
+        // Remaining files only take up space.
         let _ = log.remove_before(lsn);
     }
 
-    /// Whether there is room for a base with this graph.
+    /// Checks that the disk has room for a base with this graph.
     fn check_space(&self, version: &Version) -> Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
-        // Where nobody can tell, it is tried.
+        // Attempt the checkpoint if the free space is unknown.
         let Ok(Some(free)) = self.environment.files.available_bytes(directory) else { return Ok(()) };
         let base = version.base();
-        // Not more than is there now: an estimate that is too large would put off a checkpoint that has room.
+        // At most the current size: too large an estimate would delay a checkpoint that has room.
         let kept = version.statement_count() as f64 / base.statement_count().max(1) as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
         let base_bytes = (base.file_bytes() as f64 * kept.min(1.0) * 0.9) as u64;
@@ -169,12 +168,12 @@ impl Transactions {
             .with_hint("free some space; until then changes stay in the log and in memory"))
     }
 
-    /// Replaces the graph by what `build` makes of the newest version, while all who write wait, each for
-    /// [`crate::Options::load_wait`] at most. Transactions that are active fail with a conflict if they have
-    /// read anything. `build` finishes the new store by [`Successor::finish`]; terms keep their numbers.
+    /// Replaces the graph by the result of `build` for the newest version. Writers wait meanwhile, each for
+    /// [`crate::Options::load_wait`] at most. Active transactions fail with a conflict if they have read
+    /// anything. `build` finishes the new store by [`Successor::finish`]; terms keep their numbers.
     ///
     /// # Errors
-    /// Those of `build`, and everything is as it was; as [`Transactions::begin`].
+    /// Those of `build`, and nothing is changed; as [`Transactions::begin`].
     pub fn replace_graph<T>(&self, build: impl FnOnce(&Successor<'_>) -> Result<(Store, T)>) -> Result<T> {
         let _one = lock(&self.checkpointing);
         let writer = self.own()?;
@@ -210,7 +209,7 @@ impl Transactions {
             Err(error) => return Err(self.failed_load(version, error)),
         };
         let mut head = lock(&self.head);
-        assert!(Arc::ptr_eq(&head.published, &before), "nobody commits while a load is at work");
+        assert!(Arc::ptr_eq(&head.published, &before), "no commit during a load");
         let dictionary = store.dictionary();
         let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
         let terms = head.published.version.terms().succeed(vertices, literals);
@@ -224,14 +223,14 @@ impl Transactions {
         drop(head);
         drop(loading);
         if let Some(log) = log {
-            // The load is done, whatever becomes of the old files.
+            // The load is complete, even if old files remain.
             self.cut(log, lsn);
         }
         Ok(result)
     }
 
-    /// What a load that failed says. If its store may be the one in the directory by now, what is written
-    /// from here on would be lost behind it: nothing more may be.
+    /// The error of a failed load. If its store may be the current one in the directory, later records would
+    /// be lost; the graph then refuses all further writes.
     fn failed_load(&self, before: &Version, error: Error) -> Error {
         let Some(directory) = &self.directory else { return error };
         let untouched = match Store::open(&self.environment, directory) {
@@ -255,20 +254,20 @@ impl Transactions {
         }
     }
 
-    /// Writes the graph as it is now as a database of its own; returns its number of statements. Nobody
-    /// waits.
+    /// Writes the current graph as a separate database; returns its number of statements. Blocks no
+    /// transaction.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the
-    /// like: then nothing is left of it.
+    /// [`ErrorKind::Input`]: `to` has a database, or foreign files. A full disk and other I/O errors: nothing
+    /// of the copy remains.
     pub fn backup(&self, to: &Path) -> Result<u64> {
         self.backup_watched(to, &Watch::new("backup"))
     }
 
-    /// [`Transactions::backup`], followed and cancelled by `watch`.
+    /// [`Transactions::backup`] with progress and cancellation by `watch`.
     ///
     /// # Errors
-    /// As [`Transactions::backup`]; those of `watch`, and then nothing is left of it.
+    /// As [`Transactions::backup`]; those of `watch`, and then nothing of the copy remains.
     pub fn backup_watched(&self, to: &Path, watch: &Watch<'_>) -> Result<u64> {
         let _lock = Locked::take(&self.environment, to)?;
         if crate::recovery::has_store(&self.environment, to)? {
@@ -278,13 +277,13 @@ impl Transactions {
         let published = self.current();
         let version = &published.version;
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
-        // A database of its own, whose log is not this one.
+        // The copy is a database of its own and has its own log.
         let log = LogPlace::reserve(&self.environment, published.timestamp.0)?;
         let store = self.build(&published, ends, Some(log), &Target::Directory(to.to_owned()), watch)?;
         Ok(store.statement_count())
     }
 
-    /// A store with everything in `published`, whose terms have numbers below `ends`.
+    /// A store with the statements of `published`, and its terms with numbers below `ends`.
     fn build(
         &self,
         published: &Published,
@@ -308,7 +307,7 @@ impl Transactions {
         .watched_by(watch);
         let builder_steps = STATEMENT_STEPS * version.statement_count();
         watch.expect(builder_steps + TERM_STEPS * (ends[0] + ends[1]));
-        // Also of edges that are gone: who knows one by its number must not meet another one.
+        // Includes removed edges: their numbers may still be known outside and must not be reused.
         builder.reserve_edges(version.edge_count());
         let mut chunk = Vec::with_capacity(CHUNK);
         for statement in version.statements() {
@@ -325,7 +324,7 @@ impl Transactions {
     }
 }
 
-/// While it lives, those who want to commit wait without holding the head.
+/// While it exists, committing transactions wait without holding the head.
 struct Loading<'a>(&'a Transactions);
 
 impl<'a> Loading<'a> {
@@ -343,7 +342,7 @@ impl Drop for Loading<'_> {
     }
 }
 
-/// Whether a version is its base, in everything that a base keeps: terms have numbers below `ends`.
+/// Whether a version equals its base in everything that a base stores: terms have numbers below `ends`.
 fn is_its_base(published: &Published, ends: [u64; 2]) -> bool {
     let version = &published.version;
     let base = version.base();
@@ -353,7 +352,7 @@ fn is_its_base(published: &Published, ends: [u64; 2]) -> bool {
         && published.constraints.texts() == base.constraints()
 }
 
-/// Bytes of a base, roughly, also of one in memory.
+/// Estimated size of a base in bytes, also for a base in memory.
 pub(crate) fn base_bytes(base: &Store) -> u64 {
     base.statement_count().saturating_mul(STATEMENT_BYTES)
 }
@@ -362,7 +361,7 @@ fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
     LogPlace { id, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }
 
-/// A dictionary with the terms of a version, which have numbers below these.
+/// A dictionary with the terms of a version that have numbers below `ends`.
 fn dictionary<'v>(
     version: &'v Version,
     [vertices, literals]: [u64; 2],
@@ -386,7 +385,7 @@ fn dictionary<'v>(
     Ok(extension.into())
 }
 
-/// A builder that goes on behind the terms of a version.
+/// A builder that continues after the terms of a version.
 ///
 /// # Errors
 /// Damaged dictionary; those of `watch`, which gets a step for each term.
@@ -401,7 +400,7 @@ pub fn continued(
     Ok(builder)
 }
 
-/// Gives the terms of a version that its base does not have to `add`, which gives each its id.
+/// Passes the terms of a version that its base lacks to `add`, which returns the id of each.
 fn add_new(
     version: &Version,
     [vertices, literals]: [u64; 2],

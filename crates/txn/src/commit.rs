@@ -1,34 +1,36 @@
-//! The commit of a transaction.
+//! The commit of a transaction: validation, combining, and the append to the log.
 //!
 //! # Shape
-//! 1. Without a lock, if there is much to look at: the sets are held against commits known so far.
-//! 2. The transaction is put into a queue, and the lock of the head is taken. Who gets it commits all that
-//!    are queued, in their order: the sets are held against the rest of the commits; each gets the next
-//!    timestamp and is applied to the same next version, which becomes the head when all are through; their
-//!    records are appended to the log's buffer. Those who waited for the lock meanwhile find their answer
-//!    there.
-//! 3. Without the lock: wait until the log is durable, together with all who commit meanwhile; publish.
+//! 1. Without a lock, if there are many commits to check: the sets are validated against the commits known so
+//!    far.
+//! 2. The transaction enters a queue, and its thread takes the lock of the head. The lock holder commits all
+//!    queued transactions, in their order: it validates the sets against the remaining commits; each
+//!    transaction gets the next timestamp and is applied to the same next version, which becomes the head
+//!    after the last one; their records are appended to the log's buffer. Threads that waited for the lock
+//!    meanwhile find their answer in the queue entry.
+//! 3. Without the lock: wait until the log is durable, together with concurrent committers; publish.
 //!
 //! # Why this is right
-//! Commits are ordered by the queue, under the lock. A serializable transaction's reads are those of the
-//! version of its begin, and validation shows that no commit in between, of the same batch included, changed
-//! any of them: so it could as well have run at its commit. One without changes could have run at its begin.
-//! Under snapshot isolation only what both wrote is compared. Of a batch only the last version is published,
-//! with the last record; all of the batch wait for that.
+//! Commits are ordered by the queue, under the lock. The reads of a serializable transaction are those of the
+//! version of its begin, and validation shows that no commit in between, including those of the same batch,
+//! changed any of them: it could equally have run at its commit. A transaction without changes could have run
+//! at its begin. Under snapshot isolation only the write sets are compared. Of a batch only the last version
+//! is published, with the last record; the whole batch waits for that.
 //! # The optimistic rules of G-Tran
-//! *Pre-read* (of transactions that are validated, but not durable yet) is [`crate::Options::pre_read`]. The
-//! condition on which it rests costs nothing, since the log keeps the order of commits. *Optimistic
-//! validation* (waiting for a conflicting transaction that is itself being validated, since it may abort) has
-//! no object here: between validation and the end of a transaction nothing can abort it but a failing disk,
-//! which stops all writers; so a conflict is certain when it is seen.
+//! *Pre-read* (of transactions that are validated, but not durable yet) is [`crate::Options::pre_read`]. Its
+//! precondition costs nothing, since the log keeps the order of commits. *Optimistic validation* (waiting for
+//! a conflicting transaction that is itself being validated, since it may abort) does not apply: between
+//! validation and its end a transaction can only abort by a failing disk, which stops all writers; so a
+//! detected conflict is certain.
 //! # Cost
-//! Validation: up to nine hash look-ups for each change of those who committed meanwhile. The lock is held
-//! for [`LOCKED_CHANGES_MAX`] of these for each transaction, for one append to memory, and for applying the
-//! changes: one copies the paths that it changes, others of its batch find many of them copied. One that is
-//! alone, and has made its own version of the newest one, hands over that.
+//! Validation: up to nine hash look-ups for each change of a concurrent commit. The lock is held for
+//! [`LOCKED_CHANGES_MAX`] of these changes for each transaction, for one append to memory, and for applying
+//! the changes: the first transaction of a batch copies the paths that it changes, later ones find many of
+//! them copied. A single transaction that has derived its own version from the newest one hands that version
+//! over.
 //! # Source
-//! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the lock itself is what the
-//! others wait for.
+//! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the other threads wait for
+//! the lock itself.
 
 use crate::change::{Change, Timestamp};
 use crate::committed::Changes;
@@ -47,18 +49,18 @@ use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts};
 use vervet_snapshot::Snapshot;
 
-/// The most changes of others that are looked at under the lock for one transaction, unless others commit
-/// faster than they can be looked at.
+/// Maximum number of concurrent changes validated under the lock for one transaction, unless commits are
+/// faster than validation.
 const LOCKED_CHANGES_MAX: u64 = 1 << 10;
-/// How often a validation starts anew without the lock.
+/// Maximum number of validation rounds without the lock.
 const ROUNDS_MAX: usize = 4;
-/// From so many additions in a row on they are sorted and added together.
+/// Minimum number of consecutive additions that are sorted and added together.
 const BULK_MIN: usize = 64;
 
-/// The sets of a transaction, ready to be held against commits of others.
+/// The sets of a transaction, ready for validation against other commits.
 enum Against<'a> {
     Reads(Validator<'a>),
-    /// With what was read to check constraints.
+    /// Includes the reads of constraint checks.
     Writes(WriteValidator, Validator<'a>),
 }
 
@@ -72,8 +74,8 @@ impl<'a> Against<'a> {
         }
     }
 
-    /// Looks unknown terms up again; whether somebody has introduced one meanwhile. Under the lock this is
-    /// final: a term is there before the commit that uses it.
+    /// Looks unknown terms up again; returns whether another transaction has introduced one meanwhile. Under
+    /// the lock the result is final: a term exists before the commit that uses it.
     fn learn(&mut self) -> bool {
         match self {
             Self::Reads(reads) | Self::Writes(_, reads) => reads.learn(),
@@ -92,23 +94,22 @@ impl<'a> Against<'a> {
     }
 }
 
-/// A transaction that is to commit.
+/// A transaction in the commit queue.
 #[derive(Debug)]
 pub(crate) struct Request {
     transaction: Transaction,
     reads: ReadSet,
     changes: Arc<[Change]>,
-    /// What goes into the log, but for the timestamp.
+    /// The record for the log, without its timestamp.
     record: Vec<u8>,
-    /// The commits up to this one have been looked at.
+    /// The commits up to this timestamp are validated.
     validated: Timestamp,
-    /// Whether it keeps the constraints that it began with.
+    /// Whether it satisfies the constraints that it began with.
     kept: Result<()>,
     answer: Arc<Mutex<Option<Answer>>>,
 }
 
-/// What became of a request. The request comes back, so that what only it holds is given back outside of the
-/// lock.
+/// Result of a request. The request comes back with it, so that its memory is freed outside of the lock.
 #[derive(Debug)]
 struct Answer {
     outcome: Result<Committed, Refusal>,
@@ -118,11 +119,11 @@ struct Answer {
 #[derive(Clone, Copy, Debug)]
 struct Committed {
     timestamp: Timestamp,
-    /// The log has to be durable up to here.
+    /// LSN up to which the log has to be durable.
     lsn: Option<Lsn>,
 }
 
-/// Why a transaction did not commit.
+/// Abort reason of a transaction.
 #[derive(Debug)]
 enum Refusal {
     Collision {
@@ -130,15 +131,15 @@ enum Refusal {
         collision: Option<Collision>,
     },
     TooOld,
-    /// Its changes do not fit the newest version, as they fitted its own.
+    /// Its changes cannot be applied to the newest version, although they could to its own.
     Unfit(Error),
-    /// It has checked other constraints than those that hold now.
+    /// It was checked against other constraints than the current ones.
     Constraints,
     Failed(Error),
 }
 
 impl Transactions {
-    /// See the header of this file.
+    /// Commits a transaction. See the header of this file.
     pub(crate) fn commit(&self, mut transaction: Transaction) -> Result<Timestamp> {
         let log = self.log()?;
         let began = Arc::clone(&transaction.began);
@@ -173,7 +174,7 @@ impl Transactions {
                     lock(&self.head)
                 }
             };
-            // Taken by another: then it is answered.
+            // If another thread took the request, it has answered it.
             let requests = if head.is_loading { Vec::new() } else { std::mem::take(&mut *lock(&self.queue)) };
             let old = Arc::clone(&head.published);
             if !requests.is_empty() {
@@ -181,7 +182,7 @@ impl Transactions {
             }
             old
         };
-        // What only it held is given back outside of the lock.
+        // Its memory is freed outside of the lock.
         drop(old);
         let answer = lock(&answer).take();
         let answer = answer.ok_or_else(|| Error::internal("a thread panicked while it committed"))?;
@@ -193,8 +194,8 @@ impl Transactions {
         Ok(committed.timestamp)
     }
 
-    /// Takes a request out of the queue; whether it was there. If not, another thread has answered it, or
-    /// does while it holds the head.
+    /// Takes a request out of the queue; returns whether it was still there. If not, another thread has
+    /// answered it, or answers it while it holds the head.
     fn take_back(&self, answer: &Arc<Mutex<Option<Answer>>>) -> bool {
         let taken = {
             let mut queue = lock(&self.queue);
@@ -204,7 +205,7 @@ impl Transactions {
         taken.is_some()
     }
 
-    /// Commits what was queued, in its order, and answers.
+    /// Commits the queued requests in order, and answers them.
     fn commit_all(&self, head: &mut Head, log: Option<&Log>, requests: Vec<Request>) {
         let before = Arc::clone(&head.published);
         let mut next = Next { version: None, timestamp: before.timestamp, changes: before.changes };
@@ -247,7 +248,7 @@ impl Transactions {
         accepted: &[Request],
         request: &Request,
     ) -> Result<(), Refusal> {
-        // A load may have failed while this waited.
+        // A load may have failed during the wait for the lock.
         if let Some(failure) = self.failure.get() {
             return Err(Refusal::Failed(failure.clone()));
         }
@@ -264,7 +265,8 @@ impl Transactions {
         if !Arc::ptr_eq(&began.constraints, &before.constraints) {
             return Err(Refusal::Constraints);
         }
-        // Behind the validation: what it broke may have been mended meanwhile, and then it runs again.
+        // After validation: another commit may have removed the cause of the violation, and then the
+        // transaction runs again.
         request.kept.clone().map_err(Refusal::Failed)?;
         // A checkpoint may have given the same graph another base meanwhile.
         let is_newest = next.version.is_none()
@@ -277,7 +279,7 @@ impl Transactions {
             if let Err(error) = apply_all(version, changes) {
                 next.undo(before, accepted);
                 return Err(match error.kind() {
-                    // It was possible in the transaction's own version.
+                    // The changes could be applied to the transaction's own version.
                     ErrorKind::Input => Refusal::Unfit(error),
                     _ => Refusal::Failed(error),
                 });
@@ -289,7 +291,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// Appends the records of a batch; the last one publishes. Returns what all of them wait for.
+    /// Appends the records of a batch; the last one publishes. Returns the LSN that all of them wait for.
     fn append_all(
         &self,
         log: Option<&Log>,
@@ -307,19 +309,19 @@ impl Transactions {
             record::set_timestamp(&mut request.record, timestamp);
         }
         let records: Vec<&[u8]> = accepted.iter().map(|request| &request.record[..]).collect();
-        // All or none: the log goes on after a full disk, and then no commit may be in it that was refused.
+        // All or none: the log continues after a full disk, and must then not contain a refused commit.
         let lsn = log.append_all_then(record::COMMIT, &records, publish)?;
         let set = published.lsn.set(lsn);
         assert!(set.is_ok(), "a version is appended once");
         Ok(Some(lsn))
     }
 
-    /// Holds a transaction against the commits since its begin without the lock, until few are left.
+    /// Validates a transaction against the commits since its begin without the lock, until few are left.
     fn validate_early(&self, began: &Published, against: &Against<'_>) -> Result<Timestamp, Refusal> {
         let (mut validated, mut seen) = (began.timestamp, began.changes);
         for _ in 0..ROUNDS_MAX {
             let newest = self.newest();
-            // It may be behind the begin: a version can become visible before it is the newest for all.
+            // May precede the begin: a version can become visible before it is the newest for all.
             if newest.changes.saturating_sub(seen) <= LOCKED_CHANGES_MAX {
                 break;
             }
@@ -341,7 +343,7 @@ impl Transactions {
     /// The error of a transaction that does not commit.
     fn refused(&self, began: &Published, refusal: Refusal) -> Error {
         if !matches!(refusal, Refusal::Failed(_)) {
-            // A conflict with a commit that will never be durable does not go away by running again.
+            // A conflict with a commit that will never be durable is not resolved by a retry.
             if let Some(Err(failure)) = self.open_log().map(Log::check) {
                 return failure;
             }
@@ -358,7 +360,7 @@ impl Transactions {
         match refusal {
             Refusal::Collision { with, collision } => conflict_with(&began.version, with, collision),
             Refusal::TooOld => conflict(
-                "this transaction is too old: changes since its begin have been forgotten".to_owned(),
+                "this transaction is too old: changes since its begin are no longer recorded".to_owned(),
                 "run it again, and keep transactions that write short",
             ),
             Refusal::Unfit(error) => {
@@ -373,16 +375,16 @@ impl Transactions {
     }
 }
 
-/// The version that a batch makes.
+/// The next version, made by a batch.
 struct Next {
-    /// None: nothing has been accepted yet.
+    /// `None`: no request has been accepted yet.
     version: Option<Version>,
     timestamp: Timestamp,
     changes: u64,
 }
 
 impl Next {
-    /// Forgets what a request did that failed half way.
+    /// Restores the state before a request that failed half way.
     fn undo(&mut self, before: &Published, accepted: &[Request]) {
         let mut version = before.version.clone();
         let again = accepted.iter().try_for_each(|request| apply_all(&mut version, &request.changes));
@@ -391,7 +393,7 @@ impl Next {
     }
 }
 
-/// Holds a transaction against the commits after `from`.
+/// Validates a transaction against the commits after `from`.
 fn validate(head: &Head, newest: &Version, against: &Against<'_>, from: Timestamp) -> Result<(), Refusal> {
     for (with, changes) in head.committed.after(from).ok_or(Refusal::TooOld)? {
         let collided = against.collision(changes, newest);
@@ -416,8 +418,8 @@ fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
     Ok(record)
 }
 
-/// Makes all these changes, in their order. Additions that follow each other may be about each other in any
-/// order, as in [`Transaction::insert_all`], from which they may come.
+/// Applies all changes in order. Consecutive additions may refer to each other in any order, as in
+/// [`Transaction::insert_all`].
 pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
     let is_about_edge = |Change { statement, .. }: &Change| {
         [statement.subject, statement.object].iter().any(|id| id.tag() == Tag::Edge)
@@ -434,7 +436,7 @@ pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()>
     Ok(())
 }
 
-/// The error of a transaction that cannot commit.
+/// The conflict error of a transaction.
 fn conflict_with(version: &Version, with: Timestamp, collision: Option<Collision>) -> Error {
     let mut message = format!("this transaction conflicts with commit {with}");
     match collision {
@@ -453,7 +455,7 @@ fn conflict_with(version: &Version, with: Timestamp, collision: Option<Collision
     Error::new(ErrorKind::Conflict, message).with_hint("run it again")
 }
 
-/// A term as people write it.
+/// A term as text for messages.
 fn name(version: &Version, id: Id) -> String {
     let mut bytes = Vec::new();
     let mut read = |parts: TermParts<'_>| parts.write_nt(&mut bytes);

@@ -1,33 +1,33 @@
-//! Recently committed transactions: what a commit is validated against.
+//! Recently committed transactions (RCT): the changes that a commit is validated against.
 //!
 //! # Shape
 //! Commit timestamps with the changes of each, ascending, without gaps from `floor` on.
 //! # Invariants
-//! Every commit after the begin of an active transaction is here, or `floor` is above that begin: then
-//! the transaction is too old to be validated and cannot commit.
+//! Every commit after the begin of an active transaction is in the table, or `floor` is above that begin:
+//! then the transaction is too old to be validated and cannot commit.
 //! # Source
-//! The RCT of G-Tran (arXiv 2105.04449, §4). Different: a timestamp is taken and its changes are entered
-//! under one lock, so nobody can be missed; nobody in it is still being validated, so there is nothing to
-//! wait for (see `commit`).
+//! The RCT of G-Tran (arXiv 2105.04449, §4). Difference: a timestamp is taken and its changes are entered
+//! under one lock, so no commit can be missed; no entry is still being validated, so there is nothing to wait
+//! for (see `commit`).
 
 use crate::change::{Change, Timestamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most changes that are remembered for transactions that take long.
+/// Maximum number of changes that are kept for long transactions.
 pub const COMMITTED_CHANGES_MAX: usize = 8 << 20;
 
-/// What one transaction did.
+/// The changes of one transaction.
 #[derive(Clone, Debug)]
 pub(crate) enum Changes {
-    /// These changes.
+    /// A list of changes.
     Listed(Arc<[Change]>),
-    /// Too much to list: a bulk load.
+    /// Not listed: a bulk load.
     All,
 }
 
 impl Changes {
-    /// How many of them there are to look at.
+    /// Number of changes to validate against.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Listed(changes) => changes.len(),
@@ -41,12 +41,12 @@ impl Changes {
 pub(crate) struct Committed {
     commits: VecDeque<(Timestamp, Changes)>,
     changes: usize,
-    /// All commits after this one are here.
+    /// All commits after this one are in the table.
     floor: Timestamp,
 }
 
 impl Committed {
-    /// Nothing that was committed up to `floor` is known.
+    /// An empty table: commits up to `floor` are unknown.
     pub(crate) fn new(floor: Timestamp) -> Self {
         Self { floor, ..Self::default() }
     }
@@ -59,14 +59,14 @@ impl Committed {
         self.commits.push_back((timestamp, changes));
     }
 
-    /// Commits after `begin`, ascending; `None`: some of them have been forgotten.
+    /// Commits after `begin`, ascending; `None` if some of them have been dropped.
     pub(crate) fn after(&self, begin: Timestamp) -> Option<impl Iterator<Item = (Timestamp, &Changes)>> {
         let first = self.commits.partition_point(|(timestamp, _)| *timestamp <= begin);
         (begin >= self.floor)
             .then(|| self.commits.range(first..).map(|(timestamp, changes)| (*timestamp, changes)))
     }
 
-    /// Takes commits after this one out again: they did not come about.
+    /// Removes the commits after this one: they were not applied.
     pub(crate) fn undo_after(&mut self, last: Timestamp) {
         while let Some((timestamp, changes)) = self.commits.back()
             && *timestamp > last
@@ -76,7 +76,7 @@ impl Committed {
         }
     }
 
-    /// Forgets commits that no active transaction will ask for, and the oldest ones beyond the limit.
+    /// Drops commits that no active transaction needs, and the oldest ones beyond the limit.
     pub(crate) fn forget(&mut self, oldest_active: Timestamp) {
         while let Some((timestamp, changes)) = self.commits.front()
             && (*timestamp <= oldest_active || self.changes > COMMITTED_CHANGES_MAX)

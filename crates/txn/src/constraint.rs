@@ -1,27 +1,27 @@
-//! Constraints: what a user says must hold for all vertices of a class.
+//! Constraints: user-defined conditions on all vertices of a class.
 //!
 //! # Shape
 //! A kind, a class and properties, all of them IRIs, with one spelling:
 //! `unique <http://example.org/Person> <http://example.org/email>`. The log and the manifest hold that text.
-//! # What it means
-//! A vertex has a class if a statement says so with `rdf:type`, and a value if a statement does, in any
-//! graph. Values are compared as terms: `1` and `1.0` are two, and so are `"a"` and `"a"@en`. Nothing is
-//! inferred from hierarchies of classes.
+//! # Semantics
+//! A vertex has a class if an `rdf:type` statement in any graph states so, and a value likewise. Values are
+//! compared as terms: `1` and `1.0` are different, and so are `"a"` and `"a"@en`. Class hierarchies are not
+//! used for inference.
 
 use oxrdf::NamedNode;
 use std::fmt;
 use std::str::FromStr;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The most properties of one constraint.
+/// Maximum number of properties of one constraint.
 pub const CONSTRAINT_PROPERTIES_MAX: usize = 8;
 
-/// What must hold.
+/// The condition of a constraint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum ConstraintKind {
     /// No two vertices of the class have the same value of the property, or of all properties if there are
-    /// several. A vertex that lacks one of them is free.
+    /// several. A vertex that lacks one of them is exempt.
     Unique,
     /// Every vertex of the class has a value of the property.
     Required,
@@ -51,27 +51,27 @@ impl FromStr for ConstraintKind {
     fn from_str(text: &str) -> Result<Self> {
         let all = [Self::Unique, Self::Required, Self::Single];
         all.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            Error::new(ErrorKind::Input, format!("there is no kind of constraint {text:?}"))
+            Error::new(ErrorKind::Input, format!("unknown kind of constraint {text:?}"))
                 .with_hint("known are unique, required, single")
         })
     }
 }
 
-/// What must hold for all vertices of a class. See the header of this file.
+/// A condition on all vertices of a class. See the header of this file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Constraint {
     kind: ConstraintKind,
     class: NamedNode,
-    /// Ascending, each once, for [`ConstraintKind::Unique`] one or more, else one.
+    /// Ascending, without duplicates: at least one for [`ConstraintKind::Unique`], else exactly one.
     properties: Vec<NamedNode>,
 }
 
 impl Constraint {
-    /// A constraint on `properties`, whose order means nothing.
+    /// A constraint on `properties`, in any order.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: no property, more than one where the kind takes one, more than
-    /// [`CONSTRAINT_PROPERTIES_MAX`]; what is no absolute IRI.
+    /// [`CONSTRAINT_PROPERTIES_MAX`]; a relative IRI.
     pub fn new(
         kind: ConstraintKind,
         class: impl Into<NamedNode>,
@@ -87,7 +87,7 @@ impl Constraint {
             let message = format!("a constraint of the kind {kind} has 1 to {most} properties, not {count}");
             return Err(Error::new(ErrorKind::Input, message));
         }
-        // Others may have made them without a look, and the text must read back.
+        // The IRIs may have been created unchecked, and the text must parse back.
         for iri in properties.iter().chain([&class]) {
             NamedNode::new(iri.as_str()).map_err(|error| {
                 Error::new(ErrorKind::Input, format!("{iri} is not an absolute IRI: {error}"))
@@ -96,13 +96,13 @@ impl Constraint {
         Ok(Self { kind, class, properties })
     }
 
-    /// What must hold.
+    /// The condition.
     #[must_use]
     pub fn kind(&self) -> ConstraintKind {
         self.kind
     }
 
-    /// The class of the vertices for which it must hold.
+    /// The class whose vertices must satisfy it.
     #[must_use]
     pub fn class(&self) -> &NamedNode {
         &self.class
@@ -125,7 +125,7 @@ impl fmt::Display for Constraint {
 impl FromStr for Constraint {
     type Err = Error;
 
-    /// The inverse of `to_string`.
+    /// Inverse of `to_string`.
     fn from_str(text: &str) -> Result<Self> {
         let mut words = text.split(' ');
         let kind = words.next().unwrap_or_default().parse()?;

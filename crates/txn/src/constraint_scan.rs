@@ -1,22 +1,22 @@
-//! Whether a whole graph keeps a constraint: when one is added, and when a bulk load has made a new graph.
+//! Full scan of a graph for constraint violations: when a constraint is added, and after a bulk load.
 //!
 //! # Cost
 //! `required` and `single`: the degrees of the vertices of the class, which are listed (8 bytes each).
-//! `unique`: the degrees of all values of the first property, and for a value that several vertices have,
-//! those vertices.
+//! `unique`: the degrees of all values of the first property, and the vertices of each value that has
+//! several.
 
 use crate::constraint::ConstraintKind;
 use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, chosen};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
 use vervet_snapshot::Snapshot;
 
-/// So many violations are named.
+/// Maximum number of violations named in a message.
 const NAMED_MAX: usize = 3;
-/// So many keys are looked at together.
+/// Number of keys of one batch.
 const CHUNK: usize = 1 << 12;
 
 impl Constraints {
-    /// Whether the whole graph keeps all rules.
+    /// Checks that the whole graph satisfies all rules.
     ///
     /// # Errors
     /// [`ErrorKind::Constraint`] with the first few violations of a rule. Damaged data. Those of `watch`.
@@ -34,7 +34,7 @@ impl Constraints {
                 texts.push("…".to_owned());
             }
             let message = format!("the constraint {} does not hold: {}", rule.constraint, texts.join("; "));
-            return Err(Error::new(ErrorKind::Constraint, message).with_hint("mend these first"));
+            return Err(Error::new(ErrorKind::Constraint, message).with_hint("correct these first"));
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ fn duplicates(
             segment.neighbours(*value, ANYWHERE, &mut vertices)?;
             vertices.dedup();
             let members = chosen(&vertices, &reader.members(&vertices, rule.class)?);
-            // The values of the other properties, and who has them.
+            // The values of the other properties, with the vertex that has them.
             let mut rows: Vec<(Vec<Id>, Id)> = members.iter().map(|member| (vec![*value], *member)).collect();
             for other in rule.properties.get(1..).unwrap_or_default() {
                 let Some(others) = snapshot.segment(*other, Direction::Out)? else { return Ok(()) };

@@ -1,22 +1,22 @@
-//! The constraints of a graph, and what of them a transaction may have broken.
+//! Incremental constraint checking: the rules that the changes of a transaction may have violated.
 //!
 //! # Shape
-//! Rules: constraints with the ids of their IRIs, found by property and by class. For each change a look at
-//! both says which rules it can break for its subject; those are looked into in the transaction's own
+//! Rules: constraints with the ids of their IRIs, found by property and by class. For each change, look-ups
+//! of both give the rules that it can violate for its subject; those are checked in the transaction's own
 //! version.
 //! # Why this is right
-//! What breaks a rule is a set of statements that are there, or a vertex with a class and without a value. If
-//! the rule held before, one of the transaction's changes took part, and its subject was looked into. All
-//! that was read for the answer is in the read set, absence included, at either isolation level; validation
-//! shows that no commit since the begin has changed any of it, so the answer holds for the graph that the
-//! commit makes. A change without an effect in the transaction's own version may have one by then; so changes
-//! count, not effects.
+//! A violation is a set of existing statements, or a vertex with a class and without a value. If the rule
+//! held before, one of the transaction's changes took part, and its subject was checked. All reads of the
+//! check are in the read set, absence included, at either isolation level; validation shows that no commit
+//! since the begin has changed any of them, so the result holds for the graph after the commit. A change
+//! without an effect in the transaction's own version may have one by then; therefore changes are checked,
+//! not effects.
 //! # Cost
-//! Without rules nothing. With them two hash look-ups for each change. `unique`: the vertices that have the
-//! new value (of several properties: the one with the fewest such vertices) are listed, those of other
-//! classes too; `required` and `single`: the values of the vertex.
+//! Nothing without rules. Otherwise two hash look-ups for each change. `unique`: the vertices with the new
+//! value (of several properties: the one with the fewest such vertices) are listed, those of other classes
+//! too; `required` and `single`: the values of the vertex.
 //! # Not here
-//! Checks of whole graphs (`constraint_scan`); adding, removing and keeping (`schema`).
+//! Checks of whole graphs (`constraint_scan`); adding and removing constraints (`schema`).
 
 use crate::change::Change;
 use crate::constraint::{Constraint, ConstraintKind};
@@ -26,7 +26,7 @@ use std::fmt::Write;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
-/// In any graph, equal statements of several graphs once.
+/// In any graph; equal statements of several graphs count once.
 pub(crate) const ANYWHERE: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: false };
 
 /// See the header of this file.
@@ -40,7 +40,7 @@ pub(crate) struct Constraints {
     by_class: FxHashMap<Id, Vec<usize>>,
 }
 
-/// A constraint by ids, which stay the same as long as there is the graph.
+/// A constraint by ids, which stay valid for the lifetime of the graph.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) constraint: Constraint,
@@ -48,24 +48,24 @@ pub(crate) struct Rule {
     pub(crate) properties: Vec<Id>,
 }
 
-/// How a rule is broken.
+/// How a vertex violates a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Violation {
     pub(crate) vertices: Vec<Id>,
     pub(crate) values: Vec<Id>,
 }
 
-/// What a change asks for: this rule for this vertex.
+/// One check: this rule for this vertex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     rule: usize,
     vertex: Id,
-    /// Only for this value of this property; else whatever the vertex has.
+    /// Restricts the check to this value of this property; `None`: all values of the vertex.
     of: Option<(Id, Id)>,
 }
 
 impl Constraints {
-    /// The rules of `constraints`; `id` finds or makes the ids of their IRIs.
+    /// The rules of `constraints`; `id` looks up or creates the ids of their IRIs.
     pub(crate) fn new(
         constraints: impl IntoIterator<Item = Constraint>,
         id: &mut dyn FnMut(&str) -> Result<Id>,
@@ -91,7 +91,7 @@ impl Constraints {
         Ok(set)
     }
 
-    /// What users see, ascending.
+    /// The constraints, ascending.
     pub(crate) fn list(&self) -> impl Iterator<Item = &Constraint> {
         self.rules.iter().map(|rule| &rule.constraint)
     }
@@ -104,20 +104,21 @@ impl Constraints {
         self.type_id
     }
 
-    /// One spelling for the log and the manifest.
+    /// The canonical texts for the log and the manifest.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.list().map(Constraint::to_string).collect()
     }
 
-    /// Whether there is nothing to check.
+    /// Whether there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether `snapshot` keeps all rules that `changes` can have broken. What is read goes to `reads`.
+    /// Checks that `snapshot` satisfies all rules that `changes` can have violated. Reads are added to
+    /// `reads`.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: it does not. Damaged data.
+    /// [`ErrorKind::Constraint`]: a rule is violated. Damaged data.
     pub(crate) fn check(
         &self,
         snapshot: &dyn Snapshot,
@@ -147,7 +148,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// What has to be asked after these changes, each once, by rule.
+    /// The checks that these changes require, without duplicates, by rule.
     fn questions(&self, changes: &[Change]) -> Vec<Question> {
         let mut questions = Vec::new();
         for Change { statement, added } in changes {
@@ -157,7 +158,7 @@ impl Constraints {
                     ConstraintKind::Unique => Some((statement.predicate, statement.object)),
                     ConstraintKind::Required | ConstraintKind::Single => None,
                 };
-                // Only `required` can be broken by what goes, and by nothing else.
+                // Removals can violate `required` and no other kind; additions the other kinds.
                 if *added != (self.rules[rule].constraint.kind() == ConstraintKind::Required) {
                     questions.push(Question { rule, vertex, of });
                 }
@@ -174,7 +175,7 @@ impl Constraints {
 }
 
 impl Violation {
-    /// What is wrong, for people: `<a> and <b> both have "x"`.
+    /// Description of a violation, such as `<a> and <b> both have "x"`.
     pub(crate) fn text(&self, rule: &Rule, snapshot: &dyn Snapshot) -> Result<String> {
         let list = |ids: &[Id]| -> Result<String> {
             let mut text = String::new();
@@ -193,7 +194,7 @@ impl Violation {
     }
 }
 
-/// A term as people write it, cut where it is long.
+/// A term as text for messages, truncated where it is long.
 fn name(snapshot: &dyn Snapshot, id: Id) -> Result<String> {
     const CHARS_MAX: usize = 80;
     let mut bytes = Vec::new();
@@ -207,7 +208,7 @@ fn name(snapshot: &dyn Snapshot, id: Id) -> Result<String> {
     Ok(name)
 }
 
-/// Reads a graph; each read is in the read set, if there is one, before its answer is used.
+/// Reads a graph; each read is added to the read set, if there is one, before its result is used.
 pub(crate) struct Reader<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) reads: Option<&'a mut ReadSet>,
@@ -246,10 +247,11 @@ impl Reader<'_> {
         Ok(neighbours)
     }
 
-    /// How a vertex of the rule's class breaks it; with `of`, for this value of this property.
+    /// The violation of a rule by a vertex of its class; `of` restricts the check to this value of this
+    /// property.
     fn violation(&mut self, rule: &Rule, vertex: Id, of: Option<(Id, Id)>) -> Result<Option<Violation>> {
         if rule.constraint.kind() == ConstraintKind::Unique {
-            // It may have gone again in the same transaction.
+            // The statement may have been removed in the same transaction.
             if let Some((property, value)) = of
                 && self.having(&[vertex], property, value)?.is_empty()
             {
@@ -269,7 +271,7 @@ impl Reader<'_> {
     }
 
     /// Another vertex of the class with the same values. `values` are those of the first properties; each
-    /// combination with values of the others is tried.
+    /// combination with values of the others is checked.
     fn duplicate(
         &mut self,
         rule: &Rule,
@@ -299,7 +301,7 @@ impl Reader<'_> {
     fn other(&mut self, rule: &Rule, vertex: Id, values: &[Id]) -> Result<Option<Violation>> {
         let mut rarest = (u64::MAX, 0);
         for (at, (property, value)) in rule.properties.iter().zip(values).enumerate() {
-            // Not a read: where to begin changes no answer.
+            // Not a read: the choice of the start changes no result.
             let mut degrees = Vec::new();
             if let Some(segment) = self.snapshot.segment(*property, Direction::In)? {
                 segment.degrees(&[*value], ANYWHERE, &mut degrees)?;

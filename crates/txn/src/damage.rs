@@ -1,8 +1,8 @@
-//! A log that is damaged: what is wrong, and what cutting it there loses.
+//! Damaged logs: detection of the damage, and cutting the log there.
 //!
-//! # Why it is a choice
-//! Behind the damage there may be commits that were acknowledged. A log that is torn by a loss of power has
-//! none there, and is cut without asking (docs/format.md).
+//! # Why cutting is explicit
+//! Acknowledged commits may follow the damage. A log torn by a loss of power has none after the tear, and is
+//! cut automatically (docs/format.md).
 
 use crate::change::Timestamp;
 use crate::directory::Locked;
@@ -13,31 +13,31 @@ use vervet_log::{Log, LogOptions, ReadOptions};
 use vervet_model::{ErrorKind, Result};
 use vervet_store::Store;
 
-/// Where a log is damaged, and what cutting it there loses.
+/// Location of log damage, and the loss if the log is cut there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The file.
+    /// The damaged file.
     pub file: PathBuf,
-    /// Where in the file, in bytes.
+    /// Position in the file, in bytes.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub reason: String,
-    /// The last commit that is kept.
+    /// The last commit before the damage.
     pub last_kept: Timestamp,
-    /// Bytes that are thrown away, those of later files included.
+    /// Number of bytes that a cut discards, including later files.
     pub bytes_lost: u64,
-    /// Records among them that can still be told: commits, and terms that they use. What is damaged is not
-    /// counted, so there may have been more.
+    /// Number of readable records among them: commits, and terms that they use. Damaged records are not
+    /// counted, so the true number may be larger.
     pub records_lost: u64,
 }
 
-/// Whether the log of the database in `directory` is damaged. Changes nothing, and takes no lock: another
+/// Looks for damage in the log of the database in `directory`. Changes nothing, and takes no lock: another
 /// process may write to the database meanwhile.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: damage that cutting the log would not
-/// heal.
+/// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: damage that cutting the log cannot
+/// repair.
 pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
     match recovery::recover_beside(environment, directory) {
         Ok(_) => Ok(None),
@@ -48,14 +48,14 @@ pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option
     }
 }
 
-/// Cuts the log of the database in `directory` where it is damaged; what was lost, or `None` if it is sound.
-/// All commits before the damage are durable on return.
+/// Cuts the log of the database in `directory` at its damage; returns the loss, or `None` for an undamaged
+/// log. All commits before the damage are durable on return.
 ///
 /// # Errors
-/// As [`find_damage`]; [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Io`], and then
-/// it may be tried again.
+/// As [`find_damage`]; [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Io`]: the call
+/// may be repeated.
 pub fn cut_at_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
-    // Before the lock, which would make a directory that is not there.
+    // Before the lock, which would create a missing directory.
     Store::open(environment, directory)?;
     let _lock = Locked::take(environment, directory)?;
     examine(environment, directory, true)

@@ -1,20 +1,20 @@
-//! The directory of a database before there is a database: what may be in it, and what a failure leaves.
+//! Locking and preparing a database directory: foreign files, the lock file, and cleanup after a failure.
 //!
 //! # Invariants
 //! 1. A directory with files that are not Vervet's never becomes a database.
-//! 2. Where nothing was published, the directories and the lock file that were made are gone with the writer.
+//! 2. If nothing was published, the writer removes the directories and the lock file that it created.
 
 use std::path::{Path, PathBuf};
 use vervet_env::{Environment, LockGuard};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Name of the file whose lock a writer holds.
+/// File whose lock a writer holds.
 const LOCK: &str = "LOCK";
-/// Name of the file that makes a directory a database.
+/// File that makes a directory a database.
 const MANIFEST: &str = "MANIFEST";
-/// What a server says of itself in the lock file begins with this; its address follows.
+/// Prefix of a server's description in the lock file; its address follows.
 const SERVER: &str = "vervet serve";
-/// How often a directory is made again that another process has removed meanwhile.
+/// Maximum attempts to create a directory that another process removes meanwhile.
 const ATTEMPTS_MAX: usize = 3;
 
 /// A locked directory.
@@ -22,20 +22,20 @@ const ATTEMPTS_MAX: usize = 3;
 pub(crate) struct Locked {
     environment: Environment,
     directory: PathBuf,
-    /// Whether there was no lock file before.
+    /// Whether this process created the lock file.
     made_lock: bool,
-    /// Directories that were made for this one, the innermost first.
+    /// Directories created for this one, the innermost first.
     made: Vec<PathBuf>,
     /// `None` only while this is dropped.
     guard: Option<Box<dyn LockGuard>>,
 }
 
 impl Locked {
-    /// Makes a directory ours, for writing.
+    /// Takes the directory for writing: creates and locks it.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Input`]: it has files of
-    /// something else and no database. [`ErrorKind::Io`].
+    /// [`ErrorKind::Unavailable`]: another process writes to it. [`ErrorKind::Input`]: it has foreign files
+    /// and no database. [`ErrorKind::Io`].
     pub(crate) fn take(environment: &Environment, directory: &Path) -> Result<Self> {
         refuse_foreign(environment, directory)?;
         let mut attempt = 0;
@@ -72,22 +72,22 @@ impl Locked {
         match files.lock(&path) {
             Ok(guard) => Ok(locked(Some(guard))),
             Err(error) => {
-                // Another process that has the lock has files there, too.
+                // If another process has the lock, the directory is not empty.
                 let _ = locked(None).remove_made();
                 Err(error)
             }
         }
     }
 
-    /// Says in the lock file who holds the lock, for those who ask for it meanwhile.
+    /// Writes a description of the lock holder into the lock file, for error messages of other processes.
     pub(crate) fn describe(&self, text: &str) {
         if let Some(guard) = &self.guard {
-            // Only a message says less without it.
+            // A failure only makes a message less specific.
             let _ = guard.describe(text);
         }
     }
 
-    /// Removes what was made, if it is empty but for the lock file.
+    /// Removes the created directories, if they are empty except for the lock file.
     fn remove_made(&self) -> std::io::Result<()> {
         let files = &self.environment.files;
         for directory in &self.made {
@@ -103,8 +103,8 @@ impl Drop for Locked {
         let files = &self.environment.files;
         let is_database = files.exists(&self.directory.join(MANIFEST)).unwrap_or(true);
         if !is_database && self.made_lock {
-            // While the lock is held: a process that waits for this file finds that it is no longer the one
-            // of the name.
+            // While the lock is held: a process that waits for this file then finds that the name no longer
+            // refers to it.
             let _ = files.remove_file(&self.directory.join(LOCK));
             let _ = self.remove_made();
         }
@@ -112,14 +112,14 @@ impl Drop for Locked {
     }
 }
 
-/// Why a directory could not be locked.
+/// The error of a failed lock.
 fn refusal(directory: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             let message = format!("could not write to {}: {error}", directory.display());
             let hint = match error.to_string().contains(SERVER) {
                 true => "a server runs until it is stopped: send updates to its address, or stop it first",
-                false => "try again when it is done",
+                false => "try again when it has ended",
             };
             Error::new(ErrorKind::Unavailable, message).with_hint(hint)
         }
@@ -128,7 +128,7 @@ fn refusal(directory: &Path, error: &std::io::Error) -> Error {
 }
 
 /// # Errors
-/// [`ErrorKind::Input`]: there is no database in `directory`, and files of something else are.
+/// [`ErrorKind::Input`]: `directory` has foreign files and no database.
 fn refuse_foreign(environment: &Environment, directory: &Path) -> Result<()> {
     let Ok(paths) = environment.files.list(directory) else { return Ok(()) };
     let names = || paths.iter().filter_map(|path| path.file_name()?.to_str());
@@ -141,8 +141,8 @@ fn refuse_foreign(environment: &Environment, directory: &Path) -> Result<()> {
         .with_hint("name a directory that is empty or does not exist yet"))
 }
 
-/// Whether a file of this name may be where a database is to be made: Vervet's own, hidden ones, and what
-/// file systems put into their roots.
+/// Whether a file of this name may exist in the directory of a new database: Vervet's own files, hidden
+/// files, and those that file systems create in their roots.
 fn is_known(name: &str) -> bool {
     const BEGINNINGS: [&str; 7] =
         [".", "MANIFEST", "UNFINISHED", "segments-", "dictionary-", "wal-", "build-"];

@@ -1,26 +1,26 @@
-//! Schedules: the commit path under thread switches that `shuttle` decides, at every lock, every pointer to a
-//! version and every wait: of this crate, of the log, and of the terms. `cargo test -p vervet-txn --features
-//! shuttle --lib explore`.
+//! Model checking of the commit path: `shuttle` decides every thread switch.
+//!
+//! Switches happen at every lock, version pointer and wait of this crate, of the log, and of the terms. Run
+//! with `cargo test -p vervet-txn --features shuttle --lib explore`.
 //!
 //! # Shape
-//! Writers each make some commits: half of them count a common counter up, so that they conflict, the others
-//! do not. Every commit adds a mark of its own, a term that nobody knew, in two statements. Beside them a
-//! reader looks at what is published, somebody makes checkpoints, and maybe the power fails or an operation
-//! on the files does.
-//! # What every schedule must show
-//! 1. Nobody waits for ever (`shuttle` reports a deadlock), and nothing fails by itself but for a conflict.
-//! 2. A version with the timestamp `t` holds the marks of exactly `t` commits, whole ones, and the counter is
-//!    the number of those that counted: so no update is lost, at either isolation level.
-//! 3. Whoever looks sees timestamps that never go down; of any two versions that anybody has seen the earlier
-//!    one is part of the later one: there is one order of commits, and it is that of the timestamps that
-//!    `commit` returned.
-//! 4. A commit is visible when it returns, and to whoever begins from then on.
-//! 5. At the level `sync` all that was seen or acknowledged by some moment is in what a loss of power at that
-//!    moment leaves: so the reader copies the disk as it would be then, whenever it has seen something new.
-//!    And what is there when the directory is opened again is one of those states, or a later one.
+//! Each writer makes some commits: half of them increment a shared counter, so that they conflict, the others
+//! do not. Every commit adds a mark of its own, a new term, in two statements. Concurrently a reader inspects
+//! published versions, a thread makes checkpoints, and optionally the power or a file operation fails.
+//! # Properties of every schedule
+//! 1. No thread waits for ever (`shuttle` reports a deadlock), and without a fault the only errors are
+//!    conflicts.
+//! 2. A version with the timestamp `t` holds the marks of exactly `t` commits, whole ones, and the counter
+//!    equals the number of incrementing commits: no update is lost, at either isolation level.
+//! 3. A reader sees timestamps that never decrease; of any two versions read, the earlier one is part of the
+//!    later one: there is one order of commits, that of the timestamps that `commit` returned.
+//! 4. A commit is visible when it returns, and to every transaction that begins later.
+//! 5. At the level `sync` everything read or acknowledged by some moment survives a loss of power at that
+//!    moment: the reader therefore copies the durable state of the disk whenever it has read a new version.
+//!    The state after reopening the directory is one of these states, or a later one.
 //!
-//! Random schedules, and PCT (see the log's `explore.rs`). Memory is sequentially consistent here: that
-//! relaxed counters do not matter is for the thread sanitizer and the tests with real threads.
+//! Schedules are random, or PCT (see the log's `explore.rs`). Memory is sequentially consistent here; the
+//! thread sanitizer and the tests with real threads cover relaxed counters.
 
 use crate::{Durability, Isolation, Options, Published, Transaction, Transactions};
 use oxrdf::{Literal, NamedNode};
@@ -38,34 +38,34 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
 const DIRECTORY: &str = "/db";
 const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-/// The first marks of writers are apart by this.
+/// Distance between the first marks of two writers.
 const WRITER: u64 = 100;
 
-/// The longest pause before a checkpoint.
+/// Maximum pause before a checkpoint.
 const CHECKPOINT_YIELDS_MAX: u64 = 80;
-/// The latest moment of a loss of power.
+/// Latest moment of a loss of power.
 const POWER_YIELDS_MAX: u64 = 200;
 
-/// What can go wrong meanwhile.
+/// Fault of a schedule.
 #[derive(Clone, Copy, PartialEq)]
 enum Accident {
     None,
-    /// The power fails at some moment.
+    /// Loss of power at some moment.
     Power,
-    /// The operation on files with this number, from the begin on, fails.
+    /// The file operation with this number, counted from the begin, fails.
     Fault(u64),
 }
 
 #[derive(Clone, Copy)]
 struct Case {
-    /// `None`: in memory.
+    /// `None`: a graph in memory.
     durability: Option<Durability>,
     isolation: Isolation,
     pre_read: bool,
     writers: u64,
     commits: u64,
     checkpoints: u64,
-    /// The longest pause between two looks of the reader, in steps of it.
+    /// Maximum pause between two reads of the reader, in yields.
     look_yields_max: u64,
     accident: Accident,
 }
@@ -81,7 +81,7 @@ const SYNC: Case = Case {
     accident: Accident::None,
 };
 
-/// The terms that all know.
+/// Ids of the shared terms.
 #[derive(Clone, Copy)]
 struct Known {
     counter: Id,
@@ -89,23 +89,23 @@ struct Known {
     half: Id,
 }
 
-/// What a version holds.
+/// Content of a version.
 #[derive(Clone, PartialEq, Debug)]
 struct Content {
     count: u64,
     marks: BTreeSet<u64>,
 }
 
-/// What has been seen, and what was acknowledged.
+/// Versions read, and commits acknowledged.
 #[derive(Default)]
 struct Told {
     seen: Mutex<BTreeMap<u64, Content>>,
-    /// What a loss of power would have left when a version with this timestamp was first seen.
+    /// The durable state of the disk when a version with this timestamp was first read.
     left: Mutex<Vec<(u64, SimulatedFiles)>>,
-    /// Timestamps and marks of commits that returned.
+    /// Timestamps and marks of returned commits.
     committed: Mutex<BTreeMap<u64, u64>>,
     conflicts: AtomicU64,
-    /// How many writers have not ended.
+    /// Number of writers still running.
     running: AtomicU64,
 }
 
@@ -121,7 +121,7 @@ fn number(value: u64) -> Literal {
     Literal::from(i64::try_from(value).expect("small"))
 }
 
-/// The name of a term behind `urn:`, or its digits.
+/// The name of a term after `urn:`, or its digits.
 fn text(version: &Version, id: Id) -> String {
     let mut text = String::new();
     let mut read = |parts: vervet_model::TermParts<'_>| parts.write_str(&mut text);
@@ -129,7 +129,7 @@ fn text(version: &Version, id: Id) -> String {
     text.trim_start_matches("urn:").to_owned()
 }
 
-/// Reads a version, each mark of which must be whole.
+/// Reads a version; each of its marks must be whole.
 fn content(version: &Version) -> Content {
     let (mut counts, mut halves) = (Vec::new(), BTreeMap::<u64, u64>::new());
     for statement in version.statements() {
@@ -147,7 +147,7 @@ fn content(version: &Version) -> Content {
 }
 
 impl Told {
-    /// Looks at a version.
+    /// Checks and records the content of a version.
     fn see(&self, published: &Published) -> u64 {
         let (timestamp, found) = (published.timestamp.0, content(&published.version));
         assert_eq!(found.marks.len() as u64, timestamp, "one commit for each timestamp: {found:?}");
@@ -160,19 +160,19 @@ impl Told {
         timestamp
     }
 
-    /// Looks at what is published, and copies what a loss of power would leave if that is new.
+    /// Reads the published version, and copies the durable state of the disk if the version is new.
     fn look(&self, graph: &Transactions, files: &SimulatedFiles, last: u64) -> u64 {
         let published = graph.current();
         let left = files.after_power_loss();
         let timestamp = self.see(&published);
-        assert!(timestamp >= last, "time goes on");
+        assert!(timestamp >= last, "timestamps do not decrease");
         if timestamp > last {
             held(&self.left).push((timestamp, left));
         }
         timestamp
     }
 
-    /// There is one order, and it is that of timestamps.
+    /// Checks that there is one order of commits, that of their timestamps.
     fn is_one_history(&self) {
         let (seen, committed) = (held(&self.seen), held(&self.committed));
         for ((one, before), (other, after)) in seen.iter().zip(seen.iter().skip(1)) {
@@ -186,7 +186,7 @@ impl Told {
     }
 }
 
-/// One commit with this mark, an even one of which counts.
+/// One commit with this mark; an even mark increments the counter.
 fn commit(graph: &Arc<Transactions>, case: Case, known: Known, mark: u64) -> Result<u64> {
     let mut transaction = graph.begin(case.isolation)?;
     if mark.is_multiple_of(2) {
@@ -219,7 +219,7 @@ fn read_count(transaction: &Transaction, known: Known) -> Result<u64> {
     Ok(found.first().map_or(0, |id| text(version, *id).parse().expect("a number")))
 }
 
-/// Lets others run for a while, up to the end of all writers.
+/// Yields for a while, at most until the end of all writers.
 fn pause(yields_max: u64, told: &Told) {
     for _ in 0..shuttle::rand::thread_rng().gen_range(0..yields_max) {
         if told.running.load(Ordering::Relaxed) == 0 {
@@ -229,7 +229,7 @@ fn pause(yields_max: u64, told: &Told) {
     }
 }
 
-/// Commits until all are in, as the facade's `transact` does.
+/// Makes all commits with retries, as the facade's `transact` does.
 fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told: &Told) -> Result<()> {
     let mut last = 0;
     for one in 0..case.commits {
@@ -238,8 +238,8 @@ fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told:
             match commit(graph, case, known, mark) {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
                     told.conflicts.fetch_add(1, Ordering::Relaxed);
-                    assert!(mark.is_multiple_of(2), "marks have nothing to do with each other: {error}");
-                    // Without pre-read the other one may be on its way to the disk; PCT would spin here.
+                    assert!(mark.is_multiple_of(2), "marks do not conflict: {error}");
+                    // Without pre-read the other commit may not be durable yet; PCT would spin here.
                     thread::yield_now();
                 }
                 done => break done?,
@@ -251,7 +251,7 @@ fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told:
         assert_eq!(before, None, "two commits have the timestamp {timestamp}");
         assert!(graph.current().timestamp.0 >= timestamp, "visible when it returns");
         let next = graph.begin(case.isolation)?;
-        assert!(next.began().0 >= timestamp, "visible to who begins then");
+        assert!(next.began().0 >= timestamp, "visible to later transactions");
     }
     Ok(())
 }
@@ -307,13 +307,13 @@ fn run(case: Case) {
         let (graph, told) = (Arc::clone(&graph), Arc::clone(&told));
         threads.push(thread::spawn(move || {
             (0..case.checkpoints).try_for_each(|_| {
-                // Else there is nothing to merge yet.
+                // Otherwise there is nothing to merge yet.
                 pause(CHECKPOINT_YIELDS_MAX, &told);
                 graph.checkpoint().map(drop)
             })
         }));
     }
-    // What must be there after the power has failed.
+    // Commits that must survive the loss of power.
     let mut kept = None;
     if case.accident == Accident::Power {
         pause(POWER_YIELDS_MAX, &told);
@@ -322,7 +322,7 @@ fn run(case: Case) {
     }
     let results: Vec<Result<()>> = threads.into_iter().map(|one| one.join().expect("no panic")).collect();
     let all_well = results.iter().all(Result::is_ok);
-    assert!(all_well || case.accident != Accident::None, "nothing fails by itself: {results:?}");
+    assert!(all_well || case.accident != Accident::None, "failure without a fault: {results:?}");
     if kept.is_none() {
         told.see(&graph.current());
     }
@@ -336,7 +336,7 @@ fn run(case: Case) {
         if case.durability == Some(Durability::Sync) {
             for (seen, left) in std::mem::take(&mut *held(&told.left)) {
                 let environment = Environment { files: Arc::new(left), ..simulation.environment() };
-                let found = open(&environment, case).expect("opens what is left").current();
+                let found = open(&environment, case).expect("opens after the loss of power").current();
                 assert!(
                     found.timestamp.0 >= seen,
                     "{} commits would be left, {seen} were seen",
@@ -359,7 +359,7 @@ fn run(case: Case) {
 fn explore(case: Case, random: usize, pct: usize) {
     fn with(scheduler: impl Scheduler + 'static, case: Case) {
         let mut config = shuttle::Config::new();
-        // Opening a database takes more than shuttle's stacks.
+        // Opening a database exceeds shuttle's default stack.
         config.stack_size = 1 << 20;
         shuttle::Runner::new(scheduler, config).run(move || run(case));
     }
@@ -385,8 +385,8 @@ fn no_schedule_breaks_a_checkpoint() {
     }
 }
 
-/// Commits that do not wait for each other, and somebody who looks all the time: what a checkpoint publishes
-/// is durable.
+/// Commits that do not wait for each other, and a reader that reads continuously: a version published by a
+/// checkpoint is durable.
 #[test]
 fn no_schedule_shows_by_a_checkpoint_what_could_be_lost() {
     explore(Case { writers: 2, commits: 3, checkpoints: 2, look_yields_max: 3, ..SYNC }, 1500, 1500);

@@ -1,10 +1,10 @@
-//! Transactions: a graph that changes while it is read.
+//! Transactions over one graph: multi-version optimistic concurrency control with a write-ahead log.
 //!
 //! # Shape
-//! [`Transactions`] stands over one graph, in memory or in a directory. Readers take its current version, a
-//! value that never changes. A [`Transaction`] has a version of its own, which begins as the newest one; its
-//! changes go there, and what it reads is remembered. Its commit is validated against those who committed
-//! meanwhile, logged, and published.
+//! [`Transactions`] manages one graph, in memory or in a directory. Readers take its current version, an
+//! immutable value. A [`Transaction`] has a private version, which begins as the newest one; its changes go
+//! there, and its reads are recorded. Its commit is validated against concurrent commits, logged, and
+//! published.
 //!
 //! ```
 //! use vervet_env::Environment;
@@ -72,5 +72,5 @@ pub use transactions::{
     Counts, DELTA_BYTES_MAX_DEFAULT, LOAD_WAIT_DEFAULT, LOG_BYTES_MAX_DEFAULT, Options, Published, TERMS_MAX,
     Transactions,
 };
-/// When a commit counts as done.
+/// Durability level: when a commit is acknowledged.
 pub use vervet_log::Level as Durability;

@@ -1,4 +1,4 @@
-//! Opening a graph.
+//! Opening a graph: in memory, for reading, or for writing.
 
 use crate::change::Timestamp;
 use crate::recovery::{self, Recovered, version_of};
@@ -10,17 +10,17 @@ use vervet_model::{ErrorKind, Result};
 use vervet_store::Store;
 
 impl Transactions {
-    /// An empty graph that is gone with the last pointer to it.
+    /// An empty graph in memory, which exists as long as a pointer to it.
     ///
     /// # Errors
-    /// None that is known.
+    /// None at present.
     pub fn in_memory(environment: Environment, options: Options) -> Result<Arc<Self>> {
         let version = version_of(Store::empty()?);
         Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
     }
 
-    /// The graph in a directory: everything that had been committed at some moment during the call, also by a
-    /// process that is writing to it now. The directory becomes this process's own when it first writes.
+    /// Opens the graph in a directory: everything committed at some moment during the call, also by a
+    /// concurrent writer process. This process takes the directory when it first writes.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no database. [`ErrorKind::Corrupt`]: it is damaged.
@@ -30,20 +30,20 @@ impl Transactions {
         Ok(Self::new(environment, Some(directory.to_owned()), options, version, timestamp, constraints))
     }
 
-    /// [`Transactions::open`] for a process that is going to write: the directory becomes its own at once, so
-    /// log and base are read once, and not again by the first transaction.
+    /// [`Transactions::open`] for a process that is going to write: it takes the directory at once, so log
+    /// and base are read once, and not again by the first transaction.
     ///
     /// # Errors
     /// As [`Transactions::open`]; [`ErrorKind::Unavailable`]: another process writes to it.
     pub fn open_to_write(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
-        // Nothing is locked, and so nothing made, where no database is.
+        // Without a database nothing is locked or created.
         Store::open(&environment, directory)?;
         let owner = Self::empty(environment, directory, options)?;
         owner.own()?;
         Ok(owner)
     }
 
-    /// [`Transactions::open_to_write`], or an empty graph that the first commit or load will put there.
+    /// [`Transactions::open_to_write`], or an empty graph that the first commit or load creates on disk.
     ///
     /// # Errors
     /// As [`Transactions::open_to_write`].
@@ -58,17 +58,17 @@ impl Transactions {
         }
     }
 
-    /// An empty graph that is in no file yet.
+    /// An empty graph without files.
     fn empty(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
         let version = version_of(Store::empty()?);
         let directory = Some(directory.to_owned());
         Ok(Self::new(environment, directory, options, version, Timestamp::default(), Arc::default()))
     }
 
-    /// [`Transactions::open`], or an empty graph that the first commit or load will put there.
+    /// [`Transactions::open`], or an empty graph that the first commit or load creates on disk.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`]: what is there is damaged.
+    /// [`ErrorKind::Corrupt`]: the database is damaged.
     pub fn open_or_create(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
         match Self::open(environment.clone(), directory, options.clone()) {
             Err(error) if error.kind() == ErrorKind::Input => Self::empty(environment, directory, options),

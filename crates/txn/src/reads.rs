@@ -1,20 +1,21 @@
-//! The read set of a transaction: what its answers depended on.
+//! The read set of a transaction: the reads that its results depend on.
 //!
 //! # Shape
-//! Sets of what was asked for, from fine to coarse: one entry of a segment, all entries of a key, those of a
-//! range of keys or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a
-//! term that nobody had heard of.
+//! Sets of reads, from fine to coarse: one entry of a segment, all entries of a key, those of a range of keys
+//! or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that did
+//! not exist.
 //! # Invariants
-//! 1. A read is in the set before its answer is used, and covers absence too: a key without entries, a
-//!    predicate without a segment, a flag that excludes some statements. So a commit that would have
-//!    changed any answer is found (no phantoms).
+//! 1. A read is in the set before its result is used, and covers absence too: a key without entries, a
+//!    predicate without a segment, a flag that excludes some statements. A commit that would have changed any
+//!    result is therefore found (no phantoms).
 //! 2. The set is bounded: beyond [`READS_MAX`] keys and entries of a predicate, the whole predicate counts as
-//!    read. That can only abort more, never less.
+//!    read. That can only cause more aborts, never fewer.
 //! # Cost
-//! A hash insert for each key of a batch; validation asks four sets for each change of the others.
+//! A hash insert for each key of a batch; validation looks into four sets for each change of a concurrent
+//! commit.
 //! # Source
-//! G-Tran (arXiv 2105.04449, §4) records the inputs of each step. Different: statements and keys in place of
-//! steps, so that a change conflicts with exactly the reads that would have seen it.
+//! G-Tran (arXiv 2105.04449, §4) records the inputs of each step. Difference: statements and keys in place of
+//! steps, so that a change conflicts with exactly the reads that would have returned it.
 
 use crate::change::Change;
 use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
@@ -24,40 +25,39 @@ use vervet_delta::Version;
 use vervet_model::{Direction, Id, Statement, Tag, TextSearch, Words};
 use vervet_snapshot::{SegmentStatistics, Snapshot};
 
-/// The most keys and entries of one predicate that are remembered one by one.
+/// Maximum number of keys and entries recorded individually for one predicate.
 pub const READS_MAX: usize = 1 << 18;
 
-/// Texts from one on, and below another if given, as bytes.
+/// A range of texts as bytes: lower bound (included) and optional upper bound (excluded).
 type Texts = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// See the header of this file.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
     predicates: SeededMap<Id, PredicateReads>,
-    /// Edges that were asked for by their ids.
+    /// Edges that were looked up by id.
     edges: SeededSet<Id>,
-    /// Edges of which it was asked whether statements are about them.
+    /// Edges whose statements (those about the edge) were read.
     edge_uses: SeededSet<Id>,
-    /// Bounds of texts between which literals were asked for, searches for their words, and the predicates
-    /// that may have been asked for them: of literals that were known each is a key that was read, so these
-    /// are for those that came since.
+    /// Text ranges and word searches of literals, and the predicates that they may concern. For a literal
+    /// that existed at the begin, each match is a recorded key; these sets cover literals that were added
+    /// since.
     texts: Vec<Texts>,
     searches: Vec<TextSearch>,
     asked: SeededSet<Id>,
-    /// Terms that were not known.
+    /// Terms that did not exist.
     unknown: SeededSet<Term>,
-    /// Which predicates there are.
+    /// Whether the list of predicates was read.
     predicate_list: bool,
-    /// Predicates that such a list left out although the graph at the begin has them: the transaction had
-    /// removed their last statements. A statement that is added to one of these would have put it on the
-    /// list.
+    /// Predicates that the list omitted although the graph at the begin has them: the transaction had removed
+    /// their last statements. An added statement with such a predicate would have put it on the list.
     emptied: SeededSet<Id>,
-    /// Which named graphs there are.
+    /// Whether the list of named graphs was read.
     graph_list: bool,
 }
 
-/// What the statistics of a segment exclude for certain ([`SegmentStatistics`]). Query engines take these
-/// flags as proofs (they skip a read where no entry has an edge), so a flag that was looked at is a read.
+/// Properties that the statistics of a segment rule out ([`SegmentStatistics`]). Query engines use these
+/// flags as proofs (they skip a read where no entry has an edge), so evaluating a flag is a read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excluded {
     named_graphs: bool,
@@ -69,7 +69,7 @@ struct Excluded {
 }
 
 impl Excluded {
-    /// Whether an added statement is one of those that were excluded. One that goes never is.
+    /// Whether an added statement contradicts an exclusion. A removed statement never does.
     fn covers(self, change: &Change) -> bool {
         let Statement { subject, object, graph, edge, .. } = change.statement;
         let of_neighbours = |direction: Direction, neighbour: Id| {
@@ -90,16 +90,16 @@ struct PredicateReads {
     excluded: Excluded,
     /// By [`Direction`].
     keys: [SeededSet<Id>; 2],
-    /// Ranges of keys, both ends included, ascending and apart from each other; by [`Direction`].
+    /// Ranges of keys, both ends included, ascending and disjoint; by [`Direction`].
     ranges: [Vec<(Id, Id)>; 2],
-    /// Subjects and objects.
+    /// Pairs of subject and object.
     entries: SeededSet<(Id, Id)>,
 }
 
 impl PredicateReads {
     fn add_range(&mut self, direction: Direction, first: Id, last: Id) {
         let ranges = &mut self.ranges[direction as usize];
-        // Those that it meets, or that it continues, become one with it.
+        // Overlapping and adjacent ranges are merged into the new one.
         let start = ranges.partition_point(|(_, end)| end.bits().saturating_add(1) < first.bits());
         let end = ranges.partition_point(|(start, _)| start.bits() <= last.bits().saturating_add(1));
         let met = ranges.get(start..end).unwrap_or_default();
@@ -121,14 +121,14 @@ impl PredicateReads {
     }
 }
 
-/// A read and the change by somebody else that it did not see.
+/// A read, and a concurrent change that it did not see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collision {
     pub(crate) what: ReadKind,
     pub(crate) change: Change,
 }
 
-/// What was read.
+/// Kind of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReadKind {
     Entry,
@@ -142,7 +142,7 @@ pub(crate) enum ReadKind {
     Edge,
     EdgeUses,
     Term,
-    /// Not a read: both wrote it.
+    /// Not a read: both transactions wrote the statement.
     Write,
 }
 
@@ -166,7 +166,7 @@ impl fmt::Display for ReadKind {
 }
 
 impl ReadSet {
-    /// Whether nothing was read.
+    /// Whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.predicates.is_empty()
             && self.edges.is_empty()
@@ -202,7 +202,7 @@ impl ReadSet {
         }
     }
 
-    /// All keys between two of a segment, both included.
+    /// All keys of a segment between `first` and `last`, both included.
     pub(crate) fn add_range(&mut self, predicate: Id, direction: Direction, first: Id, last: Id) {
         let reads = self.predicates.entry(predicate).or_default();
         if !reads.all {
@@ -213,20 +213,20 @@ impl ReadSet {
 
     /// Literals with texts from `from` on, and below `to` if given.
     pub(crate) fn add_texts(&mut self, from: &[u8], to: Option<&[u8]>) {
-        // The planner and the plan ask for the same.
+        // The planner and the plan make the same read.
         if !self.texts.iter().any(|(one, other)| &**one == from && other.as_deref() == to) {
             self.texts.push((from.into(), to.map(Into::into)));
         }
     }
 
-    /// Literals that are found by their words.
+    /// Literals found by a word search.
     pub(crate) fn add_search(&mut self, search: &TextSearch) {
         if !self.searches.contains(search) {
             self.searches.push(search.clone());
         }
     }
 
-    /// A predicate whose objects may be asked for by their texts.
+    /// A predicate whose objects may be filtered by text.
     pub(crate) fn add_asked(&mut self, predicate: Id) {
         self.asked.insert(predicate);
     }
@@ -273,9 +273,9 @@ impl ReadSet {
         }
     }
 
-    /// The flags of a segment, of which each may serve as a proof.
+    /// The flags of a segment, each of which may serve as a proof.
     pub(crate) fn add_flags(&mut self, predicate: Id, direction: Direction, statistics: &SegmentStatistics) {
-        // All fields by name: a new flag has to be thought about here.
+        // All fields by name, so that a new flag must be considered here.
         let SegmentStatistics {
             exact: _,
             keys: _,
@@ -284,7 +284,7 @@ impl ReadSet {
             degree_max: _,
             has_named_graphs,
             has_edges,
-            // Says how often an entry counts that is looked at, and that look is a read of its own.
+            // Decides how often a visited entry counts; that visit is a read of its own.
             has_parallel: _,
             literals_only,
             vertices_only,
@@ -302,34 +302,34 @@ impl ReadSet {
         self.graph_list = true;
     }
 
-    /// What this set is validated with: `version` is the graph that was read.
+    /// The validator of this set; `version` is the graph that was read.
     pub(crate) fn validator<'a>(&'a self, version: &'a Version) -> Validator<'a> {
         Validator { reads: self, newly_known: SeededSet::default(), version }
     }
 }
 
-/// A read set, ready to be held against changes.
+/// A read set, ready for validation against changes.
 #[derive(Debug)]
 pub(crate) struct Validator<'a> {
     reads: &'a ReadSet,
-    /// Terms that were unknown when they were looked up, and no longer are.
+    /// Terms that were unknown when they were looked up, and exist now.
     newly_known: SeededSet<Id>,
     version: &'a Version,
 }
 
 impl Validator<'_> {
-    /// Looks unknown terms up again, in the dictionary as it is now; whether there is news.
+    /// Looks unknown terms up again in the current dictionary; returns whether any exists now.
     pub(crate) fn learn(&mut self) -> bool {
         let before = self.newly_known.len();
         for term in &self.reads.unknown {
-            // Not by the version, to which later terms are unknown.
+            // Not through the version, which does not see later terms.
             self.newly_known.extend(self.version.terms().lookup(term.as_ref()));
         }
         self.newly_known.len() > before
     }
 
-    /// The first of `changes` that some read did not see.
-    /// `newest` is a version with these changes, maybe with later ones too.
+    /// The first of `changes` that some read did not see. `newest` is a version with these changes, possibly
+    /// with later ones too.
     pub(crate) fn collision(&self, changes: &[Change], newest: &Version) -> Option<Collision> {
         if self.reads.is_empty() {
             return None;
@@ -339,7 +339,7 @@ impl Validator<'_> {
         changes.iter().find_map(collide)
     }
 
-    /// Whether this is a literal that nobody knew at the begin, with a text that was asked for.
+    /// Whether this is a literal added since the begin whose text is in a recorded range or search.
     fn is_new_text(&self, id: Id) -> bool {
         if (self.reads.texts.is_empty() && self.reads.searches.is_empty())
             || id.tag() != Tag::Literal
@@ -360,7 +360,7 @@ impl Validator<'_> {
                 found = self.reads.searches.iter().any(|search| search.matches(&words));
             }
         });
-        // What cannot be read may be one.
+        // An unreadable literal counts as a match.
         found || !known
     }
 
@@ -414,10 +414,10 @@ impl Validator<'_> {
     }
 }
 
-/// Whether a version has statements with this predicate. What cannot be read says no, and does so at once.
+/// Whether a version has statements with this predicate; `false` for unreadable data.
 fn has_predicate(version: &Version, predicate: Id) -> bool {
     let segment = version.segment(predicate, Direction::Out);
-    // Where there are changes the counts are estimates; then there is a segment only if it has entries.
+    // With changes the counts are estimates; then a segment exists only if it has entries.
     segment.is_ok_and(|segment| {
         segment.is_some_and(|segment| !segment.statistics().exact || segment.statistics().entries > 0)
     })
@@ -449,7 +449,7 @@ mod tests {
                 assert_eq!(
                     reads.ranges[Direction::In as usize].len(),
                     runs,
-                    "seed {seed}: those that touch are one"
+                    "seed {seed}: adjacent ranges are merged"
                 );
             }
         }

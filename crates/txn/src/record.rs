@@ -1,15 +1,15 @@
-//! What the log holds: terms and commits, as bytes.
+//! Log records: binary encoding of terms, commits and constraints.
 //!
 //! # Shape
-//! *Term* (kind 1): the id (8 bytes, little endian), what it is (1 byte: IRI, blank node, string,
+//! *Term* (kind 1): the id (8 bytes, little endian), the kind of term (1 byte: IRI, blank node, string,
 //! language-tagged, typed, triple term), for tags and datatypes the length of tag or datatype (varint) and
 //! its text; the text to the end. *Commit* (kind 2): timestamp (8 bytes), number of changes (varint), and for
 //! each a byte of flags (bit 0: added; 1: has a graph; 2: has an edge) and its ids. An id is a varint of
 //! `payload << 4 | tag`. A varint is LEB128. *Constraints* (kind 3): timestamp (8 bytes), number of
 //! constraints from then on (varint), and for each the length of its text (varint) and the text.
 //! # Invariants
-//! A term stands in the log before any commit that uses it, and terms stand in the order of their numbers,
-//! without gaps. Terms that a base already has may come again.
+//! A term precedes every commit that uses it in the log, and terms are in the order of their numbers, without
+//! gaps. Terms of a base may be repeated.
 //! # Cost
 //! A triple takes about 13 bytes.
 
@@ -70,7 +70,7 @@ pub(crate) fn write_term(id: Id, term: TermRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// The term of a record; `None`: the bytes are not one.
+/// Decodes the record of a term; `None` if the bytes are invalid.
 pub(crate) fn read_term(mut bytes: &[u8]) -> Option<(Id, Term)> {
     let id = Id::from_bits(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
     let kind = *take(&mut bytes, 1)?.first()?;
@@ -94,7 +94,7 @@ pub(crate) fn read_term(mut bytes: &[u8]) -> Option<(Id, Term)> {
     Some((id, parts.to_term()))
 }
 
-/// The record of a commit whose timestamp is not known yet; see [`set_timestamp`].
+/// Writes the record of a commit whose timestamp is not known yet; see [`set_timestamp`].
 pub(crate) fn write_commit(changes: &[Change], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; 8]);
     write_varint(changes.len() as u64, out);
@@ -114,18 +114,18 @@ pub(crate) fn write_commit(changes: &[Change], out: &mut Vec<u8>) {
     }
 }
 
-/// Completes the record of a commit.
+/// Fills in the timestamp of the record of a commit.
 pub(crate) fn set_timestamp(record: &mut [u8], timestamp: Timestamp) {
     if let Some(slot) = record.first_chunk_mut::<8>() {
         *slot = timestamp.0.to_le_bytes();
     }
 }
 
-/// Timestamp and changes of a record; `None`: the bytes are not one.
+/// Decodes timestamp and changes of a commit; `None` if the bytes are invalid.
 pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Change>)> {
     let timestamp = Timestamp(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
     let count = usize::try_from(read_varint(&mut bytes)?).ok()?;
-    // A change takes four bytes at least, so damage cannot ask for more memory than that.
+    // A change takes at least four bytes, so damaged data cannot request more memory than that.
     let mut changes = Vec::with_capacity(count.min(bytes.len() / 4));
     for _ in 0..count {
         let flags = *take(&mut bytes, 1)?.first()?;
@@ -149,7 +149,7 @@ pub(crate) fn write_constraints(timestamp: Timestamp, texts: &[String], out: &mu
     }
 }
 
-/// Timestamp and texts of a record of constraints; `None`: the bytes are not one.
+/// Decodes timestamp and texts of a record of constraints; `None` if the bytes are invalid.
 pub(crate) fn read_constraints(mut bytes: &[u8]) -> Option<(Timestamp, Vec<String>)> {
     let timestamp = Timestamp(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
     let count = read_varint(&mut bytes)?;

@@ -1,11 +1,11 @@
-//! From files to a version: the base that the manifest names, and the tail of the log on top.
+//! Recovery: loads the base that the manifest names, and replays the tail of the log.
 //!
 //! # Invariants
-//! 1. What is replayed is exactly the commits behind the base, in their order; a commit is one record, so it
-//!    is there whole or not at all.
-//! 2. Terms get the numbers that the log says, or the log is damaged.
+//! 1. The replayed records are exactly the commits after the base, in order; a commit is one record, so it is
+//!    present whole or not at all.
+//! 2. Terms get the numbers that the log states, or the log is damaged.
 //! # Cost
-//! Additions that follow each other are sorted and added together, also those of different commits.
+//! Consecutive additions are sorted and added together, also those of different commits.
 
 use crate::change::Timestamp;
 use crate::constraints::Constraints;
@@ -20,24 +20,24 @@ use vervet_log::{Found, LogId, Lsn, ReadOptions};
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_store::{LogPlace, Store};
 
-/// How many additions are held to be added together.
+/// Maximum number of additions that are collected and added together.
 const BATCH: usize = 1 << 18;
-/// How often opening beside a writer starts anew when a checkpoint has replaced what was being read.
+/// Maximum attempts beside a writer when a checkpoint has replaced the files being read.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// What was found in a directory.
+/// Result of recovery.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) version: Version,
     pub(crate) timestamp: Timestamp,
     pub(crate) constraints: Arc<Constraints>,
     pub(crate) found: Found,
-    /// What the manifest says of the log, or where it should say that the log began.
+    /// The log position that the manifest states, or should state.
     pub(crate) base: LogPlace,
 }
 
 impl Recovered {
-    /// Where the log goes on, or is to begin.
+    /// Position at which the log continues, or is to begin.
     pub(crate) fn place(&self) -> LogPlace {
         let timestamp = self.timestamp.0;
         match self.found.id {
@@ -54,7 +54,7 @@ pub(crate) fn version_of(store: Store) -> Version {
     Version::new(Arc::new(store), Arc::new(terms))
 }
 
-/// Whether there is a database in `directory`.
+/// Whether `directory` has a database.
 pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<bool> {
     match Store::open(environment, directory) {
         Ok(_) => Ok(true),
@@ -63,7 +63,7 @@ pub(crate) fn has_store(environment: &Environment, directory: &Path) -> Result<b
     }
 }
 
-/// What is in a directory whose lock the caller holds; `None`: no database.
+/// Recovers a directory whose lock the caller holds; `None` without a database.
 pub(crate) fn recover_as_owner(environment: &Environment, directory: &Path) -> Result<Option<Recovered>> {
     match Store::open(environment, directory) {
         Ok(store) => recover(environment, directory, store, &ReadOptions::default()).map(Some),
@@ -72,8 +72,8 @@ pub(crate) fn recover_as_owner(environment: &Environment, directory: &Path) -> R
     }
 }
 
-/// What is in a directory, maybe beside a process that writes to it: everything that it had committed at some
-/// moment during the call.
+/// Recovers a directory, possibly beside a process that writes to it: everything that it had committed at
+/// some moment during the call.
 pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Result<Recovered> {
     let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
     let mut store = Store::open(environment, directory)?;
@@ -85,14 +85,14 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
         }
         store = Store::open(environment, directory)?;
         if store.log_place() == place {
-            // No checkpoint was faster, whose base would hold what was looked for: files of the log are gone.
+            // No concurrent checkpoint explains the missing files of the log: they are lost.
             return recover(environment, directory, store, &ReadOptions::default());
         }
     }
-    Err(Error::internal("opening beside a writer ended without an end"))
+    Err(Error::internal("opening beside a writer stopped without a result"))
 }
 
-/// Holds the log in `directory` against what the manifest says of it.
+/// Compares the log in `directory` with the log that the manifest names.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`]: it is the log of another database.
@@ -117,7 +117,7 @@ pub(crate) fn recover(
     let from = Lsn(place.map_or(0, |place| place.lsn));
     let timestamp = Timestamp(place.map_or(0, |place| place.timestamp));
     let present = check_log(environment, directory, place)?;
-    // Without files a log that has been begun is lost, and one that has not is as it should be.
+    // A log that has been begun and has no files is lost; one that has not been begun has none yet.
     let id = place.filter(|place| place.begun || present.is_some()).map(|place| LogId(place.id));
     let options = ReadOptions { id, ..options.clone() };
     let mut replay = Replay {
@@ -146,7 +146,7 @@ pub(crate) fn recover(
         .map_err(|error| error.context(directory.display()))?;
     let base = match place {
         Some(place) => place,
-        // A manifest of version 1 that knows of no log: whatever log is there began behind it.
+        // A manifest of version 1 that names no log: an existing log began after it.
         None => LogPlace { lsn: 0, ..LogPlace::reserve(environment, replay.began.0)? },
     };
     Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found, base })
@@ -157,11 +157,11 @@ struct Replay {
     timestamp: Timestamp,
     /// Texts of all constraints.
     constraints: Vec<String>,
-    /// The base does not say which timestamp comes next.
+    /// The base does not state the next timestamp.
     any_timestamp: bool,
     /// The last commit before the log.
     began: Timestamp,
-    /// Numbers of vertices and literals below these are in the base.
+    /// Vertices and literals with numbers below these are in the base.
     first: [u64; 2],
     /// Statements that have not been added yet.
     added: Vec<Statement>,
@@ -172,7 +172,7 @@ impl Replay {
         let (id, term) = record::read_term(payload).ok_or_else(|| damaged("a term"))?;
         let first = if id.is_vertex() { self.first[0] } else { self.first[1] };
         if id.payload() < first {
-            // The base has it: as the same term, unless this is not the log of that base.
+            // The base has the term, with the same id unless this is not the log of that base.
             return match self.version.base().dictionary().lookup(term.as_ref())? {
                 Some(known) if known == id => Ok(()),
                 _ => Err(damaged(&format!("{term}, which is not {id:?} in the base,"))),
@@ -204,11 +204,11 @@ impl Replay {
         self.next(read.0)
     }
 
-    /// The commit with this timestamp is next.
+    /// Checks that the commit with this timestamp is the next one.
     fn next(&mut self, timestamp: Timestamp) -> Result<()> {
-        // A bulk load without a log counts as a commit, but leaves no place to say so.
+        // A bulk load without a log counts as a commit, but records no timestamp.
         if timestamp != self.timestamp.next() && !self.any_timestamp {
-            return Err(damaged(&format!("commit {timestamp} behind commit {}", self.timestamp)));
+            return Err(damaged(&format!("commit {timestamp} after commit {}", self.timestamp)));
         }
         if self.any_timestamp {
             self.began = Timestamp(timestamp.0.saturating_sub(1));
@@ -217,7 +217,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Adds what is held.
+    /// Adds the collected statements.
     fn add(&mut self) -> Result<()> {
         if !self.added.is_empty() {
             self.version.insert_all(&self.added)?;
@@ -232,7 +232,7 @@ fn damaged(what: &str) -> Error {
         .with_hint("restore this database from a backup")
 }
 
-/// Ids of terms that a version has beyond its base, in the order of their numbers.
+/// Ids of the terms that a version has beyond its base, in the order of their numbers.
 pub(crate) fn new_terms(version: &Version, vertices: u64, literals: u64) -> impl Iterator<Item = Id> + use<> {
     let dictionary = version.base().dictionary();
     let vertices = (dictionary.vertex_count()..vertices).map(Id::vertex);

@@ -1,9 +1,9 @@
-//! Restoring: a backup becomes a database in a directory that has none.
+//! Restore: copies a backup into a directory without a database.
 //!
 //! # Why not a copy of the files
-//! Copied over an old database they would lie beside its log, which holds what came after the backup: the
-//! mistake that one wants to undo. Here the target has no files of a database, and the copy reserves a log of
-//! its own.
+//! Files copied over an old database would lie beside its log, which holds the changes after the backup: the
+//! very changes that the restore is meant to undo. Here the target has no files of a database, and the copy
+//! reserves a log of its own.
 
 use crate::directory::Locked;
 use std::path::Path;
@@ -12,16 +12,15 @@ use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_store::{LogPlace, Store};
 
-/// Copies the backup in `backup` into `directory`, as a database; returns its number of statements. All
-/// checksums of files are verified on the way. `report` is called with the bytes copied so far and those of
-/// all files; an error of it ends the copy, and then there is no database in `directory`.
+/// Copies the backup in `backup` into `directory`, as a database; returns its number of statements. The copy
+/// verifies the checksums of all files. `report` is called with the number of bytes copied so far and the
+/// total; its error ends the copy, and then there is no database in `directory`.
 ///
 /// # Errors
 /// [`ErrorKind::Input`]: there is no database in `backup`, or one that has been written to and so has a log;
 /// there is a database in `directory`. [`ErrorKind::Corrupt`]: the backup is damaged; `directory` has files
 /// of a database without a manifest, or a log. [`ErrorKind::Unavailable`]: a process writes to `directory`.
-/// [`ErrorKind::Io`]. Those of
-/// `report`.
+/// [`ErrorKind::Io`]. Those of `report`.
 pub fn restore(
     environment: &Environment,
     backup: &Path,

@@ -1,15 +1,15 @@
-//! Adding, removing and keeping constraints while others read and write.
+//! Schema changes: adding, removing and keeping constraints while transactions run.
 //!
 //! # Shape
 //! The constraints are part of what a commit publishes, beside the version of the graph. Changing them is a
-//! commit of its own, with a timestamp and a record that has all constraints from then on.
-//! # Why nobody slips through
-//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on what was
-//! committed since. A transaction that began with other constraints than those of the head conflicts,
-//! whatever it did; so whoever commits has checked the constraints that hold.
+//! commit of its own, with a timestamp and a record that lists all constraints from then on.
+//! # Why every commit satisfies the constraints
+//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on the
+//! commits since. A transaction that began with other constraints than those of the head conflicts, whatever
+//! it changed; so every committing transaction was checked against the current constraints.
 //! # Ids
-//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms stand in the log before any
-//! record that uses them, and a checkpoint keeps all terms.
+//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms precede every record that uses
+//! them in the log, and a checkpoint keeps all terms.
 
 use crate::change::Change;
 use crate::committed::Changes;
@@ -27,19 +27,19 @@ use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Id, Result, Watch};
 use vervet_store::{LogPlace, NewDictionary, Store, StoreBuilder, Target};
 
-/// How often a change of the constraints starts anew when others have changed them, or loaded data.
+/// Maximum attempts of a constraint change that collides with other constraint changes or loads.
 const ATTEMPTS_MAX: u32 = 10;
-/// The most changes of others that are checked under the lock.
+/// Maximum number of concurrent changes that are checked under the lock.
 const LOCKED_CHANGES_MAX: usize = 1 << 10;
-/// How often those changes are checked without the lock before.
+/// Maximum number of rounds that check those changes without the lock before.
 const ROUNDS_MAX: u32 = 8;
 
-/// What takes the place of a graph: see [`Transactions::replace_graph`].
+/// Replacement of a graph: see [`Transactions::replace_graph`].
 #[derive(Debug)]
 pub struct Successor<'a> {
-    /// The graph that is there.
+    /// The current graph.
     pub version: &'a Version,
-    /// What the manifest must say of the log.
+    /// The log position that the new manifest must state.
     pub log: Option<LogPlace>,
     pub(crate) constraints: &'a Constraints,
 }
@@ -48,8 +48,8 @@ impl Successor<'_> {
     /// Makes the store, which keeps the constraints of the graph.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: the new graph breaks one; then the directory is as it was. As
-    /// [`StoreBuilder::finish`]. Those of `watch`, which should be that of `builder`, too.
+    /// [`ErrorKind::Constraint`]: the new graph violates one; then the directory is unchanged. As
+    /// [`StoreBuilder::finish`]. Those of `watch`, which should also be the one of `builder`.
     pub fn finish<'d>(
         &self,
         mut builder: StoreBuilder<'_>,
@@ -66,7 +66,7 @@ impl Successor<'_> {
 }
 
 impl Published {
-    /// What holds for this version, ascending.
+    /// The constraints of this version, ascending.
     #[must_use]
     pub fn constraints(&self) -> Vec<Constraint> {
         self.constraints.list().cloned().collect()
@@ -74,18 +74,18 @@ impl Published {
 }
 
 impl Transactions {
-    /// What must hold for every version from the newest one on, ascending.
+    /// The constraints of every version from the newest one on, ascending.
     #[must_use]
     pub fn constraints(&self) -> Vec<Constraint> {
         self.current().constraints()
     }
 
-    /// Adds a constraint, for which the graph is checked while others read and write; `false`: it was there.
-    /// Those who are about to change the graph conflict, and do it again.
+    /// Adds a constraint; the check of the graph runs concurrently with transactions. `false` if it exists
+    /// already. Transactions that are about to change the graph conflict and must be repeated.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do.
-    /// [`ErrorKind::Conflict`]: others have changed constraints or loaded data again and again. As
+    /// [`ErrorKind::Constraint`]: the graph violates it; the message names the first vertices that do.
+    /// [`ErrorKind::Conflict`]: repeated collisions with other constraint changes or loads. As
     /// [`Transactions::begin`].
     ///
     /// # Cost
@@ -94,10 +94,10 @@ impl Transactions {
         self.change_constraints(&mut |has| (!has.contains(constraint)).then(|| has.push(constraint.clone())))
     }
 
-    /// Removes a constraint; `false`: it was not there.
+    /// Removes a constraint; `false` if it does not exist.
     ///
     /// # Errors
-    /// As [`Transactions::add_constraint`], but that the graph breaks it.
+    /// As [`Transactions::add_constraint`], without the violation.
     pub fn remove_constraint(self: &Arc<Self>, constraint: &Constraint) -> Result<bool> {
         self.change_constraints(&mut |has| {
             let at = has.iter().position(|one| one == constraint)?;
@@ -106,18 +106,18 @@ impl Transactions {
         })
     }
 
-    /// `change` changes the list of constraints, or leaves it by `None`.
+    /// Applies `change` to the list of constraints; `None` leaves it unchanged.
     fn change_constraints(
         self: &Arc<Self>,
         change: &mut dyn FnMut(&mut Vec<Constraint>) -> Option<()>,
     ) -> Result<bool> {
         for attempt in 1.. {
-            // It keeps commits since its begin from being forgotten.
+            // An active transaction prevents the commits since its begin from being dropped.
             let transaction = self.begin(Isolation::Serializable)?;
             let mut list: Vec<Constraint> = transaction.began.constraints.list().cloned().collect();
             let before = list.clone();
             if change(&mut list).is_none() {
-                // Whoever is told of a constraint may rely on it.
+                // The caller may rely on a constraint as soon as it is reported.
                 if let Some((log, lsn)) = self.log()?.zip(transaction.began.lsn.get()) {
                     log.wait(*lsn)?;
                 }
@@ -179,7 +179,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// The head, locked, once `new` has been held against every commit since `began`.
+    /// Returns the head, locked, once `new` has been checked against every commit since `began`.
     fn head_keeping(&self, began: &Published, new: &Constraints) -> Result<MutexGuard<'_, Head>> {
         let conflict = |what: &str| {
             let message = format!("the constraints could not be changed while {what}");
@@ -189,7 +189,7 @@ impl Transactions {
         for round in 0.. {
             let head = self.head_for_writing()?;
             if !Arc::ptr_eq(&head.published.constraints, &began.constraints) {
-                return Err(conflict("others changed them"));
+                return Err(conflict("other transactions changed them"));
             }
             let commits = head.committed.after(checked).ok_or_else(|| conflict("much was committed"))?;
             let mut changes: Vec<Change> = Vec::new();
@@ -214,8 +214,7 @@ impl Transactions {
 }
 
 impl Transaction {
-    /// Whether the transaction keeps the constraints that it began with. What that rests on is in its read
-    /// set.
+    /// Checks the constraints that the transaction began with. The reads of the check are in its read set.
     pub(crate) fn check_constraints(&mut self) -> Result<()> {
         if self.began.constraints.is_empty() {
             return Ok(());
@@ -228,10 +227,10 @@ impl Transaction {
     }
 }
 
-/// The constraints that a manifest or the log tells of, for a graph with this base and these terms.
+/// The constraints in a manifest or log, for a graph with this base and these terms.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`]: what is there is no constraint, or uses a term that is not there.
+/// [`ErrorKind::Corrupt`]: a text is not a constraint, or uses a term that does not exist.
 pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Constraints>> {
     let damaged =
         |what: String| Error::new(ErrorKind::Corrupt, what).with_hint("restore this database from a backup");
@@ -242,12 +241,12 @@ pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Const
     let dictionary: &Dictionary = version.base().dictionary();
     let mut id = |iri: &str| -> Result<Id> {
         let term = oxrdf::NamedNodeRef::new_unchecked(iri).into();
-        // Not by the version: no statement need have used it.
+        // Not through the version: a term may be unused by statements.
         let found = match dictionary.lookup(term)? {
             None => version.terms().lookup(term),
             found => found,
         };
-        found.ok_or_else(|| damaged(format!("a constraint is about {term}, which is not there")))
+        found.ok_or_else(|| damaged(format!("a constraint is about {term}, which does not exist")))
     };
     Constraints::new(constraints, &mut id).map(Arc::new)
 }

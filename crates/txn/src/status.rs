@@ -1,4 +1,4 @@
-//! How storage is doing: for metrics, for logs, and for people.
+//! Storage status for metrics, logs and messages.
 
 use crate::background::new_term_count;
 use crate::sync::lock;
@@ -7,91 +7,92 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vervet_model::Error;
 
-/// How storage is doing at a moment. Numbers are taken one after the other, while others go on.
+/// Snapshot of storage metrics. Counters are read one after the other and are not mutually consistent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StorageStatus {
-    /// Why changes are refused at the moment; `None`: they are not. A full disk, a failed sync, a load that
-    /// left the directory in doubt.
+    /// Why changes are refused at present; `None` if they are accepted. A full disk, a failed sync, or a load
+    /// that left the directory in an unknown state.
     pub refusal: Option<Error>,
-    /// Bytes of the log that recovery would read now. 0 where no log is open, as everywhere below.
+    /// Size of the log part that recovery would read now, in bytes. 0 where no log is open, as for all fields
+    /// below.
     pub log_bytes: u64,
-    /// Files of the log.
+    /// Number of files of the log.
     pub log_files: u64,
-    /// How often the log was synced since it was opened.
+    /// Number of syncs of the log since it was opened.
     pub log_syncs: u64,
-    /// How long that took, all together.
+    /// Total time of these syncs.
     pub log_sync_time: Duration,
-    /// Statements that differ from the base: came, or went.
+    /// Number of statements that were added to or removed from the base.
     pub delta_cells: u64,
-    /// Memory that these take, in bytes, roughly.
+    /// Estimated memory of these, in bytes.
     pub delta_bytes: u64,
     /// Vertices and literals that have a number, used or not: at most [`crate::TERMS_MAX`] of each kind,
     /// ever.
     pub terms: u64,
-    /// Of these, terms that are in no base yet, and so in memory.
+    /// Number of these that are in no base yet, and so in memory.
     pub new_terms: u64,
-    /// Transactions that have begun and not ended. Each keeps the version in memory that it began with.
+    /// Number of active transactions. Each keeps the version that it began with in memory.
     pub active_transactions: u64,
-    /// How long the oldest of these has been active.
+    /// Age of the oldest active transaction.
     pub oldest_transaction: Option<Duration>,
-    /// How many transactions ended how.
+    /// Transactions by outcome.
     pub transactions: Counts,
-    /// Of [`Counts::conflicts`], how many for what.
+    /// [`Counts::conflicts`] by reason.
     pub conflicts: ConflictCounts,
-    /// Commits that waited because checkpoints were behind.
+    /// Number of commits that waited because checkpoints were behind.
     pub slowed_commits: u64,
-    /// How long they waited, all together.
+    /// Total wait of these commits.
     pub slowed_time: Duration,
-    /// Checkpoints.
+    /// Status of checkpoints.
     pub checkpoints: CheckpointStatus,
 }
 
 impl StorageStatus {
-    /// Whether changes are taken.
+    /// Whether changes are accepted.
     #[must_use]
     pub fn is_writable(&self) -> bool {
         self.refusal.is_none()
     }
 }
 
-/// How checkpoints are doing.
+/// Status of checkpoints.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckpointStatus {
-    /// Whether one is being made in the background.
+    /// Whether one is running in the background.
     pub running: bool,
-    /// How many were made since the graph was opened.
+    /// Number of checkpoints made since the graph was opened.
     pub completed: u64,
-    /// How many failed.
+    /// Number of failed checkpoints.
     pub failed: u64,
-    /// How many of the last ones failed, one after the other.
+    /// Number of consecutive failures up to now.
     pub failed_in_row: u32,
-    /// How long ago the last one was made, or the graph was opened.
+    /// Time since the last successful checkpoint, or since the graph was opened.
     pub age: Duration,
-    /// How long that one took.
+    /// Duration of that checkpoint.
     pub took: Duration,
-    /// The last failure, and how long it is ago.
+    /// The last failure, and the time since.
     pub last_failure: Option<(Error, Duration)>,
-    /// How long no attempt is made in the background; `None`: it is when there is enough to merge.
+    /// Time until the next attempt is allowed in the background; `None`: whenever a checkpoint is due.
     pub next_try: Option<Duration>,
 }
 
-/// Why transactions were refused for a conflict.
+/// Conflicts by abort reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ConflictCounts {
-    /// Another one had changed what they read or changed.
+    /// A concurrent transaction had changed what they read or changed.
     pub changes: u64,
-    /// A bulk load had.
+    /// A bulk load had replaced the graph.
     pub loads: u64,
-    /// They were so old that the changes since were forgotten.
+    /// They were so old that the changes since were no longer recorded.
     pub too_old: u64,
     /// The constraints had changed.
     pub constraints: u64,
 }
 
-/// [`ConflictCounts`], as they are counted.
+/// Counters of [`ConflictCounts`].
 #[derive(Debug, Default)]
 pub(crate) struct Conflicts {
     pub(crate) changes: AtomicU64,
@@ -113,7 +114,7 @@ impl Conflicts {
 }
 
 impl ConflictCounts {
-    /// All of them.
+    /// Total number of conflicts.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.changes + self.loads + self.too_old + self.constraints
@@ -121,7 +122,7 @@ impl ConflictCounts {
 }
 
 impl Transactions {
-    /// How storage is doing. Cheap: no file is looked at, and no lock waits for one.
+    /// The status of storage. Cheap: it reads no file and takes no lock that is held during I/O.
     #[must_use]
     pub fn storage_status(&self) -> StorageStatus {
         let now = self.environment.clock.now();

@@ -1,9 +1,10 @@
-//! What threads meet at: locks, counters, and pointers to versions.
+//! Synchronization shims: locks, counters, and pointers to versions.
 //!
-//! `std`'s and `arc_swap`'s, or with the feature `shuttle` those of `shuttle`, which decide which thread runs
-//! next. So `explore.rs` runs the very code of this crate, and of the log and the terms below it, under
-//! schedules that a seed decides. What is reached through these alone is decided by the schedule; what is set
-//! once and never waited for (`OnceLock`), and the read set, which belongs to one transaction, stay `std`'s.
+//! They are `std`'s and `arc_swap`'s, or with the feature `shuttle` those of `shuttle`, which controls thread
+//! scheduling. `explore.rs` thereby runs the code of this crate, and of the log and the terms below it, under
+//! schedules that a seed determines. State accessed only through these shims is decided by the schedule;
+//! state that is set once and never waited for (`OnceLock`), and the read set, which belongs to one
+//! transaction, use `std`'s types.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use arc_swap::ArcSwap;
@@ -19,12 +20,12 @@ pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock};
 
 use std::sync::PoisonError;
 
-/// What these mutexes guard is whole after each change.
+/// Locks, ignoring poison: the data guarded by these mutexes is consistent after each change.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A pointer that is read and replaced as a whole, as `arc_swap`'s is.
+/// A pointer that is read and replaced atomically, like that of `arc_swap`.
 #[cfg(feature = "shuttle")]
 #[derive(Debug)]
 pub(crate) struct ArcSwap<T>(Mutex<std::sync::Arc<T>>);

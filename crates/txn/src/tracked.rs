@@ -1,8 +1,8 @@
-//! A version of the graph that remembers what was read from it.
+//! A snapshot that records reads: a version of the graph with the read set of a transaction.
 //!
 //! # Cost
 //! One lock and some hash inserts for each batch. Transactions that only read, and those under snapshot
-//! isolation, read their version itself.
+//! isolation, read their version directly.
 
 use crate::reads::ReadSet;
 use elsa::sync::FrozenMap;
@@ -22,7 +22,7 @@ use vervet_snapshot::{
 pub struct Tracked<'a> {
     /// The graph at the begin of the transaction.
     began: &'a Version,
-    /// With its changes.
+    /// The same graph with the transaction's changes.
     version: &'a Version,
     reads: &'a Mutex<ReadSet>,
     segments: FrozenMap<(Id, Direction), Box<TrackedSegment<'a>>>,
@@ -39,13 +39,14 @@ struct TrackedSegment<'a> {
     direction: Direction,
     segment: &'a dyn Segment,
     reads: &'a Mutex<ReadSet>,
-    /// As estimates: what counts prove is not remembered as read. Flags prove things too, and are remembered.
+    /// Marked as estimates: proofs by exact counts are not recorded as reads. Flags also serve as proofs, and
+    /// are recorded.
     statistics: SegmentStatistics,
     /// Whether the flags are in the read set.
     noted: AtomicBool,
 }
 
-/// A set is whole after each insert, so a panic elsewhere does not spoil it.
+/// The set is consistent after each insert, so a panic elsewhere does not invalidate it.
 fn lock(reads: &Mutex<ReadSet>) -> MutexGuard<'_, ReadSet> {
     reads.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -61,7 +62,7 @@ impl Snapshot for Tracked<'_> {
         let id = self.version.lookup(term)?;
         match id {
             Some(id) if id.tag() != Tag::Edge => {}
-            // The name of an edge has an id whether there is the edge or not.
+            // The name of an edge has an id whether the edge exists or not.
             _ => match self.version.base().dictionary().lookup(term)?.filter(|id| id.tag() == Tag::Edge) {
                 Some(edge) => lock(self.reads).add_edge(edge),
                 None => lock(self.reads).add_unknown(term),
@@ -121,10 +122,10 @@ impl Snapshot for Tracked<'_> {
         let id = self.version.type_predicate();
         if id.is_none() {
             match self.version.base().dictionary().lookup_iri(RDF_TYPE) {
-                // The base knows the term, from statements that are gone.
+                // The base knows the term from removed statements.
                 Ok(Some(id)) => lock(self.reads).add_segment(id),
-                // A statement with it would be seen by the id that the term has then. A damaged dictionary
-                // could not have said which that is: then nothing is added by it either.
+                // A statement with it would be found by the id that the term has then. With a damaged
+                // dictionary that id could not be determined: then no statement with it can be added either.
                 _ => lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into()),
             }
         }
@@ -195,7 +196,7 @@ impl Snapshot for Tracked<'_> {
         self.version.literals_in_order(positions, out)
     }
 
-    /// Classes prove things about data that were not read.
+    /// Class statistics would serve as proofs about unread data.
     fn classes_are_exact(&self) -> bool {
         false
     }
@@ -203,7 +204,7 @@ impl Snapshot for Tracked<'_> {
 
 impl Segment for TrackedSegment<'_> {
     fn statistics(&self) -> &SegmentStatistics {
-        // Relaxed: to remember them twice does no harm.
+        // Relaxed: recording them twice is harmless.
         if !self.noted.swap(true, Ordering::Relaxed) {
             lock(self.reads).add_flags(self.predicate, self.direction, &self.statistics);
         }
@@ -226,7 +227,7 @@ impl Segment for TrackedSegment<'_> {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        // Where entries are cut changes no result, so this is no read.
+        // The split of entries changes no result, so this is no read.
         self.segment.split(key, parts, entries_min, out)
     }
 
@@ -286,7 +287,7 @@ impl Segment for TrackedSegment<'_> {
     ) -> Result<()> {
         let mut reads = lock(self.reads);
         reads.add_keys(self.predicate, self.direction, &[key]);
-        // Whose values were compared is not known here.
+        // The compared values are not known here, so the whole property counts as read.
         if let Some(property) = self.segment.order() {
             reads.add_segment(property);
         }

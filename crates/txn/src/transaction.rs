@@ -1,4 +1,4 @@
-//! A transaction: a version of the graph of its own, and the sets that a commit needs.
+//! A transaction: a private version of the graph, and the read and write sets for its validation.
 
 use crate::change::{Change, Timestamp};
 use crate::reads::ReadSet;
@@ -10,23 +10,25 @@ use vervet_delta::Version;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
 
-/// What a transaction may see of others, and others of it.
+/// Isolation level: which concurrent changes a transaction may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// As if transactions had run one after another, in the order of their commits. A transaction that read
-    /// what another one has changed meanwhile, absence and counts included, fails with a conflict.
+    /// Serializable: the result equals a serial execution in the order of commits. A transaction that read
+    /// data which another one has changed meanwhile, absence and counts included, fails with a conflict.
     #[default]
     Serializable,
-    /// Every read sees the graph as it was at the begin; of two that change the same thing the second one
-    /// fails with a conflict. Two that each read what the other one changes may both commit (write skew).
+    /// Snapshot isolation: every read sees the graph at the begin; of two transactions that change the same
+    /// data the second one fails with a conflict. Two transactions that each read data changed by the other
+    /// may both commit (write skew).
     Snapshot,
 }
 
-/// So many changes wait before a version of its own is made for them: a small transaction often needs none,
-/// since it does not look at what it has changed, and its commit applies them to the newest version anyway.
+/// Maximum number of pending changes before a private version is made for them: a small transaction often
+/// needs none, since it does not read its own changes, and its commit applies them to the newest version
+/// anyway.
 const WAITING_MAX: usize = 8;
 
-/// A transaction that reads and writes. Dropped without a commit, it leaves nothing behind.
+/// A transaction that reads and writes. Dropping it without a commit discards all changes.
 ///
 /// It sees the graph as it was when it began, and its own changes.
 #[derive(Debug)]
@@ -34,54 +36,54 @@ pub struct Transaction {
     transactions: Arc<Transactions>,
     pub(crate) began: Arc<Published>,
     pub(crate) isolation: Isolation,
-    /// The version of its begin with all changes; not made while these wait.
+    /// The version of the begin with all changes; not created while the changes are pending.
     own: OnceLock<Version>,
     pub(crate) changes: Vec<Change>,
     pub(crate) reads: Mutex<ReadSet>,
-    /// Set when a read set is needed no more: under snapshot isolation.
+    /// Set when no read set is needed: under snapshot isolation.
     untracked: bool,
     blanks: u64,
     blank_scope: Option<u64>,
-    /// A change failed half way: only rolling back is left.
+    /// A change failed half way: only a roll-back is possible.
     broken: bool,
-    /// How many changes each return to a savepoint has left, in order.
+    /// Number of changes left by each roll-back to a savepoint, in order.
     returns: Vec<usize>,
 }
 
-/// A point in a transaction to go back to.
+/// A point in a transaction to roll back to.
 #[derive(Debug)]
 pub struct Savepoint {
     own: OnceLock<Version>,
     changes: usize,
-    /// How often the transaction had gone back when this was made.
+    /// Number of roll-backs of the transaction when this savepoint was made.
     returns: usize,
     began: Arc<Published>,
 }
 
-/// What somebody has looked at in [`Transaction::version`] whose answer others must not change meanwhile.
+/// A read of [`Transaction::version`] that validation must protect against concurrent changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
     /// All statements with this predicate and this subject ([`Direction::Out`]) or object.
     Key(Id, Direction, Id),
     /// Whether there are statements with this subject, predicate and object, in any graph, with any edge.
     Entry(Id, Id, Id),
-    /// What an edge is.
+    /// The statement of an edge.
     Edge(Id),
-    /// Which predicates there are.
+    /// The list of predicates.
     Predicates,
 }
 
 /// The graph as a transaction sees it.
 #[derive(Debug)]
 pub enum View<'a> {
-    /// Nobody asks later what was read.
+    /// Reads are not recorded.
     Plain(&'a Version),
-    /// What is read is remembered.
+    /// Reads are recorded.
     Tracked(Tracked<'a>),
 }
 
 impl View<'_> {
-    /// What query engines read.
+    /// The interface for query engines.
     #[must_use]
     pub fn as_snapshot(&self) -> &dyn Snapshot {
         match self {
@@ -108,8 +110,7 @@ impl Transaction {
         }
     }
 
-    /// The graph as this transaction sees it; what is read from it is remembered where the isolation level
-    /// asks for that.
+    /// The graph as this transaction sees it. Reads are recorded if the isolation level requires it.
     ///
     /// # Errors
     /// Damaged data.
@@ -122,7 +123,8 @@ impl Transaction {
         })
     }
 
-    /// The same graph, for estimates and for who says himself what he reads ([`Transaction::note`]).
+    /// The same graph without recorded reads, for estimates and for callers that record their reads by
+    /// [`Transaction::note`].
     ///
     /// # Errors
     /// Damaged data.
@@ -140,15 +142,14 @@ impl Transaction {
         Ok(self.own.get_or_init(|| version))
     }
 
-    /// The graph as it was when this transaction began.
+    /// The graph at the begin of this transaction.
     #[must_use]
     pub fn began_version(&self) -> &Version {
         &self.began.version
     }
 
-    /// A version that has the same statements with this predicate and this subject ([`Direction::Out`]) or
-    /// object as [`Transaction::version`], and is there without being made for it if no change waits that has
-    /// to do with them.
+    /// A version with the same statements of this predicate and this subject ([`Direction::Out`]) or object
+    /// as [`Transaction::version`]. It avoids creating a private version if no pending change concerns them.
     ///
     /// # Errors
     /// Damaged data.
@@ -164,19 +165,19 @@ impl Transaction {
         self.version()
     }
 
-    /// The same for what an edge is.
+    /// Same as [`Transaction::version_at`] for the statement of an edge.
     ///
     /// # Errors
     /// Damaged data.
     pub fn version_of_edge(&self, edge: Id) -> Result<&Version> {
-        // With a version of its own a transaction may have a million changes, which are not looked at here.
+        // A transaction with a private version may have a million changes; they are not scanned here.
         if self.own.get().is_none() && !self.changes.iter().any(|change| change.statement.edge == edge) {
             return Ok(&self.began.version);
         }
         self.version()
     }
 
-    /// The version of its own, if it was made: with all changes.
+    /// The private version with all changes, if it exists.
     pub(crate) fn own_version(&self) -> Option<&Version> {
         self.own.get()
     }
@@ -189,14 +190,13 @@ impl Transaction {
         self.own.get_mut().ok_or_else(|| Error::internal("a transaction without a version"))
     }
 
-    /// Remembers a read of [`Transaction::version`], which [`Transaction::view`] does by itself.
+    /// Records a read of [`Transaction::version`]; [`Transaction::view`] does so by itself.
     pub fn note(&mut self, read: Read) {
         if self.untracked {
             return;
         }
         if read == Read::Predicates {
-            // Changes that wait count: they may have emptied a predicate. What is damaged the caller finds,
-            // too.
+            // Pending changes count: they may have emptied a predicate. The caller finds damaged data, too.
             if let Ok(seen) = self.version() {
                 let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
                 reads.add_predicate_list(&self.began.version, seen);
@@ -214,13 +214,13 @@ impl Transaction {
         }
     }
 
-    /// The level that it was begun with.
+    /// The isolation level.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// When it began: it sees all commits up to this one.
+    /// The begin timestamp: the transaction sees all commits up to this one.
     #[must_use]
     pub fn began(&self) -> Timestamp {
         self.began.timestamp
@@ -232,12 +232,12 @@ impl Transaction {
         self.changes.len()
     }
 
-    /// The id of a term, a new one if nobody knows the term.
+    /// The id of a term; creates one for an unknown term.
     ///
     /// # Errors
     /// Damaged dictionary; a full disk; a triple term; the IRI of an edge that does not exist.
     pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
-        // What only changes that wait know is found by the second look.
+        // The second look-up finds terms that only pending changes use.
         let version = self.own.get().unwrap_or(&self.began.version);
         if let Some(id) = version.lookup(term)? {
             return Ok(id);
@@ -245,12 +245,12 @@ impl Transaction {
         let id = self.transactions.intern(version, term)?;
         if id.tag() == Tag::Edge {
             let message = format!("{term} is the name of an edge that does not exist");
-            return Err(Error::new(ErrorKind::Input, message).with_hint("edges are made by adding them"));
+            return Err(Error::new(ErrorKind::Input, message).with_hint("insert its statement first"));
         }
         Ok(id)
     }
 
-    /// A blank node that nobody else has.
+    /// A new, globally unique blank node.
     ///
     /// # Errors
     /// As [`Transaction::intern`]; no randomness.
@@ -264,15 +264,15 @@ impl Transaction {
         self.intern(BlankNode::new_unchecked(label).as_ref().into())
     }
 
-    /// An edge id that nobody else has.
+    /// A new edge id.
     #[must_use]
     pub fn fresh_edge(&self) -> Id {
         self.transactions.fresh_edge()
     }
 
-    /// Adds a statement; `false`: it was there already.
+    /// Adds a statement; `false` if it existed already.
     ///
-    /// A statement without an edge is there if it is there with one, too. Whether it was there is a read.
+    /// A statement without an edge also exists if it exists with one. The existence check is a read.
     ///
     /// # Errors
     /// Damaged data; an edge id that has another statement.
@@ -280,7 +280,7 @@ impl Transaction {
         self.change(Change { statement: *statement, added: true })
     }
 
-    /// Removes a statement, with exactly this graph and edge; `false`: it was not there.
+    /// Removes a statement with exactly this graph and edge; `false` if it did not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -295,8 +295,8 @@ impl Transaction {
             let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
             let is_edge = |id: &Id| id.tag() == Tag::Edge;
             if !change.added && is_edge(&statement.edge) {
-                // Whether it is there is a question of this edge, not of others between the same two; whether
-                // it may go, of who speaks of it.
+                // Its existence depends on this edge, not on other edges between the same two vertices;
+                // whether it may be removed depends on the statements about it.
                 reads.add_edge(statement.edge);
                 reads.add_edge_uses(statement.edge);
             } else {
@@ -324,8 +324,8 @@ impl Transaction {
         Ok(changed)
     }
 
-    /// Whether what so many changes do can be told from the version of the begin: they and the changes that
-    /// wait have to do with different statements and different edges.
+    /// Whether the effects of these changes can be decided from the version of the begin: they and the
+    /// pending changes concern different statements and different edges.
     fn may_wait(&self, count: usize, changes: impl Iterator<Item = Change> + Clone) -> bool {
         self.own.get().is_none()
             && self.changes.len() + count <= WAITING_MAX
@@ -335,8 +335,8 @@ impl Transaction {
             })
     }
 
-    /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions
-    /// that add the same do not conflict. Much faster than one at a time.
+    /// Adds all these statements if they do not exist. The existence check is not a read, so two transactions
+    /// that add the same statements do not conflict. Much faster than single insertions.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -344,7 +344,7 @@ impl Transaction {
         self.change_all(statements, true)
     }
 
-    /// Makes sure that none of these statements is there, with exactly this graph and edge.
+    /// Removes all these statements, with exactly this graph and edge, if they exist.
     ///
     /// # Errors
     /// As [`Transaction::remove`].
@@ -374,13 +374,14 @@ impl Transaction {
         } else {
             statements.iter().try_for_each(|statement| version.remove(statement).map(|_| ()))
         };
-        // Also those that change nothing here: somebody else may have changed them meanwhile.
+        // Includes changes without an effect here: a concurrent transaction may have changed the same
+        // statements.
         self.changes.extend(changes);
         self.broken |= changed.is_err();
         changed
     }
 
-    /// Marks this point.
+    /// Makes a savepoint at the current state.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
@@ -391,15 +392,14 @@ impl Transaction {
         }
     }
 
-    /// Undoes all changes since `savepoint`. What was read stays read. Later savepoints mean nothing any
-    /// more.
+    /// Undoes all changes since `savepoint`. Recorded reads stay. Later savepoints become invalid.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: the savepoint is of another transaction, or of a part that was undone.
     pub fn roll_back_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let undone = |returns: &[usize]| returns.iter().any(|left| *left < savepoint.changes);
         let is_here = Arc::ptr_eq(&savepoint.began, &self.began) && savepoint.changes <= self.changes.len();
-        // Else the list of changes would be another one than that of the version.
+        // Otherwise the list of changes would not match the version.
         if !is_here || self.returns.get(savepoint.returns..).is_none_or(undone) {
             let message = "this savepoint is not a point of this transaction";
             return Err(Error::new(ErrorKind::Input, message));
@@ -415,7 +415,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]: another transaction has changed what this one read (or, under snapshot
-    /// isolation, what it changed): run it again. [`ErrorKind::Constraint`]: it would break one.
+    /// isolation, what it changed): run it again. [`ErrorKind::Constraint`]: it would violate one.
     /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
     /// still become visible when there is room again. [`ErrorKind::Unavailable`]: checkpoints are too far
     /// behind, or a bulk load takes too long.
@@ -428,7 +428,7 @@ impl Transaction {
         transactions.commit(self)
     }
 
-    /// Forgets all changes. Dropping the transaction does the same.
+    /// Discards all changes. Dropping the transaction does the same.
     pub fn roll_back(self) {
         drop(self);
     }
@@ -438,19 +438,19 @@ impl Transaction {
             return Ok(());
         }
         let message = "a change of this transaction failed half way";
-        Err(Error::new(ErrorKind::Unavailable, message).with_hint("roll back to a savepoint, or altogether"))
+        Err(Error::new(ErrorKind::Unavailable, message).with_hint("roll back to a savepoint, or completely"))
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.transactions.ended(self.began.timestamp);
-        // Also of one that was rolled back: the terms that it brought stay.
+        // Also after a roll-back: the terms that it added stay.
         self.transactions.checkpoint_if_wanted();
     }
 }
 
-/// Whether a change of one may decide what a change of the other does.
+/// Whether a change of one may affect the result of a change of the other.
 fn meet(one: &Statement, other: &Statement) -> bool {
     let edges_of = |statement: &Statement| {
         let edges = [statement.subject, statement.object, statement.edge].into_iter();
@@ -460,7 +460,7 @@ fn meet(one: &Statement, other: &Statement) -> bool {
         || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
 }
 
-/// Makes one change; whether it had an effect.
+/// Applies one change; returns whether it had an effect.
 pub(crate) fn apply(version: &mut Version, change: &Change) -> Result<bool> {
     if change.added { version.insert(&change.statement) } else { version.remove(&change.statement) }
 }

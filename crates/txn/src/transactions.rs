@@ -1,19 +1,18 @@
-//! All transactions over one graph: who sees which version, and who may commit.
+//! The transaction manager of one graph: visible versions, the head, active transactions.
 //!
 //! # Shape
-//! Two pointers to versions: the newest one that has been validated, and the newest one that is durable;
-//! readers take the latter. Behind a lock, the head: the newest version again, with the recently committed
-//! transactions.
+//! Two pointers to versions: the newest validated one, and the newest durable one; readers take the latter.
+//! Behind a lock, the head: the newest version again, with the recently committed transactions.
 //! # Invariants
 //! 1. Versions are published in the order of their timestamps, and only when the log holds their commits as
-//!    safely as the durability level says: nobody reads what a power failure would undo.
-//! 2. The log holds commits in the order of their timestamps. So if a commit is durable, all those that
-//!    it may have read from are.
-//! 3. An active transaction is registered before anybody forgets a commit that it must be validated against.
+//!    safely as the durability level promises: no reader sees what a power failure would undo.
+//! 2. The log holds commits in the order of their timestamps. So if a commit is durable, all those that it
+//!    may have read from are.
+//! 3. An active transaction is registered before any commit that it must be validated against can be dropped.
 //! # Cost
 //! A begin: two short locks. A commit: see `commit`.
 //! # Source
-//! DESIGN §4; G-Tran (arXiv 2105.04449). Different: versions are values that share structure, in place of
+//! DESIGN §4; G-Tran (arXiv 2105.04449). Difference: versions are values that share structure, in place of
 //! stamps in rows (see `vervet_delta`).
 
 use crate::background::Background;
@@ -38,41 +37,41 @@ use vervet_log::{Level, Log, Lsn};
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// How transactions behave.
+/// Options of transactions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// When a commit counts as done.
+    /// Durability level: when a commit is acknowledged.
     pub durability: Level,
     /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version,
     /// on the condition that it becomes durable; its own commit waits for that in any case. `false`: it
-    /// begins at the newest durable one, and conflicts with all that are on their way to the disk.
+    /// begins at the newest durable version, and conflicts with commits that are not durable yet.
     pub pre_read: bool,
-    /// Whether changes are merged in the background when there are enough (`wants_checkpoint`). `false`:
-    /// calls of [`Transactions::checkpoint`] alone bound memory and log.
+    /// Whether checkpoints run in the background when due ([`Transactions::wants_checkpoint`]). `false`: only
+    /// calls of [`Transactions::checkpoint`] bound memory and log.
     pub checkpoints: bool,
-    /// The most memory of changes that no checkpoint has, in bytes; commits are slowed, then refused, before
-    /// it is exceeded by more than one transaction. No more than the memory that the machine has to spare.
+    /// Maximum memory of changes without a checkpoint, in bytes; commits are delayed, then refused, before it
+    /// is exceeded by more than one transaction. Choose at most the spare memory of the machine.
     pub delta_bytes_max: u64,
-    /// The most bytes of log that no checkpoint has made superfluous, likewise.
+    /// Maximum size of the log without a checkpoint, in bytes; enforced likewise.
     pub log_bytes_max: u64,
-    /// How many vertices, and how many literals, may have a number, ever: at most [`TERMS_MAX`].
+    /// Maximum number of vertices, and of literals, that ever get a number: at most [`TERMS_MAX`].
     pub terms_max: u64,
-    /// How long who wants to change something waits for a bulk load.
+    /// Maximum wait of a writer for a bulk load.
     pub load_wait: Duration,
 }
 
-/// What [`Options::delta_bytes_max`] is unless it is said.
+/// Default of [`Options::delta_bytes_max`].
 pub const DELTA_BYTES_MAX_DEFAULT: u64 = 2 << 30;
-/// What [`Options::log_bytes_max`] is unless it is said.
+/// Default of [`Options::log_bytes_max`].
 pub const LOG_BYTES_MAX_DEFAULT: u64 = 1 << 30;
-/// What [`Options::load_wait`] is unless it is said.
+/// Default of [`Options::load_wait`].
 pub const LOAD_WAIT_DEFAULT: Duration = Duration::from_secs(60);
-/// The most vertices, and the most literals, that ever have a number: a base counts them in 32 bits. Numbers
-/// are not used again, also those of terms that no statement has; an export that is loaded into a new
-/// directory numbers what is left.
+/// Maximum number of vertices, and of literals, that ever get a number: a base counts them in 32 bits.
+/// Numbers are not reused, not even those of terms without statements; an export loaded into a new directory
+/// numbers only the remaining terms.
 pub const TERMS_MAX: u64 = (1 << 32) - (1 << 20);
-/// How often who waits for a load looks again.
+/// Polling interval of writers that wait for a load.
 const LOAD_LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Default for Options {
@@ -89,7 +88,7 @@ impl Default for Options {
     }
 }
 
-/// How many transactions ended how, since the start.
+/// Transactions by outcome, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Committed, with changes.
@@ -98,7 +97,7 @@ pub struct Counts {
     pub conflicts: u64,
 }
 
-/// A version and when it was made.
+/// A version with its timestamp.
 #[derive(Debug)]
 pub struct Published {
     /// The graph.
@@ -107,9 +106,9 @@ pub struct Published {
     pub timestamp: Timestamp,
     /// Number of changes of all commits since the start.
     pub(crate) changes: u64,
-    /// What it keeps, and every transaction that begins with it must keep.
+    /// The constraints that it satisfies, and that every transaction from it must satisfy.
     pub(crate) constraints: Arc<Constraints>,
-    /// Everything in it is durable once the log is up to here. Not set: it is durable.
+    /// LSN at which everything in it is durable. Not set: it is durable.
     pub(crate) lsn: OnceLock<Lsn>,
 }
 
@@ -118,7 +117,7 @@ impl Published {
         Arc::new(Self { version, timestamp, changes: 0, constraints, lsn: OnceLock::new() })
     }
 
-    /// Another version in the place of this one.
+    /// The same commit with another version and timestamp.
     pub(crate) fn with(&self, version: Version, timestamp: Timestamp) -> Self {
         let constraints = Arc::clone(&self.constraints);
         Self { version, timestamp, changes: self.changes, constraints, lsn: OnceLock::new() }
@@ -131,25 +130,25 @@ pub struct Transactions {
     pub(crate) environment: Environment,
     pub(crate) directory: Option<PathBuf>,
     pub(crate) options: Options,
-    /// Validated, maybe not durable yet.
+    /// Validated, possibly not durable yet.
     newest: ArcSwap<Published>,
-    /// Durable. Shared with the log, which moves it on.
+    /// Durable. Shared with the log, which advances it.
     visible: Arc<ArcSwap<Published>>,
     pub(crate) head: Mutex<Head>,
-    /// Those who wait for the head to commit.
+    /// Requests that wait for the head to commit.
     pub(crate) queue: Mutex<Vec<Request>>,
-    /// Begins of active transactions: how many, and since when the first of them.
+    /// Active transactions by begin timestamp: their number, and the start time of the first.
     active: Mutex<BTreeMap<Timestamp, (usize, Duration)>>,
-    /// What makes the directory ours; none for a graph in memory, or while nobody has written.
+    /// Write ownership of the directory; unset for a graph in memory, or before the first write.
     pub(crate) writer: OnceLock<Arc<Writer>>,
-    /// Held while this becomes the writer.
+    /// Held while this process takes the directory.
     pub(crate) owning: Mutex<()>,
     /// Held for reading while a term is added; for writing while a bulk load numbers terms of its own.
     pub(crate) interning: RwLock<()>,
     /// Vertices and literals with numbers below these have a record in the log, or are in a base.
     logged: Mutex<[u64; 2]>,
     next_edge: AtomicU64,
-    /// Set when it is not known what the directory holds: nobody writes any more.
+    /// Set when the state of the directory is unknown: no further writes.
     pub(crate) failure: OnceLock<Error>,
     pub(crate) checkpointing: Mutex<()>,
     pub(crate) background: Background,
@@ -157,17 +156,17 @@ pub struct Transactions {
     pub(crate) conflicts: Conflicts,
 }
 
-/// What commits change.
+/// The state that commits change.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) published: Arc<Published>,
     pub(crate) committed: Committed,
-    /// A bulk load makes a graph that takes the place of this one: no transaction commits.
+    /// A bulk load is building a replacement of this graph: no transaction commits.
     pub(crate) is_loading: bool,
 }
 
 impl Transactions {
-    /// Transactions over `version`, whose last commit is `timestamp`, and which keeps `constraints`.
+    /// Transactions over `version`, whose last commit is `timestamp`, and which satisfies `constraints`.
     pub(crate) fn new(
         environment: Environment,
         directory: Option<PathBuf>,
@@ -213,16 +212,16 @@ impl Transactions {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`]: another process (the message says which) writes to the
-    /// directory. [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be
-    /// opened.
+    /// [`ErrorKind::Unavailable`]: another process (the message names it) writes to the directory.
+    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be opened.
     pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
         let log = self.log()?;
         if let Some(log) = log.filter(|log| log.refuses()) {
             // If there is room again, waiting commits become durable, and no transaction conflicts with them.
             let _ = log.sync();
         }
-        // What a full disk keeps from being durable is not read: who only reads need not wait for room.
+        // Versions that a full disk keeps from being durable are not read: a read-only transaction need not
+        // wait for room.
         let pre_read = self.options.pre_read && !log.is_some_and(Log::refuses);
         let now = self.environment.clock.now();
         let began = {
@@ -234,19 +233,19 @@ impl Transactions {
         Ok(Transaction::new(Arc::clone(self), began, isolation))
     }
 
-    /// When a commit counts as done.
+    /// Durability level: when a commit is acknowledged.
     #[must_use]
     pub fn durability(&self) -> Level {
         self.options.durability
     }
 
-    /// How many transactions ended how.
+    /// Transactions by outcome.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts { commits: self.commits.load(Ordering::Relaxed), conflicts: self.conflicts.read().sum() }
     }
 
-    /// A transaction that began then is no longer active.
+    /// Unregisters an active transaction with this begin timestamp.
     pub(crate) fn ended(&self, began: Timestamp) {
         let mut active = lock(&self.active);
         let (count, _) = active.get_mut(&began).expect("a transaction that ends has begun");
@@ -256,21 +255,21 @@ impl Transactions {
         }
     }
 
-    /// No active transaction began before this, and none will.
+    /// Lower bound on the begin of all active and future transactions.
     pub(crate) fn oldest_active(&self) -> Timestamp {
         let active = lock(&self.active);
         let visible = self.visible.load().timestamp;
         active.first_key_value().map_or(visible, |(oldest, _)| visible.min(*oldest))
     }
 
-    /// How many transactions are active, and since when the oldest one is.
+    /// Number of active transactions, and the age of the oldest.
     pub(crate) fn active_since(&self) -> (u64, Option<Duration>) {
         let active = lock(&self.active);
         let count: usize = active.values().map(|(count, _)| count).sum();
         (count as u64, active.values().map(|(_, began)| *began).min())
     }
 
-    /// The head, locked, once no bulk load is at work.
+    /// Returns the head, locked, once no bulk load is running.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`]: a load took longer than [`Options::load_wait`].
@@ -278,7 +277,7 @@ impl Transactions {
         self.wait_for_load(|| Some(lock(&self.head)).filter(|head| !head.is_loading))
     }
 
-    /// What `attempt` returns, once it is something.
+    /// Polls `attempt` until it returns a value.
     fn wait_for_load<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
         let mut begin = None;
         loop {
@@ -287,28 +286,28 @@ impl Transactions {
             }
             if begin.get_or_insert_with(Instant::now).elapsed() >= self.options.load_wait {
                 let wait = self.options.load_wait;
-                let message = format!("a bulk load is running, and was not done in {wait:?}");
+                let message = format!("a bulk load is running, and did not end within {wait:?}");
                 return Err(Error::new(ErrorKind::Unavailable, message)
-                    .with_hint("nothing was changed; try again when it is done"));
+                    .with_hint("nothing was changed; try again when it has ended"));
             }
             std::thread::sleep(LOAD_LOOK_EVERY);
         }
     }
 
-    /// Refuses another term when there are as many as there may be.
+    /// Refuses a new term at the limit.
     fn check_terms(&self, version: &Version) -> Result<()> {
         let terms = version.terms();
         let count = terms.vertex_end().max(terms.literal_end());
         if count < self.options.terms_max {
             return Ok(());
         }
-        let message = format!("there are {count} vertices or literals, the most that ever may have a number");
+        let message = format!("there are {count} vertices or literals, the maximum that may have a number");
         Err(Error::new(ErrorKind::Unavailable, message).with_hint(
-            "numbers are never used again; export the graph and load it into a new directory, where only what is left is numbered",
+            "numbers are never used again; export the graph and load it into a new directory, which numbers only the remaining terms",
         ))
     }
 
-    /// The id of a term that `version` does not know.
+    /// Creates or finds the id of a term that `version` does not know.
     pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
         let _gate = self.wait_for_load(|| match self.interning.try_read() {
             Ok(gate) => Some(gate),
@@ -320,16 +319,17 @@ impl Transactions {
         if !Arc::ptr_eq(newest.version.base(), version.base())
             && newest.version.base().dictionary().lookup(term)?.is_some()
         {
-            // A checkpoint leaves its terms where they were, too; a load numbers new ones that old versions
-            // cannot know.
+            // A checkpoint keeps the ids of its terms; a load numbers new terms, which old versions cannot
+            // see.
             return version.terms().lookup(term).ok_or_else(|| {
-                let message = format!("this transaction conflicts with a bulk load, which brought {term}");
+                let message = format!("this transaction conflicts with a bulk load, which added {term}");
                 Error::new(ErrorKind::Conflict, message).with_hint("run it again")
             });
         }
-        // A transaction that numbers terms has a directory to write to.
+        // A transaction that numbers terms must own the directory.
         self.log()?;
-        // A bulk load may have numbered it since `version`, in a dictionary of which its terms do not know.
+        // A bulk load may have numbered the term since `version`, in a dictionary that its terms do not
+        // include.
         if let Some(id) = self.newest.load().version.base().dictionary().lookup(term)? {
             return Ok(id);
         }
@@ -337,7 +337,7 @@ impl Transactions {
     }
 
     /// Appends the records of all terms that have a number and no record, so that a commit that uses them may
-    /// follow. Terms that no commit uses get none before another commit: numbers in the log have no gaps.
+    /// follow. Unused terms are written before the next commit, too: numbers in the log have no gaps.
     ///
     /// Interning does not append: it holds the lock of the terms, which readers take, and appending may wait
     /// for the disk.
@@ -350,7 +350,7 @@ impl Transactions {
         let make: [fn(u64) -> Id; 2] = [Id::vertex, Id::literal];
         let mut bytes = Vec::with_capacity(64);
         for (((logged, first), end), id) in logged.iter_mut().zip(firsts).zip(ends).zip(make) {
-            // What is in a base needs no record: its manifest is durable before the base is used.
+            // Terms of a base need no record: its manifest is durable before the base is used.
             *logged = first.max(*logged);
             while *logged < end {
                 bytes.clear();
@@ -365,7 +365,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// Takes all terms for logged: the log has just been opened, behind what it and the base say.
+    /// Marks all terms as logged: the log has just been opened, and log and base contain them.
     pub(crate) fn terms_are_logged(&self) {
         let newest = self.newest();
         let terms = newest.version.terms();
@@ -376,7 +376,7 @@ impl Transactions {
         Id::edge(self.next_edge.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Edge ids from here on are new.
+    /// Reserves the edge ids below `end`.
     pub(crate) fn reserve_edges(&self, end: u64) {
         self.next_edge.fetch_max(end, Ordering::Relaxed);
     }
@@ -399,27 +399,27 @@ impl Transactions {
         self.newest.load_full()
     }
 
-    /// Makes a validated version the one that writers begin with. The caller holds the head.
+    /// Makes a validated version the begin version of writers. The caller holds the head.
     pub(crate) fn publish_newest(&self, published: &Arc<Published>) {
         let before = self.newest.load().timestamp;
         assert!(published.timestamp > before, "commit {} behind {before}", published.timestamp);
         self.newest.store(Arc::clone(published));
     }
 
-    /// What makes a version visible once it is durable.
+    /// The callback that makes a version visible once it is durable.
     pub(crate) fn publish_visible(&self, published: &Arc<Published>) -> vervet_log::Publish {
         let (visible, published) = (Arc::clone(&self.visible), Arc::clone(published));
         Box::new(move |_| visible.store(published))
     }
 
-    /// Replaces both pointers by the same graph in another form. The caller holds the head, and nothing waits
-    /// for the log.
+    /// Replaces both pointers by the same graph in another form. The caller holds the head, and no commit
+    /// waits for the log.
     pub(crate) fn replace(&self, published: &Arc<Published>) {
         self.newest.store(Arc::clone(published));
         self.visible.store(Arc::clone(published));
     }
 
-    /// Starts anew from what was found on disk. Nobody has written yet.
+    /// Restarts from the recovered state. This process has not written yet.
     pub(crate) fn reset(&self, version: Version, timestamp: Timestamp, constraints: Arc<Constraints>) {
         let mut head = lock(&self.head);
         self.reserve_edges(version.edge_count());

@@ -1,7 +1,7 @@
-//! What makes a directory ours: its lock, and the log.
+//! Write ownership of a directory: its lock, and the log.
 //!
-//! A directory is locked before anything in it is believed, and the log is opened when the first transaction
-//! begins: who only loads in bulk needs none.
+//! A directory is locked before its content is trusted, and the log is opened when the first transaction
+//! begins: a process that only bulk-loads needs none.
 
 use crate::directory::Locked;
 use crate::recovery::{self, Recovered};
@@ -18,9 +18,9 @@ use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 #[derive(Debug)]
 pub(crate) struct Writer {
     log: OnceLock<Log>,
-    /// Where writing goes on, until the log is opened, and what the manifest said of the log then.
+    /// Result of recovery and the log position of the manifest, until the log is opened.
     found: Mutex<Option<(Found, LogPlace)>>,
-    /// Where the log goes on or is to begin, if it is known and not open.
+    /// Position at which the log continues or is to begin, if it is known and the log is not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
     lock: Locked,
 }
@@ -33,15 +33,15 @@ impl Writer {
 }
 
 impl Transactions {
-    /// Says what this process is to others who want to write to the directory, such as `vervet serve at
-    /// http://…`; has no effect unless this process is the directory's writer.
+    /// Describes this process to others that try to write to the directory, such as
+    /// `vervet serve at http://…`; has no effect unless this process is the directory's writer.
     pub fn describe_owner(&self, text: &str) {
         if let Some(writer) = self.writer.get() {
             writer.lock.describe(text);
         }
     }
 
-    /// The directory's writer, which this becomes if nobody else is; `None` for a graph in memory.
+    /// The write ownership of the directory, taken if it is free; `None` for a graph in memory.
     pub(crate) fn own(&self) -> Result<Option<&Arc<Writer>>> {
         let Some(directory) = &self.directory else { return Ok(None) };
         if let Some(failure) = self.failure.get() {
@@ -53,7 +53,7 @@ impl Transactions {
         let _one = crate::sync::lock(&self.owning);
         if self.writer.get().is_none() {
             let guard = Locked::take(&self.environment, directory)?;
-            // Somebody else may have written since this was opened.
+            // Another process may have written since this graph was opened.
             let recovered = recovery::recover_as_owner(&self.environment, directory)?;
             let writer = self.writer_of(guard, recovered)?;
             let set = self.writer.set(Arc::new(writer));
@@ -73,7 +73,7 @@ impl Transactions {
         Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), lock: guard })
     }
 
-    /// Says in the manifest that the log has been begun, before the first record can be acknowledged: from
+    /// States in the manifest that the log has been begun, before the first record can be acknowledged: from
     /// then on a log without files is a lost one. A crash before that leaves a file without records, with the
     /// id that is reserved for it.
     fn publish_begun(&self, directory: &Path, log: &Log, base: LogPlace) -> Result<()> {
@@ -90,27 +90,27 @@ impl Transactions {
         vervet_store::publish_log(&self.environment, directory, place)
     }
 
-    /// The log of the directory, opened if nobody has yet; `None` for a graph in memory.
+    /// The log of the directory, opened on first use; `None` for a graph in memory.
     pub(crate) fn log(&self) -> Result<Option<&Log>> {
         let (Some(writer), Some(directory)) = (self.own()?, &self.directory) else { return Ok(None) };
         if let Some(log) = writer.log.get() {
             return Ok(Some(log));
         }
-        // While no load runs: one would write a manifest that knows of no log.
+        // Excludes a running load, which would write a manifest that does not name the log.
         let _one = crate::sync::lock(&self.checkpointing);
         let mut found = crate::sync::lock(&writer.found);
         if writer.log.get().is_none() {
             let (mut found, base) = match found.take() {
                 Some(found) => found,
-                // A new directory, or opening failed before: look again. No transaction has begun yet.
+                // A new directory, or a failed earlier attempt: recover again. No transaction has begun yet.
                 None => {
                     if !recovery::has_store(&self.environment, directory)? {
                         write_empty(&self.environment, directory)?;
                     }
                     let recovered = recovery::recover_as_owner(&self.environment, directory)?;
-                    let lost = || Error::internal("a database that has just been written is not there");
+                    let lost = || Error::internal("a database that has just been written is missing");
                     let recovered = recovered.ok_or_else(lost)?;
-                    // If the log cannot be opened, a load must go on with its id.
+                    // If the log cannot be opened, a load must continue with its id.
                     *crate::sync::lock(&writer.place) = Some(recovered.place());
                     let Recovered { version, timestamp, constraints, found, base } = recovered;
                     self.reset(version, timestamp, constraints);

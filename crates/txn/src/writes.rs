@@ -1,4 +1,4 @@
-//! The write set of a transaction.
+//! The write set of a transaction, for first-committer-wins validation.
 //!
 //! # Shape
 //! Changes in the order in which they were made, each of which had an effect on the graph as the transaction
@@ -9,11 +9,11 @@ use crate::reads::{Collision, ReadKind};
 use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use vervet_model::{Id, Statement};
 
-/// What a write locks out under snapshot isolation, where the first committer wins.
+/// Write-write conflicts under snapshot isolation, where the first committer wins.
 ///
-/// A property is one thing, whatever its values are: of two transactions that set it from different old
-/// values to different new ones, one must fail. Of edges each is a thing of its own, so that many can be
-/// added to one vertex at a time.
+/// A property conflicts as a whole, whatever its values are: of two transactions that set it from different
+/// old values to different new ones, one must fail. Each edge conflicts by itself, so that concurrent
+/// transactions can add many edges to one vertex.
 #[derive(Debug)]
 pub(crate) struct WriteValidator {
     /// Subject and predicate of statements with values.
@@ -35,14 +35,14 @@ impl WriteValidator {
         validator
     }
 
-    /// The first of `changes` that somebody else made to what this transaction changed too.
+    /// The first of `changes` that concerns data changed by this transaction too.
     pub(crate) fn collision(&self, changes: &[Change]) -> Option<Collision> {
         let both = |change: &&Change| {
             let statement = &change.statement;
             if statement.object.is_stored_literal() {
                 self.properties.contains(&(statement.subject, statement.predicate))
             } else {
-                // Two that add the same statement agree.
+                // Two transactions that add the same statement agree.
                 self.statements.get(statement).is_some_and(|added| !(*added && change.added))
             }
         };

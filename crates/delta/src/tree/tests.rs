@@ -1,5 +1,7 @@
-//! The tree agrees with a `BTreeMap` under random operations, old versions stay as they were, and
-//! differences are found without a look at what is shared.
+//! Tests of the tree against a `BTreeMap`.
+//!
+//! It agrees with a `BTreeMap` under random operations, old versions stay unchanged, and differences are
+//! found without visiting shared nodes.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -39,7 +41,7 @@ fn seed() -> u64 {
 
 type Model = BTreeMap<u64, i64>;
 
-/// Whether everything that the header promises holds.
+/// Checks the invariants of the header.
 fn validate(tree: &Tree<Pair>) {
     fn walk(child: &Child<Pair>, below: Option<u64>) -> (usize, Sum) {
         let (height, sum) = match &child.node {
@@ -65,7 +67,7 @@ fn validate(tree: &Tree<Pair>) {
     }
     if let Some(root) = &tree.root {
         let (height, sum) = walk(root, None);
-        // Every level of a tree that was not only taken from has at least some fan-out.
+        // Every level of a tree that was not only removed from has at least some fan-out.
         assert!(height <= 12 && sum.items > 0);
     }
 }
@@ -91,10 +93,10 @@ fn check(tree: &Tree<Pair>, model: &Model, random: &mut Random, keys: u64, conte
     assert_eq!(listed, model.range(from..).map(|(k, v)| (*k, *v)).collect::<Vec<_>>(), "{context}");
 }
 
-/// A key, and what either tree has under it.
+/// A key, and its weight in either tree.
 type Difference = (u64, Option<i64>, Option<i64>);
 
-/// What differs, and how many keys were looked at.
+/// The differences, and the number of keys visited.
 fn differences(a: &Tree<Pair>, b: &Tree<Pair>) -> (Vec<Difference>, usize) {
     let (mut found, mut looked) = (Vec::new(), 0);
     a.differences(b, &mut |a, b| {
@@ -122,7 +124,7 @@ fn agrees_with_a_map() {
             let removes = if shrinking && step > 1500 { 8 } else { 3 };
             match random.below(10) {
                 kind if kind < removes => {
-                    // Nearest, so that even a sparse tree shrinks.
+                    // The nearest existing key, so that even a sparse tree shrinks.
                     let key = model.range(key..).next().map_or(key, |(key, _)| *key);
                     let removed = tree.remove(key).map(|pair| pair.1);
                     assert_eq!(removed, model.remove(&key), "{context}");
@@ -196,7 +198,7 @@ fn ascending_keys_fill_the_leaves() {
 fn an_item_can_be_changed_in_one_version() {
     let old = Tree::from_sorted(&(0..1000).map(|key| Pair(key, 0)).collect::<Vec<_>>());
     let mut new = old.clone();
-    // The weight stays what it is, so only identity can be seen to change.
+    // The weight stays the same, so only the identity can show the copy.
     let before: *const Pair = old.get(500).expect("it is there");
     let after: *const Pair = new.get_mut(500).expect("it is there");
     assert_ne!(before, after);

@@ -1,7 +1,9 @@
-//! Versions agree with a set of statements: random graphs with parallel edges, named graphs, literals, edges
-//! as subjects and objects, and terms that came after the store; random parts of them in the store, the rest
-//! inserted, one by one and many at once, others removed again. Older versions never change; every version
-//! can be built into a store and moved to one.
+//! Model test of versions against a set of statements.
+//!
+//! Random graphs with parallel edges, named graphs, literals, edges as subjects and objects, and terms later
+//! than the store; random parts of them are in the store, the rest is inserted, singly and in bulk, others
+//! are removed again. Older versions never change; every version can be built into a store and rebased onto
+//! one.
 
 use crate::common::{Model, Random, World, arc, check_segment, compare, entries, seed};
 use std::collections::BTreeSet;
@@ -14,7 +16,7 @@ fn random_of(seed: u64, round: u64) -> Random {
     Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
 }
 
-/// Does something random to both, and compares what they say to it.
+/// Applies a random operation to both, and compares the results.
 fn step(version: &mut Version, model: &mut Model, world: &World, random: &mut Random, context: &str) {
     match random.below(12) {
         0..5 => {
@@ -39,12 +41,12 @@ fn step(version: &mut Version, model: &mut Model, world: &World, random: &mut Ra
                 };
                 batch.push(statement);
             }
-            // In any order, also an edge behind what is about it.
+            // In random order, also an edge after statements about it.
             for index in (1..batch.len()).rev() {
                 let other = usize::try_from(random.below(index as u64 + 1)).expect("small");
                 batch.swap(index, other);
             }
-            // One that was replaced within the batch is not there in the end.
+            // A statement replaced within the batch does not exist in the end.
             came.retain(|statement| after.statements.contains(statement));
             let count = version.insert_all(&batch).unwrap_or_else(|error| panic!("{context}: {error}"));
             assert_eq!(count, came.len() as u64, "{context}: {batch:?}");
@@ -86,7 +88,7 @@ fn random_changes() {
                 kept.push((version.clone(), model.clone()));
             }
             if random.one_in(steps) {
-                // A transaction that came to nothing.
+                // A rolled-back transaction.
                 (version, model) = kept[kept.len() - 1].clone();
             }
         }
@@ -95,7 +97,7 @@ fn random_changes() {
             let context = format!("seed {seed}, round {round}, version {number}");
             compare(version, model, &world, &mut random, &context);
         }
-        // Any version built into a store, and any other moved to that.
+        // Any version built into a store, and any other rebased onto that.
         let (old, old_model) = kept[usize::try_from(random.below(kept.len() as u64)).expect("small")].clone();
         let statements: Vec<Statement> = old.statements().map(|s| s.expect("whole")).collect();
         let base = world.build(&statements, true);
@@ -271,8 +273,8 @@ fn what_a_store_would_refuse_is_refused() {
     assert!(version.predicates().is_empty() && version.type_predicate().is_none());
 }
 
-/// The flag that lets plans use checks where edges are counted (plan F3): it says that there are parallel
-/// edges where some came, in one piece or one by one, over a base or not, and not before.
+/// The flag that lets plans use checks where edges are counted (plan F3): it is set once parallel edges were
+/// added, in bulk or singly, over a base or not, and not before.
 #[test]
 fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
@@ -299,8 +301,7 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
         let store = Arc::new(vervet_store::Store::empty().expect("nothing"));
         Version::new(store, Arc::clone(&terms))
     };
-    // One by one: an edge takes the place of a statement, and of itself; in another graph it is another
-    // statement.
+    // Singly: an edge replaces a statement, and itself; in another graph it is another statement.
     let mut version = empty();
     for statement in [plain, edge(1), Statement { graph, ..edge(2) }] {
         assert!(version.insert(&statement).expect("good"));
@@ -309,8 +310,8 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     let structure = version.structure();
     assert!(version.insert(&edge(3)).expect("good"));
     assert_eq!(flags(&version), [true; 2]);
-    assert_ne!(version.structure(), structure, "plans take it for granted");
-    // Many at once: parallel to each other, or to existing ones.
+    assert_ne!(version.structure(), structure, "plans rely on it");
+    // In bulk: parallel to each other, or to existing ones.
     let many = |from: u64| -> Vec<Statement> {
         let to = |number: u64| id(&format!("{number}"));
         (from..from + 100).map(|number| Statement { object: to(number), ..edge(number) }).collect()
@@ -328,7 +329,7 @@ fn f3_parallel_edges_are_flagged_when_the_first_comes() {
     assert_eq!(flags(&version), [true; 2]);
 }
 
-/// An entry of the lower segment that comes back may be parallel to what has come meanwhile.
+/// A restored entry of the lower segment may be parallel to entries added meanwhile.
 #[test]
 fn f3_a_restored_edge_may_be_parallel() {
     let seed = seed();

@@ -1,5 +1,7 @@
-//! Readers on threads of their own, each with the version that it got, while a writer goes on: what they read
-//! is the version's graph, from the first read to the last.
+//! Concurrent readers and one writer of versions.
+//!
+//! Readers on their own threads hold versions while a writer continues; each reads its version's graph, from
+//! the first read to the last.
 
 use crate::common::{Model, Random, World, compare, seed};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,7 @@
-//! Damaged files: bytes flipped (some at random; every one in tests that are asked for), every length cut.
-//! The answer is the right one or an error of kind `Corrupt` that names the file; never a panic, never
-//! another term.
+//! Tests of damaged dictionary files.
+//!
+//! Bytes flipped (some at random; every one in the ignored tests), every length cut. The result is correct or
+//! an error of kind `Corrupt` that names the file; never a panic, never another term.
 
 use std::collections::HashMap;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, Extension};
@@ -49,7 +50,7 @@ fn assert_corrupt(error: &Error) {
     assert!(error.message().contains("sample"), "{error}");
 }
 
-/// Asks everything; returns whether any answer was an error.
+/// Makes all reads; returns whether any was an error.
 fn ask(image: Vec<u8>, terms: &HashMap<Id, Vec<u8>>) -> bool {
     let dictionary = match Dictionary::open(Bytes::from(image), "sample") {
         Ok(dictionary) => dictionary,
@@ -80,7 +81,7 @@ fn ask(image: Vec<u8>, terms: &HashMap<Id, Vec<u8>>) -> bool {
 const TRAILER_BYTES: usize = 128;
 const FRONT_BYTES: usize = 16;
 
-/// Sets the checksums of a damaged image of one block to what they would have been.
+/// Recomputes the checksums of a damaged image of one block.
 fn seal(image: &mut [u8]) {
     let sum = |bytes: &[u8]| xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes();
     let trailer = image.len() - TRAILER_BYTES;
@@ -92,7 +93,7 @@ fn seal(image: &mut [u8]) {
     image[end - 8..].copy_from_slice(&sum(&ends));
 }
 
-/// The image as versions 4 and 5 had it: with a header, and hashes without a seed.
+/// The image in the form of versions 4 and 5: with a header, and hashes without a seed.
 fn old_shape(image: &[u8], version: u64) -> Vec<u8> {
     let sum = |bytes: &[u8]| xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes();
     let (rest, trailer) = image.split_at(image.len() - TRAILER_BYTES);
@@ -103,7 +104,7 @@ fn old_shape(image: &[u8], version: u64) -> Vec<u8> {
     [&old, block, body].concat()
 }
 
-/// Version 6 is written; 4 and 5, which have another shape, are read (`vervet/tests/formats` has a file of
+/// Version 6 is written; 4 and 5, which have another form, are read (`vervet/tests/formats` has a file of
 /// each).
 #[test]
 fn other_versions_are_refused() {
@@ -133,14 +134,14 @@ fn other_versions_are_refused() {
     }
 }
 
-/// Old files answer as new ones do; their index goes on at its first slot.
+/// Old files give the same results as new ones; their index wraps around to its first slot.
 #[test]
 fn files_of_old_versions_are_read() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     let mut tried = 0;
-    // An index that needs slots behind its own has another shape in old files.
+    // An index with slots after its home slots has another form in old files.
     let image = loop {
         tried += 1;
         assert!(tried < 1000, "seed {seed}");
@@ -169,7 +170,7 @@ fn files_of_old_versions_are_read() {
     assert_eq!((again.vertex_count(), again.literal_count()), (300, 300));
 }
 
-/// So many of `places`, chosen with a seed that is printed; all of them if `count` is `None`.
+/// A random sample of `places`, with a printed seed; all of them if `count` is `None`.
 fn sampled(places: impl Iterator<Item = usize>, count: Option<usize>) -> Vec<usize> {
     let mut places: Vec<usize> = places.collect();
     if let Some(count) = count {
@@ -188,7 +189,7 @@ fn flipped_bytes_are_noticed(count: Option<usize>) {
     let texts: usize = terms.iter().filter(|(id, _)| !id.is_vertex()).map(|(_, text)| text.len()).sum();
     assert!(records.is_some_and(|bytes| bytes < texts as u64 * 6 / 10), "{records:?} for {texts}: no codes");
     assert!(!ask(image.clone(), &terms));
-    // The ends of the file are few, and each of their bytes has a meaning of its own.
+    // The ends of the file are short, and each of their bytes has its own meaning.
     let ends = (0..FRONT_BYTES).chain(image.len() - TRAILER_BYTES - 8..image.len());
     let body = sampled(FRONT_BYTES..image.len() - TRAILER_BYTES - 8, count);
     for at in ends.chain(body) {
@@ -222,7 +223,7 @@ fn every_other_length_is_noticed() {
     assert!(ask(longer, &terms));
 }
 
-/// Checksums that fit the damage, as from a program with a defect: still no panic.
+/// Damage with valid checksums, as written by a defective program: still no panic.
 fn damage_behind_right_checksums(count: Option<usize>) {
     let (image, _) = sample();
     let trailer = image.len() - TRAILER_BYTES;
@@ -268,8 +269,7 @@ fn damage_behind_right_checksums_does_not_panic_everywhere() {
     damage_behind_right_checksums(None);
 }
 
-/// Whoever gets the text of a triple term may follow its depth by recursion, and checksums do not help
-/// against those who can compute them.
+/// Callers may follow the nesting of a triple term by recursion, and an attacker can compute valid checksums.
 #[test]
 fn a_triple_term_that_is_none_is_damage() {
     const DEPTH: usize = 1 << 18;
@@ -277,7 +277,7 @@ fn a_triple_term_that_is_none_is_damage() {
         format!("{}<http://e/{name}>{}", "<<( <http://e/a> <http://e/b> ".repeat(depth), " )>>".repeat(depth))
     };
     let mut texts: Vec<String> = [TRIPLE_DEPTH_MAX + 1, DEPTH].map(|depth| nested("c", depth)).into();
-    // As many as it takes for a template with a number.
+    // As many as a template with a number requires.
     texts.extend((0..8).map(|number| nested(&format!("c{number}"), TRIPLE_DEPTH_MAX + 1)));
     texts.extend(
         ["no triple term", "<<( <http://e/a> <http://e/b>", "<<( <http://e/a> \"b\" 1 )>>"]

@@ -1,4 +1,4 @@
-//! Dictionaries that are made by copying another one and adding terms: the same as those made from scratch.
+//! Extended dictionaries are equivalent to dictionaries built from scratch.
 
 use crate::memory::peak;
 use crate::model::{check, term, text};
@@ -58,8 +58,8 @@ fn open(image: Vec<u8>) -> Dictionary {
     Dictionary::open(Bytes::from(image), "sample").expect("whole")
 }
 
-/// storage B6 (c): several extensions, one behind the other, against a map, and against a dictionary with
-/// the same terms made from scratch.
+/// Storage B6 (c): several extensions in sequence, against a map, and against a dictionary with the same
+/// terms built from scratch.
 #[test]
 fn b6_an_extended_dictionary_is_one_made_from_scratch() {
     let first = std::env::var("VERVET_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -83,7 +83,7 @@ fn b6_an_extended_dictionary_is_one_made_from_scratch() {
             let new: Vec<Term> = (0..random.below(most)).map(|_| extra(&random)).collect();
             let image = extended(&dictionary, &new).expect("whole");
             let next = open(image);
-            // Numbered behind the others, each half in the order in which they came.
+            // New terms get the following numbers, each half in the order of insertion.
             let mut ends = [dictionary.vertex_count(), dictionary.literal_count()];
             for term in new {
                 let id = next.lookup(term.as_ref()).expect("whole").expect("it was added");
@@ -105,7 +105,7 @@ fn b6_an_extended_dictionary_is_one_made_from_scratch() {
     }
 }
 
-/// Terms as those of the base, and some that are like each other but not like those.
+/// Terms like those of the base, and some that resemble each other but not those.
 fn extra(random: &SeededRandom) -> Term {
     let number = random.below(1 << 40);
     match random.below(8) {
@@ -124,7 +124,7 @@ fn extra(random: &SeededRandom) -> Term {
     }
 }
 
-/// Positions, ranges and searches are those of a dictionary with the same terms that is made at once.
+/// Positions, ranges and searches equal those of a dictionary with the same terms built at once.
 fn same_as_from_scratch(extended: &Dictionary, random: &SeededRandom, seed: u64) {
     let scratch =
         open(DictionaryBuilder::from_dictionary(extended).expect("whole").finish().expect("finish"));
@@ -150,7 +150,7 @@ fn same_as_from_scratch(extended: &Dictionary, random: &SeededRandom, seed: u64)
     }
 }
 
-/// storage B6 (c): what one new term costs is memory for one term, however many there are.
+/// Storage B6 (c): adding one term takes memory for one term, whatever the size of the dictionary.
 #[test]
 fn b6_one_new_term_takes_little_memory() {
     const TERMS: u64 = 200_000;
@@ -180,7 +180,7 @@ fn b6_one_new_term_takes_little_memory() {
         extension.write(&mut sink, &Watch::new("test")).expect("whole");
         assert!(length as u64 > 10 * TERMS, "{length} bytes");
     };
-    // The first one hashes all terms, since the index of a new file is full; the next ones copy slots.
+    // The first extension hashes all terms, since the index of a new file is full; the next ones copy slots.
     let begun = std::time::Instant::now();
     let ((), peak_first) = peak(|| write(&base, "first"));
     let time_first = begun.elapsed();
@@ -198,7 +198,7 @@ fn b6_one_new_term_takes_little_memory() {
     assert!(peak_scratch > 4 * BYTES_MAX, "{peak_scratch}");
 }
 
-/// Texts that come later are coded too: with a table of their own if the file has none.
+/// Later texts are coded too: with a table of their own if the file has none.
 #[test]
 fn new_texts_are_coded() {
     let mut builder = DictionaryBuilder::new();
@@ -227,7 +227,7 @@ fn new_texts_are_coded() {
     assert!(records > 0 && records < bytes * 6 / 10, "{records} of {bytes}");
 }
 
-/// Of each other dictionary there is nothing to copy; and what is cancelled, or cannot be written, ends.
+/// Other dictionaries cannot be extended; cancelled or unwritable extensions end with an error.
 #[test]
 fn what_is_not_extended() {
     assert!(Extension::new(&Dictionary::empty(), 1).is_none());
@@ -237,7 +237,7 @@ fn what_is_not_extended() {
     }
     let base = open(builder.finish().expect("finish"));
     assert!(Extension::new(&base, 10).is_none());
-    // A term that is there keeps its number.
+    // An existing term keeps its number.
     let mut extension = Extension::new(&base, 1).expect("few");
     let id = extension.add(TermParts::Iri { namespace: "http://example.org/", local: "3" }).expect("room");
     assert_eq!(id, Id::vertex(3));

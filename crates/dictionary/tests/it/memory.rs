@@ -1,4 +1,4 @@
-//! How much memory a thread takes at most: an allocator that counts.
+//! Peak memory of a thread, by a counting allocator.
 #![expect(unsafe_code, reason = "an allocator that counts and leaves the rest to that of the system")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,7 +7,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Bytes that this thread has now, and has had at most.
+    /// Bytes currently allocated by this thread, and their peak.
     static BYTES: Cell<[isize; 2]> = const { Cell::new([0; 2]) };
 }
 
@@ -15,7 +15,7 @@ thread_local! {
 static COUNTING: Counting = Counting;
 
 fn count(bytes: usize, sign: isize) {
-    // No allocation has so many bytes; a thread that is ending is not counted.
+    // No allocation has that many bytes; a terminating thread is not counted.
     let bytes = isize::try_from(bytes).unwrap_or(isize::MAX) * sign;
     let _ = BYTES.try_with(|cell| {
         let [now, most] = cell.get();
@@ -23,22 +23,22 @@ fn count(bytes: usize, sign: isize) {
     });
 }
 
-// SAFETY: the calls are those of the system's allocator, with the same arguments.
+// SAFETY: every call is passed to the system's allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 1);
-        // SAFETY: as this call.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         count(layout.size(), -1);
-        // SAFETY: as this call.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.dealloc(start, layout) }
     }
 }
 
-/// The result of `call`, and how many bytes this thread had at most in it, beyond those before.
+/// The result of `call`, and the peak of additional memory of this thread during it, in bytes.
 pub(crate) fn peak<T>(call: impl FnOnce() -> T) -> (T, isize) {
     let [before, _] = BYTES.get();
     BYTES.set([before; 2]);

@@ -1,7 +1,7 @@
-//! Random terms against a `HashMap`, then through a file, then on from that file.
+//! Random terms against a `HashMap`, then through a file, then with that file extended.
 //!
-//! Every way to ask for a term has to agree: the builder, lookup by term, the pieces by id, the
-//! N-Triples form by id. A failure prints its seed.
+//! All access paths to a term must agree: the builder, lookup by term, the parts by id, the N-Triples form by
+//! id. A failure prints its seed.
 
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use vervet_model::{
     unmetered,
 };
 
-/// Text of all sorts: what patterns like, what they trip over, and plain noise.
+/// Text of all sorts: typical patterns, edge cases of patterns, and plain noise.
 pub(crate) fn text(random: &SeededRandom) -> String {
     let pieces = [
         "a",
@@ -133,7 +133,7 @@ pub(crate) fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u6
     check_words(dictionary, known, seed);
 }
 
-/// All that a search finds is among what the index gives, and each once.
+/// All matches of a search are among the results of the index, without duplicates.
 fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     let random = SeededRandom::new(seed);
     let mut words = Words::default();
@@ -159,8 +159,8 @@ fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     }
 }
 
-/// Searches tell how much they hold and can be ended, in a file and among terms that came later; who searches
-/// then finds all.
+/// Searches report their memory and can be cancelled, in a file and among later terms; a later search then
+/// finds all matches.
 #[test]
 fn searches_are_metered_and_can_be_ended() {
     const COUNT: u64 = 20_000;
@@ -181,7 +181,7 @@ fn searches_are_metered_and_can_be_ended() {
         _ => terms.literals_between(b"a common", None, COUNT, out, meter),
     };
     for which in 0..3 {
-        // Ended at the first, the second, … call.
+        // Cancelled at the first, the second, … call.
         for end in 0..4 {
             let mut calls = 0;
             let mut meter = |_: usize| {
@@ -203,7 +203,7 @@ fn searches_are_metered_and_can_be_ended() {
     assert_eq!(terms.search_count(&search, COUNT, &mut unmetered).expect("whole"), COUNT);
 }
 
-/// Literals in the order of their texts, and bounds in it, against a sort of all of them.
+/// Literals in text order, and bounds in it, against a sort of all of them.
 fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     let mut expected: Vec<(String, Id)> = known
         .iter()
@@ -223,7 +223,7 @@ fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
     let mut last = (Vec::new(), 0);
     for _ in 0..300 {
         let mut bound = text(&random).into_bytes();
-        // Also what is no text: cut characters, and bytes above all of UTF-8.
+        // Also bounds that are not text: cut characters, and bytes above all of UTF-8.
         bound.truncate(usize::try_from(random.below(20)).expect("small"));
         if random.below(4) == 0 {
             bound.push(0xFF);
@@ -304,7 +304,7 @@ fn an_empty_dictionary_knows_values_and_edges_only() {
     }
 }
 
-/// Numbers at the ends of what an id holds, and beyond, as values and as literals.
+/// Numbers at and beyond the limits of an id, as values and as literals.
 #[test]
 fn a_value_has_the_id_of_its_literal() {
     let (mut by_value, mut by_text) = (DictionaryBuilder::new(), DictionaryBuilder::new());

@@ -1,7 +1,7 @@
-//! The terms of real files, as people write them: odd IRIs, long texts, many languages.
+//! The terms of real files: odd IRIs, long texts, many languages.
 //!
-//! The files are cut at `<>` and `""` instead of being parsed: what comes out is close enough to terms,
-//! and where it is not it is all the nastier.
+//! The files are split at `<>` and `""` instead of being parsed: the pieces are close enough to terms, and
+//! harder test cases where they are not.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the simulated disk does.
+//! Tests of the simulated disk.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn write(files: &SimulatedFiles, path: &str, bytes: &[u8], sync: bool) -> io::Re
     if sync { file.sync() } else { Ok(()) }
 }
 
-/// What was synced survives every crash, and a file never has bytes that were not written.
+/// Synced data survives every crash, and a file never has bytes that were not written.
 #[test]
 fn a_crash_keeps_what_was_synced() {
     let mut torn = 0;
@@ -45,7 +45,7 @@ fn a_crash_keeps_what_was_synced() {
     assert!(torn > 10, "tails are torn at random points");
 }
 
-/// Unsynced sectors come back in any order, synced bytes always.
+/// Unsynced sectors survive in any combination, synced bytes always.
 #[test]
 fn a_crash_may_reorder() {
     let (mut holes, mut mixtures) = (0, 0);
@@ -127,8 +127,7 @@ fn the_nth_operation_fails() {
     assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
 }
 
-/// The levers that reviews of storage asked for: a sector that cannot be read, a panic, directories without
-/// syncs.
+/// The faults that reviews of storage asked for: an unreadable sector, a panic, directories without syncs.
 #[test]
 fn other_accidents() {
     let files = SimulatedFiles::new(0);

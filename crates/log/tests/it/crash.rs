@@ -1,7 +1,8 @@
-//! Accidents at every operation: a random life of a log is stopped at each operation on its files in turn, by
-//! an error or a full disk, with or without a loss of power, and sometimes again while it is opened.
-//! Afterwards every record that was acknowledged is there, none is half there, none is out of order, and the
-//! log goes on.
+//! Crash tests of the log.
+//!
+//! A random life of a log is stopped at each of its file operations in turn, by an error or a full disk, with
+//! or without a loss of power, and sometimes again while it is opened. Afterwards every acknowledged record
+//! is present, no record is partial or out of order, and the log continues.
 
 use crate::common::{Model, disk, read_all, seed};
 use vervet_env::{Fault, SeededRandom, Simulation};
@@ -20,7 +21,7 @@ fn live(model: &mut Model, simulation: &Simulation, random: &SeededRandom) -> Re
     Ok(log)
 }
 
-/// What happens to the disk when the log has stopped.
+/// Applies a random accident to the disk after the log has stopped.
 fn accident(simulation: &Simulation, random: &SeededRandom) -> &'static str {
     match random.below(5) {
         0 => {
@@ -51,7 +52,7 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
         for n in 0.. {
             let context = format!("VERVET_SEED={seed}, life {lives}, operation {n}");
             let run = std::panic::catch_unwind(|| {
-                // The same life for every n; another accident.
+                // The same life for every n; a different accident.
                 let random = SeededRandom::new(seed ^ (lives << 32));
                 let accidents = SeededRandom::new(seed ^ (lives << 32) ^ (n << 1) ^ 1);
                 let simulation = disk(accidents.next());
@@ -71,7 +72,7 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
                 accident(&simulation, &accidents);
                 // It is still open here, but its files are dead.
                 drop(log);
-                // More accidents, while it is opened and just behind that.
+                // More accidents, during opening and just after it.
                 let mut again = 0;
                 while accidents.below(2) == 0 {
                     simulation.files.fail_write(accidents.below(6), Fault::Io);
@@ -104,9 +105,9 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
     println!("{points} points in {lives} lives, {again} accidents on opening");
 }
 
-/// A sync fails, the process starts again and finds the records in the page cache, then the power fails. They
-/// have been found and so shown to somebody: they must stay. Seen also with a sync that fails at every one of
-/// its turns.
+/// A sync fails, the process restarts and finds the records in the page cache, then the power fails. The
+/// records were found and may have been returned to a client, so they must survive. Also tested with a sync
+/// that fails at each of its turns.
 #[test]
 fn records_found_after_a_failed_sync_are_made_durable_first() {
     for acknowledged in 0..3 {

@@ -1,6 +1,8 @@
-//! Damage: every byte of every file changed in several ways, every file missing or cut at every length. What
-//! is read is then an error, or the log up to some record; of a log that was closed it is an error or the
-//! whole log, since nothing acknowledged may go without a word.
+//! Tests of damaged log files.
+//!
+//! Every byte of every file changed in several ways, every file missing or cut at every length. Reading then
+//! gives an error, or the log up to some record; for a closed log an error or the whole log, since no
+//! acknowledged record may be lost silently.
 
 use crate::common::{DIR, Record, disk, read_all, reopen, seed};
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use vervet_env::{Environment, Fault, SeededRandom, Simulation};
 use vervet_log::{Log, LogId, LogOptions, Lsn, ReadOptions};
 use vervet_model::ErrorKind;
 
-/// A log of three files. `closed`, or stopped without a word.
+/// A log of three files, `closed` or abandoned without closing.
 fn build(simulation: &Simulation, random: &SeededRandom, closed: bool) -> Vec<Record> {
     let environment = simulation.environment();
     let (log, _) = reopen(&environment, Lsn(0), &LogOptions::default()).expect("opens");
@@ -37,8 +39,8 @@ fn files(environment: &Environment) -> Vec<PathBuf> {
     environment.files.list(Path::new(DIR)).expect("works")
 }
 
-/// Checks what is read, then cuts the log there if it is damaged, and goes on.
-/// `shortened`: a file may end behind one of its frames, and then nothing tells that there were more.
+/// Checks the result of reading, then cuts the log if it is damaged, and continues it. `shortened`: a file
+/// may end after one of its frames, and then nothing shows that there were more.
 fn check(simulation: &Simulation, records: &[Record], closed: bool, shortened: bool, context: &str) -> bool {
     let environment = simulation.environment();
     let beside = ReadOptions { beside_writer: true, ..ReadOptions::default() };
@@ -46,9 +48,9 @@ fn check(simulation: &Simulation, records: &[Record], closed: bool, shortened: b
     let damaged = match read_all(&environment, Lsn(0), &ReadOptions::default()) {
         Ok((found, read)) => {
             assert!(records.starts_with(&read), "{context}: a wrong record");
-            assert!(!closed || read.len() == records.len(), "{context}: lost without a word");
+            assert!(!closed || read.len() == records.len(), "{context}: lost silently");
             let shorter = read.len() < records.len();
-            assert!(found.cut.is_some() || !shorter || shortened, "{context}: shorter without a word");
+            assert!(found.cut.is_some() || !shorter || shortened, "{context}: shortened silently");
             assert_eq!(live.expect("sound").1, read, "{context}");
             false
         }
@@ -121,7 +123,7 @@ fn every_length_and_every_missing_file_is_seen() {
                     Some(length) => environment.files.truncate(name, length).expect("works"),
                     None => environment.files.remove_file(name).expect("works"),
                 }
-                // A last file that is too short, or not there, reads as one that was never written.
+                // A last file that is too short, or missing, reads as one that was never written.
                 let last = index + 1 == names.len();
                 let context = format!("closed {closed}, {}, length {length:?}", name.display());
                 let damaged = check(&simulation, &records, closed && !last, last, &context);
@@ -131,8 +133,7 @@ fn every_length_and_every_missing_file_is_seen() {
     }
 }
 
-/// Cutting at damage fails or loses power at each of its operations; tried again, it keeps what it would have
-/// kept.
+/// Cutting at damage fails or loses power at each of its operations; a retry keeps the same records.
 #[test]
 fn cutting_may_be_interrupted() {
     let seed = seed();
@@ -144,7 +145,7 @@ fn cutting_may_be_interrupted() {
                 let simulation = disk(seed ^ n);
                 let environment = simulation.environment();
                 let records = build(&simulation, &SeededRandom::new(seed), true);
-                // The frame behind the first mark of this file.
+                // The frame after the first mark of this file.
                 simulation.files.damage(&files(&environment)[file], 40 + 21 + 12, 0xee).expect("works");
                 let (found, kept) = read_all(&environment, Lsn(0), &cutting).expect("cuts");
                 assert_eq!(kept, records[..file * 4], "file {file}");
@@ -204,7 +205,7 @@ fn an_unsynced_batch_may_lose_its_middle() {
     log.wait(last).expect_err("not synced");
     let name = &files(&environment)[0];
     let bytes = environment.files.read(name).expect("works");
-    let place = bytes.windows(4).position(|window| window == b"torn").expect("it is there");
+    let place = bytes.windows(4).position(|window| window == b"torn").expect("present");
     simulation.files.damage(name, place, b'T').expect("works");
     let (found, records) = read_all(&environment, Lsn(0), &ReadOptions::default()).expect("a torn tail");
     assert_eq!(records, [(kept, 1, b"kept".to_vec())]);

@@ -1,4 +1,4 @@
-//! Group commit on the real file system: many threads share few syncs, and all they wrote is there.
+//! Group commit on the real file system: many threads share few syncs, and all their records are in the log.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use std::thread;
 use vervet_env::{Bytes, Environment, FileSystem, LockGuard, RealFiles, SeededRandom, WriteFile};
 use vervet_log::{Log, LogOptions, Lsn, ReadOptions, read};
 
-/// The real files; counts syncs.
+/// The real files, with a counter of syncs.
 #[derive(Debug, Default)]
 struct Counting {
     syncs: Arc<AtomicU64>,
@@ -101,7 +101,7 @@ fn sixteen_threads_share_syncs() {
     let options = LogOptions { buffer_bytes: 2000, ..LogOptions::default() };
     let log = Log::open(&environment, dir.path(), found, options).expect("opens");
     let published = Arc::new(Mutex::new(Vec::new()));
-    // The lock of a committer: held while it appends, and taken again by what is published.
+    // The lock of a committer: held while it appends, and taken again by the publish callback.
     let committing = Arc::new(Mutex::new(()));
     syncs.store(0, Ordering::Relaxed);
     thread::scope(|scope| {

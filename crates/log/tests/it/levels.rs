@@ -50,7 +50,7 @@ fn interval_syncs_by_itself() {
     assert_eq!(simulation.files.write_count(), before + 2, "one write, one sync");
     thread::sleep(Duration::from_millis(20));
     assert_eq!(simulation.files.write_count(), before + 2, "nothing to do, nothing done");
-    // A failure of the thread reaches everybody.
+    // A failure of the thread reaches every caller.
     simulation.files.fail_write(0, Fault::DiskFull);
     let lost = log.append(0, b"lost").expect("works");
     // Acknowledged at once, unless the thread of the log was faster.
@@ -58,7 +58,7 @@ fn interval_syncs_by_itself() {
         assert_eq!(error.kind(), ErrorKind::Io);
     }
     while log.append(0, b"").is_ok() {
-        assert!(Instant::now() < deadline, "the failure is not told");
+        assert!(Instant::now() < deadline, "the failure is not reported");
         thread::sleep(Duration::from_millis(1));
     }
     let error = log.close().expect_err("failed");
@@ -119,21 +119,21 @@ fn checkpoints_remove_files_that_lie_before_them() {
     log.remove_before(starts[2]).expect("works");
     assert_eq!(count(), 3, "the file that starts there stays");
     log.remove_before(Lsn(starts[3].0 - 1)).expect("works");
-    assert_eq!(count(), 3, "it still has a record behind");
+    assert_eq!(count(), 3, "it still has a record after the LSN");
     let (_, records) = read_all(&environment, starts[2], &ReadOptions::default()).expect("reads");
     assert_eq!(records.iter().map(|(_, kind, _)| *kind).collect::<Vec<_>>(), [3, 4]);
-    let error = read_all(&environment, Lsn(0), &ReadOptions::default()).expect_err("they are gone");
+    let error = read_all(&environment, Lsn(0), &ReadOptions::default()).expect_err("they are removed");
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     let beside = ReadOptions { beside_writer: true, ..ReadOptions::default() };
     assert_eq!(read_all(&environment, Lsn(0), &beside).expect_err("gone").kind(), ErrorKind::Unavailable);
-    // A file that cannot be made is no reason to stop.
+    // A file that cannot be created does not stop the log.
     log.append(9, b"y").expect("works");
     simulation.files.fail_write(2, Fault::Io);
     assert_eq!(log.rotate().expect_err("fails").kind(), ErrorKind::Io);
     log.wait(log.append(9, b"z").expect("works")).expect("works");
     log.close().expect("works");
     assert_eq!(count(), 3);
-    // A checkpoint behind the end of what is left of the log: it goes on from there.
+    // A checkpoint after the end of the remaining log: the log continues from there.
     let far = Lsn(1 << 40);
     let (log, records) = reopen(&environment, far, &LogOptions::default()).expect("opens");
     assert!(records.is_empty() && log.end_lsn() == far);
@@ -142,8 +142,8 @@ fn checkpoints_remove_files_that_lie_before_them() {
     assert_eq!(read_all(&environment, far, &ReadOptions::default()).expect("reads").1.len(), 1);
 }
 
-/// A log that was closed goes on in a file of its own: behind the mark of the close, whose sync may have
-/// failed unseen, nothing would be safe. Nothing is lost or found twice, and the files are few.
+/// A closed log continues in a new file: records after the mark of the close, whose sync may have failed
+/// unseen, would not be safe. No record is lost or found twice, and there are few files.
 #[test]
 fn a_closed_log_goes_on_in_a_new_file() {
     let simulation = disk(1);
@@ -177,7 +177,7 @@ fn readers_beside_a_writer_see_a_prefix() {
     let found = open(Lsn(0), false, &mut |_| {}).expect("reads");
     let options = LogOptions { buffer_bytes: 5000, level: Level::None };
     let log = Log::open(&environment, dir.path(), found, options).expect("opens");
-    // The checkpoint: its LSN, and the number of the first record behind it.
+    // The checkpoint: its LSN, and the number of the first record after it.
     let checkpoint = std::sync::Mutex::new((Lsn(0), 0_u64));
     let (done, written) = (AtomicBool::new(false), Arc::new(AtomicU64::new(0)));
     thread::scope(|scope| {

@@ -1,5 +1,7 @@
-//! A disk that is full and has room again, sectors that cannot be read, many short writers, and readers that
-//! must not believe what a loss of power would undo: findings B3, B10, B11, B12 and B16 of the reviews.
+//! Tests of full disks, unreadable sectors, short writers and concurrent readers of the log.
+//!
+//! The readers must not return records that a loss of power would undo. Findings B3, B10, B11, B12 and B16 of
+//! the reviews.
 
 use crate::common::{DIR, disk, read_all, reopen, seed};
 use std::path::Path;
@@ -13,8 +15,8 @@ fn options(level: Level) -> LogOptions {
     LogOptions { level, ..LogOptions::default() }
 }
 
-/// Storage B3: at every operation and level the disk becomes full; nothing more is appended, and once there
-/// is room the same log goes on, with everything that was appended, in its order, published once.
+/// Storage B3: the disk becomes full at every operation and level. Nothing more is appended, and once there
+/// is room the same log continues with every appended record, in order, published once.
 #[test]
 fn b3_a_full_disk_is_no_end() {
     let seed = seed();
@@ -64,7 +66,7 @@ fn b3_a_full_disk_is_no_end() {
     assert!(refused > 100 && kept > 1000, "{refused} {kept}");
 }
 
-/// Storage B3, with accidents: a log on a full disk loses power; what was acknowledged is there.
+/// Storage B3, with accidents: a log on a full disk loses power; acknowledged records survive.
 #[test]
 fn b3_a_full_disk_and_a_loss_of_power() {
     let seed = seed();
@@ -89,8 +91,8 @@ fn b3_a_full_disk_and_a_loss_of_power() {
     }
 }
 
-/// Storage B16: at the levels that do not wait, a record that is published is no error, whatever the disk
-/// says then; the next one is.
+/// Storage B16: at the levels that do not wait, a published record is not an error, whatever happens to the
+/// disk afterwards; the next append is.
 #[test]
 fn b16_what_is_published_is_acknowledged() {
     for fault in [Fault::Io, Fault::DiskFull] {
@@ -117,8 +119,8 @@ fn b16_what_is_published_is_acknowledged() {
     }
 }
 
-/// Storage B10: a sector of the log that cannot be read is an error that says where, and the log may be cut
-/// there. (It was mapped, and the process died.)
+/// Storage B10: an unreadable sector of the log is an error with its position, and the log may be cut there.
+/// (Formerly the file was mapped, and the process died.)
 #[test]
 fn b10_a_bad_sector_is_an_error() {
     let simulation = disk(1);
@@ -152,7 +154,7 @@ fn b10_a_bad_sector_is_an_error() {
     }
 }
 
-/// Storage B11: each process that writes one record and closes left two files.
+/// Storage B11: formerly each process that wrote one record and closed left two files.
 #[test]
 fn b11_short_writers_leave_few_files() {
     let simulation = disk(1);
@@ -171,7 +173,7 @@ fn b11_short_writers_leave_few_files() {
     assert!(most <= 2 + bytes / LAST_FILE_BYTES_MAX, "{most} files for {bytes} bytes");
 }
 
-/// Storage B12: what a reader beside a writer has seen survives a loss of power.
+/// Storage B12: records that a reader beside a writer has returned survive a loss of power.
 #[test]
 fn b12_a_reader_believes_only_what_is_durable() {
     let seed = seed();
@@ -184,7 +186,7 @@ fn b12_a_reader_believes_only_what_is_durable() {
         }
         let beside = ReadOptions { beside_writer: true, ..ReadOptions::default() };
         let (_, seen) = read_all(&environment, Lsn(0), &beside).expect("reads");
-        assert!(!seen.is_empty(), "what was written is there");
+        assert!(!seen.is_empty(), "the written records are read");
         match n % 3 {
             0 => simulation.files.crash(),
             1 => simulation.files.crash_losing_all(),

@@ -1,6 +1,8 @@
-//! Crashes and failing disks: a second load into a database is stopped at each of its operations in
-//! turn, by an error, by a full disk, or by a loss of power. Afterwards the database is the old one or
-//! the new one, whole; and the next load succeeds and leaves no file behind.
+//! Crash tests of a load.
+//!
+//! A second load into a database is stopped at each of its operations in turn, by an error, by a full disk,
+//! or by a loss of power. Afterwards the database is the old one or the new one, whole; and the next load
+//! succeeds and leaves no leftover files.
 
 use crate::common::{Graph, Random, Shape, compare, options, seed};
 use std::path::PathBuf;
@@ -77,9 +79,9 @@ fn every_operation_may_fail() {
     }
 }
 
-/// storage B14: a writer that dies between renaming the manifest and syncing the directory leaves a manifest
-/// that a loss of power may undo; the next load removes nothing that the old one names before the new one is
-/// durable. Names that were not synced survive in any mixture here.
+/// Storage B14: a writer that dies between renaming the manifest and syncing the directory leaves a manifest
+/// that a loss of power may undo; the next load removes no file that the old one names before the new one is
+/// durable. Here any subset of the unsynced names may survive.
 #[test]
 fn b14_leftovers_stay_until_the_manifest_is_durable() {
     let seed = seed();
@@ -94,7 +96,7 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
         let simulation = Simulation::new(seed.wrapping_add(n));
         let environment = simulation.environment();
         first.build(options(&environment), &target);
-        // All that the next load does fails from here on, as for one that is killed.
+        // All operations of the next load fail from here on, as for a killed process.
         let before = simulation.files.write_count();
         simulation.files.fail_write(n, Fault::Io);
         let killed = second.try_build(options(&environment), &target).is_err();
@@ -123,8 +125,8 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
     assert!(met > 0, "no operation lies between the renaming and the sync");
 }
 
-/// Storage B18: a directory above that is on a file system without directory syncs (FUSE, drvfs) is no reason
-/// to refuse a load.
+/// Storage B18: a load succeeds although an ancestor of the directory is on a file system without directory
+/// syncs (FUSE, drvfs).
 #[test]
 fn b18_an_ancestor_that_cannot_be_synced() {
     let simulation = Simulation::new(1);
@@ -136,7 +138,7 @@ fn b18_an_ancestor_that_cannot_be_synced() {
     simulation.files.refuse_sync_dir(&PathBuf::from("/mnt"));
     let store = graph.build(options(&simulation.environment()), &Target::Directory(dir.clone()));
     compare(&store, &graph, &mut random, "above");
-    // That of the database itself holds the names of its files.
+    // The database directory itself holds the names of its files.
     let simulation = Simulation::new(1);
     simulation.files.refuse_sync_dir(&dir);
     let refused = graph.try_build(options(&simulation.environment()), &Target::Directory(dir));

@@ -1,6 +1,8 @@
-//! Damaged files: every byte of every file of a small database is changed, one at a time, and every file
-//! is cut at every length. What is read then is an error of kind `Corrupt` or the unchanged answers; it
-//! is never a panic and never a wrong answer.
+//! Tests of damaged database files.
+//!
+//! Every byte of every file of a small database is changed, one at a time, and every file is cut at every
+//! length. A read then gives an error of kind `Corrupt` or the unchanged results; never a panic and never a
+//! wrong result.
 
 use crate::common::{Graph, Random, Shape, options, seed};
 use std::fmt::Write as _;
@@ -11,7 +13,7 @@ use vervet_model::{Direction, ErrorKind, Id, Result};
 use vervet_snapshot::{ClassId, EntryFilter, GraphFilter, OrderRange, Snapshot};
 use vervet_store::{Store, Target};
 
-/// Everything that the database in `dir` says.
+/// All content of the database in `dir`.
 fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
     let store = Store::open(environment, dir)?;
     let mut text = String::new();
@@ -81,7 +83,7 @@ fn overwrite(files: &dyn FileSystem, path: &Path, bytes: &[u8]) {
     files.create(path).and_then(|mut file| file.write_all(bytes)).expect("a disk that works");
 }
 
-/// Whether the answers are still those, or an honest error.
+/// Checks that the results are unchanged, or a correct error.
 fn check(environment: &Environment, dir: &Path, answers: &str, what: &str) -> bool {
     match read_all(environment, dir) {
         Ok(text) => {
@@ -126,8 +128,8 @@ fn a_changed_byte_is_found_or_harmless() {
     assert!(!check(&environment, &dir, &answers, "restored"));
 }
 
-/// Version 2 of the segment file differs in nothing but that it has no framed arrays, nor have small ones of
-/// version 3.
+/// Version 2 of the segment file differs from version 3 only in that it has no framed arrays, which small
+/// files of version 3 do not have either.
 #[test]
 fn older_versions_are_read_or_refused() {
     let (environment, dir, answers) = database();

@@ -1,5 +1,4 @@
-//! A check for one type says the same however often it is asked: what is remembered after a while changes
-//! nothing.
+//! Repeated checks for one type give the same results: the bitmap built after a while changes none.
 
 use crate::common::{Graph, Random, Shape, options, seed};
 use std::collections::BTreeSet;

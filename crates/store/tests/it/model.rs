@@ -1,3 +1,5 @@
+//! Model test of a store against a list of statements.
+//!
 //! A store agrees with a naive implementation over a list of statements, for random graphs with parallel
 //! edges, named graphs, literals and edges as neighbours, and self-loops; in memory and in files, on one
 //! thread and several, with and without temporary files.
@@ -62,7 +64,7 @@ fn many_keys_and_hubs() {
     compare(&store, &graph, &mut random, &format!("seed {seed}"));
 }
 
-/// What comes in the order of files is framed, and says the same.
+/// Columns in the order of the input are framed, with the same results.
 #[test]
 fn a_network_is_small() {
     let seed = seed();
@@ -78,9 +80,9 @@ fn a_network_is_small() {
         let parts = store.parts().expect("whole");
         parts.iter().find(|size| size.segment == segment && size.part == part).map_or(0, |size| size.bytes)
     };
-    // Two bytes each without frames; edges count up with the messages.
+    // Two bytes each without frames; edge numbers ascend with the messages.
     assert!(bytes(0, Direction::Out, "edges") < 1000, "seed {seed}");
-    assert!(bytes(0, Direction::Out, "neighbours") == 4000, "paths lead along these: a byte each");
+    assert!(bytes(0, Direction::Out, "neighbours") == 4000, "path queries follow these: a byte each");
     assert!(
         bytes(2, Direction::In, "neighbours") < 6000 && bytes(1, Direction::In, "keys") < 20_000,
         "seed {seed}"
@@ -104,7 +106,7 @@ fn a_store_rebuilds_from_its_statements() {
 
 #[test]
 fn an_empty_store_is_whole() {
-    let store = Store::empty().expect("nothing can go wrong");
+    let store = Store::empty().expect("cannot fail");
     store.validate().expect("whole");
     assert_eq!((store.statement_count(), store.vertex_count()), (0, 0));
     assert_eq!(store.statements().count(), 0);
@@ -182,8 +184,8 @@ fn statements_can_be_rewritten_before_the_end() {
     }
 }
 
-/// The same statements as sets; one without an edge may be missing where the same has one: files are
-/// sorted and freed of repetition as they are written.
+/// Compares the statements as sets; one without an edge may be missing where the same has one: spilled files
+/// are sorted and deduplicated.
 fn assert_same(found: Vec<vervet_store::Statement>, expected: Vec<vervet_store::Statement>, what: &str) {
     let found: std::collections::BTreeSet<_> = found.into_iter().collect();
     let expected: std::collections::BTreeSet<_> = expected.into_iter().collect();

@@ -1,5 +1,5 @@
 //! Order columns against a sort of the statements, for random graphs with edges, named graphs and values of
-//! several kinds; in memory, in files, and built by way of temporary files. A failure prints its seed.
+//! several kinds; in memory, in files, and built with temporary files. A failure prints its seed.
 
 use crate::common::{Graph, ORDERED, Random, Shape, options, seed};
 use std::path::PathBuf;

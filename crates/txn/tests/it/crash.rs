@@ -1,7 +1,9 @@
-//! Accidents at every operation on the files: a random life of a database (transactions that overlap, new
-//! terms, edges, removals, checkpoints, bulk loads, reopenings) is stopped at each operation in turn by a
-//! loss of power, or hit by an error or a full disk and goes on. Opened again, it holds every acknowledged
-//! commit, and of the others all or nothing: what is there is the graph after some commit that was begun.
+//! Crash tests of a database.
+//!
+//! A random life of a database (overlapping transactions, new terms, edges, removals, checkpoints, bulk
+//! loads, reopenings) is stopped at each file operation in turn by a loss of power, or hit by an error or a
+//! full disk and continued. After reopening, it holds every acknowledged commit, and each of the others whole
+//! or not at all: the graph equals the state after some commit that was begun.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, read, seed, statement, term};
@@ -17,20 +19,20 @@ const DIR: &str = "/db";
 const STEPS: u64 = 7;
 const POINTS_MIN: u64 = 6_000;
 
-/// What is known of a database.
+/// Expected state of a database.
 struct Life {
     environment: Environment,
     options: Options,
     transactions: Option<Arc<Transactions>>,
-    /// What every reader must see.
+    /// State that every reader must see.
     acknowledged: Model,
-    /// What may be there instead after an accident: later states, none of which was acknowledged.
+    /// States that may be found instead after an accident: later ones, none of which was acknowledged.
     maybe: Vec<Model>,
     /// A transaction that never commits.
     idle: Option<Transaction>,
     counts: [u64; 5],
     clock: Arc<SimulatedClock>,
-    /// The disk may be full, and have room again: then commits that failed may become visible later.
+    /// The disk may be full, and have room again: then failed commits may become visible later.
     may_come_late: bool,
 }
 
@@ -38,7 +40,7 @@ impl Life {
     fn new(simulation: &Simulation, random: &SeededRandom) -> Self {
         let environment = simulation.environment();
         let mut options = Options::default();
-        // In the background some come after each second commit or so.
+        // In the background a checkpoint follows about each second commit.
         options.checkpoints = random.below(3) != 0;
         options.log_bytes_max = 2000;
         options.durability = if random.below(4) == 0 { Durability::None } else { Durability::Sync };
@@ -67,7 +69,7 @@ impl Life {
         Ok(opened)
     }
 
-    /// What was found is what was acknowledged, or one of those that may be there instead.
+    /// Checks that the state found is the acknowledged one, or one of the possible others.
     fn settle(&mut self, opened: &Transactions) {
         let found = read(&opened.current().version);
         if found != self.acknowledged {
@@ -84,15 +86,15 @@ impl Life {
     fn close(&mut self) {
         self.idle = None;
         if let Some(transactions) = self.transactions.take() {
-            // A thread that merges keeps the directory.
+            // A thread that makes a checkpoint keeps the directory.
             transactions.wait_background();
         }
     }
 
-    /// One step of a life, and the checkpoint in the background that it asks for: so all lives of a seed are
-    /// the same.
+    /// One step of a life, and the background checkpoint that it triggers: thus all lives of a seed are
+    /// equal.
     fn step(&mut self, random: &SeededRandom) -> Result<()> {
-        // A checkpoint that failed may be tried again.
+        // Enables the retry of a failed checkpoint.
         self.clock.advance(Duration::from_secs(120));
         let result = self.one_step(random);
         if let Some(transactions) = &self.transactions {
@@ -109,7 +111,7 @@ impl Life {
         match random.below(10) {
             0 => {
                 self.counts[1] += 1;
-                // One that has nothing to do makes nothing durable.
+                // A checkpoint without work makes nothing durable.
                 if transactions.checkpoint()? {
                     self.is_safe();
                 }
@@ -156,7 +158,7 @@ impl Life {
         let mut transaction = transactions.begin(Isolation::Serializable)?;
         let mut model = read(transaction.version().expect("sound"));
         let is_sure = model == self.acknowledged;
-        // It may have read from one that failed since; then it fails, too.
+        // It may have read from a commit that failed since; then it fails, too.
         assert!(is_sure || self.options.pre_read && self.maybe.contains(&model), "begins with {model:?}");
         for _ in 0..1 + random.below(4) {
             if !model.0.is_empty() && random.below(3) == 0 {
@@ -187,7 +189,7 @@ impl Life {
         transaction.commit()?;
         assert!(is_sure || self.may_come_late, "it has read what was never acknowledged");
         self.maybe.pop();
-        // One that changed nothing waits for nothing: a commit that failed before it may still be found.
+        // A commit without changes waits for nothing: a failed commit before it may still be found.
         if model != self.acknowledged {
             self.acknowledge(model, self.options.durability == Durability::Sync);
         }
@@ -208,7 +210,7 @@ impl Life {
         Ok(())
     }
 
-    /// What is visible now is what was acknowledged.
+    /// Checks that the visible state is the acknowledged one.
     fn check_visible(&mut self) {
         if let Some(transactions) = self.transactions.clone() {
             if self.may_come_late {
@@ -218,15 +220,15 @@ impl Life {
         }
     }
 
-    /// There is room on the disk again: the same process commits and makes checkpoints, and nothing
-    /// acknowledged is gone.
+    /// The disk has room again: the same process commits and makes checkpoints, and no acknowledged commit is
+    /// lost.
     fn goes_on(&mut self, random: &SeededRandom) {
         if self.transactions.is_none() {
             return;
         }
         self.clock.advance(Duration::from_secs(120));
         let opened = self.open().expect("is open");
-        // What waited for room is written first.
+        // Begin writes the records that waited for room.
         drop(opened.begin(Isolation::Serializable).expect("begins"));
         self.check_visible();
         self.commit(&opened, random).expect("takes commits, without being opened again");
@@ -312,10 +314,10 @@ fn disk(seed: u64) -> Simulation {
     simulation
 }
 
-/// A life up to an operation: whether the accident happened, and counts.
+/// A life up to an operation: returns whether the accident happened, and counts.
 type OneLife = fn(&Simulation, &SeededRandom, &SeededRandom, u64) -> (bool, [u64; 5]);
 
-/// Runs lives, each once for every operation at which `run` lets something happen, until there were enough
+/// Runs lives, each once for every operation at which `run` applies an accident, until there were enough
 /// points.
 fn every_operation(points_min: u64, run: OneLife) {
     let seed = seed();
@@ -324,7 +326,7 @@ fn every_operation(points_min: u64, run: OneLife) {
         lives += 1;
         for n in 0.. {
             let result = std::panic::catch_unwind(|| {
-                // The same life for every n; another accident.
+                // The same life for every n; a different accident.
                 let random = SeededRandom::new(seed ^ (lives << 32));
                 let accidents = SeededRandom::new(seed ^ (lives << 32) ^ (n << 1) ^ 1);
                 let simulation = disk(accidents.next());
@@ -392,7 +394,7 @@ fn an_operation_that_fails_leaves_nothing_half_done() {
                 life.goes_on(accidents);
             }
             if let Err(error) = life.step(random) {
-                // One that began behind a commit that failed conflicts with it.
+                // A transaction that began after a failed commit conflicts with it.
                 let behind = error.kind() == ErrorKind::Conflict && !life.options.pre_read;
                 // While checkpoints fail the log may reach its limit.
                 let status = life.transactions.as_ref().map(|open| open.storage_status());
@@ -414,7 +416,7 @@ fn an_operation_that_fails_leaves_nothing_half_done() {
     });
 }
 
-/// After a failed sync nothing may be written that the lost records precede.
+/// After a failed sync no record may be written after the lost ones.
 #[test]
 fn after_a_failed_sync_nothing_commits_until_reopened() {
     let simulation = disk(1);

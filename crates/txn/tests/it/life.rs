@@ -1,6 +1,7 @@
-//! Life after the first checkpoint: what grows is cut, what fails is tried again later and told, what comes
-//! too fast waits, and a full disk is no end. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of
-//! storage.
+//! Tests of a long-running database: checkpoints, back-pressure, full disks.
+//!
+//! The log is cut, failed checkpoints are retried and reported, back-pressure delays writers, and a full disk
+//! does not stop the process. Findings B1, B3, B4, B6, B11, B12 and B17 of the review of storage.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{Row, read, statement};
@@ -46,7 +47,7 @@ fn change(graph: &Arc<Transactions>, rows: &[Row], add: bool) -> Result<()> {
     transaction.commit().map(drop)
 }
 
-/// Adds rows in one transaction and removes them in the same.
+/// Adds rows in one transaction and removes them in the same transaction.
 fn come_and_go(graph: &Arc<Transactions>, row: Row) -> Result<()> {
     let mut transaction = graph.begin(Isolation::Serializable)?;
     let statement = statement(row, &mut |term| transaction.intern(term.as_ref()))?;
@@ -60,14 +61,14 @@ fn dictionary_seed(simulation: &Simulation) -> Vec<u8> {
     let files = simulation.environment().files;
     let names = files.list(Path::new(DIR)).expect("there");
     let is_dictionary = |path: &&std::path::PathBuf| path.to_string_lossy().contains("dictionary-");
-    let path = names.iter().filter(is_dictionary).max().expect("one is there");
+    let path = names.iter().filter(is_dictionary).max().expect("a dictionary file");
     let bytes = files.read(path).expect("it can be read");
     let trailer = bytes.len() - 128;
     bytes[trailer + 32..trailer + 40].to_vec()
 }
 
-/// Storage B6 (c): a checkpoint with few new terms copies the dictionary with them; one with many makes it
-/// anew.
+/// Storage B6 (c): a checkpoint with few new terms copies the dictionary with them; one with many rebuilds
+/// it.
 #[test]
 fn b6_a_checkpoint_extends_the_dictionary() {
     let simulation = Simulation::new(1);
@@ -99,7 +100,7 @@ fn b6_a_checkpoint_extends_the_dictionary() {
     }
 }
 
-/// Storage B1: changes that change nothing grow the log and not the delta, and the log was never cut.
+/// Storage B1: formerly, changes without an effect grew the log and not the delta, and the log was never cut.
 #[test]
 fn b1_an_empty_delta_cuts_the_log() {
     let simulation = Simulation::new(1);
@@ -122,7 +123,7 @@ fn b1_an_empty_delta_cuts_the_log() {
     assert!(status.checkpoints.completed > 5, "{status:?}");
     assert!(most < options.log_bytes_max / 2 && status.log_files <= 2, "{most} bytes, {status:?}");
     assert_eq!(status.delta_cells, 0);
-    // One that changes nothing is cheap: of these only the first had terms for the base.
+    // A checkpoint without changes is cheap: of these only the first had terms for the base.
     let rebuilt = graph.current().version.base().number();
     assert!(graph.checkpoint().expect("works") || graph.storage_status().log_bytes == 0);
     assert_eq!(graph.current().version.base().number(), rebuilt, "the same files");
@@ -136,8 +137,8 @@ fn b1_an_empty_delta_cuts_the_log() {
     change(&again, &[row(7)], true).expect("goes on");
 }
 
-/// Storage B3: a checkpoint that fails is counted, told and put off; the disk has room again, and all goes on
-/// without a restart.
+/// Storage B3: a failed checkpoint is counted, reported and delayed; once the disk has room, the process
+/// continues without a restart.
 #[test]
 fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     let simulation = Simulation::new(1);
@@ -155,7 +156,7 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     while graph.storage_status().checkpoints.completed == 0 {
         commit(&graph).expect("works");
     }
-    // The disk has no room for another base, but for the log.
+    // The disk has no room for another base, but it has for the log.
     simulation.files.set_available(Some(1000));
     let mut files = 0;
     while graph.storage_status().checkpoints.failed == 0 {
@@ -163,7 +164,7 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
         files = graph.storage_status().log_files;
     }
     let status = graph.storage_status().checkpoints;
-    let (error, _) = status.last_failure.expect("it is told");
+    let (error, _) = status.last_failure.expect("it is reported");
     assert!(error.kind() == ErrorKind::Io && error.message().contains("1000 are free"), "{error}");
     assert_eq!(status.next_try, Some(CHECKPOINT_RETRY_MIN));
     for _ in 0..20 {
@@ -171,7 +172,7 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     }
     assert_eq!(graph.storage_status().checkpoints.failed, 1, "not with every commit");
     assert_eq!(graph.storage_status().log_files, files, "not a file for every attempt");
-    // Longer and longer, and then no longer.
+    // The delay grows up to its maximum.
     let mut waits = Vec::new();
     for failed in 2..10 {
         simulation.clock.advance(graph.storage_status().checkpoints.next_try.expect("it waits"));
@@ -181,7 +182,7 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
         waits.push(status.next_try.expect("it waits"));
     }
     assert!(waits.is_sorted() && waits.last() == Some(&CHECKPOINT_RETRY_MAX), "{waits:?}");
-    // Commits come to the limit, and are refused before the log is longer.
+    // Commits reach the limit, and are refused before the log is longer.
     let refused = loop {
         if let Err(error) = commit(&graph) {
             break error;
@@ -193,7 +194,7 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     let before = graph.current().version.statement_count();
     simulation.files.set_available(None);
     simulation.clock.advance(CHECKPOINT_RETRY_MAX);
-    // The commit that finds no room asks for a checkpoint, waits for it, and goes on.
+    // The commit at the limit requests a checkpoint, waits for it, and continues.
     commit(&graph).expect("there is room again");
     let status = graph.storage_status();
     assert_eq!((status.checkpoints.failed_in_row, status.checkpoints.next_try), (0, None));
@@ -203,8 +204,8 @@ fn b3_a_checkpoint_that_fails_waits_and_is_told() {
     assert!(graph.current().version.statement_count() >= before);
 }
 
-/// Storage B3: a full disk refuses changes, not queries; with room again the same process goes on, and what
-/// was acknowledged is there.
+/// Storage B3: a full disk refuses changes, not queries; with room again the same process continues with
+/// every acknowledged commit.
 #[test]
 fn b3_a_full_disk_heals_without_a_restart() {
     for n in 0..12 {
@@ -236,7 +237,7 @@ fn b3_a_full_disk_heals_without_a_restart() {
         simulation.files.heal();
         change(&graph, &[row(20)], true).expect("there is room again");
         assert!(graph.storage_status().is_writable());
-        // The one that was on its way when the disk filled up may be there, too.
+        // The commit in progress when the disk filled up may be present, too.
         let count = graph.current().version.statement_count();
         assert!(count == acknowledged + 1 || count == acknowledged + 2, "{count}, {acknowledged}");
         graph.checkpoint().expect("works");
@@ -247,14 +248,14 @@ fn b3_a_full_disk_heals_without_a_restart() {
     }
 }
 
-/// Storage B4: a panic in the thread that merges was the end of all checkpoints.
+/// Storage B4: formerly, a panic in the thread that merges ended all checkpoints.
 #[test]
 fn b4_a_panic_does_not_end_checkpoints() {
     let simulation = Simulation::new(1);
     let mut options = options();
     options.log_bytes_max = 20_000;
     let graph = open(&simulation, options);
-    // The checkpoint that the application asks for panics: behind the operations of the log, in the builder.
+    // The checkpoint called by the application panics: after the operations of the log, in the builder.
     change(&graph, &[row(5000)], true).expect("works");
     simulation.files.fail_write(12, Fault::Panic);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| graph.checkpoint()));
@@ -286,7 +287,7 @@ fn b4_a_panic_does_not_end_checkpoints() {
     assert_eq!(graph.storage_status().checkpoints.completed, 1, "the next one is made");
 }
 
-/// Storage B6: changes that come faster than they are merged wait, and memory stays below its limit by one
+/// Storage B6: changes that are faster than checkpoints wait, and memory exceeds its limit by at most one
 /// transaction.
 #[test]
 fn b6_commits_wait_for_checkpoints_that_are_behind() {
@@ -315,8 +316,8 @@ fn b6_commits_wait_for_checkpoints_that_are_behind() {
     assert!(graph.storage_status().checkpoints.completed > 0);
 }
 
-/// Storage B6: the base counts terms in 32 bits; beyond that every checkpoint failed. Now the term is refused
-/// that would be too many.
+/// Storage B6: the base counts terms in 32 bits; beyond that every checkpoint failed. Now the first excess
+/// term is refused.
 #[test]
 fn b6_terms_have_a_limit_that_is_told() {
     let simulation = Simulation::new(1);
@@ -331,7 +332,7 @@ fn b6_terms_have_a_limit_that_is_told() {
     assert!(graph.storage_status().terms >= 20);
 }
 
-/// Storage B6: who keeps an old version in memory can be seen.
+/// Storage B6: a transaction that keeps an old version in memory is visible in the status.
 #[test]
 fn b6_old_transactions_are_told() {
     let simulation = Simulation::new(1);
@@ -345,7 +346,7 @@ fn b6_old_transactions_are_told() {
     assert_eq!(graph.storage_status().active_transactions, 0);
 }
 
-/// Storage B6: terms of transactions that were rolled back were in memory until somebody committed enough.
+/// Storage B6: formerly, terms of rolled-back transactions stayed in memory until enough was committed.
 #[test]
 fn b6_terms_of_rolled_back_transactions_leave_memory() {
     let simulation = Simulation::new(1);
@@ -384,7 +385,7 @@ fn b11_short_writers_leave_few_files() {
     assert_eq!(open(&simulation, options).current().version.statement_count(), 300);
 }
 
-/// Storage B11: who opens a directory to write reads the log once, and sees and continues the same.
+/// Storage B11: a process that opens a directory to write reads the log once, and gets the same graph.
 #[test]
 fn b11_who_opens_to_write_reads_the_log_once() {
     let simulation = Simulation::new(1);
@@ -421,7 +422,7 @@ fn b11_who_opens_to_write_reads_the_log_once() {
     assert_eq!(new.expect("opens").current().version.statement_count(), 0);
 }
 
-/// Storage B17: who wants to change something while a bulk load runs waited without a limit.
+/// Storage B17: formerly, a writer waited for a bulk load without a limit.
 #[test]
 fn b17_a_load_lets_writers_wait_for_a_time_only() {
     let simulation = Simulation::new(1);
@@ -434,7 +435,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
     let mut waiting = Some(waiting);
     graph
         .replace_graph(|successor| {
-            // Readers and transactions begin as ever.
+            // Readers and transactions begin as usual.
             assert_eq!(graph.current().version.statement_count(), 1);
             let mut transaction = graph.begin(Isolation::Serializable).expect("begins");
             let refused =
@@ -474,7 +475,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
         .expect("loads");
     change(&graph, &[row(2)], true).expect("the load is done");
     assert_eq!(graph.current().version.statement_count(), 3);
-    // A load that fails lets go, too.
+    // A failed load ends the wait, too.
     graph.replace_graph::<()>(|_| Err(vervet_model::Error::internal("no"))).expect_err("fails");
     change(&graph, &[row(3)], true).expect("goes on");
 }

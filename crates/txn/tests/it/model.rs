@@ -1,7 +1,8 @@
-//! Random transactions that overlap, in one thread, against a model: each sees the graph of its begin and its
-//! own changes; a commit that is accepted gives the same answers when it is run again on the graph as it is
-//! by then, so the history is that of the commits one after another; one that is refused has read what
-//! somebody changed.
+//! Model test of random overlapping transactions, in one thread.
+//!
+//! Each sees the graph of its begin and its own changes. An accepted commit gives the same results when it is
+//! run again on the current graph, so the history is serial in the order of commits; a refused one has read
+//! data that another transaction changed.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
@@ -16,15 +17,15 @@ use vervet_txn::{Isolation, Options, Savepoint, Transaction, Transactions};
 const STEPS: usize = 10_000;
 const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 
-/// What a transaction did and was told.
+/// A step of a transaction with its result.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Row, whether added; what it returned (`None`: refused).
+    /// Row, whether added, and the returned value (`None`: refused).
     Change(Row, bool, Option<bool>),
-    /// Changes whose effect is not asked for.
+    /// Changes whose effect is not returned.
     Blind(Vec<Row>, bool),
     Save,
-    /// To the savepoint with this number.
+    /// Roll-back to the savepoint with this number.
     Back(usize),
     /// Number of statements of a key.
     Degree(T, Direction, T, u64),
@@ -51,8 +52,8 @@ fn graphs(model: &Model) -> usize {
     model.0.iter().filter(|row| row.g != 0).map(|row| row.g).collect::<BTreeSet<T>>().len()
 }
 
-/// Runs steps on a model; `None`: some answer is another one now. Whether a term is known is not asked again:
-/// it may be known for having been in a transaction that failed.
+/// Runs steps on a model; `None` if some result differs now. Whether a term exists is not repeated: a failed
+/// transaction may have created it.
 fn rerun(mut model: Model, steps: &[Step]) -> Option<Model> {
     let mut saved = Vec::new();
     for step in steps {
@@ -84,7 +85,7 @@ fn rerun(mut model: Model, steps: &[Step]) -> Option<Model> {
     Some(model)
 }
 
-/// Whether a change to `row` by somebody else touches what the step read.
+/// Whether a concurrent change to `row` touches the read of the step.
 fn touches(step: &Step, row: &Row) -> bool {
     match step {
         Step::Change(own, _, _) => {
@@ -94,7 +95,7 @@ fn touches(step: &Step, row: &Row) -> bool {
         }
         Step::Blind(rows, _) => rows.iter().any(|own| touches(&Step::Change(*own, true, None), row)),
         Step::Save | Step::Back(_) => false,
-        // That a predicate has no statements at all is read as a whole.
+        // The absence of statements of a predicate is read as a whole.
         Step::Degree(p, _, _, 0) | Step::Check(_, p, _, false) => *p == row.p,
         Step::Degree(p, Direction::Out, key, _) => (*p, *key) == (row.p, row.s),
         Step::Degree(p, Direction::In, key, _) => (*p, *key) == (row.p, row.o),
@@ -109,13 +110,13 @@ fn touches(step: &Step, row: &Row) -> bool {
 
 struct Open {
     transaction: Transaction,
-    /// What it sees.
+    /// The model of its view.
     model: Model,
     steps: Vec<Step>,
-    /// With the number of the point and what was to be seen then.
+    /// With the number of the step and the expected view at that step.
     savepoints: Vec<(Savepoint, usize, Model)>,
     points: usize,
-    /// How many commits there were when it began.
+    /// Number of commits at its begin.
     began: usize,
 }
 
@@ -169,7 +170,8 @@ impl Open {
         }
         let at = random.below(self.savepoints.len() as u64) as usize;
         let (savepoint, number, model) = &self.savepoints[at];
-        // One behind which this has gone back is refused, however many changes there are again.
+        // A savepoint before which the transaction has rolled back is refused, whatever the number of changes
+        // since.
         if self.transaction.roll_back_to(savepoint).is_ok() {
             self.model = model.clone();
             self.steps.push(Step::Back(*number));
@@ -252,7 +254,7 @@ fn run(isolation: Isolation, seed: u64) {
     options.checkpoints = false;
     let graph: Arc<Transactions> = Transactions::in_memory(Environment::real(), options).expect("works");
     let mut head = Model::default();
-    // The rows that each commit listed.
+    // The rows changed by each commit.
     let mut commits: Vec<Vec<Row>> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     let (mut accepted, mut exact, mut conservative, mut merges) = (0, 0, 0, 0);

@@ -1,18 +1,21 @@
-//! Which commits are refused, exactly: random transactions that overlap, in one thread, against a model of a
-//! few lines that says for each commit whether it must be accepted or refused.
+//! Exact validation: random transactions against a model that accepts or refuses each commit.
+//!
+//! Transactions overlap, in one thread; a small model decides for each commit whether it must be accepted or
+//! refused.
 //!
 //! # The model
-//! [`Seen`] is what a transaction has looked at, in the words of `reads.rs`; [`Seen::is_changed_by`] says
-//! which changes by others such an answer cannot survive. A commit must be refused if and only if
-//! * serializable: some change committed since its begin touches what it has seen;
-//! * snapshot: some change since then is to what it wrote: the same property (subject and predicate) of a
+//! [`Seen`] is a read of a transaction, in the terms of `reads.rs`; [`Seen::is_changed_by`] defines which
+//! concurrent changes invalidate it. A commit must be refused if and only if
+//! * serializable: some change committed since its begin touches a read;
+//! * snapshot: some change since then conflicts with a write: the same property (subject and predicate) of a
 //!   vertex or edge, or the same statement between vertices, unless both add it;
-//! * both: its changes do not fit the graph as it is by then (an edge that is gone, used, or another one's).
+//! * both: its changes cannot be applied to the current graph (an edge that is removed, in use, or has
+//!   another statement).
 //!
-//! There is no third answer ("may be refused"): what is documented as coarse (a predicate without statements
-//! is read as a whole, ranges of texts count for all predicates that were asked for by their objects) is a
-//! question of its own. So a refusal without a reason fails here, as does a reason without a refusal. That
-//! the graph is then the right one is shown by `model.rs`, and here for every eighth commit.
+//! There is no third verdict ("may be refused"): the documented coarse reads (a predicate without statements
+//! is read as a whole, ranges of texts count for all predicates whose objects were read) are kinds of their
+//! own. So a refusal without a reason fails here, as does a reason without a refusal. `model.rs` verifies the
+//! resulting graph, and this test does for every eighth commit.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
@@ -30,17 +33,17 @@ const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true
 /// A change of one statement: its row, its ids, whether it was added.
 type Change = (Row, Statement, bool);
 
-/// What somebody has looked at.
+/// A read of a transaction.
 #[derive(Clone, PartialEq, Debug)]
 enum Seen {
-    /// Whether there is this subject, predicate, object, in any graph, with any edge.
+    /// Whether a statement with this subject, predicate and object exists, in any graph, with any edge.
     Entry(Id, Id, Id),
     /// The statements of a key.
     Key(Id, Direction, Id),
-    /// The keys between two, both included.
+    /// The keys from the first to the second, both included.
     Range(Id, Direction, Id, Id),
     Predicate(Id),
-    /// Which predicates there were at the begin, and which of these the transaction itself had emptied.
+    /// The list of predicates at the begin, and those that the transaction itself had emptied.
     Predicates(BTreeSet<T>, BTreeSet<T>),
     /// That statements with this predicate have neither named graphs, edges, objects nor subjects (by
     /// [`Direction`]) of certain kinds.
@@ -49,13 +52,13 @@ enum Seen {
     Edge(Id),
     /// Which statements are about an edge.
     Uses(Id),
-    /// A term that nobody had heard of.
+    /// A term that did not exist.
     Absent(T),
-    /// Literals by a range of texts that were new since the begin, as objects of these predicates.
+    /// Literals in a range of texts that were new since the begin, as objects of these predicates.
     Texts(String, String, BTreeSet<Id>),
 }
 
-/// The flags of [`SegmentStatistics`], as what they exclude.
+/// The flags of [`SegmentStatistics`], as exclusions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Excluded {
     named_graphs: bool,
@@ -112,9 +115,9 @@ impl Seen {
     }
 }
 
-/// What is known of the begin of a transaction.
+/// State at the begin of a transaction.
 struct Began {
-    /// How many commits there were.
+    /// Number of commits.
     commits: usize,
     /// Literals had numbers below this.
     literals: u64,
@@ -126,13 +129,13 @@ struct Open {
     transaction: Transaction,
     began: Began,
     seen: Vec<Seen>,
-    /// Predicates that were asked for by their objects.
+    /// Predicates whose objects were read.
     asked: BTreeSet<Id>,
     texts: Vec<(String, String)>,
     changes: Vec<Change>,
 }
 
-/// The text of a literal that is not inside an id.
+/// The text of a literal that is not encoded in its id.
 fn text(t: T) -> String {
     match term(t) {
         Term::Literal(literal) => literal.value().to_owned(),
@@ -140,7 +143,7 @@ fn text(t: T) -> String {
     }
 }
 
-/// The graph with these changes; `None`: they do not fit. Additions that follow each other may be about each
+/// The graph with these changes; `None` if they cannot be applied. Consecutive additions may be about each
 /// other.
 fn applied(graph: &Model, changes: &[Change]) -> Option<Model> {
     let mut graph = graph.clone();
@@ -160,7 +163,7 @@ fn predicates(model: &Model) -> BTreeSet<T> {
 }
 
 impl Open {
-    /// Why this must be refused.
+    /// The reason for which this transaction must be refused.
     fn refusal(&self, isolation: Isolation, commits: &[Vec<Change>], head: &Model) -> Option<String> {
         if self.changes.is_empty() {
             return None;
@@ -187,7 +190,7 @@ impl Open {
     fn overwritten(&self, later: &[&Change]) -> Option<String> {
         let property = |of: &Statement| of.object.is_stored_literal().then_some((of.subject, of.predicate));
         let mine: BTreeSet<_> = self.changes.iter().filter_map(|(_, own, _)| property(own)).collect();
-        // The last word on each statement counts.
+        // The last change of each statement counts.
         let last: BTreeMap<Row, bool> = self.changes.iter().map(|(row, _, added)| (*row, *added)).collect();
         later.iter().find_map(|(row, theirs, added)| match property(theirs) {
             Some(theirs) => mine.contains(&theirs).then(|| "property".to_owned()),
@@ -211,7 +214,7 @@ impl Open {
         id
     }
 
-    /// Adds or removes a statement and asks whether it was there.
+    /// Adds or removes a statement and checks the returned value.
     fn change(&mut self, row: Row, added: bool) {
         let one = self.statement(row);
         let savepoint = self.transaction.savepoint();
@@ -230,7 +233,7 @@ impl Open {
         }
     }
 
-    /// The same without asking.
+    /// The same without the returned value.
     fn change_blindly(&mut self, rows: &[Row], added: bool) {
         let all: Vec<Statement> = rows.iter().map(|row| self.statement(*row)).collect();
         let savepoint = self.transaction.savepoint();
@@ -241,7 +244,7 @@ impl Open {
         }
     }
 
-    /// Asks one of the questions of a segment.
+    /// Makes one of the reads of a segment.
     fn read_segment(&mut self, random: &SeededRandom) {
         let row = row(random);
         let direction = if random.below(2) == 0 { Direction::Out } else { Direction::In };
@@ -280,7 +283,7 @@ impl Open {
                 seen.push(Seen::Entry(s, p, o));
             }
             (6 | 7, Some(key)) => {
-                // Page by page, and maybe not to the end.
+                // Page by page, possibly not to the end.
                 let (mut from, last) = (key, Id::from_bits(key.bits() + random.below(8)));
                 for _ in 0..1 + random.below(3) {
                     let next = segment.keys_up_to(from, last, 1, &mut ids).expect("sound");
@@ -324,7 +327,7 @@ impl Open {
         self.texts.push((from, to));
     }
 
-    /// Asks a question of the whole graph, or says what was looked at elsewhere.
+    /// Reads the whole graph, or notes a read made elsewhere.
     fn read_graph(&mut self, random: &SeededRandom) {
         let row = row(random);
         let edge = Id::edge(random.below(EDGES));
@@ -340,7 +343,7 @@ impl Open {
                 self.seen.push(Seen::Graphs);
             }
             2 | 3 => {
-                // Whether there is one is an answer, too.
+                // Its absence is a result, too.
                 let _ = self.transaction.view().expect("sound").as_snapshot().edge(edge);
                 self.seen.push(Seen::Edge(edge));
             }
@@ -381,7 +384,7 @@ fn begin(graph: &Arc<Transactions>, isolation: Isolation, commits: usize, head: 
     Open { transaction, began, seen, asked, texts, changes }
 }
 
-/// Runs random steps; how often each verdict was given.
+/// Runs random steps; returns the number of times of each verdict.
 fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
     let random = SeededRandom::new(seed);
     let mut options = Options::default();
@@ -408,7 +411,7 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
             3 => {
                 let mut rows: Vec<Row> = (0..1 + random.below(2)).map(|_| row(&random)).collect();
                 if random.below(4) == 0 {
-                    // The second one is what the first one is about.
+                    // The first statement is about the edge of the second one.
                     let e = EDGE + random.below(EDGES);
                     rows = vec![Row { s: e, e: 0, ..row(&random) }, Row { e, ..row(&random) }];
                 }
@@ -459,7 +462,7 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
     verdicts
 }
 
-/// Every reason has come up.
+/// Every reason has occurred.
 fn all_of(verdicts: &BTreeMap<String, u64>, reasons: &[&str]) {
     for reason in reasons {
         assert!(verdicts.get(*reason).is_some_and(|count| *count > 1), "never {reason}: {verdicts:?}");

@@ -1,7 +1,9 @@
-//! Threads that transfer, count and read registers at once, while checkpoints run: no snapshot has a wrong
-//! sum, no update is lost, no skew and no phantom gets through at the serializable level; and the whole
-//! history of registers is held against the definition of serializability (Adya, "Weak Consistency", 1999):
-//! the graph of who wrote before, read from and was overwritten by whom has no cycle.
+//! Concurrency tests of transactions.
+//!
+//! Threads transfer, count and read registers, while checkpoints run. No snapshot has a wrong sum, no update
+//! is lost, and no skew and no phantom occurs at the serializable level. The whole history of registers is
+//! checked against the definition of serializability (Adya, "Weak Consistency", 1999): the graph of write,
+//! read and overwrite dependencies has no cycle.
 #![allow(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use crate::common::seed;
@@ -35,7 +37,7 @@ fn value_of(snapshot: &dyn Snapshot, id: Id) -> i64 {
     literal.value().parse().expect("a number")
 }
 
-/// A graph with so many registers, each of which holds `value`.
+/// A graph with registers, each of which holds `value`.
 struct Registers {
     graph: Arc<Transactions>,
     value: Id,
@@ -82,7 +84,7 @@ impl Registers {
         (0..self.ids.len()).map(|register| self.get(snapshot, register)).sum()
     }
 
-    /// Tries until it commits; what the last try returned.
+    /// Retries until it commits; returns the result of the last try.
     fn run<T>(&self, isolation: Isolation, mut body: impl FnMut(&mut Transaction) -> Result<T>) -> T {
         loop {
             let mut transaction = self.graph.begin(isolation).expect("begins");
@@ -95,12 +97,13 @@ impl Registers {
         }
     }
 
-    /// Runs `write` in [`THREADS`] threads, `read` on the newest version and checkpoints in others meanwhile.
+    /// Runs `write` in [`THREADS`] threads, with concurrent threads for `read` on the newest version and for
+    /// checkpoints.
     fn race(&self, write: impl Fn(&SeededRandom, u64) + Sync, read: impl Fn(&Version) + Sync) {
         let (seed, done) = (seed(), AtomicBool::new(false));
         let (reads, merges, write) = (AtomicU64::new(0), AtomicU64::new(0), &write);
         std::thread::scope(|scope| {
-            // Each at least once, also where the machine has no time for them meanwhile.
+            // Each at least once, also if the machine is too slow to run them meanwhile.
             scope.spawn(|| {
                 loop {
                     let last = done.load(Ordering::Acquire);
@@ -184,14 +187,14 @@ fn no_increment_is_lost() {
         };
         counters.race(increment, |version| {
             let sum = counters.sum(version);
-            assert!(before.swap(sum, Ordering::Relaxed) <= sum, "time runs backwards");
+            assert!(before.swap(sum, Ordering::Relaxed) <= sum, "the sum decreases");
         });
         assert_eq!(counters.sum(&counters.graph.current().version), 500 * THREADS as i64);
     }
 }
 
-/// One of two must be on duty; each leaves only if the other one is there. Under snapshot isolation both may
-/// leave.
+/// One of two must be on duty; each leaves only if the other one is present. Under snapshot isolation both
+/// may leave.
 #[test]
 fn no_skew_at_the_serializable_level() {
     let pair = Registers::new(2, |_| 1, true);
@@ -213,7 +216,7 @@ fn no_skew_at_the_serializable_level() {
     };
     pair.race(leave, |version| assert!(pair.sum(version) >= 1, "both have left"));
 
-    // The other level is another one.
+    // Snapshot isolation permits it.
     let (mut one, mut two) = (pair.graph.begin(Isolation::Snapshot), pair.graph.begin(Isolation::Snapshot));
     let both = [&mut one, &mut two];
     for (register, transaction) in both.into_iter().enumerate() {
@@ -224,7 +227,7 @@ fn no_skew_at_the_serializable_level() {
     assert!(one.and_then(Transaction::commit).is_ok() && two.and_then(Transaction::commit).is_ok());
 }
 
-/// At most five may be in; each counts all who are, by the list of keys or by a degree.
+/// At most five may be inside; each transaction counts the members, by the list of keys or by a degree.
 #[test]
 fn no_phantom_at_the_serializable_level() {
     const PLACES: u64 = 5;
@@ -276,7 +279,7 @@ fn no_phantom_at_the_serializable_level() {
     room.race(come_and_go, |version| assert!(count(version, true) <= PLACES, "too many are in"));
 }
 
-/// A transaction on registers: values are never written twice, so a value says who wrote it.
+/// A transaction on registers: values are written only once, so a value identifies its writer.
 #[derive(Clone, Debug, Default)]
 struct Event {
     reads: Vec<(usize, i64)>,
@@ -284,7 +287,7 @@ struct Event {
     writes: Vec<(usize, i64, i64)>,
 }
 
-/// Whether a history, whose registers begin with 0, is serializable; else what is wrong.
+/// Checks that a history, whose registers begin with 0, is serializable; otherwise returns the fault.
 fn check(history: &[Event]) -> std::result::Result<usize, String> {
     let (mut writer, mut overwriter) = (HashMap::new(), HashMap::new());
     for (at, event) in history.iter().enumerate() {
@@ -311,13 +314,13 @@ fn check(history: &[Event]) -> std::result::Result<usize, String> {
         }
         for (register, value) in &event.reads {
             if *value != 0 && !writer.contains_key(&(*register, *value)) {
-                return Err(format!("{at} read {value}, which nobody has committed"));
+                return Err(format!("{at} read {value}, which no transaction committed"));
             }
             edge(writer.get(&(*register, *value)), Some(&at)); // wr
             edge(Some(&at), overwriter.get(&(*register, *value))); // rw
         }
     }
-    // Kahn: what cannot be taken away without a predecessor is on a cycle or behind one.
+    // Kahn's algorithm: a transaction that cannot be removed is on a cycle or after one.
     let mut before = vec![0; history.len()];
     edges.iter().flatten().for_each(|to| before[*to] += 1);
     let mut free: Vec<usize> = (0..history.len()).filter(|at| before[*at] == 0).collect();
@@ -375,8 +378,7 @@ fn histories_are_serializable() {
     let edges = check(&events).expect("serializable");
     println!("{} transactions, {edges} edges", events.len());
 
-    // The checker sees faults: of a read that is one version too old, of a lost update, of a read from
-    // nowhere.
+    // The checker detects faults: a read that is one version too old, a lost update, a read without a writer.
     let (mut old, mut lost, mut nowhere) = (events.clone(), events.clone(), events);
     let stale = old.iter_mut().rev().find(|event| event.writes.len() == 2).expect("some");
     let (register, before, _) = stale.writes[0];
@@ -391,7 +393,7 @@ fn histories_are_serializable() {
     assert!(check(&lost).is_err_and(|fault| fault.contains("lost update")));
     nowhere[5].reads.push((0, -1));
     assert!(check(&nowhere).is_err_and(|fault| fault.contains("nobody")));
-    // Two that each read what the other one overwrites.
+    // Two transactions that each read what the other one overwrites.
     let skew = [
         Event { reads: vec![(0, 0), (1, 0)], writes: vec![(0, 0, 1)] },
         Event { reads: vec![(0, 0), (1, 0)], writes: vec![(1, 0, 2)] },

@@ -1,4 +1,4 @@
-//! A graph as a set of statements with the rules of a version, and comparisons with it.
+//! A model of a graph as a set of statements with the rules of a version, and comparisons with it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use oxrdf::{BlankNode, Literal, NamedNode, Term};
@@ -21,7 +21,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Whether it was not there; `None`: it is refused.
+    /// Adds a statement; returns whether it was new, `None` if it is refused.
     pub fn insert(&mut self, statement: Statement) -> Option<bool> {
         let known = |id: Id| id.tag() != Tag::Edge || id == statement.edge || self.edges.contains_key(&id);
         if !known(statement.subject) || !known(statement.object) {
@@ -41,7 +41,7 @@ impl Model {
         Some(self.statements.insert(statement))
     }
 
-    /// Whether it was there; `None`: it is refused.
+    /// Removes a statement; returns whether it existed, `None` if it is refused.
     pub fn remove(&mut self, statement: Statement) -> Option<bool> {
         if !self.statements.contains(&statement) {
             return Some(false);
@@ -59,7 +59,7 @@ impl Model {
     }
 }
 
-/// What ids there are, and how they came to be.
+/// A universe of ids, with the dictionaries of their terms.
 pub struct World {
     pub terms: Vec<(Term, Id)>,
     pub vertices: Vec<Id>,
@@ -70,7 +70,7 @@ pub struct World {
     /// Whether statements may have edges, and be in named graphs.
     pub edges: bool,
     pub named_graphs: bool,
-    /// Dictionary of the store, and of one that has all terms.
+    /// Dictionary of the store, and a dictionary with all terms.
     pub dictionary: Vec<u8>,
     pub whole: Vec<u8>,
     pub later: Arc<Terms>,
@@ -93,7 +93,7 @@ impl World {
         });
         let literals: Vec<Term> = literals.collect();
         let mut all: Vec<Term> = [&predicates[..], &graphs, &vertices, &literals].concat();
-        // Any of them may come late.
+        // Any of them may be a late term.
         for index in (1..all.len()).rev() {
             let other = usize::try_from(random.below(index as u64 + 1)).expect("small");
             all.swap(index, other);
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// A statement that may be there, or be refused.
+    /// A random statement, which may exist already or be refused.
     pub fn statement(&self, model: &Model, random: &mut Random) -> Statement {
         let nth = |random: &mut Random| {
             let first = random.below(model.statements.len() as u64);
@@ -176,13 +176,13 @@ impl World {
         statement
     }
 
-    /// What `p0` orders: all predicates, itself too.
+    /// The orders by `p0`: of all predicates, including itself.
     fn orders(&self) -> Vec<OrderBy> {
         let all = (0..5).map(|i| format!("http://e/p{i}"));
         all.map(|predicate| OrderBy { predicate, property: "http://e/p0".to_owned() }).collect()
     }
 
-    /// A store of these, with the terms of the first dictionary or all.
+    /// A store of these statements, with the terms of the first dictionary or all terms.
     pub fn build(&self, statements: &[Statement], whole: bool) -> Arc<Store> {
         let environment = Environment::simulated(1);
         let mut builder = StoreBuilder::new(BuildOptions {
@@ -210,7 +210,7 @@ impl World {
         })
     }
 
-    /// Some statements that fit together and the first dictionary.
+    /// Some statements that are valid together and use only the first dictionary.
     pub fn early_model(&self, count: u64, random: &mut Random) -> Model {
         let empty = self.build(&[], false);
         let mut model = Model::default();
@@ -236,7 +236,7 @@ pub fn entries(model: &Model, predicate: Id, direction: Direction) -> Vec<[Id; 4
     entries.into_iter().collect()
 }
 
-/// Asserts that a version says what the model says.
+/// Asserts that a version equals the model.
 pub fn compare(version: &Version, model: &Model, world: &World, random: &mut Random, context: &str) {
     let all: Vec<Statement> = version.statements().collect::<Result<_>>().expect("whole");
     let by = |s: &Statement| (s.predicate, s.subject, s.object, s.graph, s.edge);
@@ -294,7 +294,7 @@ pub fn compare(version: &Version, model: &Model, world: &World, random: &mut Ran
     compare_terms(version, world, context);
 }
 
-/// Asserts that what the store orders comes in the order that the version's values ask for.
+/// Asserts that ordered predicates are listed in the order of the version's values.
 fn compare_orders(version: &Version, model: &Model, random: &mut Random, context: &str) {
     for (predicate, property) in version.base().orders() {
         let key_of = |subject: Id| {
@@ -348,7 +348,7 @@ fn compare_orders(version: &Version, model: &Model, random: &mut Random, context
     }
 }
 
-/// Asserts that terms are found by those who know them, and come back.
+/// Asserts that terms are found by the versions that know them, and are read back.
 fn compare_terms(version: &Version, world: &World, context: &str) {
     let mut ids = Vec::new();
     for (term, id) in &world.terms {
@@ -380,7 +380,7 @@ fn compare_terms(version: &Version, world: &World, context: &str) {
     assert_eq!(start, text.len(), "{context}");
 }
 
-/// A segment behind the trait.
+/// A segment as a trait object.
 pub fn arc(segment: impl Segment + 'static) -> Arc<dyn Segment> {
     Arc::new(segment)
 }

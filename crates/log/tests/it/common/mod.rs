@@ -1,4 +1,4 @@
-//! A random life of a log, and what must hold of it after any accident.
+//! A random life of a log, and its invariants after any accident.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of this module")]
 
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn disk(seed: u64) -> Simulation {
     simulation
 }
 
-/// All records behind `from`.
+/// All records after `from`.
 pub fn read_all(environment: &Environment, from: Lsn, options: &ReadOptions) -> Result<(Found, Vec<Record>)> {
     let mut records = Vec::new();
     let found = read(environment, Path::new(DIR), from, options, &mut |lsn, kind, payload| {
@@ -45,16 +45,16 @@ pub fn reopen(environment: &Environment, from: Lsn, options: &LogOptions) -> Res
     Ok((Log::open(environment, Path::new(DIR), found, options.clone())?, records))
 }
 
-/// What is known about a log.
+/// Expected state of a log.
 #[derive(Debug)]
 pub struct Model {
-    /// Every record that was appended and may be there.
+    /// Every record that was appended and may be in the log.
     pub records: Vec<Record>,
-    /// So many of them must be there.
+    /// Number of records that must be in the log.
     pub safe: usize,
-    /// Records up to here are elsewhere.
+    /// Records up to this LSN are covered by a checkpoint.
     pub checkpoint: Lsn,
-    /// What the log has published, in its order.
+    /// LSNs that the log has published, in order.
     pub published: Arc<Mutex<Vec<Lsn>>>,
     pub options: LogOptions,
 }
@@ -90,7 +90,7 @@ impl Model {
         self.safe = self.records.len();
     }
 
-    /// Does something to the log.
+    /// Performs one random operation on the log.
     pub fn step(&mut self, log: Log, environment: &Environment, random: &SeededRandom) -> Result<Log> {
         match random.below(20) {
             0..8 => {
@@ -139,8 +139,8 @@ impl Model {
         Ok(log)
     }
 
-    /// Reads and opens the log after anything that may have happened to it, and checks what is there. From
-    /// then on this is what must be there.
+    /// Reads and opens the log after any accident, and checks its records. From then on these records must
+    /// survive.
     pub fn reopen(&mut self, environment: &Environment) -> Result<Log> {
         let (found, records) = read_all(environment, self.checkpoint, &ReadOptions::default())?;
         let first = self.records.partition_point(|(lsn, ..)| *lsn <= self.checkpoint);

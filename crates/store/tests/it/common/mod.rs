@@ -22,7 +22,7 @@ pub struct Graph {
     pub graphs: Vec<Id>,
 }
 
-/// How a random graph is.
+/// Parameters of a random graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub vertices: u64,
@@ -108,14 +108,14 @@ impl Graph {
         }
         let mut seen = BTreeSet::new();
         for statement in &mut statements {
-            // Two edges may have got one number where one was left out above.
+            // Two edges may have got the same number where one was left out above.
             if statement.edge.is_bound() && !seen.insert(statement.edge) {
                 statement.edge = Id::UNBOUND;
             }
         }
         let known = |id: Id| id.tag() != Tag::Edge || seen.contains(&id);
         statements.retain(|statement| known(statement.subject) && known(statement.object));
-        // What was taken away may have been an edge that others are about.
+        // A removed statement may have been an edge that others are about.
         loop {
             let left: BTreeSet<Id> = statements.iter().map(|s| s.edge).collect();
             let before = statements.len();
@@ -129,9 +129,9 @@ impl Graph {
         Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
     }
 
-    /// Messages as files have them: in the order of their numbers, each with an edge to one of a few
-    /// vertices, the time of that edge, a text, a small number, and now and then several tags; large enough
-    /// for arrays in frames.
+    /// Messages in the order of a file: by ascending number, each with an edge to one of a few vertices, the
+    /// time of that edge, a text, a small number, and now and then several tags; large enough for framed
+    /// arrays.
     pub fn network(messages: u64, random: &mut Random) -> Self {
         let mut dictionary = DictionaryBuilder::new();
         let mut iri = |name: String| dictionary.intern_iri(&name).expect("short");
@@ -172,8 +172,8 @@ impl Graph {
         Self { statements, dictionary, vertices, literals, predicates, type_predicate, graphs }
     }
 
-    /// The statements as a set (those with an edge differ by it, and none without an edge stands beside
-    /// one with), sorted.
+    /// The statements as a set, sorted (statements with an edge differ by it, and none without an edge exists
+    /// beside the same with one).
     pub fn set(&self) -> BTreeSet<Statement> {
         let plain = |s: &Statement| Statement { edge: Id::UNBOUND, ..*s };
         let with_edge = self.statements.iter().filter(|s| s.edge.is_bound());
@@ -200,7 +200,7 @@ impl Graph {
     }
 }
 
-/// Predicates that `p0` orders: by edges that have it, by neighbours, not at all, by themselves.
+/// Predicates ordered by `p0`: by edges that have it, by neighbours, not at all, by themselves.
 pub const ORDERED: [&str; 4] = ["p3", "p1", "p77", "p0"];
 
 pub fn options(environment: &Environment) -> BuildOptions {
@@ -218,7 +218,7 @@ pub fn options(environment: &Environment) -> BuildOptions {
     }
 }
 
-/// Compares everything that a snapshot says with the statements.
+/// Compares all results of a snapshot with the statements.
 pub fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) {
     let set = graph.set();
     assert_eq!(store.statement_count(), set.len() as u64, "{context}");

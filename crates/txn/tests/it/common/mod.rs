@@ -1,4 +1,4 @@
-//! A model of a graph as plain sets, and how its rows become statements.
+//! A model of a graph as plain sets, and the conversion of its rows to statements.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of this module")]
 
 use oxrdf::{BlankNode, Literal, NamedNode, Term};
@@ -17,7 +17,7 @@ pub fn seed() -> u64 {
 
 /// A term of the small universe, or an edge ([`EDGE`] and more); 0: none.
 pub type T = u64;
-/// From here on a [`T`] is an edge.
+/// A [`T`] from here on is an edge.
 pub const EDGE: T = 1000;
 /// Terms are below this.
 const TERMS: T = 400;
@@ -41,7 +41,7 @@ fn number(term: &Term) -> T {
     *numbers.get(&term.to_string()).unwrap_or_else(|| panic!("{term} was never added"))
 }
 
-/// Subject, predicate, object, graph, edge.
+/// A row: subject, predicate, object, graph, edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Row {
     pub s: T,
@@ -51,7 +51,7 @@ pub struct Row {
     pub e: T,
 }
 
-/// Why the model refuses a change: an edge with another statement, one that is used, or one that does not
+/// Refusal of a change by the model: an edge with another statement, an edge in use, or an edge that does not
 /// exist.
 #[derive(Debug)]
 pub struct Refused;
@@ -74,7 +74,7 @@ impl Model {
         self.put(row)
     }
 
-    /// [`Model::insert`], of which nothing need be said about the edges that the row is about.
+    /// [`Model::insert`] without a check of the edges that the row is about.
     fn put(&mut self, row: Row) -> std::result::Result<bool, Refused> {
         if let Some(other) = self.edge(row.e) {
             return if *other == row { Ok(false) } else { Err(Refused) };
@@ -96,7 +96,7 @@ impl Model {
         Ok(self.0.remove(&row))
     }
 
-    /// Several at once, which may be about each other.
+    /// Adds several rows at once, which may be about each other.
     pub fn insert_all(&mut self, rows: &[Row]) -> std::result::Result<(), Refused> {
         let new: BTreeSet<T> = rows.iter().map(|row| row.e).collect();
         let is_there = |t: &T| *t < EDGE || new.contains(t) || self.edge(*t).is_some();
@@ -127,7 +127,7 @@ pub fn statement(row: Row, id: &mut dyn FnMut(&Term) -> Result<Id>) -> Result<St
     })
 }
 
-/// The graph of a version, by the texts of its terms; every count and list is held against the statements.
+/// The graph of a version, by the texts of its terms; checks every count and list against the statements.
 pub fn read(version: &Version) -> Model {
     let mut rows = BTreeSet::new();
     let mut edge_end = 0;
@@ -153,7 +153,7 @@ pub fn read(version: &Version) -> Model {
             assert_eq!(version.edge(edge).expect("there"), [subject, predicate, object, graph]);
         }
         let row = Row { s: t(subject), p: t(predicate), o: t(object), g: t(graph), e: t(edge) };
-        assert!(rows.insert(row), "{row:?} is there twice");
+        assert!(rows.insert(row), "{row:?} is duplicated");
     }
     assert_eq!(version.statement_count(), rows.len() as u64);
     assert!(version.edge_count() >= edge_end);

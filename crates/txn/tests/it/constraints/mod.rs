@@ -1,6 +1,8 @@
-//! Constraints against their definition: random transactions, loads, checkpoints and reopenings in a small
-//! world; threads that race for the same values at both isolation levels while constraints come and go; and
-//! accidents at every operation on the files, after which a constraint is there or not, and holds.
+//! Constraint tests against the definition.
+//!
+//! Random transactions, loads, checkpoints and reopenings in a small world; threads that race for the same
+//! values at both isolation levels while constraints are added and removed; and accidents at every file
+//! operation, after which a constraint either exists and holds, or does not exist.
 
 mod world;
 
@@ -38,7 +40,7 @@ fn disk(seed: u64) -> Simulation {
     simulation
 }
 
-/// Adds or removes a row; blindly, one at a time, or with a look.
+/// Adds or removes a row: blindly, singly, or with a preceding read.
 fn change(transaction: &mut Transaction, row: &Row, added: bool, blind: bool) -> Result<()> {
     let statement = statement(row, &mut |term| transaction.intern(term.as_ref()))?;
     match (added, blind) {
@@ -49,7 +51,7 @@ fn change(transaction: &mut Transaction, row: &Row, added: bool, blind: bool) ->
     }
 }
 
-/// What a graph must be.
+/// Expected state of a graph.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct State {
     model: Model,
@@ -66,7 +68,7 @@ impl State {
     }
 }
 
-/// One step of a life: what was tried, and what becomes of it.
+/// One step of a life: the attempted change, and its expected result.
 fn step(
     graph: &Arc<Transactions>,
     environment: &Environment,
@@ -178,7 +180,7 @@ fn a_backup_has_them_too() {
     assert!(!copy.remove_constraint(&unique).expect("is gone"));
 }
 
-/// Messages say which constraint, which vertices and which value.
+/// Messages name the constraint, the vertices and the value.
 #[test]
 fn messages_name_everything() {
     let graph = Transactions::in_memory(Environment::real(), options()).expect("opens");
@@ -230,7 +232,7 @@ fn messages_name_everything() {
     );
 }
 
-/// Threads race for few values; whatever anybody sees keeps the constraints that it was published with.
+/// Threads race for few values; every version read satisfies the constraints that it was published with.
 fn race(isolation: Isolation, seed: u64) {
     let graph = Transactions::in_memory(Environment::real(), Options::default()).expect("opens");
     let (stop, refused) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -255,7 +257,7 @@ fn race(isolation: Isolation, seed: u64) {
                         let before = next.model.len();
                         let mut transaction = graph.begin(isolation).expect("begins");
                         for _ in 0..1 + random.below(3) {
-                            // A vertex comes or goes whole, or a row.
+                            // Adds or removes a whole vertex, or one row.
                             let whole = [row(&random), row(&random), row(&random)];
                             let added = before < 14 && random.below(3) > 0;
                             let old =
@@ -343,10 +345,10 @@ fn nobody_slips_through_under_snapshot_isolation() {
     race(Isolation::Snapshot, seed());
 }
 
-/// A kind, what is there before, and what each of two transactions changes.
+/// A kind, the rows before, and the changes of each of two transactions.
 type Race = (ConstraintKind, Vec<Row>, [(Row, bool); 2]);
 
-/// The races that would break a constraint if what its check read were not validated.
+/// Races that would violate a constraint if the reads of its check were not validated.
 #[test]
 fn write_skew_of_constraints_is_a_conflict() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
@@ -362,19 +364,19 @@ fn write_skew_of_constraints_is_a_conflict() {
                     rows(&[["v1", TYPE, "C"], ["v2", TYPE, "C"]]),
                     [(row("v1", "p", "1"), true), (row("v2", "p", "1"), true)],
                 ),
-                // One gets the value, the other one the class.
+                // One gets the value, the other the class.
                 (
                     ConstraintKind::Unique,
                     rows(&[["v1", TYPE, "C"], ["v2", "p", "1"]]),
                     [(row("v1", "p", "1"), true), (row("v2", TYPE, "C"), true)],
                 ),
-                // Each takes one of two values away.
+                // Each removes one of two values.
                 (
                     ConstraintKind::Required,
                     rows(&[["v1", TYPE, "C"], ["v1", "p", "v8"], ["v1", "p", "v9"]]),
                     [(row("v1", "p", "v8"), false), (row("v1", "p", "v9"), false)],
                 ),
-                // One takes the last value, the other one gives the class.
+                // One removes the last value, the other adds the class.
                 (
                     ConstraintKind::Required,
                     rows(&[["v1", "p", "v8"]]),
@@ -415,7 +417,7 @@ fn write_skew_of_constraints_is_a_conflict() {
     }
 }
 
-/// Others that do not touch what a check read do not conflict with it.
+/// Changes outside of the reads of a check do not conflict with it.
 #[test]
 fn checks_conflict_with_nothing_else() {
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {
@@ -438,13 +440,13 @@ fn checks_conflict_with_nothing_else() {
             open.push(transaction);
         }
         for transaction in open {
-            transaction.commit().expect("they have nothing to do with each other");
+            transaction.commit().expect("they are independent");
         }
         assert!(State::of(&graph.current()).is_sound());
     }
 }
 
-/// A transaction that began before a constraint came fails, and does not slip through.
+/// A transaction that began before a constraint was added fails with a conflict.
 #[test]
 fn a_constraint_conflicts_with_those_who_began_before() {
     let graph = Transactions::in_memory(Environment::real(), options()).expect("opens");

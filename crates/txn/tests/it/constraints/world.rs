@@ -1,4 +1,4 @@
-//! A small world with classes and values, a model of it as a plain set, and what constraints mean there.
+//! A small world with classes and values, its model as a plain set, and constraints by definition.
 
 use oxrdf::{Literal, NamedNode, Term};
 use std::collections::BTreeSet;
