@@ -1,15 +1,15 @@
-//! Puts the page into the binary: `page/dist` if it has been built, else the plain page of this crate.
+//! Embeds the console into the binary: `page/dist` if it has been built, else the plain page of this crate.
 //!
-//! A table of files goes to `OUT_DIR/page.rs`: path, content type, bytes, and the bytes compressed by gzip
-//! where that saves something. cargo looks at `page/dist` again once it has been there; after the very first
-//! build of the page, `touch crates/server/build.rs` makes it look.
+//! Writes a table of files to `OUT_DIR/page.rs`: path, content type, bytes, and the gzip-compressed bytes
+//! where compression saves space. cargo watches `page/dist` only once it has existed; after the very first
+//! build of the page, `touch crates/server/build.rs` triggers a rebuild.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Shorter files are not worth it.
+/// Shorter files are not worth compressing.
 const COMPRESSED_FROM_BYTES: usize = 1024;
 
 fn main() -> io::Result<()> {
@@ -52,7 +52,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("page.rs"), table)
 }
 
-/// All files below a folder, with their paths as addresses.
+/// All files below a folder, with their URL paths.
 fn collect(folder: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
