@@ -1,4 +1,4 @@
-// Sends the query, and shows what comes: a table, a truth value, or text.
+// Sends the query and shows its result: a table, a boolean, or text.
 "use strict";
 const byId = (id) => document.getElementById(id);
 
@@ -63,7 +63,7 @@ async function run() {
       byId("status").textContent = time();
     }
   } catch (error) {
-    byId("status").textContent = `the server could not be reached, or broke off: ${error}`;
+    byId("status").textContent = `no complete response from the server: ${error}`;
   }
 }
 
