@@ -10,7 +10,7 @@
 //! origin   Host, Origin: permissions of pages of other sites
 //! protocol /query /update /sparql    store  /store           api page  the console and its API
 //! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a blocking thread runs it  -> stream  -> reply    state     permits; running: list of running requests
+//! query    a blocking thread runs it  -> stream  -> reply    state     permits; running: the running requests
 //! admission  admission control: where a request runs         heavy     low-priority threads
 //! ```
 //! Plain hyper with HTTP/1.1, without a framework: there are a dozen addresses, and limits, cancellation and

@@ -105,7 +105,7 @@ impl Prepared {
     /// Damaged data.
     pub fn warnings_after(&self, rows: u64) -> Result<Vec<Warning>> {
         let is_ask = matches!(self.query().form, Form::Ask);
-        // The one row of ASK proves no match: the answer may be `false`.
+        // The row of an ASK does not imply a match: its value may be `false`.
         if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
             self.warnings()
         } else {
