@@ -147,7 +147,7 @@ fn users_9_a_cancelled_backup_leaves_nothing() {
     assert!(refused > 5, "{refused} steps");
     world.files.create_dir_all(Path::new("/home")).unwrap();
     drop(world.files.create(Path::new("/home/thesis.tex")).unwrap());
-    let error = db.backup("/home").expect_err("a folder of somebody");
+    let error = db.backup("/home").expect_err("a folder with other files");
     assert!(error.kind() == ErrorKind::Input && error.message().contains("thesis.tex"), "{error}");
 }
 

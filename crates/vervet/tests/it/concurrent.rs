@@ -73,7 +73,7 @@ fn a_second_writer_is_told_who_writes_and_builds_on_what_it_wrote() {
     }
     one.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").expect("it writes");
     drop(one);
-    other.load_text(Format::NTriples, &batch(1)).expect("nobody else writes");
+    other.load_text(Format::NTriples, &batch(1)).expect("no concurrent writer");
     assert_eq!((count(&other), count(&open())), (101, 101));
     // A failed load changes nothing.
     other.load_text(Format::NTriples, "no statement").expect_err("it is malformed");

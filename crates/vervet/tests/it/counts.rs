@@ -20,7 +20,7 @@ fn collides(database: &Database, isolation: Isolation, work: &dyn Fn(&mut vervet
     let mut transaction = database.begin_with(TransactionOptions { isolation }).expect("it begins");
     work(&mut transaction);
     transaction.update("INSERT DATA { <urn:mine> <urn:mine> 1 }").expect("it runs");
-    database.update("INSERT DATA { <urn:a> <urn:p> <urn:d> }").expect("nobody else has committed");
+    database.update("INSERT DATA { <urn:a> <urn:p> <urn:d> }").expect("no concurrent commit");
     match transaction.commit() {
         Ok(_) => false,
         Err(error) => {

@@ -89,7 +89,7 @@ fn files_are_off_and_stay_in_their_folder() -> Result<()> {
     let options = in_folder(&folder);
     let database = Database::in_memory();
     for text in ["g.io('a.json').read()", "g.io('a.json').write()"] {
-        let error = database.gremlin(text).expect_err("nobody has allowed it");
+        let error = database.gremlin(text).expect_err("no folder is allowed");
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     }
     for (text, kind) in [

@@ -125,7 +125,7 @@ fn one_graph_two_languages_in_a_transaction() {
     assert_eq!(ages, [Value::Long(41)]);
     transaction.gremlin("g.V('x').property('age', 42)").expect("a write");
     assert_eq!(sparql_in(&transaction, "v:x :age ?x"), ["42"]);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
 
     assert_eq!(sparql(&db, "?x :knows v:1"), ["urn:vervet:vertex:x"]);
     assert_eq!(texts(&db, "g.V(1).in('knows').values('name')"), ["xenia"]);
@@ -149,7 +149,7 @@ fn a_traversal_that_fails_leaves_a_transaction_as_it_was() {
     let error = transaction.gremlin("g.addV('gone'); g.V().values('name').outE()");
     assert_eq!(error.expect_err("no text has edges").kind(), ErrorKind::Query);
     assert_eq!(transaction.gremlin("g.V().has('seen')").unwrap().len(), 0);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!((count(&db, "g.V().hasLabel('kept')"), count(&db, "g.V().hasLabel('gone')")), (1, 0));
     fails(&db, "g.addV('gone'); g.V().values('name').outE()", "edges");
     assert_eq!(count(&db, "g.V()"), 7);
@@ -199,7 +199,7 @@ fn bytecode_runs_without_a_text() {
     assert_eq!(db.traverse(&bytecode, &GremlinOptions::default()).expect("a write").len(), 1);
     let mut transaction = db.begin().expect("it may write");
     transaction.traverse(&bytecode, &GremlinOptions::default()).expect("a write");
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!(count(&db, "g.V().has('person', 'name', 'ann')"), 2);
     let token = Value::Token(Token::T(vervet::gremlin::T::Id));
     let bad = Instruction::new("property", vec![token, Value::Int(3)]);

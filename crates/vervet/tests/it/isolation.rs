@@ -243,13 +243,13 @@ fn b7_b8_b9_all_front_ends_are_serializable() {
             accepted += 1;
             let mut again = judge.begin().expect("begins");
             for (operation, answer) in &operations {
-                let alone = operation.answer(&mut again).expect("nobody else is there");
+                let alone = operation.answer(&mut again).expect("no concurrent transaction");
                 assert_eq!(
                     answer, &alone,
                     "seed {seed}, round {round}, step {step}: {operation:?} of {operations:#?}"
                 );
             }
-            again.commit().expect("nobody else is there");
+            again.commit().expect("no concurrent transaction");
             assert_eq!(
                 content(&database),
                 content(&judge),

@@ -39,7 +39,7 @@ fn others_see_changes_when_they_are_committed() {
         .update("INSERT DATA { <urn:a> <urn:p> 3 } ; CREATE GRAPH <urn:g> ; LOAD <urn:x>")
         .expect_err("LOAD");
     assert_eq!(values(&transaction.select(all).expect("it runs")), [1, 2]);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!(values(&database.select(all).expect("it runs")), [1, 2]);
     assert_eq!(before.statement_count(), 1);
     assert_eq!(database.snapshot().statement_count(), 3);
@@ -66,7 +66,7 @@ fn statements_are_added_and_removed_one_by_one() {
     );
     assert!(transaction.remove(triple.in_graph(GraphNameRef::DefaultGraph)).expect("whole"));
     assert!(!transaction.remove(triple.in_graph(GraphNameRef::DefaultGraph)).expect("whole"));
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!((count(&database, "?s ?p ?o"), count(&database, "GRAPH ?g { ?s ?p ?o }")), (0, 1));
 }
 
@@ -122,7 +122,7 @@ fn absence_is_read() {
         transaction.update("INSERT DATA { <urn:mine> <urn:mine> 1 }").expect("it runs");
         database
             .update("INSERT DATA { <urn:a> <urn:p> 1 . <urn:new> <urn:p> <urn:new> }")
-            .expect("nobody else has committed");
+            .expect("no concurrent commit");
         let conflict = match transaction.commit() {
             Ok(_) => false,
             Err(error) => {
