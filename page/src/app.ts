@@ -1,8 +1,8 @@
-// The page: puts the parts together and passes what happens in one to the others.
+// The console: creates the parts of the page and connects them.
 //
 // One request of the editor runs at a time; a new one cancels the old one. Requests of panels (names, labels,
-// what is around a vertex) run beside it and never change the status line; they are in SPARQL, whichever language the editor
-// has, since both see the same graph.
+// neighbourhood of a vertex) run concurrently and never change the status line. They are in SPARQL, whichever
+// language the editor has, since both languages see the same graph.
 import { button, h, icon, keys } from './dom';
 import { createEditor, type Editor } from './editor';
 import { placeIn } from './failure';
@@ -25,11 +25,11 @@ import { showRunning } from './view/running';
 import { Side } from './view/side';
 import { choiceOf, type Switch } from './view/switch';
 
-/** Statements that a click on a vertex of a picture asks for, in each direction. */
+/** Statements requested in each direction by a click on a vertex of a picture. */
 const AROUND = 24;
 const VIEWS: readonly ViewName[] = ['table', 'picture', 'text', 'plan'];
 
-/** The first of the languages is that of a page that remembers none. */
+/** The first language is the default. */
 export function start(root: HTMLElement, languages: readonly Language[]): void {
   new App(root, languages);
 }
@@ -174,7 +174,7 @@ class App {
     return h(
       'div',
       { class: 'empty welcome' },
-      h('h2', {}, 'What is in here?'),
+      h('h2', {}, 'What is in this database?'),
       h('p', {}, 'Write a query above, or start with one of these. ', h('span', { class: 'with-keys' }, h('kbd', {}, keys('Mod-Enter')), ' runs it.')),
       h('div', { class: 'examples' }, ...examples),
     );
@@ -186,21 +186,21 @@ class App {
     const [text, language] = [this.#editor.text(), this.#language];
     if (text.trim() === '') return this.#say('there is no query to run');
     const writes = language.writes(text);
-    if (this.#readOnly && writes) return this.#say('this server is read-only: it takes no updates');
+    if (this.#readOnly && writes) return this.#say('this server is read-only: it rejects updates');
     await this.#do(async (signal) => {
       const start = performance.now();
       const found = await this.#server.run(language.call(text, this.#limit.seconds()), {
         signal,
         onProgress: ({ rows, bytes: size }) => this.#say(`${counted(rows, 'row')} · ${bytes(size)} so far`, true),
       });
-      // A traversal may write and say nothing.
+      // A traversal may write and return no results.
       const silent = writes && found.content.kind === 'values' && found.content.table.rows.length === 0;
       const result: Result = silent ? { ...found, content: { kind: 'update', message: '' } } : found;
       const namespaces = await this.#namespaces(text);
       const note = `${amount(result)} in ${duration((performance.now() - start) * 1e6)}`;
       this.#result.show({ result, language, text, namespaces });
-      const whole = result.content.kind === 'values' ? 'the file as GraphSON has' : 'the files have';
-      const more = result.complete ? '' : ` · there is more: ${whole} all of it`;
+      const whole = result.content.kind === 'values' ? 'the GraphSON file has' : 'the files have';
+      const more = result.complete ? '' : ` · truncated: ${whole} all of it`;
       this.#say(`${note} · ${bytes(result.bytes)}${more}`);
       this.#remember(text, language, note);
       const wasAway = this.#info.classList.contains('bad');
@@ -238,7 +238,7 @@ class App {
     });
   }
 
-  /** Runs `work` as the page's one request. Shows what goes wrong with it; `lost` is told if it brings no result. */
+  /** Runs `work` as the page's single request. Shows its failure; `lost` is called if it has no result. */
   async #do(work: (signal: AbortSignal) => Promise<void>, lost?: (how: 'cancelled' | 'failed') => void): Promise<void> {
     const [text, language] = [this.#editor.text(), this.#language];
     this.#running?.abort();
@@ -278,11 +278,11 @@ class App {
     this.#run.style.removeProperty('--elapsed');
   }
 
-  /** `text`: what was in the editor when it started. A place in it is marked if it is still there. */
+  /** `text`: the editor's content at the start. Marks the position of the error if the text is unchanged. */
   #fail(error: unknown, text: string, language: Language): void {
     if (error instanceof ServerError && error.status === 404) {
       this.#say('failed');
-      return this.#showFailure(`this server does not speak ${language.name}\nhint: a newer version of it may`);
+      return this.#showFailure(`this server does not support ${language.name}\nhint: a newer version may support it`);
     }
     if (error instanceof ServerError) {
       this.#say(error.status === 401 ? 'not signed in' : 'failed');
@@ -297,9 +297,9 @@ class App {
     const message = error instanceof Error ? error.message : String(error);
     const hint =
       error instanceof UnreachableError
-        ? '\nhint: is it still running? It may have been stopped, or the network is gone'
+        ? '\nhint: check that the server is running and that the network is available'
         : error instanceof BrokenOffError
-          ? '\nhint: the query may have reached a limit of the server (time or memory), or the server was stopped'
+          ? '\nhint: the query may have exceeded a server limit (time or memory), or the server was stopped'
           : '';
     this.#showFailure(message + hint);
   }
@@ -354,7 +354,7 @@ class App {
   #open(iri: string, quietly = false): void {
     void this.#inspector.open(iri, quietly);
     if (this.#language.id !== 'gremlin') return;
-    // The next step of a walk is one key away, where nothing that was written is lost by it.
+    // Puts the next step of a walk into the editor, unless that would overwrite the user's text.
     const text = this.#editor.text();
     const kept = text.trim() === '' || text === this.#offered || memory.past().some((past) => past.text === text && languageOf(past) === 'gremlin');
     if (!kept) return;
@@ -375,7 +375,7 @@ class App {
       this.#info.classList.remove('bad');
     } catch (error) {
       this.#info.classList.add('bad');
-      this.#info.replaceChildren(error instanceof UnreachableError ? 'no answer from the server' : 'no word from the server');
+      this.#info.replaceChildren(error instanceof UnreachableError ? 'no answer from the server' : 'error response from the server');
       return;
     }
     this.#readOnly = info.read_only ?? false;
@@ -443,7 +443,7 @@ class App {
     history.replaceState(null, '', address);
     try {
       await navigator.clipboard.writeText(address);
-      this.#say('the link is copied');
+      this.#say('link copied');
     } catch {
       this.#say('the link is in the address bar');
     }
@@ -452,7 +452,7 @@ class App {
   // The frame.
 
   #say(text: string, often = false): void {
-    // What changes often is shown, but not read out each time.
+    // Frequent changes are shown, but not announced by screen readers.
     this.#status.setAttribute('aria-live', often ? 'off' : 'polite');
     this.#status.textContent = text;
   }
@@ -473,7 +473,7 @@ class App {
   #setTheme(theme: Theme): void {
     memory.setTheme(theme);
     document.documentElement.dataset['theme'] = theme;
-    const title = { auto: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }[theme];
+    const title = { auto: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' }[theme];
     this.#theme.replaceChildren(icon(({ auto: 'auto', light: 'sun', dark: 'moon' } as const)[theme]));
     this.#theme.setAttribute('aria-label', title);
     this.#theme.title = title;

@@ -1,4 +1,4 @@
-// Elements in one expression. Text always goes in as text: nothing here takes HTML.
+// Creates DOM elements in one expression. Text is always inserted as text, never as HTML.
 
 type Child = Node | string | null | undefined | false;
 
@@ -61,7 +61,7 @@ export function icon(name: Icon): SVGSVGElement {
 
 interface ButtonOptions {
   readonly icon?: Icon;
-  /** What it does, if the text does not say; also the tooltip. */
+  /** The action, if the text does not state it; also the tooltip. */
   readonly label?: string;
   readonly text?: string;
   readonly class?: string;

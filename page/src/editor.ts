@@ -1,6 +1,6 @@
-// The editor: CodeMirror with a text for each language, a mark for the place of an error, and the page's keys.
+// The editor: CodeMirror with one text per language, error marks, and the page's keys.
 //
-// A language's text, its cursor and what can be undone are kept while another one is shown.
+// The text, cursor and undo history of a language are kept while another one is shown.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, completionStatus, acceptCompletion } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { bracketMatching, indentOnInput } from '@codemirror/language';
@@ -15,12 +15,12 @@ import type { Names } from './names';
 export interface Editor {
   readonly view: EditorView;
   text(): string;
-  /** Replaces the text; the old one comes back with undo. */
+  /** Replaces the text; undo restores the old one. */
   setText(text: string): void;
   insert(naming: Naming): void;
-  /** Shows the text of a language; `text` is what it is if it has none yet. */
+  /** Shows the text of a language; `text` is the initial text if it has none yet. */
   setLanguage(language: Language, text: string): void;
-  /** Marks a place until the text changes, and moves the cursor there. */
+  /** Marks a range until the text changes, and moves the cursor there. */
   mark(place: { from: number; to: number } | null): void;
 }
 
@@ -98,7 +98,7 @@ export function createEditor({ parent, language: first, names, text, onChange }:
   };
 }
 
-/** While there are proposals, Tab never leaves the editor, not even in the moment when they come. */
+/** While proposals are shown or loading, Tab never leaves the editor. */
 function takeProposal(view: EditorView): boolean {
   return acceptCompletion(view) || completionStatus(view.state) === 'active';
 }
@@ -109,7 +109,7 @@ const WRONG = Decoration.mark({ class: 'wrong', attributes: { 'aria-invalid': 't
 const WRONG_LINE = Decoration.line({ class: 'wrong-line' });
 const WRONG_END = Decoration.line({ class: 'wrong-line wrong-end' });
 
-/** The mark of an error. Gone with the first change. */
+/** The mark of an error, removed by the first change. */
 const marks = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(value, transaction) {

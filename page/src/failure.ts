@@ -1,7 +1,7 @@
-// Errors of the server, taken apart: `message (line 2, column 5)`, the line, a caret, a hint.
+// Parses the server's errors: `message (line 2, column 5)`, the line, a caret, a hint.
 
 export interface Failure {
-  /** The whole text, as the server said it. */
+  /** The whole text, as sent by the server. */
   readonly text: string;
   readonly message: string;
   /** Both from 1; columns count characters (code points). */
@@ -40,7 +40,7 @@ function asText(body: string): string {
   }
 }
 
-/** Offsets of a failure's place in `text`, in UTF-16 units; null if it has none there. */
+/** Offsets of a failure's position in `text`, in UTF-16 units; null if it has none. */
 export function placeIn(text: string, failure: Failure): { from: number; to: number } | null {
   if (failure.line === undefined || failure.column === undefined) return null;
   const lines = text.split('\n');

@@ -1,9 +1,9 @@
-// How the editor shows the tokens of a language, whichever it is: colours, brackets, indentation.
+// Editor support common to all languages: colours, brackets, indentation.
 import { HighlightStyle, StreamLanguage, indentUnit, syntaxHighlighting, type StreamParser } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
 import { tags, type Tag } from '@lezer/highlight';
 
-/** What a scan of a line found: a token or spaces up to `to`, and what the next line is inside of. */
+/** The result of a scan: a token or spaces up to `to`, and the mode in which the next line starts. */
 export interface Scan<Kind extends string, Mode> {
   readonly kind: Kind | 'space';
   readonly to: number;
@@ -15,9 +15,9 @@ interface Options<Kind extends string, Mode> {
   readonly scan: (line: string, at: number, mode: Mode | null) => Scan<Kind, Mode | null>;
   readonly tags: Readonly<Record<Kind, Tag>>;
   readonly comment: string;
-  /** Characters that bring their other half: brackets and quotation marks. */
+  /** Characters that are closed automatically: brackets and quotation marks. */
   readonly pairs: readonly string[];
-  /** What a line begins with that goes on with the line before it, one step further in. */
+  /** Matches the start of a continuation line, which is indented by one more step. */
   readonly goesOn?: RegExp;
 }
 

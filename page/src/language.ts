@@ -1,8 +1,8 @@
-// What the page needs to know of a query language: the interface that SPARQL and Gremlin implement.
+// The interface of a query language in the console, implemented by SPARQL and Gremlin.
 //
-// A `Language` holds no state of the page and touches no element of it: it reads texts and makes texts and requests,
-// and gives the editor its highlighting and completion. The server has one graph, which both languages see, so what
-// panels and pictures ask for themselves they ask in SPARQL, whichever language the editor has.
+// A `Language` has no page state and does not touch the DOM: it analyses texts, creates texts and requests,
+// and provides highlighting and completion for the editor. Both languages see the server's single graph, so
+// the queries of panels and pictures are in SPARQL, whichever language the editor has.
 import type { Extension } from '@codemirror/state';
 import type { CompletionSource } from '@codemirror/autocomplete';
 import type { Names } from './names';
@@ -12,19 +12,19 @@ import type { Plan } from './server';
 
 export type LanguageId = 'sparql' | 'gremlin';
 
-/** A request, and how its answer is read. */
+/** A request, with the reader of its response. */
 export interface Call {
   /** Relative to the page. */
   readonly path: string;
-  /** Type of `body`. */
+  /** The content type of `body`. */
   readonly type: string;
   readonly body: string;
   readonly accept?: string;
-  /** `rowsMax`: rows or statements to read at most. */
+  /** `rowsMax`: the maximum number of rows or statements to read. */
   readonly reader: (rowsMax?: number) => Reader;
 }
 
-/** A request for a plan, and how its answer is read. */
+/** A request for a plan, with the parser of its response. */
 export interface PlanCall {
   readonly path: string;
   readonly type: string;
@@ -33,21 +33,23 @@ export interface PlanCall {
   readonly read: (answer: string) => Plan;
 }
 
-/** Two variables of a query and what connects them, as the text has it. */
+/** Two variables of a query and the predicate between them, as written. */
 export interface Edge {
   readonly source: string;
   readonly predicate: string;
   readonly target: string;
 }
 
-/** How a name is put into a text: `text` at the cursor, and `line` (or nothing) at the offset `place`. */
+/**
+ * The insertion of a name into a text: `text` at the cursor, and `line` (or nothing) at the offset `place`.
+ */
 export interface Naming {
   readonly text: string;
   readonly line: string;
   readonly place: number;
 }
 
-/** A query for an empty editor. Works on any data. */
+/** An example query. Works on any data. */
 export interface Example {
   readonly title: string;
   readonly about: string;
@@ -58,25 +60,25 @@ export interface Language {
   readonly id: LanguageId;
   readonly name: string;
   readonly examples: readonly Example[];
-  /** What a result needs so that there is something to draw. */
+  /** Message: what a result needs so that it can be drawn. */
   readonly drawable: string;
   /** Tokens, brackets and indentation for the editor. */
   highlighting(): Extension;
-  /** Proposes words, variables of the text, and names that occur in the data. */
+  /** Proposes keywords, variables of the text, and names from the data. */
   completion(names: Names): CompletionSource;
   /** Whether the text may change the data. */
   writes(text: string): boolean;
-  /** `seconds`: how long it may take; null for as long as the server allows. */
+  /** `seconds`: the timeout; null for the server's limit. */
   call(text: string, seconds: number | null): Call;
-  /** The answer as a file of the type `accept`. */
+  /** The response as a file of the type `accept`. */
   file(text: string, accept: string): Call;
-  /** `run`: with its times. A string says why the text has no plan. */
+  /** `run`: with measured times. A string is the reason why the text has no plan. */
   plan(text: string, run: boolean): PlanCall | string;
   /** Prefixes that the text declares: prefix (without colon) to IRI. */
   declared(text: string): ReadonlyMap<string, string>;
-  /** Variables that patterns of the text connect: what a picture of the rows has as edges. */
+  /** Variables connected by patterns of the text: the edges of a picture of the rows. */
   edges(text: string): readonly Edge[];
   naming(text: string, iri: string, namespaces: Namespaces): Naming;
-  /** A query to put into the editor, that describes `iri`. */
+  /** A query that describes `iri`, for the editor. */
   describe(iri: string, namespaces: Namespaces): string;
 }

@@ -1,4 +1,4 @@
-// Starts the page, with its two languages.
+// Entry point: starts the console with its two languages.
 import { start } from './app';
 import { GREMLIN } from './gremlin/language';
 import { SPARQL } from './sparql/language';

@@ -1,13 +1,13 @@
-// What the page remembers in this browser: saved queries, history, theme, the text in the editor.
+// Browser storage: saved queries, history, theme, the text in the editor.
 //
-// Storage may be full, forbidden or damaged; then the page forgets instead of failing.
+// If storage is full, forbidden or damaged, the page works without it.
 
 import type { LanguageId } from './language';
 
 export interface Saved {
   readonly name: string;
   readonly text: string;
-  /** SPARQL if it does not say: it was the only one once. */
+  /** Default SPARQL: early entries have no language. */
   readonly language?: LanguageId;
 }
 
@@ -22,7 +22,7 @@ export interface Past {
 export type Theme = 'auto' | 'light' | 'dark';
 
 const PAST_MAX = 100;
-/** Characters of a text that goes into the history. */
+/** The maximum number of characters of a text in the history. */
 const TEXT_MAX = 20_000;
 
 function load<T>(key: string, fallback: T, valid: (value: unknown) => value is T): T {
@@ -38,7 +38,7 @@ function store(key: string, value: unknown): void {
   try {
     localStorage.setItem(`vervet.${key}`, JSON.stringify(value));
   } catch {
-    // Full or forbidden: the page works without.
+    // Storage is full or forbidden: the page works without it.
   }
 }
 
@@ -52,7 +52,7 @@ export const memory = {
   saved: (): Saved[] =>
     load('saved', [], (value): value is Saved[] => Array.isArray(value) && value.every((one) => hasText(one) && 'name' in one)),
 
-  /** Replaces a query of the same name. */
+  /** Replaces a query with the same name. */
   save(query: Saved): void {
     const others = memory.saved().filter(({ name }) => name !== query.name);
     store('saved', [...others, query].sort((a, b) => a.name.localeCompare(b.name)));
@@ -64,7 +64,7 @@ export const memory = {
 
   past: (): Past[] => load('past', [], (value): value is Past[] => Array.isArray(value) && value.every(hasText)),
 
-  /** Newest first; the same text once. */
+  /** Newest first; equal texts once. */
   remember(past: Past): void {
     if (past.text.length > TEXT_MAX) return;
     store('past', [past, ...memory.past().filter((one) => one.text !== past.text || languageOf(one) !== languageOf(past))].slice(0, PAST_MAX));
@@ -75,11 +75,11 @@ export const memory = {
   language: (): LanguageId => load('language', 'sparql', isLanguage),
   setLanguage: (language: LanguageId): void => store('language', language),
 
-  /** The text in the editor, one for each language. */
+  /** The text in the editor, one per language. */
   draft: (language: LanguageId): string => load(draftOf(language), '', isString),
   setDraft: (language: LanguageId, text: string): void => store(draftOf(language), text.slice(0, TEXT_MAX)),
 
-  /** How long a query may take, in seconds; null for as long as the server allows. */
+  /** The time limit in seconds; null for the server's limit. */
   seconds: (): number | null => load('seconds', null, (value): value is number => typeof value === 'number' && value > 0),
   setSeconds: (seconds: number | null): void => store('seconds', seconds),
 
@@ -94,7 +94,7 @@ export function languageOf({ language }: { readonly language?: LanguageId }): La
   return isLanguage(language) ? language : 'sparql';
 }
 
-/** The query in an address, if it has one. */
+/** The query in a shared link, if any. */
 export function sharedQuery(hash: string): { text: string; language: LanguageId } | null {
   const parameters = new URLSearchParams(hash.replace(/^#/, ''));
   const [text, language] = [parameters.get('query'), parameters.get('language')];

@@ -1,16 +1,16 @@
-// Names that occur in the data, for completion and the list of names. Asks the server once for the most
-// frequent ones; asks again only where there are more than those.
+// Names in the data, for completion and the list of names. Fetches the most frequent ones once; queries the
+// server again only if there are more.
 import { Namespaces, WELL_KNOWN, inventPrefixes } from './namespaces';
 import type { Name, Server } from './server';
 
 export type NameKind = 'class' | 'predicate';
 
-/** Names that are fetched at first, for each kind. */
+/** Names fetched first, for each kind. */
 const FIRST = 500;
-/** Names that an answer to a look-up has at most. */
+/** The maximum number of names in a search result. */
 const FOUND_MAX = 50;
 
-/** How long prefixes wait for names at most. */
+/** The maximum time to wait for names before inventing prefixes. */
 const WAIT_MS = 1000;
 
 export class Names {
@@ -23,14 +23,16 @@ export class Names {
     this.#server = server;
   }
 
-  /** After an update: what was known may be wrong. */
+  /** Clears the cache after an update. */
   forget(): void {
     this.#first.clear();
     this.#found.clear();
     this.#prefixes = null;
   }
 
-  /** Prefixes in the order of their weight: the text's, the server's, well-known ones, invented ones for what has none. */
+  /**
+   * Prefixes by precedence: the text's, the server's, well-known ones, generated ones for other namespaces.
+   */
   async namespaces(declared: Iterable<readonly [string, string]>): Promise<Namespaces> {
     this.#prefixes ??= this.#server
       .prefixes()
@@ -38,7 +40,7 @@ export class Names {
       .catch(() => []);
     const prefixes = await this.#prefixes;
     const known = new Namespaces(declared, prefixes, WELL_KNOWN);
-    // Names that take long are not worth waiting for: their IRIs are then written in full.
+    // Slow names are not waited for: their IRIs are then shown in full.
     const names = await Promise.race([
       Promise.all([this.first('predicate'), this.first('class')]),
       new Promise<Name[][]>((resolve) => setTimeout(resolve, WAIT_MS, [])),
@@ -46,12 +48,12 @@ export class Names {
     return new Namespaces(declared, prefixes, WELL_KNOWN, inventPrefixes(names.flat().map(({ iri }) => iri), known));
   }
 
-  /** The most frequent names of a kind, most frequent first. Empty if the server does not say. */
+  /** The most frequent names of a kind, most frequent first. Empty if the server does not provide them. */
   async first(kind: NameKind): Promise<Name[]> {
     let names = this.#first.get(kind);
     if (names === undefined) {
       names = this.#server.names(kind, '', FIRST).catch(() => {
-        // The next one asks again.
+        // The next call retries.
         this.#first.delete(kind);
         return [];
       });
@@ -60,7 +62,7 @@ export class Names {
     return names;
   }
 
-  /** Names with `contains` in their IRI or label, in any case of letters. */
+  /** Names whose IRI or label contains `contains`, ignoring case. */
   async find(kind: NameKind, contains: string): Promise<Name[]> {
     const first = await this.first(kind);
     const part = contains.toLowerCase();

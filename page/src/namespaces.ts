@@ -1,14 +1,18 @@
 // Prefixes: IRIs to short names and back.
 //
-// Prefixes of the query come first, then those the server reports, then well-known ones; the first that
-// names an IRI's namespace wins. Shortening is a look-up at the last `#`, `/` or `:`, so it may run for every cell.
+// Prefixes of the query take precedence over those of the server, then well-known ones; the first prefix for
+// an IRI's namespace wins. Shortening is a lookup at the last `#`, `/` or `:`, cheap enough to run for every
+// cell.
 
 export const RDF_TYPE = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type';
 export const XSD = 'http://www.w3.org/2001/XMLSchema#';
 
-/** Keys whose value names a vertex of a property graph, the best first. */
+/** Keys whose value is a display name of a vertex of a property graph, the best first. */
 export const NAME_KEYS: readonly string[] = ['name', 'label', 'title', 'code'];
-/** Predicates whose object names a resource, the best first: that of RDF, and those of property graphs. */
+/**
+ * Predicates whose object is a display name of a resource, the best first: RDF's, and those of property
+ * graphs.
+ */
 export const LABELS: readonly string[] = ['http://www.w3.org/2000/01/rdf-schema#label', ...NAME_KEYS.map((key) => `urn:vervet:key:${key}`)];
 
 export const WELL_KNOWN: readonly (readonly [string, string])[] = [
@@ -32,7 +36,7 @@ export const WELL_KNOWN: readonly (readonly [string, string])[] = [
   ['key', 'urn:vervet:key:'],
 ];
 
-/** A local name that needs no escapes, in every syntax. */
+/** A local name without escapes, valid in every syntax. */
 const LOCAL = /^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_.\-]*[\p{L}\p{N}_\-])?)?$/u;
 
 export class Namespaces {
@@ -62,7 +66,7 @@ export class Namespaces {
     return this.#prefixes.entries();
   }
 
-  /** The prefix and the local name of `iri`, if it has a short form that is valid. */
+  /** The prefix and the local name of `iri`, if it has a valid short form. */
   split(iri: string): { prefix: string; local: string; namespace: string } | null {
     const end = namespaceEnd(iri);
     const namespace = iri.slice(0, end);
@@ -82,7 +86,7 @@ export class Namespaces {
   }
 }
 
-/** The part of an IRI that a person calls it by. */
+/** The readable local part of an IRI. */
 export function localName(iri: string): string {
   const trimmed = iri.replace(/[#/]+$/, '');
   const local = trimmed.slice(namespaceEnd(trimmed));
@@ -93,7 +97,9 @@ export function localName(iri: string): string {
   }
 }
 
-/** The namespace's last step, then the local name: `…/airport/` and `3`. For IRIs without a prefix. */
+/**
+ * The last segment of the namespace, then the local name: `…/airport/` and `3`. For IRIs without a prefix.
+ */
 export function abbreviate(iri: string): { head: string; local: string } {
   const end = namespaceEnd(iri);
   const space = iri.slice(0, end);
@@ -102,7 +108,7 @@ export function abbreviate(iri: string): { head: string; local: string } {
   return { head, local: iri.slice(end) };
 }
 
-/** Steps of an IRI that say nothing about what it is for. */
+/** Segments of an IRI that carry no meaning. */
 const DULL = new Set(
   `ont onto ontology ontologies schema schemas ns vocab vocabulary core term terms owl rdf rdfs id ids resource property
   properties data www org com net edu html def defs model`.split(/\s+/),
@@ -110,8 +116,9 @@ const DULL = new Set(
 const PREFIX_MAX = 10;
 
 /**
- * Prefixes for the namespaces of `iris` that `known` has none for: the last step that says something, shortened
- * (`http://x.org/univ-bench.owl#` is `ub`), with a number where it is taken. The most frequent namespace chooses first.
+ * Generated prefixes for the namespaces of `iris` that `known` lacks: the last meaningful segment, shortened
+ * (`http://x.org/univ-bench.owl#` is `ub`), with a number if it is taken. More frequent namespaces come
+ * first.
  */
 export function inventPrefixes(iris: Iterable<string>, known: Namespaces): [string, string][] {
   const counts = new Map<string, number>();
@@ -142,7 +149,7 @@ function stemOf(namespace: string): string {
   return 'ns';
 }
 
-/** IRIs in queries may spell characters as `\u00e9`. */
+/** IRIs in queries may contain escapes such as `\u00e9`. */
 export function unescapeIri(text: string): string {
   return text.replace(/\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})/g, (all: string, short?: string, long?: string) => {
     const code = parseInt(short ?? long ?? '', 16);

@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formats numbers for display.
 
 export function count(value: number): string {
   return value.toLocaleString('en');
@@ -21,7 +21,7 @@ export function bytes(value: number): string {
   return `${digits(scaled)} ${units[unit]}`;
 }
 
-/** `nanoseconds` in the unit that leaves three digits at most. */
+/** `nanoseconds` in the unit that leaves at most three digits. */
 export function duration(nanoseconds: number): string {
   const units = ['ns', 'µs', 'ms', 's'];
   let [scaled, unit] = [nanoseconds, 0];

@@ -1,9 +1,9 @@
-// Saved queries as a file, to take them to another browser: JSON, `{"vervet": "queries", "queries": [{name, text, language}]}`.
+// Export and import of saved queries: JSON, `{"vervet": "queries", "queries": [{name, text, language}]}`.
 import { languageOf, type Saved } from './memory';
 
-/** Queries that a file may bring. */
+/** The maximum number of queries in a file. */
 const QUERIES_MAX = 1000;
-/** Characters of a name, as the question for one allows. */
+/** The maximum number of characters of a name, as in the dialog. */
 const NAME_MAX = 80;
 
 export function writeQueries(queries: readonly Saved[]): string {
@@ -11,7 +11,7 @@ export function writeQueries(queries: readonly Saved[]): string {
   return `${JSON.stringify({ vervet: 'queries', queries: plain }, null, 2)}\n`;
 }
 
-/** The queries in a file. Throws, with a reason that can be shown, if it is no such file. */
+/** The queries in a file. Throws an error with a displayable reason if the file is invalid. */
 export function readQueries(text: string): Saved[] {
   let file: unknown;
   try {

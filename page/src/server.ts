@@ -1,7 +1,7 @@
-// The server, as the page sees it: a method for each path. Holds the credentials, and nothing else.
+// Client of the server's API: a method for each path. Its only state is the credentials.
 //
-// A query is cancelled by aborting its signal: the server notices that nobody reads and stops.
-// Credentials live in `sessionStorage`, so they end with the tab.
+// Aborting the signal of a query cancels it: the server notices the disconnect and stops. Credentials are in
+// `sessionStorage`, so they end with the tab.
 import { parseFailure, type Failure } from './failure';
 import type { Call, PlanCall } from './language';
 import { RAW_MAX, type Reader, type Result } from './results/result';
@@ -15,21 +15,21 @@ export class ServerError extends Error {
   }
 }
 
-/** Nobody answered: no server, or no network. */
+/** No response: no server, or no network. */
 export class UnreachableError extends Error {}
 
-/** The server went away, or gave up, in the middle of an answer. */
+/** The server disconnected, or aborted, in the middle of a response. */
 export class BrokenOffError extends Error {}
 
 export interface Info {
   version?: string;
   statements?: number;
-  /** Absent where counting them would take long. */
+  /** Absent if counting would take long. */
   vertices?: number | null;
   bytes?: number;
   read_only?: boolean;
   durability?: string;
-  /** How long a query may take at most. */
+  /** The server's time limit of a query. */
   timeout_seconds?: number;
 }
 
@@ -44,7 +44,7 @@ export interface Prefix {
   iri: string;
 }
 
-/** A step of a plan. `parent`: the step that it is inside of. Rows and times are null unless it ran. */
+/** A step of a plan. `parent`: the enclosing step. Rows and times are null unless it ran. */
 export interface Step {
   id: number;
   parent: number | null;
@@ -61,7 +61,7 @@ export interface Plan {
   steps: Step[];
 }
 
-/** A request that works on the database. Times in seconds. */
+/** A running request on the database. Times in seconds. */
 export interface Running {
   id: number;
   kind: string;
@@ -81,14 +81,16 @@ export interface Progress {
 interface RunOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Rows or statements to read at most. */
+  /** The maximum number of rows or statements to read. */
   readonly rowsMax?: number;
 }
 
 const CREDENTIALS = 'vervet.authorization';
 
 export class Server {
-  /** Asks a person for an `Authorization` header; null if they would rather not. `again`: the last one was refused. */
+  /**
+   * Prompts for an `Authorization` header; null if the prompt was closed. `again`: the last one was rejected.
+   */
   askForCredentials: ((again: boolean) => Promise<string | null>) | null = null;
   #asking: Promise<string | null> | null = null;
 
@@ -96,13 +98,13 @@ export class Server {
     return (await (await this.#fetch('api/info')).json()) as Info;
   }
 
-  /** The requests that run and that this user may see. */
+  /** The running requests that this user may see. */
   async running(): Promise<Running[]> {
     const answer = (await (await this.#fetch('api/queries')).json()) as { queries?: Running[] };
     return answer.queries ?? [];
   }
 
-  /** Stops one of them; one that has ended meanwhile is as good. */
+  /** Stops a request; one that has already ended is not an error. */
   async stop(id: number): Promise<void> {
     try {
       await this.#fetch(`api/queries/${id}`, { method: 'DELETE' });
@@ -137,7 +139,7 @@ export class Server {
     return { content, complete, raw, bytes, milliseconds: performance.now() - start, warnings };
   }
 
-  /** The answer as it comes, whole. */
+  /** The complete response, as received. */
   async download(call: Call, signal: AbortSignal): Promise<Blob> {
     return (await this.#fetch(call.path, { ...post(call), signal })).blob();
   }
@@ -155,7 +157,7 @@ export class Server {
       if (authorization !== null) headers.set('authorization', authorization);
       let response: Response;
       try {
-        // The browser is to ask nobody for a password: the page does.
+        // The browser must not prompt for a password: the page does.
         response = await fetch(path, { ...init, headers, credentials: 'omit' });
       } catch (error) {
         if (error instanceof DOMException && error.name === 'AbortError') throw error;
@@ -167,7 +169,7 @@ export class Server {
     }
   }
 
-  /** One question for all requests that were refused. True if the request is worth another try. */
+  /** One prompt for all rejected requests. True if the request should be retried. */
   async #ask(refused: string | null): Promise<boolean> {
     if (sessionStorage.getItem(CREDENTIALS) !== refused) return true;
     if (this.askForCredentials === null) return false;
@@ -179,7 +181,7 @@ export class Server {
   }
 }
 
-/** What the server says of names in a query that match nothing. */
+/** The server's warnings about names in a query that match nothing. */
 function warningsOf(header: string | null): string[] {
   if (header === null) return [];
   try {

@@ -48,7 +48,7 @@ export interface Answer {
 /** The answer to the body of a request; null if it is to wait for ever. */
 export function answerGremlin(body: string): Answer | null {
   const { gremlin: text, language } = JSON.parse(body) as { gremlin: string; language: string };
-  if (language !== 'gremlin-lang') return { status: 400, body: `the language ${language} is none of gremlin-lang` };
+  if (language !== 'gremlin-lang') return { status: 400, body: `the language ${language} is not one of gremlin-lang` };
   if (text.includes('// slow')) return null;
   const wrong = /\.(outt)\(/.exec(text);
   if (wrong !== null) {

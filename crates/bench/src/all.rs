@@ -1,4 +1,4 @@
-//! Every comparison that is kept with the project, by one command, each written as soon as it is done.
+//! Runs every comparison kept with the project in one command, and writes each report as soon as it is done.
 
 use crate::compare::Contest;
 use crate::lubm::{self, LubmOptions, Processes};
@@ -10,33 +10,33 @@ use std::time::{Duration, Instant};
 use vervet_generate::PowerLaw;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What to compare and where to write it.
+/// Selects what to compare and where to write it.
 #[derive(Clone, Debug)]
 pub struct AllOptions {
     /// Holds `lubm/lubm-10.nt.zst`, `lubm/lubm-40.nt.zst` and `snap/snap-edge-lists.tar.zst`.
     pub data: PathBuf,
-    /// Gets a `.md` and a `.json` for each part.
+    /// Output folder: a `.md` and a `.json` for each part.
     pub output: PathBuf,
-    /// This program, to start processes of it.
+    /// The path of this program, to start it as a subprocess.
     pub program: PathBuf,
-    /// For each engine and way in the light mix.
+    /// Time for each engine and mode in the light mix.
     pub light: Duration,
-    /// Number of edges of the made graph.
+    /// Number of edges of the generated graph.
     pub edges: u32,
-    /// Only these parts; all if empty.
+    /// Only these parts; empty: all.
     pub only: Vec<String>,
 }
 
-/// The real graphs among the patterns.
+/// The real graphs of the part `patterns`.
 const GRAPHS: [&str; 2] = ["wiki-Vote", "grqc"];
 
-/// Data of LUBM, and how often each load is repeated.
+/// Data of LUBM, with the number of repetitions of each load.
 const UNIVERSITIES: [(&str, usize); 2] = [("lubm-10", 3), ("lubm-40", 1)];
 
-/// The part about patterns.
+/// The part about graph patterns.
 const PATTERNS: &str = "patterns";
 
-/// Runs all parts, with engines that `contest` makes; whether all values were right.
+/// Runs all parts, with engines created by `contest`; returns whether all values were right.
 ///
 /// # Errors
 /// Data is missing, an engine cannot load it, or a report cannot be written.
@@ -76,17 +76,17 @@ pub fn run(options: &AllOptions, contest: impl Fn() -> Result<Contest>) -> Resul
     Ok(right)
 }
 
-/// The name of the made graph.
+/// The name of the generated graph.
 pub const MADE: &str = "power-law";
 
-/// A made graph of `edges` edges, whose degrees follow a power law.
+/// A generated power-law graph with `edges` edges.
 #[must_use]
 pub fn made(edges: u32) -> EdgeList {
     let made = PowerLaw { vertices: edges.div_ceil(10), edges, ..PowerLaw::default() };
     EdgeList { name: MADE.to_owned(), edges: made.generate() }
 }
 
-/// A made graph of `edges` edges, and those in an archive.
+/// A generated graph with `edges` edges, and the graphs of an archive.
 ///
 /// # Errors
 /// The archive cannot be read.
@@ -98,7 +98,7 @@ pub fn edge_lists(archive: Option<&Path>, edges: u32) -> Result<Vec<EdgeList>> {
     Ok(graphs)
 }
 
-/// Prints and writes reports; whether all values were right.
+/// Prints and writes reports; returns whether all values were right.
 fn keep(folder: &Path, part: &str, reports: &[Report], begin: Instant) -> Result<bool> {
     for report in reports {
         println!("{report}");

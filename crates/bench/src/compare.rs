@@ -1,4 +1,4 @@
-//! One query or one load in every engine: are the values the same, and how long does it take?
+//! Compares one query or one load in every engine: equality of values, then time.
 
 use crate::engine::{Engine, ResultTable, Sink};
 use crate::measure::{Budget, Timing, measure, once, process_cpu, resident_bytes};
@@ -12,23 +12,23 @@ use vervet_model::{ErrorKind, Result};
 pub struct Contest {
     /// Vervet.
     pub ours: Option<Box<dyn Engine>>,
-    /// Who it is compared with.
+    /// The engine it is compared with.
     pub peer: Option<Box<dyn Engine>>,
-    /// How long each measurement may take.
+    /// The measurement budget.
     pub budget: Budget,
-    /// A query that takes longer than this is given up.
+    /// A query that takes longer than this is cancelled.
     pub time_limit: Option<Duration>,
 }
 
-/// What every engine is asked.
+/// A query for every engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// What the report calls it.
+    /// Its name in the report.
     pub name: &'a str,
-    /// In SPARQL.
+    /// SPARQL text.
     pub text: &'a str,
-    /// For an engine that does not know that part of SPARQL: the IRIs of a start and of a predicate, to be
-    /// answered by [`Engine::reach`].
+    /// For an engine without this part of SPARQL: the IRIs of a start and of a predicate, for
+    /// [`Engine::reach`].
     pub reach: Option<(&'a str, &'a str)>,
 }
 
@@ -52,11 +52,11 @@ impl Contest {
         (name(&self.ours), name(&self.peer))
     }
 
-    /// Puts a question to every engine, first for its values, then for its times.
+    /// Runs a query in every engine, first for its values, then for its times.
     ///
-    /// `check` gets each result and says what is wrong with it; results must agree with each other as well.
-    /// An engine that fails is remarked upon and not timed. The time limit holds for the first run alone,
-    /// so that no watching costs the timed runs anything.
+    /// `check` gets each result and returns what is wrong with it; results must also agree with each other.
+    /// An engine that fails gets a remark and is not timed. The time limit applies to the first run only, so
+    /// that the timed runs have no overhead from it.
     pub fn query(
         &mut self,
         question: Question<'_>,
@@ -105,7 +105,7 @@ impl Contest {
     }
 }
 
-/// How an engine answered.
+/// The interface through which an engine answered.
 #[derive(Clone, Copy)]
 enum Way {
     Sparql,
@@ -130,7 +130,7 @@ struct FirstRun {
     way: Way,
 }
 
-/// Runs a question for its values; an error comes with the time that was spent on it.
+/// Runs a query for its values; an error includes the elapsed time.
 fn first_run(
     engine: &mut dyn Engine,
     question: Question<'_>,
@@ -154,7 +154,7 @@ fn first_run(
     Err((error, after))
 }
 
-/// What our engine took, in all its ways.
+/// The times of our engine, in all its modes.
 #[derive(Default)]
 pub(crate) struct OurTimings {
     pub serialised: Option<Timing>,
@@ -165,7 +165,7 @@ pub(crate) struct OurTimings {
     pub by_reach: bool,
 }
 
-/// Above this, what a plan costs is of no interest.
+/// Planning time is only reported for queries below this time.
 const PLANNING_MATTERS_MS: f64 = 1.0;
 
 fn time_ours(
@@ -196,14 +196,14 @@ fn time_ours(
     Ok(timings)
 }
 
-/// Measures `run`; if its first run took so long that it is not to be repeated, that one is the measurement.
+/// Measures `run`; if its first run exceeds the budget, that run is the measurement.
 fn time(budget: &Budget, first: Timing, run: impl FnMut() -> Result<u64>) -> Result<Timing> {
     if budget.is_exceeded_by(&first) { Ok(first) } else { measure(budget, run) }
 }
 
-/// How two results of the same query differ.
+/// The difference between two results of the same query.
 ///
-/// Which rows a LIMIT leaves is up to the engine: then only their number counts.
+/// LIMIT leaves the choice of rows to the engine: then only their number is compared.
 pub(crate) fn difference(one: &ResultTable, other: &ResultTable, text: &str) -> Option<String> {
     if one.header != other.header {
         return Some(format!("headers {:?} and {:?}", one.header, other.header));
@@ -224,10 +224,10 @@ pub fn has_limit(text: &str) -> bool {
     text.to_ascii_uppercase().contains("LIMIT")
 }
 
-/// Loads `file` and says what it took.
+/// Loads `file` and measures it.
 ///
 /// # Errors
-/// Those of the engine.
+/// Errors of the engine.
 pub fn load(engine: &mut dyn Engine, file: &Path) -> Result<LoadFigures> {
     let (resident, cpu, begin) = (resident_bytes()?, process_cpu(), Instant::now());
     let statements = engine.load(file)?;
@@ -240,7 +240,7 @@ pub fn load(engine: &mut dyn Engine, file: &Path) -> Result<LoadFigures> {
     })
 }
 
-/// The result of a query as a table, and what it took the first time.
+/// The result of a query as a table, and the time of the first run.
 fn values(engine: &dyn Engine, text: &str) -> Result<(ResultTable, Timing)> {
     let mut sink = Sink::keeping();
     let (_, timing) = once(|| engine.query_tsv(text, &mut sink))?;

@@ -1,4 +1,4 @@
-//! Finding and unpacking the files to measure with.
+//! Locates and unpacks benchmark data.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// A file of N-Triples, unpacked if need be; the copy goes when this is dropped.
+/// An N-Triples file, unpacked if necessary; a temporary copy is removed on drop.
 pub struct PlainFile {
     path: PathBuf,
     _copy: Option<NamedTempFile>,
@@ -29,7 +29,7 @@ impl PlainFile {
         Ok(Self { path: copy.path().to_owned(), _copy: Some(copy) })
     }
 
-    /// A file with what `write` writes.
+    /// A temporary file with the output of `write`.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
@@ -45,7 +45,7 @@ impl PlainFile {
         made().map_err(|error| Error::io("write a temporary file", &error))
     }
 
-    /// Where it is.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -84,10 +84,10 @@ pub fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
 }
 
-/// The edge lists `NAME/edges.csv` of an archive (`.tar.zst`), by name; further columns are left out.
+/// The edge lists `NAME/edges.csv` of an archive (`.tar.zst`), by name; further columns are ignored.
 ///
 /// # Errors
-/// [`ErrorKind::Io`]; [`ErrorKind::Input`] if a line has no two numbers.
+/// [`ErrorKind::Io`]; [`ErrorKind::Input`] if a line does not start with two numbers.
 pub fn edge_lists(archive: &Path) -> Result<BTreeMap<String, Vec<(u32, u32)>>> {
     let failed = |error: io::Error| Error::io(format_args!("read {}", archive.display()), &error);
     let packed = File::open(archive).map_err(failed)?;
@@ -132,7 +132,7 @@ fn parse_edges(text: &str, path: &Path) -> Result<Vec<(u32, u32)>> {
     Ok(edges)
 }
 
-/// The folder of test data: `VERVET_TEST_DATA`, or `shared` beside the project; `None` if there is none.
+/// The folder of test data: `VERVET_TEST_DATA`, or `shared` beside the project; `None` if neither exists.
 #[must_use]
 pub fn test_data() -> Option<PathBuf> {
     let folder = std::env::var_os("VERVET_TEST_DATA")

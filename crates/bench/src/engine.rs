@@ -1,8 +1,8 @@
-//! What a comparison asks of an engine, and the sink that results go to.
+//! The engine interface of a comparison, and the sink of results.
 //!
 //! # Shape
-//! An engine loads one file, then answers queries on the calling thread. Results are fully serialised as
-//! SPARQL 1.1 TSV into a [`Sink`] by the engine's own writer; or only counted, for what serialisation adds.
+//! An engine loads one file, then answers queries on the calling thread. The engine's own writer serializes
+//! results completely as SPARQL 1.1 TSV into a [`Sink`]; or rows are only counted, to isolate serialization.
 
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
@@ -12,28 +12,28 @@ use vervet_model::{Error, ErrorKind, Result};
 
 /// An engine under measurement.
 pub trait Engine {
-    /// Name and version, as a table prints it.
+    /// Name and version, as printed in tables.
     fn name(&self) -> &str;
 
-    /// Loads a file of N-Triples (`.nt`) into memory; gives the number of statements that are there then.
+    /// Loads an N-Triples file (`.nt`) into memory; returns the number of statements then present.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or has another format.
     fn load(&mut self, file: &Path) -> Result<u64>;
 
-    /// Parses, plans and runs a query and writes all of its result to `sink`; gives the number of rows.
+    /// Parses, plans and runs a query and writes its complete result to `sink`; returns the number of rows.
     ///
     /// # Errors
-    /// The engine's own; [`ErrorKind::Deadline`] if the time limit has passed.
+    /// Errors of the engine; [`ErrorKind::Deadline`] if the time limit has passed.
     fn query_tsv(&self, text: &str, sink: &mut Sink) -> Result<u64>;
 
-    /// The same without serialisation: rows are produced and counted.
+    /// [`Self::query_tsv`] without serialization: rows are produced and counted.
     ///
     /// # Errors
     /// As [`Self::query_tsv`].
     fn query_rows(&self, text: &str) -> Result<u64>;
 
-    /// A query whose parsing and planning is done; `None` if the engine has no such thing.
+    /// A query parsed and planned ahead; `None` if the engine does not support it.
     ///
     /// # Errors
     /// As [`Self::query_tsv`].
@@ -42,21 +42,21 @@ pub trait Engine {
         Ok(None)
     }
 
-    /// As [`Self::query_rows`], with whatever the engine remembers of earlier runs of this text; `None` if
-    /// it remembers nothing.
+    /// Like [`Self::query_rows`], with the engine's caches from earlier runs of this text; `None` if it has
+    /// no cache.
     fn query_rows_cached(&self, text: &str) -> Option<Result<u64>> {
         let _ = text;
         None
     }
 
-    /// As [`Self::query_rows_cached`], serialised as by [`Self::query_tsv`].
+    /// Like [`Self::query_rows_cached`], serialized as in [`Self::query_tsv`].
     fn query_tsv_cached(&self, text: &str, sink: &mut Sink) -> Option<Result<u64>> {
         let _ = (text, sink);
         None
     }
 
-    /// A query in which the variable `?constant` will stand for an IRI that is given with each run; `None`
-    /// if the engine has no such thing.
+    /// A prepared query in which the variable `?constant` is bound to an IRI given with each run; `None` if
+    /// the engine does not support it.
     ///
     /// # Errors
     /// As [`Self::query_tsv`].
@@ -65,36 +65,36 @@ pub trait Engine {
         Ok(None)
     }
 
-    /// How many terms one or more statements with `predicate` lead to from `start`, both IRIs, by another
-    /// interface than SPARQL; `None` if the engine has none.
+    /// The number of terms reachable from `start` by one or more statements with `predicate`, both IRIs,
+    /// through an interface other than SPARQL; `None` if the engine has none.
     fn reach(&self, start: &str, predicate: &str) -> Option<Result<u64>> {
         let _ = (start, predicate);
         None
     }
 
-    /// How long a query may take from now on.
+    /// Sets the time limit of the following queries.
     fn set_time_limit(&mut self, limit: Option<Duration>);
 }
 
-/// A query that has been parsed and planned.
+/// A parsed and planned query.
 pub trait Prepared {
-    /// Runs it without serialisation; gives the number of rows.
+    /// Runs it without serialization; returns the number of rows.
     ///
     /// # Errors
     /// As [`Engine::query_tsv`].
     fn rows(&mut self) -> Result<u64>;
 }
 
-/// A query that has been parsed and planned but for one constant.
+/// A query that is parsed and planned except for one constant.
 pub trait ForConstants {
-    /// Runs it with that constant and writes all of its result to `sink`; gives the number of rows.
+    /// Runs it with that constant and writes the complete result to `sink`; returns the number of rows.
     ///
     /// # Errors
     /// As [`Engine::query_tsv`].
     fn query_tsv(&mut self, iri: &str, sink: &mut Sink) -> Result<u64>;
 }
 
-/// Takes a serialised result: counts its bytes and, if asked to, keeps them.
+/// Receives a serialized result: counts its bytes and optionally keeps them.
 #[derive(Default, Debug)]
 pub struct Sink {
     bytes: u64,
@@ -108,7 +108,7 @@ impl Sink {
         Self::default()
     }
 
-    /// A sink that keeps what it counts.
+    /// A sink that keeps the bytes.
     #[must_use]
     pub fn keeping() -> Self {
         Self { bytes: 0, kept: Some(Vec::new()) }
@@ -120,17 +120,17 @@ impl Sink {
         self.bytes
     }
 
-    /// The table that a keeping sink has got, its numbers and truth values in the short form of Turtle.
+    /// The table in a keeping sink, with numbers and booleans in Turtle's short form.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if nothing was kept, or there is no header.
+    /// [`ErrorKind::Internal`] if the sink does not keep bytes, or if there is no header.
     pub fn table(&self) -> Result<ResultTable> {
         let mut table = self.table_in_order()?;
         table.rows.sort_unstable();
         Ok(table)
     }
 
-    /// The same with its rows in the order in which they came: equal to others only if that is too.
+    /// [`Self::table`] with rows in order of output, for comparisons that include the order.
     ///
     /// # Errors
     /// As [`Self::table`].
@@ -159,7 +159,7 @@ impl Write for Sink {
     }
 }
 
-/// A row of TSV in which numbers and truth values are bare: an engine may write them in either form.
+/// A TSV row in which numbers and booleans are bare: engines may write them in either form.
 fn with_short_forms(row: &str) -> String {
     let cells: Vec<&str> = row.split('\t').map(|cell| short_form(cell).unwrap_or(cell)).collect();
     cells.join("\t")
@@ -180,17 +180,17 @@ fn short_form(cell: &str) -> Option<&str> {
     is_short.then_some(value)
 }
 
-/// A result as a set of rows: equal if and only if the values are, in whatever order they came.
+/// A result as a set of rows: two are equal if and only if the values are, in any order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultTable {
-    /// The variables, as TSV writes them.
+    /// The variables, in TSV notation.
     pub header: String,
     /// The rows in TSV form, sorted bytewise.
     pub rows: Vec<String>,
 }
 
 impl ResultTable {
-    /// The result of a count that did not come as a table.
+    /// The result of a count that was not returned as a table.
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         Self { header: "?n".to_owned(), rows: vec![number.to_string()] }
@@ -212,7 +212,7 @@ impl ResultTable {
     /// The number in the single cell of this table.
     ///
     /// # Errors
-    /// [`ErrorKind::Internal`] if there is more than one cell, or no number in it.
+    /// [`ErrorKind::Internal`] if there is more than one cell, or it is not a number.
     pub fn number(&self) -> Result<u64> {
         let cell = self.rows.first().filter(|_| self.rows.len() == 1).map(String::as_str).unwrap_or_default();
         cell.parse().map_err(|_| {

@@ -2,21 +2,21 @@
 //!
 //! | module | |
 //! | --- | --- |
-//! | [`engine`] | what a comparison asks of an engine |
+//! | [`engine`] | the engine interface |
 //! | [`mod@ours`] | Vervet behind that interface |
 //! | [`peer`] | Oxigraph behind that interface |
-//! | [`loops`] | the same questions as loops over plain arrays: what the machine allows |
+//! | [`loops`] | the same queries as loops over plain arrays: the machine's limit |
 //! | [`measure`], [`compare`] | times and memory; one query in every engine |
 //! | [`lubm`], [`light`], [`patterns`], [`features`], [`self_check`] | the comparisons |
-//! | [`all`] | all that is kept with the project |
-//! | [`processes`] | loads and starts in processes of their own |
-//! | [`transactions`] | what changes cost |
+//! | [`all`] | everything kept with the project |
+//! | [`processes`] | loads and starts in subprocesses |
+//! | [`transactions`] | the cost of transactions |
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
-//! | [`targets`] | what was asked for |
-//! | [`report`], [`sections`], [`table`], [`data`] | what goes out and what comes in |
+//! | [`targets`] | performance targets |
+//! | [`report`], [`sections`], [`table`], [`data`] | output and input |
 //!
-//! A comparison always checks values before it measures times.
+//! Every comparison checks values before it measures times.
 #![forbid(unsafe_code)]
 
 pub mod all;
@@ -41,7 +41,7 @@ pub mod targets;
 pub mod transactions;
 pub mod wire;
 
-/// Our engine, with so many threads for loading and for each query.
+/// Our engine, with these numbers of threads for loading and for each query.
 #[must_use]
 pub fn ours(threads: usize, query_threads: usize) -> Option<Box<dyn engine::Engine>> {
     Some(Box::new(ours::Vervet::new(threads).with_query_threads(query_threads)))

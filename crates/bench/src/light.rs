@@ -1,9 +1,9 @@
-//! The light mix: Q4, Q5 and Q6 with random constants, one after the other on one thread.
+//! The light mix: Q4, Q5 and Q6 with random constants, sequentially on one thread.
 //!
 //! # Shape
-//! Constants are drawn from the data: departments for Q4 and Q5, universities that have departments for Q6
-//! (a university that is only named as somebody's former one would give an empty answer at once). Every
-//! engine runs the same draws in the same order, a third of them each query, and writes its results as TSV.
+//! Constants are drawn from the data: departments for Q4 and Q5, universities with departments for Q6 (for a
+//! university that only occurs as a person's former one, the result would be trivially empty). Every engine
+//! runs the same draws in the same order, a third of them for each query, and writes its results as TSV.
 
 use crate::compare::{Contest, difference};
 use crate::data::PlainFile;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Constants in the texts, as the queries have them.
+/// The constants in the query texts.
 const DEPARTMENT: &str = "<http://www.Department0.University0.edu>";
 const UNIVERSITY: &str = "<http://www.University0.edu>";
 
@@ -23,17 +23,17 @@ const DEPARTMENTS: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-benc
 const UNIVERSITIES: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-bench.owl#> \
                             SELECT DISTINCT ?x { ?d a ub:Department . ?d ub:subOrganizationOf ?x }";
 
-/// Each query, its constant, and where others come from.
+/// Each query, its constant, and the query that finds other constants.
 const MIX: [(&str, &str, &str); 3] = [
     (include_str!("queries/q4.rq"), DEPARTMENT, DEPARTMENTS),
     (include_str!("queries/q5.rq"), DEPARTMENT, DEPARTMENTS),
     (include_str!("queries/q6.rq"), UNIVERSITY, UNIVERSITIES),
 ];
 
-/// How many draws are made; then they begin anew.
+/// The number of draws; then they repeat.
 const DRAWS: usize = 3_000;
 
-/// Of how many draws the results are compared before anything is timed.
+/// The number of draws whose results are compared before timing.
 const COMPARED: usize = 150;
 
 /// One query of the mix.
@@ -43,7 +43,7 @@ struct Draw {
     text: String,
 }
 
-/// Loads a file into the engines of `contest` and measures.
+/// Loads a file into the engines of `contest` and measures the mix.
 ///
 /// # Errors
 /// The file cannot be read; as [`run`].
@@ -124,7 +124,7 @@ fn draws(engine: &dyn Engine) -> Result<Vec<Draw>> {
     Ok((0..DRAWS).map(draw).collect())
 }
 
-/// Compares whole results of the first draws in all engines.
+/// Compares the complete results of the first draws in all engines.
 fn compare(engines: &[&dyn Engine], draws: &[Draw]) -> Result<()> {
     for draw in draws {
         let mut agreed = None;

@@ -1,4 +1,4 @@
-//! The queries of LUBM on one file, in every engine and by hand.
+//! The queries of LUBM on one file, in every engine and as hand-written loops.
 
 use crate::compare::{Contest, Question, has_limit};
 use crate::data::{self, PlainFile};
@@ -14,38 +14,38 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What to measure.
+/// Options of a run.
 #[derive(Clone, Default, Debug)]
 pub struct LubmOptions {
     /// N-Triples, plain or `.zst`.
     pub data: PathBuf,
-    /// The folder of the queries; `queries` beside the data if `None`.
+    /// The folder of the queries; `None`: `queries` beside the data.
     pub queries: Option<PathBuf>,
-    /// Only queries whose name is among these; all if empty.
+    /// Only queries with these names; empty: all.
     pub only: Vec<String>,
-    /// Also the queries in the folder `features`.
+    /// Also run the queries in the folder `features`.
     pub features: bool,
-    /// Leave the hand-written loops out.
+    /// Skip the hand-written loops.
     pub without_loops: bool,
-    /// Also loads, and openings of a stored database, in processes of their own.
+    /// Also measure loads, and openings of a stored database, in subprocesses.
     pub processes: Option<Processes>,
-    /// Also the light mix, for so long each.
+    /// Also run the light mix, for this time each.
     pub light: Option<Duration>,
 }
 
-/// How to measure in processes of their own.
+/// Options of measurements in subprocesses.
 #[derive(Clone, Debug)]
 pub struct Processes {
-    /// This program.
+    /// The path of this program.
     pub program: PathBuf,
-    /// Each load so often; the fastest counts.
+    /// The number of repetitions of each load; the fastest counts.
     pub repeats: usize,
 }
 
 /// Loads the data into the engines of `contest` and runs the queries.
 ///
 /// # Errors
-/// A file is missing or damaged, or an engine cannot load the data. An engine that fails in a query is a
+/// A file is missing or damaged, or an engine cannot load the data. An engine that fails in a query gets a
 /// remark in the report.
 pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
     let folder = options.data.parent().unwrap_or_else(|| Path::new("."));
@@ -62,7 +62,7 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
     }
     report.loads = contest.load(file.path())?;
     if !report.process_loads.is_empty() {
-        // Those are the fair ones: here one engine finds what the other has left behind.
+        // The subprocess figures are the fair ones: here, an engine reuses memory freed by another.
         report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
     }
     let text = if options.without_loops { String::new() } else { data::read(file.path())? };
@@ -102,7 +102,7 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
     Ok(report)
 }
 
-/// Loads in processes of their own, and Q4 on the stored database if it is among the queries.
+/// Loads in subprocesses, and Q4 on the stored database if it is among the queries.
 fn in_processes(
     options: &LubmOptions,
     queries: &[(String, String)],
@@ -119,7 +119,7 @@ fn in_processes(
 fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>> {
     let folder = options.queries.as_deref().unwrap_or(beside);
     let mut queries: Vec<_> = data::queries(folder)?.into_iter().collect();
-    // q1 … q12 in the order of their numbers, the others after them.
+    // q1 … q12 in the order of their numbers, then the others.
     queries.sort_by_key(|(name, _)| {
         let number = name.strip_prefix('q').and_then(|number| number.parse::<u32>().ok());
         (number.unwrap_or(u32::MAX), name.clone())
@@ -137,7 +137,7 @@ fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>
     Ok(queries)
 }
 
-/// Everybody must have loaded the same number of statements.
+/// Checks that all engines have loaded the same number of statements.
 fn compare_statements(loads: &[LoadFigures]) -> Result<()> {
     for pair in loads.windows(2) {
         if pair[0].statements != pair[1].statements {
@@ -159,10 +159,10 @@ struct ExpectedResult {
     header: String,
 }
 
-/// What a result must be.
+/// The expectation of a result.
 struct Check {
     rows: Option<u64>,
-    /// Which rows a LIMIT leaves is up to the engine.
+    /// LIMIT leaves the choice of rows to the engine.
     rows_only: bool,
     expected: Option<ExpectedResult>,
 }

@@ -1,4 +1,4 @@
-//! `vervet-bench`: compare engines, or make data.
+//! `vervet-bench`: compares engines, and generates data.
 #![forbid(unsafe_code)]
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,7 +24,7 @@ use vervet_bench::{all, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// As the program `vervet` has it.
+/// The allocator of the program `vervet`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -40,25 +40,25 @@ struct Arguments {
 enum Command {
     /// The queries of LUBM on a file of N-Triples
     Lubm {
-        /// N-Triples, plain or .zst; queries and expected results are looked for beside it
+        /// N-Triples, plain or .zst; queries and expected results are in the same folder
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
         /// The folder of the queries
         #[arg(long, value_name = "DIR")]
         queries: Option<PathBuf>,
-        /// Only these queries, as q1,q7
+        /// Only these queries, such as q1,q7
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         only: Vec<String>,
-        /// Also the queries in the folder "features"
+        /// Also run the queries in the folder "features"
         #[arg(long)]
         features: bool,
-        /// Leave the hand-written loops out
+        /// Skip the hand-written loops
         #[arg(long)]
         without_loops: bool,
-        /// Leave out loads and starts in processes of their own
+        /// Skip loads and starts in subprocesses
         #[arg(long)]
         without_processes: bool,
-        /// Repeat each load in a process of its own; the fastest counts
+        /// Repetitions of each load in a subprocess; the fastest counts
         #[arg(long, default_value_t = 1, value_name = "NUMBER")]
         repeats: usize,
         #[command(flatten)]
@@ -72,36 +72,36 @@ enum Command {
         #[command(flatten)]
         contest: ContestArguments,
     },
-    /// What transactions cost, and what they cost those who read
+    /// The cost of transactions, for writers and for readers
     Transactions {
         /// Universities (N-Triples, plain or .zst) or the social network (.tar.zst)
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
-        /// Only these parts, as inserts,lbv
+        /// Only these parts, such as inserts,lbv
         #[arg(long, value_delimiter = ',', value_name = "PARTS")]
         only: Vec<String>,
-        /// Time for each figure
+        /// Seconds for each figure
         #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
         seconds: f64,
         /// Numbers of client threads
         #[arg(long, value_delimiter = ',', default_values_t = [1, 2], value_name = "NUMBERS")]
         clients: Vec<usize>,
-        /// Updates of the steady load
+        /// Number of updates of the steady load
         #[arg(long, default_value_t = 10_000_000, value_name = "NUMBER")]
         updates: u64,
-        /// Run the steady load for this time instead
+        /// Run the steady load for this many minutes instead
         #[arg(long, value_name = "MINUTES")]
         minutes: Option<f64>,
-        /// No more updates, and reads, of the steady load than so many a second
+        /// Maximum rate of updates, and of reads, of the steady load, per second
         #[arg(long, value_name = "NUMBER")]
         rate: Option<f64>,
         /// Statements of one large transaction
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         bulk: u64,
-        /// Write the report here too, as JSON
+        /// Also write the report to this file, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
-        /// Write the report here too, as Markdown
+        /// Also write the report to this file, as Markdown
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -110,105 +110,105 @@ enum Command {
         /// An archive (.tar.zst) of CSV files
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
-        /// Names persons, messages and dates to ask for; the file NAME-params.json beside the data if it is
-        /// there
+        /// File with persons, messages and dates for parameters (default: NAME-params.json beside the data,
+        /// if it exists)
         #[arg(long, value_name = "FILE")]
         parameters: Option<PathBuf>,
-        /// Only these operations, as IS1,IC3
+        /// Only these operations, such as IS1,IC3
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         only: Vec<String>,
         /// Number of parameters of each operation
         #[arg(long, default_value_t = 30, value_name = "NUMBER")]
         count: usize,
-        /// Time for each operation in each language
+        /// Seconds for each operation in each language
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
         seconds: f64,
-        /// Whom to compare with
+        /// Peer to compare with
         #[arg(long, value_name = "PEER")]
         against: Option<GraphPeer>,
-        /// How the peer is started
+        /// Script that starts the peer
         #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/tinkergraph/run.sh"))]
         peer_script: PathBuf,
-        /// An operation that takes the peer longer is given up
+        /// Time limit of an operation in the peer, in seconds
         #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
         limit: f64,
-        /// Write the report here too, as JSON
+        /// Also write the report to this file, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
-        /// Write the report here too, as Markdown
+        /// Also write the report to this file, as Markdown
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Gremlin through the server: what it adds, how many requests and vertices a second
+    /// Gremlin through the server: overhead, requests per second and vertices per second
     Wire {
         /// An archive (.tar.zst) of CSV files of the social network
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
-        /// Names persons to ask for; the file NAME-params.json beside the data if it is there
+        /// File with persons for parameters (default: NAME-params.json beside the data, if it exists)
         #[arg(long, value_name = "FILE")]
         parameters: Option<PathBuf>,
         /// Number of parameters of each request
         #[arg(long, default_value_t = 30, value_name = "NUMBER")]
         count: usize,
-        /// Time for each figure
+        /// Seconds for each figure
         #[arg(long, default_value_t = 3.0, value_name = "SECONDS")]
         seconds: f64,
-        /// Vertices that a session adds for a figure; a tenth where each waits
+        /// Vertices that a session adds for a figure; a tenth where each waits for its response
         #[arg(long, default_value_t = 50_000, value_name = "NUMBER")]
         vertices: u32,
-        /// Requests on their way at a time, where there are many
+        /// Requests in flight, in pipelined measurements
         #[arg(long, default_value_t = 64, value_name = "NUMBER")]
         in_flight: u32,
-        /// Vertices of one transaction of a session
+        /// Vertices per transaction of a session
         #[arg(long, default_value_t = 10_000, value_name = "NUMBER")]
         commit_each: u32,
-        /// Whom to compare with
+        /// Peer to compare with
         #[arg(long, value_name = "PEER")]
         against: Option<ServerPeer>,
-        /// Leave TinkerPop's driver out, which needs Java
+        /// Skip TinkerPop's driver, which needs Java
         #[arg(long, conflicts_with = "against")]
         without_driver: bool,
-        /// How programs of Java are started
+        /// Script that starts Java programs
         #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/gremlin/run.sh"))]
         peer_script: PathBuf,
-        /// Write the report here too, as JSON
+        /// Also write the report to this file, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
-        /// Write the report here too, as Markdown
+        /// Also write the report to this file, as Markdown
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// All that docs/benchmarks holds
+    /// Everything in docs/benchmarks
     All {
-        /// Holds lubm/ and snap/
+        /// Folder with lubm/ and snap/
         #[arg(long, value_name = "DIR")]
         data_dir: PathBuf,
-        /// Gets lubm-10, lubm-40 and patterns, each as .md and .json
+        /// Output folder of lubm-10, lubm-40 and patterns, each as .md and .json
         #[arg(long, value_name = "DIR")]
         output_dir: PathBuf,
-        /// Only these parts, as lubm-10,patterns
+        /// Only these parts, such as lubm-10,patterns
         #[arg(long, value_delimiter = ',', value_name = "PARTS")]
         only: Vec<String>,
-        /// Number of edges of the made graph
+        /// Number of edges of the generated graph
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         edges: u32,
-        /// Whom to compare with
+        /// Peer to compare with
         #[arg(long, value_name = "PEER")]
         against: Option<Peer>,
-        /// Time for measuring one query in one engine
+        /// Seconds for measuring one query in one engine
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
         seconds: f64,
-        /// A query that takes longer than this once is given up
+        /// Time limit of the first run of a query, in seconds
         #[arg(long, default_value_t = 60.0, value_name = "SECONDS")]
         limit: f64,
     },
-    /// What a process of its own does
+    /// The task of a subprocess
     #[command(hide = true, name = processes::COMMAND)]
     Task {
-        /// As JSON
+        /// The task as JSON
         task: String,
     },
-    /// Triangles, cliques, paths and reach in real and made graphs
+    /// Triangles, cliques, paths and reachability in real and generated graphs
     Patterns {
         /// An archive (.tar.zst) of edge lists NAME/edges.csv
         #[arg(long, value_name = "FILE")]
@@ -216,64 +216,65 @@ enum Command {
         /// Only these graphs of the archive, or "power-law"
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         only: Vec<String>,
-        /// Number of edges of the made graph
+        /// Number of edges of the generated graph
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         edges: u32,
         #[command(flatten)]
         contest: ContestArguments,
     },
-    /// At least forty questions, each about one feature of SPARQL
+    /// At least forty queries, each about one feature of SPARQL
     Features {
-        /// N-Triples, plain or .zst, of universities or of a graph of <urn:e>; or "power-law", which is made
+        /// N-Triples, plain or .zst, of universities or of a graph of <urn:e>; or "power-law", which is
+        /// generated
         #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
         data: Vec<PathBuf>,
-        /// Number of edges of the made graph
+        /// Number of edges of the generated graph
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         edges: u32,
-        /// Only these questions, as minus,path-join
+        /// Only these queries, such as minus,path-join
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         only: Vec<String>,
-        /// Whom to compare with
+        /// Peer to compare with
         #[arg(long, value_name = "PEER")]
         against: Option<Peer>,
-        /// How often the engines take turns
+        /// Number of rounds
         #[arg(long, default_value_t = 5, value_name = "NUMBER")]
         rounds: usize,
-        /// An engine that takes longer for an answer is given up
+        /// Time limit of an answer, in seconds
         #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
         limit: f64,
-        /// Time for each way in the light mix
+        /// Seconds for each mode in the light mix
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
         seconds: f64,
-        /// Write the report here too, as JSON
+        /// Also write the report to this file, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
-        /// Write the report here too, as Markdown
+        /// Also write the report to this file, as Markdown
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Run everything in small, on made data, and check that all values agree
+    /// Run small versions of everything on generated data, and check that all values agree
     SelfCheck,
-    /// Make data
+    /// Generate data
     #[command(subcommand)]
     Generate(Generate),
 }
 
 #[derive(Subcommand)]
 enum Generate {
-    /// Universities after LUBM, as N-Triples
+    /// LUBM universities, as N-Triples
     Lubm {
-        /// How many
+        /// Number of universities
         #[arg(long, value_name = "NUMBER")]
         universities: u32,
-        /// The same seed gives the same data
+        /// Seed; the same seed generates the same data
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// Where to; standard output if not given
+        /// Output file (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// A graph whose degrees follow a power law, as N-Triples
+    /// A power-law graph, as N-Triples
     PowerLaw {
         /// Number of vertices
         #[arg(long, default_value_t = 100_000, value_name = "NUMBER")]
@@ -281,13 +282,13 @@ enum Generate {
         /// Number of edges
         #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
         edges: u32,
-        /// How fast the number of vertices falls with the degree
+        /// Exponent of the power law
         #[arg(long, default_value_t = 2.3)]
         exponent: f64,
-        /// The same seed gives the same data
+        /// Seed; the same seed generates the same data
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// Where to; standard output if not given
+        /// Output file (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -295,25 +296,25 @@ enum Generate {
 
 #[derive(Args)]
 struct ContestArguments {
-    /// Whom to compare with
+    /// Peer to compare with
     #[arg(long, value_name = "PEER")]
     against: Option<Peer>,
-    /// Threads for loading, in every engine that can be told; its own choice if not given
+    /// Threads for loading, in every engine that supports the option (default: its own choice)
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
-    /// Threads for each query, in Vervet only; comparisons are on one
+    /// Threads for each query, in Vervet only; comparisons use one
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     query_threads: usize,
-    /// Time for measuring one query in one engine
+    /// Seconds for measuring one query in one engine
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
-    /// A query that takes longer than this once is given up
+    /// Time limit of the first run of a query, in seconds
     #[arg(long, value_name = "SECONDS")]
     limit: Option<f64>,
-    /// Write the report here too, as JSON
+    /// Also write the report to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the report here too, as Markdown
+    /// Also write the report to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -326,13 +327,13 @@ enum Peer {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ServerPeer {
-    /// TinkerPop's Gremlin Server with TinkerGraph, in a process of Java
+    /// TinkerPop's Gremlin Server with TinkerGraph, as a Java process
     GremlinServer,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum GraphPeer {
-    /// TinkerGraph, in a process of Java
+    /// TinkerGraph, as a Java process
     Tinkergraph,
 }
 
@@ -342,7 +343,7 @@ impl ContestArguments {
         contest(self.against, (self.threads, self.query_threads), seconds(self.seconds)?, limit)
     }
 
-    /// Writes the reports where asked to; whether all values were right.
+    /// Writes the requested reports; returns whether all values were right.
     fn finish(&self, reports: &[Report]) -> Result<bool> {
         if let Some(file) = &self.json {
             Report::write_json(reports, file)?;
@@ -382,7 +383,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what was asked; false if values differ.
+/// Runs the command; false if values differ.
 fn run(arguments: &Arguments) -> Result<bool> {
     match &arguments.command {
         Command::SelfCheck => {
@@ -557,7 +558,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
     }
 }
 
-/// Features on a file, or on a made graph.
+/// Features on a file, or on a generated graph.
 fn features_of(
     file: &Path,
     edges: u32,
@@ -572,14 +573,14 @@ fn features_of(
     features::run(&format!("power law, {edges} edges"), made.path(), options, contest)
 }
 
-/// The file of parameters that is beside an archive, if there is one.
+/// The parameter file beside an archive, if it exists.
 fn snb_parameters(data: &Path) -> Option<PathBuf> {
     let name = data.file_name()?.to_str()?.strip_suffix(".tar.zst")?;
     let file = data.with_file_name(format!("{name}-params.json"));
     file.is_file().then_some(file)
 }
 
-/// This program, to start processes of it.
+/// The path of this program, to start it as a subprocess.
 fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| Error::io("find this program", &error))
 }

@@ -1,24 +1,24 @@
-//! Times and memory: warm-up, as many repeats as fit into a budget, median and 95th percentile.
+//! Measures times and memory: warm-up, as many repeats as fit into a budget, median and 95th percentile.
 //!
 //! # Shape
-//! Every run is timed on its own, by the wall clock and by the CPU clock of its thread. On a machine with
-//! other work the CPU time is the steadier of the two; on a quiet one they agree for one thread.
+//! Every run is timed individually, by the wall clock and by the CPU clock of its thread. On a machine with
+//! other load the CPU time is the more stable; on a quiet machine they agree for one thread.
 //! # Cost
-//! About 0.6 µs a run for reading the clocks, outside the timed part but for 30 ns.
+//! About 0.6 µs a run for reading the clocks, of which 30 ns are inside the timed section.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, Result};
 
-/// How long and how often to measure.
+/// The duration and number of measurements.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Stop after this time if there are enough repeats.
+    /// Stop after this time, given enough repeats.
     pub time: Duration,
-    /// At least as many repeats, unless they take five times as long as `time`.
+    /// The minimum number of repeats, unless they take five times as long as `time`.
     pub repeats_min: usize,
-    /// At most as many repeats.
+    /// The maximum number of repeats.
     pub repeats_max: usize,
 }
 
@@ -28,20 +28,20 @@ impl Default for Budget {
     }
 }
 
-/// What a series of equal runs took, in milliseconds.
+/// The times of a series of equal runs, in milliseconds.
 #[derive(Clone, Copy, Serialize, Debug)]
 pub struct Timing {
-    /// Number of timed runs.
+    /// The number of timed runs.
     pub repeats: usize,
-    /// Half of the runs were faster, by the wall clock.
+    /// Median by the wall clock.
     pub median_ms: f64,
-    /// Nineteen of twenty runs were faster, by the wall clock.
+    /// 95th percentile by the wall clock.
     pub p95_ms: f64,
-    /// Half of the runs took less time of the CPU on the calling thread.
+    /// Median CPU time of the calling thread.
     pub cpu_median_ms: f64,
 }
 
-/// Runs `run` a few times unmeasured, then within `budget` measured.
+/// Runs `run` a few times to warm up, then repeatedly within `budget`.
 ///
 /// # Errors
 /// The first error of `run`.
@@ -71,8 +71,8 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
     Ok(summary(wall, cpu))
 }
 
-/// Median and 95th percentile of runs that were timed one by one, by the wall clock and the CPU clock; `None`
-/// of none.
+/// Median and 95th percentile of individually timed runs, by the wall clock and the CPU clock; `None` for no
+/// runs.
 #[must_use]
 pub fn median(wall: Vec<Duration>, cpu: Vec<Duration>) -> Option<Timing> {
     (!wall.is_empty()).then(|| summary(wall, cpu))
@@ -88,17 +88,17 @@ fn summary(mut wall: Vec<Duration>, mut cpu: Vec<Duration>) -> Timing {
 }
 
 impl Budget {
-    /// Whether a run that took so long is to be its own measurement, not to be repeated.
+    /// Whether a run was so long that it is its own measurement, without repeats.
     #[must_use]
     pub fn is_exceeded_by(&self, once: &Timing) -> bool {
         once.median_ms > self.time.as_secs_f64() * 4e3
     }
 }
 
-/// Runs `run` once; gives its result too.
+/// Runs `run` once; also returns its result.
 ///
 /// # Errors
-/// That of `run`.
+/// The error of `run`.
 pub fn once<T>(run: impl FnOnce() -> Result<T>) -> Result<(T, Timing)> {
     let (cpu, begin) = (thread_cpu(), Instant::now());
     let result = run()?;
@@ -133,7 +133,7 @@ pub fn resident_bytes() -> Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Memory that programs can still get, in bytes; 0 if the system does not say.
+/// Memory that programs can still allocate, in bytes; 0 if the system does not report it.
 #[must_use]
 pub fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -142,7 +142,8 @@ pub fn available_bytes() -> u64 {
     number.unwrap_or_default() * 1024
 }
 
-/// The smallest value that at least `share` of all are not above; 0 of none.
+/// The `share` quantile: the smallest value `v` such that at least `share` of all values are at most `v`; 0 for
+/// none.
 #[must_use]
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
@@ -150,7 +151,7 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank(sorted.len(), share)).copied().unwrap_or(0.0)
 }
 
-/// The geometric mean; `None` of nothing.
+/// The geometric mean; `None` for no values.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
@@ -165,13 +166,13 @@ fn clock(id: ClockId) -> Duration {
     )
 }
 
-/// The smallest value that at least `share` of all are not above.
+/// The `share` quantile of some times, in milliseconds; sorts them.
 fn quantile_ms(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
     times.get(rank(times.len(), share)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
 }
 
-/// The place of a quantile among so many sorted values.
+/// The index of a quantile in `count` sorted values.
 fn rank(count: usize, share: f64) -> usize {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,7 +1,7 @@
-//! Vervet behind the interface of a comparison.
+//! Vervet behind the engine interface.
 //!
-//! A plan is made anew for every run of a text, so that no figure rests on the plan cache; prepared
-//! queries say what it would save.
+//! Every run of a text is planned anew, so that no figure depends on the plan cache; prepared queries show
+//! what it would save.
 
 use crate::engine::{Engine, ForConstants, Prepared, Sink};
 use std::path::Path;
@@ -18,19 +18,20 @@ pub struct Vervet {
 }
 
 impl Vervet {
-    /// An empty one that loads with so many threads.
+    /// An empty database that loads with this number of threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self::on(Database::in_memory(), threads)
     }
 
-    /// A database that loads with so many threads; its queries run on one, as those of the peers do.
+    /// A database that loads with this number of threads; its queries run on one thread, like those of the
+    /// peers.
     #[must_use]
     pub fn on(database: Database, threads: usize) -> Self {
         Self { database, threads, options: QueryOptions::default().with_threads(1) }
     }
 
-    /// The same with so many threads for each query.
+    /// Sets the number of threads of each query.
     #[must_use]
     pub fn with_query_threads(mut self, threads: usize) -> Self {
         self.options.threads = Some(threads);

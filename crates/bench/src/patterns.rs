@@ -1,8 +1,8 @@
-//! Small patterns in real and made graphs: triangles, cliques, paths, reach.
+//! Small patterns in real and generated graphs: triangles, cliques, paths, reachability.
 //!
-//! Every query is a count, so that serialisation plays no part, and the loops say which count is right. Edges
-//! are statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reach is asked through
-//! its other interface, and the report says so.
+//! Every query is a count, so serialization does not matter, and the loops provide the right count. Edges are
+//! statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reachability uses its other
+//! interface, and the report says so.
 
 use crate::compare::{Contest, Question};
 use crate::data::PlainFile;
@@ -13,7 +13,7 @@ use crate::targets;
 use vervet_generate::write_edges;
 use vervet_model::Result;
 
-/// A graph to look for patterns in.
+/// A graph for pattern queries.
 #[derive(Clone, Debug)]
 pub struct EdgeList {
     /// What it is called.
@@ -25,7 +25,7 @@ pub struct EdgeList {
 /// The pattern that needs a property path.
 const REACH: &str = "reach";
 
-/// The queries, and how each is counted by hand.
+/// The queries, each with its hand-written loop.
 pub const PATTERNS: [Pattern; 5] = [
     Pattern {
         name: "triangles",
@@ -59,14 +59,14 @@ pub const PATTERNS: [Pattern; 5] = [
 pub struct Pattern {
     /// What it counts.
     pub name: &'static str,
-    /// The query; `$START` is the number of a vertex.
+    /// The query; `$START` is replaced by the number of a vertex.
     pub text: &'static str,
     /// The same count as a loop, from that vertex.
     pub by_hand: fn(&PatternLoops, u32) -> u64,
 }
 
-/// Counts every pattern in every graph, with engines that `contest` makes anew for each; `each` gets each
-/// report as soon as it is there.
+/// Counts every pattern in every graph, with engines created by `contest` for each; `each` gets each report
+/// as soon as it is complete.
 ///
 /// # Errors
 /// As [`run`].
@@ -79,7 +79,7 @@ pub fn run_all(
     for graph in graphs {
         let mut report = run(graph, &mut contest()?)?;
         if !reports.is_empty() {
-            // Later graphs go into memory that the first one has left behind.
+            // Later graphs reuse memory freed by the first one.
             report.loads.iter_mut().for_each(|load| load.resident_bytes = None);
         }
         each(&report);
@@ -91,7 +91,7 @@ pub fn run_all(
 /// Loads `graph` into the engines of `contest` and counts every pattern.
 ///
 /// # Errors
-/// An engine cannot load the graph. An engine that fails in a query is a remark in the report.
+/// An engine cannot load the graph. An engine that fails in a query gets a remark in the report.
 pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
     let (ours, peer) = contest.names();
     let name = graph.name.clone();

@@ -1,7 +1,7 @@
 //! Oxigraph in memory, as the peer.
 //!
-//! It gets what it is best at: its bulk loader on the whole file in memory, its own optimizer, its own TSV
-//! writer straight into the sink.
+//! It is used in its best configuration: its bulk loader on the whole file in memory, its own optimizer, its
+//! own TSV writer directly into the sink.
 
 use crate::engine::{Engine, ForConstants, Prepared, Sink};
 use crate::measure::{available_bytes, resident_bytes};
@@ -17,7 +17,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// How often a query with a time limit is looked at.
+/// The polling interval of a query's time limit.
 const WATCH_EVERY: Duration = Duration::from_millis(50);
 
 /// An Oxigraph store in memory.
@@ -28,17 +28,17 @@ pub struct Oxigraph {
 }
 
 impl Oxigraph {
-    /// An empty store; `threads` for its loader, `None` for as many as it takes by default.
+    /// An empty store; `threads` for its loader, `None` for its default.
     ///
     /// # Errors
-    /// The store could not be made.
+    /// The store could not be created.
     pub fn new(threads: Option<usize>) -> Result<Self> {
         let store = Store::new().map_err(|error| foreign("make a store", &error))?;
         Ok(Self { store, threads, limit: None })
     }
 
-    /// Cancels a query when the time limit has passed or it has taken half of the memory that was free: a
-    /// comparison is not to take the machine down.
+    /// Cancels a query when the time limit has passed or it has used half of the memory that was free: a
+    /// comparison must not take the machine down.
     fn watch(limit: Duration, token: &CancellationToken, done: &mpsc::Receiver<()>) {
         let begin = Instant::now();
         let memory_max = resident_bytes().unwrap_or_default() + available_bytes() / 2;
@@ -53,7 +53,7 @@ impl Oxigraph {
         token.cancel();
     }
 
-    /// Runs `text` and hands the results to `read`, under the time limit.
+    /// Runs `text` and passes the results to `read`, under the time limit.
     fn run<T>(&self, text: &str, read: impl FnOnce(QueryResults<'_>) -> Result<T>) -> Result<T> {
         let token = CancellationToken::new();
         let mut evaluator = SparqlEvaluator::new();
@@ -115,7 +115,7 @@ impl Engine for Oxigraph {
     }
 
     fn prepare_for_constants(&self, text: &str) -> Result<Option<Box<dyn ForConstants + '_>>> {
-        // It puts in constants for variables that are selected only.
+        // It only substitutes constants for variables that are selected.
         let text = text.replacen("SELECT ", "SELECT ?constant ", 1);
         let query = SparqlEvaluator::new()
             .parse_query(&text)

@@ -1,9 +1,8 @@
-//! Loads and openings in processes of their own: fair memory, and the cost of a start.
+//! Loads and openings in subprocesses: fair memory figures, and the cost of a start.
 //!
 //! # Shape
-//! The program starts itself with a hidden command ([`Task`] as JSON), whose last line is a JSON object.
-//! A load alone in its process begins with a small resident set, and no engine finds memory that another
-//! has left behind.
+//! The program starts itself with a hidden command ([`Task`] as JSON), whose last output line is a JSON
+//! object. A subprocess starts with a small resident set, and no engine reuses memory freed by another.
 
 use crate::compare::load;
 use crate::engine::{Engine, Sink};
@@ -23,37 +22,37 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The hidden command of the program.
 pub const COMMAND: &str = "task";
 
-/// How often a fresh process opens the database; the median counts.
+/// The number of fresh processes that open the database; the median counts.
 const OPENINGS: usize = 9;
 
-/// What a process is started for.
+/// The task of a subprocess.
 #[derive(Serialize, Deserialize, Debug)]
 pub enum Task {
     /// Load a file into one engine.
     Load {
         /// N-Triples.
         file: PathBuf,
-        /// Into Oxigraph, not into ours.
+        /// Into Oxigraph instead of our engine.
         peer: bool,
-        /// For the loader; `None`: its own choice.
+        /// Threads of the loader; `None`: its own choice.
         threads: Option<usize>,
-        /// Where to put the database; in memory if `None`.
+        /// The directory of the database; `None`: in memory.
         directory: Option<PathBuf>,
     },
     /// Open a database and answer one query as TSV.
     Open {
-        /// Where it is.
+        /// The directory of the database.
         directory: PathBuf,
         /// The query.
         text: String,
     },
     /// Open a stored network and run its queries.
     Network {
-        /// Where it is.
+        /// The directory of the database.
         directory: PathBuf,
-        /// What its parameters are taken from, if not from itself.
+        /// The parameter file; `None`: parameters are drawn from the network.
         parameters: Option<PathBuf>,
-        /// Number of parameters.
+        /// The number of parameters.
         count: usize,
     },
 }
@@ -65,36 +64,36 @@ struct Opened {
     cpu_ms: f64,
 }
 
-/// What to start processes for.
+/// What to measure in subprocesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// This program.
+    /// The path of this program.
     pub program: &'a Path,
     /// N-Triples, unpacked.
     pub file: &'a Path,
     /// Load into the peer too.
     pub peer: bool,
-    /// Each load so often; the fastest counts.
+    /// The number of repetitions of each load; the fastest counts.
     pub repeats: usize,
-    /// What to ask a database that was just opened, and how many rows that gives, if that is known.
+    /// The query for a freshly opened database, and its number of rows, if known.
     pub question: Option<(&'a str, Option<u64>)>,
 }
 
-/// What the processes found.
+/// The results of the subprocesses.
 #[derive(Debug)]
 pub struct Found {
-    /// One load per line.
+    /// One entry per load.
     pub loads: Vec<ProcessLoad>,
-    /// What the durable database takes on disk.
+    /// The sizes of the durable database on disk.
     pub sizes: Vec<SizeFigures>,
     /// Opening it and answering a query.
     pub cold: Option<ColdFigures>,
 }
 
-/// Loads `plan.file` into every engine, each time in a process of its own, then opens the stored database.
+/// Loads `plan.file` into every engine, each time in a subprocess, then opens the stored database.
 ///
 /// # Errors
-/// A process fails, or there is no place for temporary files.
+/// A process fails, or there is no space for temporary files.
 pub fn run(plan: &Plan<'_>) -> Result<Found> {
     let folder = tempfile::Builder::new()
         .prefix("vervet-bench-")
@@ -167,7 +166,7 @@ impl Plan<'_> {
     }
 }
 
-/// Resident memory, in bytes, of a process that has opened a stored network and run its queries.
+/// The resident memory, in bytes, of a process that has opened a stored network and run its queries.
 ///
 /// # Errors
 /// The process fails.
@@ -193,10 +192,10 @@ fn start<T: DeserializeOwned>(program: &Path, task: &Task) -> Result<T> {
         .map_err(|error| Error::internal(format!("a process for {task} answered {text:?}: {error}")))
 }
 
-/// Does a task and gives its answer as JSON: what the hidden command does.
+/// Runs a task and returns its answer as JSON: the body of the hidden command.
 ///
 /// # Errors
-/// Those of the engine; [`ErrorKind::Input`] if the task is none.
+/// Errors of the engine; [`ErrorKind::Input`] if the task is invalid.
 pub fn perform(task: &str) -> Result<String> {
     let task: Task = serde_json::from_str(task)
         .map_err(|error| Error::new(ErrorKind::Input, format!("{task:?} is no task: {error}")))?;
@@ -233,7 +232,7 @@ fn faster(best: Option<LoadFigures>, new: LoadFigures) -> Option<LoadFigures> {
     })
 }
 
-/// Bytes by part, as the database says, and all files as the system says.
+/// Bytes by component, as reported by the database, and of all files, as reported by the system.
 fn sizes(directory: &Path) -> Result<Vec<SizeFigures>> {
     let (mut dictionary, mut segments, mut rest) = (0, 0, 0);
     for part in Database::open(directory)?.parts()? {

@@ -1,4 +1,4 @@
-//! What a comparison found: as tables for people and as JSON for keeping.
+//! Reports of comparisons: readable tables, and JSON for archiving.
 
 use crate::compare::OurTimings;
 use crate::measure::{Timing, geometric_mean};
@@ -13,9 +13,9 @@ use vervet_model::{Error, Result};
 /// One comparison on one set of data.
 #[derive(Serialize, Debug)]
 pub struct Report {
-    /// What was measured, as a heading.
+    /// The heading.
     pub title: String,
-    /// The arguments it was called with.
+    /// The command-line arguments.
     pub command: String,
     /// The day, as `2026-11-20` (UTC).
     pub date: String,
@@ -27,71 +27,71 @@ pub struct Report {
     pub ours: Option<String>,
     /// Name of the peer, if there is one.
     pub peer: Option<String>,
-    /// What loading took.
+    /// The measurements of loads.
     pub loads: Vec<LoadFigures>,
-    /// What loads took that had a process of their own.
+    /// The measurements of loads in subprocesses.
     pub process_loads: Vec<ProcessLoad>,
-    /// What our engine takes on disk.
+    /// The sizes of our database on disk.
     pub sizes: Vec<SizeFigures>,
-    /// What a start takes.
+    /// The cost of a start.
     pub cold: Option<ColdFigures>,
-    /// What queries took.
+    /// The measurements of queries.
     pub queries: Vec<QueryFigures>,
     /// Throughput of the light mix.
     pub light: Vec<LightFigures>,
-    /// What was asked for and what was reached.
+    /// The targets, with the figures reached.
     pub targets: Vec<Target>,
 }
 
-/// One load in a process of its own.
+/// One load in a subprocess.
 #[derive(Serialize, Debug)]
 pub struct ProcessLoad {
-    /// What it took.
+    /// Its measurements.
     pub figures: LoadFigures,
-    /// As many as it was told; `None`: its own choice.
+    /// The requested number of threads; `None`: its own choice.
     pub threads: Option<usize>,
     /// Into a directory, synced, rather than into memory.
     pub durable: bool,
 }
 
 impl ProcessLoad {
-    /// Whether it is the load of that engine.
+    /// Whether the load is of that engine.
     #[must_use]
     pub fn is_of(&self, engine: Option<&str>) -> bool {
         engine == Some(self.figures.engine.as_str())
     }
 }
 
-/// What a part of a database takes on disk.
+/// The size of a component of a database on disk.
 #[derive(Serialize, Debug)]
 pub struct SizeFigures {
-    /// The part.
+    /// The component.
     pub part: String,
     /// Its size.
     pub bytes: u64,
 }
 
-/// What opening a stored database and answering a query takes in a fresh process.
+/// The cost of opening a stored database and answering a query in a fresh process.
 #[derive(Serialize, Debug)]
 pub struct ColdFigures {
     /// CPU time of the process; median.
     pub cpu_ms: f64,
-    /// From its start to its end, as its parent sees it; median.
+    /// From its start to its end, measured by its parent; median.
     pub wall_ms: f64,
     /// Rows of the answer.
     pub rows: u64,
 }
 
-/// How fast one engine runs the light mix.
+/// The speed of one engine in the light mix.
 #[derive(Serialize, Debug)]
 pub struct LightFigures {
     /// The engine.
     pub engine: String,
     /// Whether it is ours.
     pub ours: bool,
-    /// From text or prepared.
+    /// The mode: from text or prepared.
     pub way: String,
-    /// Number of queries that were run.
+    /// The number of queries run.
     pub queries: u64,
     /// Throughput by the wall clock.
     pub queries_a_second: f64,
@@ -101,98 +101,98 @@ pub struct LightFigures {
     pub rows_a_query: f64,
 }
 
-/// What one engine needed to load one file.
+/// The cost of loading one file into one engine.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct LoadFigures {
     /// The engine.
     pub engine: String,
-    /// Number of statements there afterwards.
+    /// The number of statements afterwards.
     pub statements: u64,
     /// By the wall clock.
     pub seconds: f64,
     /// CPU time of all threads.
     pub cpu_seconds: f64,
-    /// Growth of the resident set, in bytes; `None` where it was not measured.
+    /// Growth of the resident set, in bytes; `None` if not measured.
     pub resident_bytes: Option<u64>,
 }
 
 impl LoadFigures {
-    /// Statements a second.
+    /// Statements per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.statements as f64 / self.seconds
     }
 
-    /// Memory by statement.
+    /// Memory per statement.
     #[must_use]
     pub fn bytes_a_statement(&self) -> Option<f64> {
         self.resident_bytes.map(|bytes| bytes as f64 / self.statements.max(1) as f64)
     }
 }
 
-/// What one query took in each engine.
+/// The measurements of one query in each engine.
 #[derive(Serialize, Debug, Default)]
 pub struct QueryFigures {
     /// Its name.
     pub query: String,
-    /// Number of rows, or the count that the query asks for.
+    /// The number of rows, or the result of a counting query.
     pub rows: Option<u64>,
-    /// Our engine, fully serialised.
+    /// Our engine, with serialization.
     pub ours: Option<Timing>,
-    /// Our engine without serialisation.
+    /// Our engine without serialization.
     pub ours_rows_only: Option<Timing>,
-    /// Our engine without serialisation, parsed and planned beforehand.
+    /// Our engine without serialization, parsed and planned beforehand.
     pub ours_prepared: Option<Timing>,
-    /// Our engine without serialisation, from a text that is in the plan cache; only of short queries.
+    /// Our engine without serialization, from a text in the plan cache; only for short queries.
     pub ours_cached: Option<Timing>,
-    /// The same, fully serialised.
+    /// [`Self::ours_cached`] with serialization.
     pub ours_cached_serialised: Option<Timing>,
-    /// Our engine was not asked in SPARQL but through its typed interface.
+    /// Our engine answered through its typed interface rather than SPARQL.
     pub ours_by_typed_interface: bool,
-    /// The peer, fully serialised.
+    /// The peer, with serialization.
     pub peer: Option<Timing>,
-    /// The peer was given up after this time.
+    /// The peer was cancelled after this time.
     pub peer_cut_ms: Option<f64>,
-    /// The loop written by hand.
+    /// The hand-written loop.
     pub by_hand: Option<Timing>,
-    /// What does not fit: values that differ, an engine that gave up.
+    /// Discrepancies: differing values, an engine that failed.
     pub remarks: Vec<String>,
     /// Whether two of our engine, the peer, the loop and the expected values differ.
     pub wrong: bool,
 }
 
 impl QueryFigures {
-    /// How many times faster our engine is than the peer, both serialised.
+    /// The speed-up of our engine over the peer, both with serialization.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         Some(self.peer?.median_ms / self.ours?.median_ms)
     }
 
-    /// The same in CPU time, which is the steadier one where other work is going on.
+    /// [`Self::ratio`] in CPU time, which is more stable under other load.
     #[must_use]
     pub fn cpu_ratio(&self) -> Option<f64> {
         Some(self.peer?.cpu_median_ms / self.ours?.cpu_median_ms)
     }
 
-    /// How many times slower our engine is than the loop, without serialisation.
+    /// The slow-down of our engine relative to the loop, without serialization.
     #[must_use]
     pub fn times_the_loop(&self) -> Option<f64> {
         Some(self.ours_rows_only?.median_ms / self.by_hand?.median_ms)
     }
 
-    /// At least how many times faster our engine is, where the peer was given up.
+    /// A lower bound of the speed-up, if the peer was cancelled.
     #[must_use]
     pub fn ratio_at_least(&self) -> Option<f64> {
         Some(self.peer_cut_ms? / self.ours?.median_ms)
     }
 
-    /// How many times faster our engine is than the peer with its plan cache, both serialised.
+    /// The speed-up of our engine with its plan cache over the peer, both with serialization.
     #[must_use]
     pub fn ratio_with_plan_cache(&self) -> Option<f64> {
         Some(self.peer?.median_ms / self.ours_cached_serialised?.median_ms)
     }
 
-    /// Takes over what our engine took.
+    /// Stores the measurements of our engine.
     pub(crate) fn take_ours(&mut self, engine: &str, measured: Result<OurTimings>) {
         match measured {
             Ok(timings) => {
@@ -207,12 +207,12 @@ impl QueryFigures {
         }
     }
 
-    /// Notes that an engine gave no answer.
+    /// Records that an engine gave no answer.
     pub(crate) fn failed(&mut self, engine: &str, error: &Error) {
         self.remarks.push(format!("{engine}: {error}"));
     }
 
-    /// Notes that the values are wrong.
+    /// Records that the values are wrong.
     pub fn wrong(&mut self, remark: String) {
         self.wrong = true;
         self.remarks.push(remark);
@@ -220,10 +220,10 @@ impl QueryFigures {
 }
 
 impl Report {
-    /// An empty report of now and here.
+    /// An empty report with the current date and machine.
     #[must_use]
     pub fn new(title: String, ours: Option<String>, peer: Option<String>) -> Self {
-        // The program is named without its folder: where it was built is nobody's business.
+        // Without the folder of the program, which is private.
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         Self {
             title,
@@ -359,7 +359,7 @@ impl Report {
         table
     }
 
-    /// What belongs to the load tables.
+    /// Writes the load tables.
     fn write_loads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.load_table())?;
         if !self.process_loads.is_empty() {
@@ -387,7 +387,7 @@ impl Report {
         Ok(())
     }
 
-    /// What belongs to the query table.
+    /// Writes the query table.
     fn write_queries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.queries.is_empty() {
             return Ok(());
@@ -520,7 +520,7 @@ pub(crate) fn machine() -> String {
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let model = model.map_or("unknown processor", |(_, model)| model.trim());
-    // Other work is the first thing to doubt when figures differ.
+    // Other load is the first suspect when figures differ.
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     match load.split(' ').next() {
         Some(load) if !load.is_empty() => format!("{model}, {cores} cores, load average {load} at the end"),
@@ -534,8 +534,8 @@ pub(crate) fn today() -> String {
     format!("{year}-{month:02}-{day:02}")
 }
 
-/// The date of a day since 1970-01-01. Years are counted from March, so that a leap day comes last
-/// (Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013).
+/// The date of a day since 1970-01-01. Years are counted from March, so that a leap day comes last (Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms", 2013).
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

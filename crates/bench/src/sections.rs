@@ -1,4 +1,4 @@
-//! What was found: tables with headings and targets, for people; JSON for keeping.
+//! Report sections: readable tables with headings and targets, and JSON.
 
 use crate::report::{machine, today};
 use crate::table::Table;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use vervet_model::{Error, Result};
 
-/// A table with a heading and what has to be known to read it.
+/// A table with a heading and an explanatory note.
 #[derive(Serialize, Clone, Debug)]
 pub struct Section {
     title: String,
@@ -57,7 +57,7 @@ impl SectionReport {
         }
     }
 
-    /// What was asked for.
+    /// The targets.
     #[must_use]
     pub fn targets(&self) -> &[Target] {
         &self.targets
@@ -72,7 +72,7 @@ impl SectionReport {
         self.targets.push(Target { what: what.into(), target, at_most, reached, is_bound: false });
     }
 
-    /// Writes it as JSON.
+    /// Writes the report as JSON.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -82,7 +82,7 @@ impl SectionReport {
         write(file, &(text + "\n"))
     }
 
-    /// Writes it as Markdown.
+    /// Writes the report as Markdown.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! A run in small of everything the program does, on made data: for CI, in seconds.
+//! Self-check: small versions of all comparisons on generated data, for CI, in seconds.
 
 use crate::compare::Contest;
 use crate::data::PlainFile;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, Result};
 
-/// Q1 to Q7, so that the check needs no files.
+/// Q1 to Q7, embedded so that the check needs no files.
 const QUERIES: [(&str, &str); 7] = [
     ("q1", include_str!("queries/q1.rq")),
     ("q2", include_str!("queries/q2.rq")),
@@ -24,11 +24,11 @@ const QUERIES: [(&str, &str); 7] = [
     ("q7", include_str!("queries/q7.rq")),
 ];
 
-/// Makes universities and a graph, and lets the engines that `engines` makes agree about them. `program` is
-/// the one to start processes of; without it there are none.
+/// Generates universities and a graph, and checks that the engines created by `engines` agree on them.
+/// `program` is the program to start as subprocesses; `None`: no subprocesses.
 ///
 /// # Errors
-/// Something fails or values differ.
+/// A failure, or differing values.
 pub fn run(engines: impl Fn() -> Result<Contest>, program: Option<PathBuf>) -> Result<Vec<Report>> {
     let budget = Budget { time: Duration::from_millis(50), repeats_min: 1, repeats_max: 10 };
     let folder = tempfile::tempdir().map_err(|error| Error::io("make a temporary folder", &error))?;
@@ -61,13 +61,13 @@ pub fn run(engines: impl Fn() -> Result<Contest>, program: Option<PathBuf>) -> R
     Ok(reports)
 }
 
-/// So long an answer about a feature may take here: the peer answers some in quadratic time.
+/// The time limit of an answer here: the peer answers some queries in quadratic time.
 const FEATURE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Makes universities and a graph, and asks the engines that `engines` makes for every feature.
+/// Generates universities and a graph, and runs every feature query in the engines created by `engines`.
 ///
 /// # Errors
-/// Something fails or values differ.
+/// A failure, or differing values.
 pub fn features(engines: impl Fn() -> Result<Contest>) -> Result<Vec<FeatureReport>> {
     let options = FeatureOptions { only: Vec::new(), rounds: 1, light: Duration::ZERO };
     let universities = PlainFile::write(|out| generate_lubm(1, 0, out).map(drop))?;
@@ -90,10 +90,10 @@ fn limited(contest: Contest) -> Contest {
     Contest { time_limit: Some(FEATURE_LIMIT), ..contest }
 }
 
-/// Every engine that takes part in a self-check, for [`run`].
+/// Every engine of a self-check, for [`run`].
 ///
 /// # Errors
-/// An engine could not be made.
+/// An engine could not be created.
 pub fn all_engines() -> Result<Contest> {
     let peer: Box<dyn Engine> = Box::new(crate::peer::Oxigraph::new(None)?);
     Ok(Contest { ours: crate::ours(2, 2), peer: Some(peer), ..Contest::default() })
@@ -112,14 +112,14 @@ mod tests {
             assert!(answered.count() >= 40, "{report}");
             assert!(report.is_right(), "{report}");
         }
-        // Questions about universities have answers, so that they can differ; few of one university alone
-        // have none.
+        // Queries on universities have results, so that they can differ; a few are empty for a single
+        // university.
         let empty: Vec<_> = reports[0].features.iter().filter(|one| one.rows == Some(0)).collect();
         assert!(empty.len() <= 3, "{empty:?}");
     }
 
-    /// Peer and loops agree about made universities and made graphs; rows are as many as in the published
-    /// table, as far as chance allows.
+    /// Peer and loops agree on generated universities and graphs; the numbers of rows are as in the published
+    /// table, up to randomness.
     #[test]
     fn engines_and_loops_agree() {
         let reports = run(all_engines, None).unwrap();

@@ -1,4 +1,4 @@
-//! Tables for people: aligned columns of text, names left, numbers right.
+//! Text tables: aligned columns, names left, numbers right.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings; the first column is aligned left, the others right.
+    /// A table with these headings; the first column is left-aligned, the others right-aligned.
     #[must_use]
     pub fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
@@ -22,7 +22,7 @@ impl Table {
 }
 
 impl fmt::Display for Table {
-    /// A table that Markdown understands too.
+    /// Formats the table as text that is also valid Markdown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| {
@@ -52,10 +52,10 @@ impl fmt::Display for Table {
     }
 }
 
-/// Three significant digits, down to ten millionths, and no exponent.
+/// Three significant digits, down to ten millionths, without exponent.
 #[must_use]
 pub fn figure(value: f64) -> String {
-    // Digits after the point, by the place of the first one; rounding may add one before it.
+    // Digits after the point, by the position of the first one; rounding may add one before it.
     let mut digits = 7;
     for after in (0u8..7).rev() {
         if value.abs() >= (1.0 - 0.0005) * 10f64.powi(2 - i32::from(after)) {
@@ -65,7 +65,7 @@ pub fn figure(value: f64) -> String {
     grouped(&format!("{value:.digits$}"))
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 #[must_use]
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())

@@ -1,4 +1,4 @@
-//! What was asked for, beside what was reached: shortfalls are to be seen at once.
+//! Performance targets, with the figures reached, so that shortfalls are visible at once.
 
 use crate::measure::Timing;
 use crate::report::{QueryFigures, Report};
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// One target.
 #[derive(Clone, PartialEq, Serialize, Debug)]
 pub struct Target {
-    /// What is measured, with its unit.
+    /// The measured quantity, with its unit.
     pub what: String,
     /// The figure to reach.
     pub target: f64,
@@ -16,12 +16,12 @@ pub struct Target {
     pub at_most: bool,
     /// The figure reached, or a bound of it.
     pub reached: f64,
-    /// The true figure is at least [`Self::reached`]: the peer was given up.
+    /// The true figure is at least [`Self::reached`]: the peer was cancelled.
     pub is_bound: bool,
 }
 
 impl Target {
-    /// Whether the target is met; `None` if a bound does not tell.
+    /// Whether the target is met; `None` if a bound is inconclusive.
     #[must_use]
     pub fn is_met(&self) -> Option<bool> {
         let met = if self.at_most { self.reached <= self.target } else { self.reached >= self.target };
@@ -46,7 +46,7 @@ const RATIOS: [(&str, &str, f64); 13] = [
     ("power-law", "2-paths", 500.0),
 ];
 
-/// Milliseconds that execution without serialisation is to stay below, by data and query.
+/// Upper bounds of execution without serialization in milliseconds, by data and query.
 const MILLISECONDS: [(&str, &str, f64); 7] = [
     ("lubm-10", "q4", 0.008),
     ("lubm-10", "q5", 0.003),
@@ -67,7 +67,7 @@ const COLD_CPU_MS: f64 = 50.0;
 const Q5_TEXT_US: f64 = 25.0;
 const Q5_PREPARED_US: f64 = 5.0;
 
-/// The targets that `report`, which is about `data`, says something on.
+/// The targets that apply to `report`, which is about `data`.
 #[must_use]
 pub fn targets(data: &str, report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
@@ -134,7 +134,7 @@ pub fn targets(data: &str, report: &Report) -> Vec<Target> {
     targets
 }
 
-/// Without parsing, planning and serialisation.
+/// The time without parsing, planning and serialization.
 fn execution(query: &QueryFigures) -> Option<Timing> {
     query.ours_prepared.or(query.ours_rows_only)
 }

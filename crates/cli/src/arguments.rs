@@ -1,4 +1,4 @@
-//! Every command and option, with its help text and how its value is read.
+//! Command-line definition: commands, options, help texts and value parsers.
 
 use crate::parameter::{Parameter, parameter};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,7 +10,7 @@ use vervet::{ConstraintKind, Durability, Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; also if the reader of the output went away (… | head)
+  0    success; also if the reader of the output closed it (… | head)
   1    an error in a query, an input file or the database
   2    wrong usage
   130  cancelled with Ctrl-C (a second Ctrl-C ends the command at once)
@@ -36,17 +36,17 @@ Examples:
   vervet update ./db --file changes.ru";
 
 const RECOVER_HELP: &str = "\
-Without --cut-at-damage nothing is changed: the command says where the log is damaged, which commit is the last
-one before that, and how much follows. The exit code is 1 if the log is damaged.
+Without --cut-at-damage nothing is changed: the command reports where the log is damaged, the last commit
+before that, and how much follows. The exit code is 1 if the log is damaged.
 
-A log that a loss of power has torn is not damaged, and needs no command: nothing behind the tear was acknowledged.
+A torn tail after a loss of power is not damage and needs no recovery: nothing in it was acknowledged.
 
 Examples:
   vervet recover ./db
   cp -r ./db ./copy; vervet recover ./db --cut-at-damage";
 
 const CONSTRAINT_EXAMPLES: &str = "\
-Without add or remove the constraints are listed. Names are those of labels and keys, or IRIs in angle brackets.
+Without add or remove, the constraints are listed. Names are those of labels and keys, or IRIs in angle brackets.
   unique    no two vertices of the class have the same value (or the same values of several properties)
   required  every vertex of the class has a value
   single    no vertex of the class has two values
@@ -58,8 +58,8 @@ Examples:
   vervet constraint ./db remove unique Person email";
 
 const SERVE_HELP: &str = "\
-Addresses: /query, /update, /sparql (both), /store (graphs), /gremlin, /health, /ready, /metrics, and a page at /.
-Ctrl-C or SIGTERM end it after the requests that are running; a second one at once.
+Addresses: /query, /update, /sparql (both), /store (graphs), /gremlin, /health, /ready, /metrics, and a web console at /.
+Ctrl-C or SIGTERM shuts down after the running requests; a second one at once.
 
 Examples:
   vervet serve ./db
@@ -68,12 +68,12 @@ Examples:
   curl localhost:7878/update --data-urlencode 'update=INSERT DATA { <urn:a> <urn:b> 1 }'";
 
 const LOAD_EXAMPLES: &str = "\
-Formats, by the extension of the file or by --format, also with .gz or .zst behind:
+Formats, by file extension or --format, optionally followed by .gz or .zst:
   nt nq ttl trig rdf jsonld   RDF
   graphml graphson            property graphs; .json is GraphSON, and .xml may be GraphML
   csv parquet                 the same as tables of vertices or edges (Parquet has no .gz or .zst)
 
-The load is atomic: all files are there afterwards, or the database is as it was.
+The load is atomic: either all files are loaded, or the database is unchanged.
 
 Examples:
   vervet load ./db people.ttl
@@ -95,11 +95,11 @@ pub(crate) struct Arguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct LogOptions {
-    /// Log events of this level and above on standard error (default: info for serve, warn else; or
+    /// Log events of this level and above on standard error (default: info for serve, warn otherwise; or
     /// VERVET_LOG)
     #[arg(long, global = true, value_name = "LEVEL")]
     pub log_level: Option<LogLevel>,
-    /// How events are logged
+    /// Format of log events
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
@@ -116,43 +116,43 @@ pub(crate) enum LogLevel {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogFormat {
-    /// For people
+    /// Human-readable text
     Text,
-    /// An object a line
+    /// One JSON object per line
     Json,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Load files into a database directory, which is made if it is not there
+    /// Load files into a database directory, creating it if missing
     Load(LoadArguments),
     /// Run a SPARQL query on a database, or on files in memory
     Query(QueryArguments),
-    /// Change a database by a SPARQL update request, as one transaction
+    /// Change a database with a SPARQL update request, in one transaction
     Update(UpdateArguments),
-    /// List, add or remove what must hold for all vertices of a class
+    /// List, add or remove constraints on the vertices of a class
     Constraint(ConstraintArguments),
     /// Query and change a database interactively
     Shell(ShellArguments),
-    /// Say what a database holds and how many bytes each part takes
+    /// Show the contents of a database and the size of each part
     Info(InfoArguments),
     /// Read every byte of a database and verify it
     Check(CheckArguments),
     /// Write a database as statements or as a property graph
     Export(ExportArguments),
-    /// Copy a database as it is now, also while others write to it
+    /// Copy the current state of a database, concurrently with writers
     Backup(BackupArguments),
-    /// Make a database of a backup, in a directory that has none
+    /// Create a database from a backup, in a directory without one
     Restore(RestoreArguments),
-    /// Say where the log of a database is damaged, and cut it there if asked to
+    /// Report damage to the log of a database, and optionally cut the log there
     Recover(RecoverArguments),
-    /// Make data for tests and measurements
+    /// Generate data for tests and measurements
     Generate(GenerateArguments),
-    /// Serve a database over HTTP: SPARQL, graphs, and a page to ask from
+    /// Serve a database over HTTP: SPARQL, graph store, Gremlin, and a web console
     Serve(ServeArguments),
     /// Read a password from standard input and print its hash, for the configuration of serve
     Password,
-    /// A tour: the world's air routes, asked in SPARQL and through the typed interface
+    /// A tour: queries on the world's air routes, in SPARQL and through the typed interface
     Demo,
 }
 
@@ -165,58 +165,57 @@ pub(crate) struct LoadArguments {
     /// Files to load; `-` is standard input and needs --format
     #[arg(value_name = "FILE", required_unless_present_any = ["text_index", "orders"])]
     pub files: Vec<PathBuf>,
-    /// Format of all files, instead of telling it by their names
+    /// Format of all files (default: by file extension)
     #[arg(long, value_parser = input_format)]
     pub format: Option<Format>,
-    /// Named graph for statements that name none
+    /// Named graph for statements without a graph name
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub graph: Option<NamedNode>,
-    /// What relative IRIs are resolved against
+    /// Base IRI of relative IRIs
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
     /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Most memory for terms and statements, such as 512M or 4G; beyond it statements are sorted on disk
+    /// Maximum memory for terms and statements, such as 512M or 4G; beyond it, statements are sorted on disk
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Pass over malformed statements, count them and write them to the report
+    /// Skip malformed statements, count them and write them to the report
     #[arg(long)]
     pub skip_errors: bool,
-    /// Where --skip-errors writes (default: DB.skipped.txt); `-` is standard error
+    /// Output of --skip-errors (default: DB.skipped.txt); `-` is standard error
     #[arg(long, value_name = "FILE", requires = "skip_errors")]
     pub report: Option<PathBuf>,
-    /// CSV and Parquet: take labels and relations from the file names, as in the files of LDBC
+    /// CSV and Parquet: derive labels and edge labels from the file names, as in the files of LDBC
     #[arg(long)]
     pub names_from_files: bool,
-    /// CSV and Parquet: the column that is the id of vertices, where the header names none
+    /// CSV and Parquet: the id column of vertices, if the header does not mark one
     #[arg(long = "id", value_name = "COLUMN", conflicts_with = "row_ids")]
     pub id: Option<String>,
     /// CSV and Parquet: number the rows of vertices that have no id column
     #[arg(long)]
     pub row_ids: bool,
-    /// GraphML, CSV and Parquet: the key that is the label; may be given several times
+    /// GraphML, CSV and Parquet: the key that holds the label; may be given several times
     #[arg(long = "label", value_name = "KEY")]
     pub labels: Vec<String>,
-    /// Load an undirected edge as two, one in each direction (default: one, in the direction in which it is
-    /// written)
+    /// Load an undirected edge as two, one in each direction (default: one, in the direction as written)
     #[arg(long)]
     pub both_directions: bool,
-    /// Take what the columns of tables are from this file (docs/loading.md); --print-mapping writes one to
-    /// begin with
+    /// Read the meaning of table columns from this mapping file (docs/loading.md); --print-mapping writes a
+    /// first version
     #[arg(long, value_name = "FILE")]
     pub mapping: Option<PathBuf>,
-    /// Load nothing: show what the files hold, as a load would read them
+    /// Load nothing: show the schema of the files as a load would interpret it
     #[arg(long)]
     pub show_schema: bool,
-    /// Load nothing: print what the files hold as a mapping file, to be edited
+    /// Load nothing: print the schema of the files as a mapping file, for editing
     #[arg(long, conflicts_with = "show_schema")]
     pub print_mapping: bool,
-    /// List the entries of a predicate in the order of a property of its edges, or else of its neighbours,
-    /// such as knows=since; names of keys, or IRIs in angle brackets. May be given several times
+    /// Keep the entries of a predicate ordered by a property of its edges, or else of its neighbours, such as
+    /// knows=since; names of keys, or IRIs in angle brackets. May be given several times
     #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
     pub orders: Vec<(String, String)>,
-    /// Index the words of texts, for full-text search; a database that has this index keeps it
+    /// Build a word index of texts, for full-text search; later loads keep the index
     #[arg(long)]
     pub text_index: bool,
 }
@@ -231,7 +230,7 @@ pub(crate) struct QueryArguments {
     /// Directory of the database (not with --data)
     #[arg(value_name = "DB")]
     pub first: Option<OsString>,
-    /// Text of the query; `-` or nothing: standard input
+    /// Text of the query; `-` or omitted: standard input
     #[arg(value_name = "TEXT")]
     pub second: Option<String>,
     /// Read the query from this file
@@ -240,7 +239,7 @@ pub(crate) struct QueryArguments {
     /// Query these files in memory instead of a database
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// sparql or gremlin
+    /// Query language: sparql or gremlin
     #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
     pub language: Language,
     /// table, tsv, csv, json, xml; for graphs nt, turtle, nq, trig, rdf, jsonld
@@ -254,22 +253,22 @@ pub(crate) struct QueryArguments {
     /// Run the query and show the plan with measured rows and times instead of the result
     #[arg(long)]
     pub profile: bool,
-    /// Give up after so many seconds (default: 3600; 0: never)
+    /// Timeout in seconds (default: 3600; 0: none)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Most memory for tables of the query, such as 512M (default: 4G; 0: no cap)
+    /// Maximum memory for tables of the query, such as 512M (default: 4G; 0: no cap)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Most threads of the query, if it is a heavy one (default: all cores)
+    /// Maximum threads of a heavy query (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
     pub threads: Option<u16>,
     /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
     #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
     pub parameters: Vec<Parameter>,
-    /// Endpoint that SERVICE may ask; may be given several times (default: none)
+    /// Endpoint that SERVICE may query; may be given several times (default: none)
     #[arg(long = "service", value_name = "IRI", value_parser = iri)]
     pub services: Vec<NamedNode>,
-    /// What relative IRIs in the query are resolved against
+    /// Base IRI of relative IRIs in the query
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
 }
@@ -277,28 +276,28 @@ pub(crate) struct QueryArguments {
 #[derive(Args, Debug)]
 #[command(after_help = UPDATE_EXAMPLES)]
 pub(crate) struct UpdateArguments {
-    /// Directory of the database, which is made if it is not there
+    /// Directory of the database, created if missing
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Text of the request; `-` or nothing: standard input
+    /// Text of the request; `-` or omitted: standard input
     #[arg(value_name = "TEXT", conflicts_with = "file")]
     pub text: Option<String>,
     /// Read the request from this file
     #[arg(long, short, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Give up after so many seconds (default: 3600; 0: never)
+    /// Timeout in seconds (default: 3600; 0: none)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Most memory for tables of the request, such as 512M (default: 4G; 0: no cap)
+    /// Maximum memory for tables of the request, such as 512M (default: 4G; 0: no cap)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Value of a variable: <iri>, vertex:3, "text", "text"@en, "1"^^<iri>, 5, 1.5, true
     #[arg(long = "param", value_name = "NAME=TERM", value_parser = parameter)]
     pub parameters: Vec<Parameter>,
-    /// What relative IRIs in the request are resolved against
+    /// Base IRI of relative IRIs in the request
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
-    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    /// Durability of commits: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
 }
@@ -309,10 +308,10 @@ pub(crate) struct RecoverArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Cut the log where it is damaged; every later commit is lost
+    /// Cut the log at the damage; all later commits are lost
     #[arg(long)]
     pub cut_at_damage: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short, requires = "cut_at_damage")]
     pub yes: bool,
 }
@@ -329,13 +328,13 @@ pub(crate) struct ConstraintArguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ConstraintChange {
-    /// Add a constraint, if the data keep it
+    /// Add a constraint, if the data satisfy it
     Add(ConstraintWords),
     /// Remove a constraint
     Remove(ConstraintWords),
 }
 
-/// A constraint as words.
+/// A constraint in words.
 #[derive(Args, Debug)]
 pub(crate) struct ConstraintWords {
     /// unique, required or single
@@ -344,7 +343,7 @@ pub(crate) struct ConstraintWords {
     /// A label, or the IRI of a class
     #[arg(value_name = "CLASS")]
     pub class: String,
-    /// A key, or the IRI of a property; for unique there may be several, which count together
+    /// A key, or the IRI of a property; unique accepts several, which are compared together
     #[arg(value_name = "PROPERTY", required = true)]
     pub properties: Vec<String>,
 }
@@ -354,17 +353,17 @@ pub(crate) struct BackupArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Directory of the copy, in which there is no database yet
+    /// Directory of the copy, which must not contain a database
     #[arg(value_name = "TO")]
     pub to: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArguments {
-    /// Directory of the backup, as `vervet backup` made it
+    /// Directory of a backup made by `vervet backup`
     #[arg(value_name = "BACKUP")]
     pub backup: PathBuf,
-    /// Directory of the new database, in which there is none yet
+    /// Directory of the new database, which must not contain one
     #[arg(value_name = "DB")]
     pub database: PathBuf,
 }
@@ -374,11 +373,10 @@ pub(crate) struct ShellArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    /// Durability of commits: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
-    /// sparql or gremlin: what an input is that does not show it by itself (one that begins with g. is
-    /// gremlin)
+    /// Language of inputs that are ambiguous: sparql or gremlin (an input that begins with g. is gremlin)
     #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
     pub language: Language,
 }
@@ -388,7 +386,7 @@ pub(crate) struct InfoArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
     /// List all predicates and segments, not only the largest
@@ -412,7 +410,7 @@ pub(crate) struct ExportArguments {
     /// (default: by the name of --output, else nq)
     #[arg(long, value_parser = export_format)]
     pub format: Option<Format>,
-    /// Write to this file, which is there when all of it is (default: standard output)
+    /// Write to this file, which appears once it is complete (default: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -423,38 +421,37 @@ pub(crate) struct ServeArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Make an empty database if there is none; without this a directory that is no database is an error
+    /// Create an empty database if there is none (otherwise a missing database is an error)
     #[arg(long, conflicts_with = "read_only")]
     pub create: bool,
-    /// Address to listen on (default: 127.0.0.1:7878); port 0 is any free one
+    /// Address to listen on (default: 127.0.0.1:7878); port 0: any free port
     #[arg(long, value_name = "HOST:PORT")]
     pub bind: Option<String>,
-    /// Another name by which the server is reached, besides addresses and localhost; may be given several
-    /// times
+    /// Additional host name of the server, besides addresses and localhost; may be given several times
     #[arg(long = "host", value_name = "NAME")]
     pub hosts: Vec<String>,
-    /// Refuse everything that changes the database
+    /// Refuse all writes
     #[arg(long)]
     pub read_only: bool,
-    /// Users, TLS, limits: see docs/server.md. Options given here come before what it says
+    /// Users, TLS, limits: see docs/server.md. Command-line options override the file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Give up on a query or an update after so many seconds (default: 60)
+    /// Timeout of queries and updates in seconds (default: 60)
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Most memory for tables of one query, such as 512M (default: 1G)
+    /// Maximum memory for tables of one query, such as 512M (default: 1G)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Most threads of a heavy query (default: all cores)
+    /// Maximum threads of a heavy query (default: all cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX as i64))]
     pub threads: Option<u16>,
-    /// When a commit counts as done: sync (default), interval[:SECONDS] (default 0.1) or none
+    /// Durability of commits: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
-    /// Listen on addresses that others can reach, without TLS
+    /// Listen on non-loopback addresses without TLS
     #[arg(long)]
     pub allow_plain_http: bool,
-    /// Log requests that work on the database for longer, with their text (default: 1000)
+    /// Log requests that run for longer, with their text (default: 1000)
     #[arg(long, value_name = "MILLISECONDS")]
     pub slow_query_ms: Option<u64>,
 }
@@ -472,22 +469,23 @@ pub(crate) enum GenerateKind {
         /// Number of universities; each has about 100,000 statements
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         universities: u32,
-        /// The same seed makes the same data
+        /// Seed; the same seed generates the same data
         #[arg(long, value_name = "S", default_value_t = 0)]
         seed: u64,
         /// Write to this file (default: standard output)
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// A social network in the form and with the shape of LDBC's, as CSV files for load --names-from-files
+    /// A social network in the format and with the distributions of LDBC's, as CSV files for load
+    /// --names-from-files
     SnbLike {
         /// Number of persons; each has about 30 kB of files
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
         persons: u32,
-        /// The same seed makes the same data
+        /// Seed; the same seed generates the same data
         #[arg(long, value_name = "S", default_value_t = 0)]
         seed: u64,
-        /// Directory of the files, which is made if it is not there
+        /// Directory of the files, created if missing
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
@@ -499,10 +497,10 @@ pub(crate) enum GenerateKind {
         /// Number of edges
         #[arg(long, value_name = "N", default_value_t = 1_000_000)]
         edges: u32,
-        /// How fast the number of vertices falls with the degree; above 2
+        /// Exponent of the power law; above 2
         #[arg(long, value_name = "X", default_value_t = 2.2, value_parser = exponent)]
         exponent: f64,
-        /// The same seed makes the same data
+        /// Seed; the same seed generates the same data
         #[arg(long, value_name = "S", default_value_t = 0)]
         seed: u64,
         /// Write to this file (default: standard output)
@@ -511,7 +509,7 @@ pub(crate) enum GenerateKind {
     },
 }
 
-/// The longest timeout: beyond it, sums of times could leave the range of the clock.
+/// The maximum timeout: beyond it, sums of times could overflow the clock.
 const TIMEOUT_MAX_SECONDS: f64 = 1e9;
 
 fn input_format(name: &str) -> Result<Format, String> {
@@ -525,13 +523,13 @@ fn export_format(name: &str) -> Result<Format, String> {
         .ok_or_else(|| "known are nt, nq, ttl, trig, graphson, graphson2, graphml".to_owned())
 }
 
-/// Whether a graph can be written in this format.
+/// Whether a graph can be exported in this format.
 pub(crate) fn exported(format: Format) -> bool {
     use Format::{GraphMl, GraphSon, GraphSon2, NQuads, NTriples, TriG, Turtle};
     matches!(format, NTriples | NQuads | Turtle | TriG | GraphSon | GraphSon2 | GraphMl)
 }
 
-/// What a query is written in.
+/// The language of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Language {
     /// SPARQL 1.1
@@ -540,7 +538,7 @@ pub(crate) enum Language {
     Gremlin,
 }
 
-/// A format by its name, which may be one of either language.
+/// An output format by name, in either language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueryFormat {
     pub sparql: Option<OutputFormat>,
@@ -568,7 +566,7 @@ fn kind(text: &str) -> Result<ConstraintKind, String> {
 }
 
 fn order(text: &str) -> Result<(String, String), String> {
-    // An IRI may hold `=`.
+    // An IRI may contain `=`.
     let cut = if text.starts_with('<') { text.find(">=").map(|at| at + 1) } else { text.find('=') };
     let (predicate, property) =
         cut.map(|at| (&text[..at], &text[at + 1..])).ok_or("not of the form PREDICATE=PROPERTY")?;

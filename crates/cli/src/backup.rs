@@ -1,4 +1,4 @@
-//! `vervet backup`: a copy of a database, as a database.
+//! `vervet backup`: copies a database into a new one.
 
 use crate::arguments::BackupArguments;
 use crate::interrupt;

@@ -1,4 +1,4 @@
-//! `vervet check`: every byte of a database.
+//! `vervet check`: verifies every byte of a database.
 
 use crate::arguments::CheckArguments;
 use crate::output::{self, Outcome, Output};

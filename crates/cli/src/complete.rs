@@ -1,4 +1,4 @@
-//! Completion for the shell: keywords, prefixes, and the predicates and classes of the data.
+//! Shell completion: keywords, prefixes, and the predicates and classes of the data.
 
 use crate::request::Control;
 use rustyline::completion::{Completer, Pair};
@@ -9,19 +9,19 @@ use rustyline::{Context, Helper};
 use vervet::{Database, Direction, Id, Result};
 use vervet_sparql::well_known_prefixes;
 
-/// Commands of the shell, with what they do.
+/// The commands of the shell, with their descriptions.
 pub(crate) const COMMANDS: [(&str, &str); 12] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
     (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs; table, graphson, json for gremlin"),
-    (".info", "what the database holds"),
+    (".info", "show the contents of the database"),
     (".prefixes", "prefixes that need no PREFIX line"),
-    (".timing on|off", "say how long each query took"),
-    ("begin [serializable|snapshot]", "open a transaction for all that follows"),
-    ("commit", "make its changes visible and durable"),
-    ("rollback", "forget its changes"),
-    ("savepoint NAME", "mark this point of it"),
-    ("rollback to NAME", "forget the changes since that point"),
+    (".timing on|off", "print the time of each query"),
+    ("begin [serializable|snapshot]", "open a transaction for the following inputs"),
+    ("commit", "commit the transaction"),
+    ("rollback", "discard its changes"),
+    ("savepoint NAME", "set a savepoint"),
+    ("rollback to NAME", "undo the changes since that savepoint"),
     (".quit", "leave (also Ctrl-D)"),
 ];
 
@@ -125,15 +125,15 @@ const KEYWORDS: [&str; 97] = [
     "isTRIPLE",
 ];
 
-/// The most classes that are read for completion: beyond it nobody picks from a list.
+/// The maximum number of classes read for completion: longer lists are useless.
 const CLASSES_MAX: usize = 2000;
-/// The most candidates shown at once.
+/// The maximum number of candidates shown at once.
 const CANDIDATES_MAX: usize = 100;
 
-/// What the line editor asks.
+/// The helper of the line editor.
 #[derive(Debug, Default)]
 pub(crate) struct Assistant {
-    /// Predicates and classes, as a query writes them.
+    /// Predicates and classes in query notation.
     names: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl Assistant {
         Ok(Self { names })
     }
 
-    /// What may replace `word`.
+    /// The completions of `word`.
     fn candidates(&self, word: &str, line: &str) -> Vec<String> {
         if line.trim_start().starts_with('.') && line.trim() == word {
             let names = COMMANDS.iter().filter_map(|(command, _)| command.split(' ').next());
@@ -179,7 +179,7 @@ impl Assistant {
             let prefixes = well_known_prefixes().iter().map(|(prefix, _)| format!("{prefix}:"));
             found.extend(prefixes.filter(|prefix| prefix.starts_with(&lower)));
         }
-        // By the whole name, or by the part behind the last `:`, `/` or `#`.
+        // Matches the whole name, or the part behind the last `:`, `/` or `#`.
         let matches =
             |name: &&String| name.starts_with(word) || local(name).to_lowercase().starts_with(&lower);
         found.extend(self.names.iter().filter(matches).take(CANDIDATES_MAX).cloned());
@@ -187,7 +187,7 @@ impl Assistant {
     }
 }
 
-/// The name with a well-known prefix, if that is how a query may write it.
+/// The prefixed name with a well-known prefix, if SPARQL syntax allows it.
 fn short(term: &str) -> String {
     let Some(iri) = term.strip_prefix('<').and_then(|term| term.strip_suffix('>')) else {
         return term.to_owned();
@@ -207,7 +207,7 @@ fn local(name: &str) -> &str {
     name.rsplit([':', '/', '#']).next().unwrap_or(name)
 }
 
-/// Where the word that ends at the end of `text` starts.
+/// The start of the word that ends at the end of `text`.
 fn word_start(text: &str) -> usize {
     let ends = |c: char| c.is_whitespace() || "{}()[];,|^*+!=&".contains(c);
     let start = text.rfind(ends).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
@@ -250,9 +250,9 @@ impl Hinter for Assistant {
 impl Highlighter for Assistant {}
 impl Helper for Assistant {}
 
-/// Whether an input of one or more lines is to be run: a command, an empty line at the end, or `;` at the end
-/// outside of all brackets (inside, it separates statements). Only a first line is a command: one behind it
-/// that begins with a dot goes on with a traversal, whose brackets may well all be closed before it.
+/// Whether an input of one or more lines is complete: a command, an empty line at the end, or `;` at the end
+/// outside all brackets (inside, it separates statements). Only the first line can be a command: a later line
+/// that begins with a dot continues a traversal, even if all its brackets are closed before it.
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
     if text.is_empty() || text.starts_with('.') || Control::parse(text).is_some() {
@@ -265,7 +265,7 @@ pub(crate) fn is_complete(input: &str) -> bool {
     text.ends_with(';') && open_brackets(text) == Some(0)
 }
 
-/// How many brackets are open at the end of the text; `None` inside a string or comment.
+/// The number of open brackets at the end of the text; `None` inside a string or comment.
 fn open_brackets(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     let mut rest = text.chars();
@@ -277,7 +277,7 @@ fn open_brackets(text: &str) -> Option<usize> {
                 rest.find(|&c| c == '\n')?;
             }
             '<' => {
-                // An IRI holds no space; `<` before anything else compares.
+                // An IRI contains no space; `<` before anything else is a comparison.
                 let end = rest.as_str().find(|c: char| c == '>' || c.is_whitespace());
                 if let Some(end) = end.filter(|&end| rest.as_str()[end..].starts_with('>')) {
                     rest = rest.as_str()[end + 1..].chars();

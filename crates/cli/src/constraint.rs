@@ -1,4 +1,4 @@
-//! `vervet constraint`: what must hold for all vertices of a class.
+//! `vervet constraint`: constraints on the vertices of a class.
 
 use crate::arguments::{ConstraintArguments, ConstraintChange, ConstraintWords};
 use crate::output::{Outcome, Output};
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &ConstraintArguments) -> Outcome {
             let constraint = constraint(words)?;
             if !database.remove_constraint(&constraint)? {
                 let message = format!("there is no constraint {constraint}");
-                let hint = "`vervet constraint DB` lists those that there are";
+                let hint = "`vervet constraint DB` lists the existing constraints";
                 return Err(Error::new(ErrorKind::Input, message).with_hint(hint).into());
             }
         }
@@ -41,7 +41,7 @@ fn constraint(words: &ConstraintWords) -> Result<Constraint> {
     Constraint::new(words.kind, iri(LABEL_NAMESPACE, &words.class)?, properties)
 }
 
-/// An IRI, in angle brackets or not, or the IRI of a name.
+/// An IRI, with or without angle brackets, or the IRI of a name.
 fn iri(namespace: &str, name: &str) -> Result<NamedNode> {
     let bare = name.strip_prefix('<').and_then(|name| name.strip_suffix('>'));
     let iri = match bare {

@@ -1,7 +1,7 @@
-//! `vervet demo`: the world's air routes, asked in SPARQL and through the typed interface.
+//! `vervet demo`: queries on the world's air routes, in SPARQL and through the typed interface.
 //!
-//! The data is part of the program: a table of airports and one of routes (demo/ATTRIBUTION.md says whose).
-//! They are a property graph; the queries show how SPARQL sees one.
+//! The program embeds the data: a table of airports and one of routes (for their author see
+//! demo/ATTRIBUTION.md). They are a property graph; the queries show how SPARQL sees it.
 
 use crate::interrupt;
 use crate::output::{self, Outcome, Output};
@@ -136,7 +136,7 @@ pub(crate) fn run() -> Outcome {
     out.finish()
 }
 
-/// The typed interface: one vertex, its edges, and all it reaches.
+/// The typed interface: one vertex, its edges, and all reachable vertices.
 fn typed(graph: &Graph<'_>, paint: &Paint, first: usize, out: &mut Output) -> Outcome {
     writeln!(out, "\n{}", paint.title("The same graph through the typed interface:"))?;
     let code = vervet::Literal::from("VIE");
@@ -217,7 +217,7 @@ fn longest(graph: &Graph<'_>, airport: Vertex) -> Result<Vec<(u64, Edge)>> {
     Ok(routes)
 }
 
-/// For each number of flights the number of airports first reached and one of them.
+/// For each number of flights, the number of airports first reached and one of them.
 fn distances(graph: &Graph<'_>, start: Vertex) -> Result<Vec<(usize, Vertex)>> {
     let mut seen = std::collections::HashSet::from([start]);
     let mut frontier = vec![start];
@@ -240,7 +240,7 @@ fn city(graph: &Graph<'_>, vertex: Vertex) -> Result<String> {
 
 fn text(term: &Term) -> String {
     match term {
-        // The canonical form of a double, 4.8E1, is for machines.
+        // The canonical form of a double, 4.8E1, is hard to read.
         Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::DOUBLE => literal
             .value()
             .parse::<f64>()
@@ -250,7 +250,7 @@ fn text(term: &Term) -> String {
     }
 }
 
-/// Colours, where they help.
+/// Colours, where the terminal supports them.
 struct Paint {
     colours: bool,
 }
@@ -264,7 +264,7 @@ impl Paint {
         self.paint("\x1b[1m", text)
     }
 
-    /// Text that was typed rather than answered.
+    /// Text of an input, as opposed to a result.
     fn quiet(&self, text: &str) -> String {
         let lines = text.lines().map(|line| format!("    {line}"));
         self.paint("\x1b[36m", &lines.collect::<Vec<_>>().join("\n"))

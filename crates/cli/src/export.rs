@@ -1,4 +1,4 @@
-//! `vervet export`: all that is there, in a format that loads again.
+//! `vervet export`: the whole graph in a format that loads again.
 
 use crate::arguments::{ExportArguments, exported};
 use crate::interrupt;
@@ -9,7 +9,7 @@ use vervet::{Database, Format, QueryOptions};
 pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     let format = match arguments.format {
         Some(format) => format,
-        // N-Quads hold everything: the default loses nothing.
+        // N-Quads represent everything, so the default loses nothing.
         None => by_name(arguments.output.as_deref())?.unwrap_or(Format::NQuads),
     };
     let running = interrupt::start();
@@ -20,20 +20,20 @@ pub(crate) fn run(arguments: &ExportArguments) -> Outcome {
     out.finish()
 }
 
-/// The format that the name of the output says, if it says any. What could not be loaded under that name is
-/// not written.
+/// The format by the extension of the output file, if known. An extension under which the file could not be
+/// loaded again is an error.
 fn by_name(output: Option<&Path>) -> Outcome<Option<Format>> {
     let Some(name) = output.map(Path::to_string_lossy) else { return Ok(None) };
     let refused = |what: &str, hint: &str| Err(Failure::Usage(format!("{name} {what}"), hint.to_owned()));
     let extension = Path::new(&*name).extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
     if matches!(extension.as_deref(), Some("gz" | "zst")) {
         let hint = "pipe standard output through gzip or zstd, or name the format with --format";
-        return refused("is the name of a compressed file, and exports are not compressed", hint);
+        return refused("names a compressed file, and exports are not compressed", hint);
     }
     match Format::from_file_name(&name) {
         Some(format) if !exported(format) => {
             let hint = "use .nt, .nq, .ttl, .trig, .graphson or .graphml, or name the format with --format";
-            refused("is the name of a format that cannot be exported", hint)
+            refused("names a format that cannot be exported", hint)
         }
         format => Ok(format),
     }

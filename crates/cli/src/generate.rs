@@ -1,4 +1,4 @@
-//! `vervet generate`: made data.
+//! `vervet generate`: generated data.
 
 use crate::arguments::{GenerateArguments, GenerateKind};
 use crate::interrupt;
@@ -9,7 +9,7 @@ use std::path::Path;
 use vervet::Error;
 use vervet_generate::{PowerLaw, generate_lubm, generate_snb, write_edges};
 
-/// Of each of the files of a network.
+/// Buffer size of each file of a network.
 const FILE_BUFFER_BYTES: usize = 1 << 16;
 
 pub(crate) fn run(arguments: &GenerateArguments) -> Outcome {

@@ -1,4 +1,4 @@
-//! Gremlin at the command line: results as a table, or one GraphSON value in a line.
+//! Gremlin on the command line: results as a table, or one GraphSON value per line.
 
 use crate::output::{Failure, Outcome, Output, time};
 use crate::table::Table;
@@ -10,19 +10,19 @@ use vervet::{Database, Error, ErrorKind, GremlinScript, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_tinkerpop::graphson::{self, Dialect};
 
-/// What results look like.
+/// Output format of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
-    /// Aligned columns for people; maps of the same keys become columns.
+    /// Aligned columns; maps with equal keys become columns.
     Table,
-    /// GraphSON 3 with types, one value in a line.
+    /// GraphSON 3 with types, one value per line.
     GraphSon,
-    /// GraphSON 3 without types, one value in a line.
+    /// GraphSON 3 without types, one value per line.
     Json,
 }
 
 impl Format {
-    /// The format of this name.
+    /// The format with this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "table" => Some(Self::Table),
@@ -38,7 +38,7 @@ pub(crate) fn is_gremlin(text: &str) -> bool {
     text.trim_start().strip_prefix('g').is_some_and(|rest| rest.trim_start().starts_with('.'))
 }
 
-/// Runs a text and writes its results; in the open transaction, if there is one.
+/// Runs a script and writes its results; in the open transaction, if there is one.
 pub(crate) fn run(
     database: &Database,
     transaction: Option<&mut Transaction>,
@@ -72,7 +72,7 @@ pub(crate) fn run(
         match &mut first {
             Some((_, all)) => *all = all.saturating_add(count),
             None => {
-                // What is written is committed by now.
+                // A write is committed by now.
                 finish_if(script.mutates());
                 first = Some((value.clone(), count));
             }
@@ -85,7 +85,7 @@ pub(crate) fn run(
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(Error::new(ErrorKind::Deadline, "the results took too long to write"));
             }
-            // An error once Ctrl-C has been pressed.
+            // Fails after Ctrl-C.
             out.write_all(&line).map_err(|error| Error::io("write the results", &error))?;
         }
         Ok(())
@@ -99,14 +99,14 @@ pub(crate) fn run(
     warn(database, &script, in_transaction, first.iter().map(|(value, count)| (value, *count)))
 }
 
-/// A text that has written, and outside of a transaction committed, is no longer cancelled.
+/// A script whose writes are committed can no longer be cancelled.
 fn finish_if(is_done: bool) {
     if is_done {
         interrupt::finish();
     }
 }
 
-/// Says on standard error what of a text cannot match anything, if it has no results, or one that is 0.
+/// Prints warnings about a script on standard error if it has no results, or a single 0.
 fn warn<'v>(
     database: &Database,
     script: &GremlinScript,
@@ -117,14 +117,14 @@ fn warn<'v>(
         (results.next(), results.next()),
         (None, _) | (Some((Value::Int(0) | Value::Long(0), 1)), None)
     );
-    // A transaction may know names that others do not see.
+    // A transaction may contain names that others do not see.
     if is_empty && !in_transaction {
         query::warn(&database.gremlin_warnings(script)?);
     }
     Ok(())
 }
 
-/// Shows which steps of a text run on kernels, instead of running it.
+/// Shows the steps of a script that run on kernels, instead of running it.
 pub(crate) fn explain(
     database: &Database,
     transaction: Option<&mut Transaction>,
@@ -143,7 +143,7 @@ pub(crate) fn explain(
     Ok(())
 }
 
-/// The keys that all results have, if all are maps of the same texts.
+/// The common keys of all results, if all are maps with the same string keys.
 fn columns(results: &GremlinResults) -> Option<Vec<String>> {
     let keys = |map: &Map| -> Option<Vec<String>> {
         map.keys().map(|key| key.as_text().map(str::to_owned)).collect()
@@ -156,7 +156,7 @@ fn columns(results: &GremlinResults) -> Option<Vec<String>> {
     (!first.is_empty() && all.all(|other| other.as_ref() == Some(&first))).then_some(first)
 }
 
-/// What the steps have done, a line for each.
+/// The measurements of the steps, one line each.
 fn write_metrics(metrics: &Metrics, out: &mut Output) -> Outcome {
     let mut table = Table::new(&["step", ">traversers", ">elements", ">time", ">share, %"]);
     for step in &metrics.steps {

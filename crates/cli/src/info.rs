@@ -1,4 +1,4 @@
-//! `vervet info`: what a database holds, and what each part of it takes.
+//! `vervet info`: the contents of a database and the size of each part.
 
 use crate::arguments::InfoArguments;
 use crate::output::{self, Outcome, Output};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use vervet::{Database, Direction, Durability, Id, Part, Result};
 use vervet_snapshot::Snapshot;
 
-/// How many predicates and segments are listed without `--all`.
+/// The number of predicates and segments listed without `--all`.
 const LISTED_MAX: usize = 30;
 
 pub(crate) fn run(arguments: &InfoArguments) -> Outcome {
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &InfoArguments) -> Outcome {
     out.finish()
 }
 
-/// What `info` knows.
+/// The facts that `info` prints.
 pub(crate) struct Facts {
     statements: u64,
     vertices: u64,
@@ -32,11 +32,11 @@ pub(crate) struct Facts {
     literals: u64,
     edges: u64,
     graphs: Vec<(String, u64)>,
-    /// Most frequent first.
+    /// By descending frequency.
     predicates: Vec<(String, u64)>,
     constraints: Vec<String>,
     parts: Vec<Part>,
-    /// How commits of this process become durable.
+    /// The durability of commits of this process.
     durability: Option<Durability>,
 }
 
@@ -66,17 +66,17 @@ impl Facts {
         format!("{:.2}", size_bytes as f64 / self.statements.max(1) as f64)
     }
 
-    /// Parts put together by what they are for: dictionary, edge table, adjacency by kind of array.
+    /// Sizes grouped by purpose: dictionary, edge table, adjacency by kind of array.
     fn kinds(&self) -> Vec<(String, u64)> {
         sums(self.parts.iter().map(|part| (kind(part), part.size_bytes)))
     }
 
-    /// Bytes of each segment.
+    /// The size of each segment, in bytes.
     fn segments(&self) -> Vec<(String, u64)> {
         sums(self.parts.iter().filter_map(|part| Some((segment(part)?, part.size_bytes))))
     }
 
-    /// Parts by their full names.
+    /// Sizes by full name.
     fn named_parts(&self) -> Vec<(String, u64)> {
         let name = |part: &Part| match segment(part) {
             Some(segment) => format!("{segment}: {}", part.name),
@@ -185,7 +185,7 @@ impl Facts {
     }
 }
 
-/// The terms of ids with their numbers, largest first.
+/// The terms of ids with their numbers, in descending order.
 fn named(view: &dyn Snapshot, list: &[(Id, u64)]) -> Result<Vec<(String, u64)>> {
     let mut named = Vec::with_capacity(list.len());
     let mut scratch = String::new();
@@ -213,7 +213,7 @@ fn kind(part: &Part) -> String {
     }
 }
 
-/// What a kind is a part of: `dictionary` of `dictionary: templates`.
+/// The group of a kind: `dictionary` for `dictionary: templates`.
 fn group(kind: &str) -> &str {
     kind.split(": ").next().unwrap_or(kind)
 }

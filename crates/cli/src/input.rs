@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use vervet::{Error, ErrorKind, Source};
 
-/// Whether a path stands for standard input.
+/// Whether a path denotes standard input.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -15,12 +15,12 @@ pub(crate) fn source(path: &Path) -> Source {
     if is_standard(path) { Source::reader("standard input", io::stdin()) } else { Source::path(path) }
 }
 
-/// The text of a query in a file, or on standard input for `-` or no path.
+/// The text of a query from a file, or from standard input for `-` or no path.
 pub(crate) fn text(path: Option<&Path>) -> Outcome<String> {
     let (bytes, name) = match path.filter(|path| !is_standard(path)) {
         Some(path) => (std::fs::read(path), path.display().to_string()),
         None if path.is_none() && io::stdin().is_terminal() => {
-            let hint = "write it behind the database, name a file with --file, or pipe it in".to_owned();
+            let hint = "give it after the database, name a file with --file, or pipe it in".to_owned();
             return Err(Failure::Usage("there is no query".to_owned(), hint));
         }
         None => {

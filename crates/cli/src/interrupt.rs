@@ -1,47 +1,46 @@
-//! Ctrl-C: the first one cancels what runs, the next one ends the process.
+//! Ctrl-C handling: the first Ctrl-C cancels the running command, the next one ends the process.
 //!
 //! # Shape
-//! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its work is done and cannot
-//! be taken back: a commit that is durable, a load that is published. What it then says is what has happened,
-//! whenever Ctrl-C came.
+//! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its effects are final: a
+//! durable commit, a published load. What it prints afterwards is true whenever Ctrl-C was pressed.
 //! # Invariants
-//! While nothing registered runs, Ctrl-C ends the process at once, so it can never be ignored twice.
+//! While nothing registered runs, Ctrl-C ends the process at once, so it is never ignored twice.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet::CancelToken;
 
-/// Exit code of a cancelled command: 128 and the number of SIGINT, as shells have it.
+/// Exit code of a cancelled command: 128 plus the number of SIGINT, as in shells.
 pub(crate) const CANCELLED: u8 = 130;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PHASE: Mutex<Phase> = Mutex::new(Phase::Idle);
 
-/// What Ctrl-C does.
+/// The effect of Ctrl-C.
 #[derive(Debug)]
 enum Phase {
-    /// It ends the process.
+    /// Ends the process.
     Idle,
-    /// It cancels.
+    /// Cancels the token.
     Running(CancelToken),
-    /// The work is done: it is passed over, and the next one ends the process.
+    /// The effects are final: one Ctrl-C is ignored, the next one ends the process.
     Finishing,
 }
 
-/// What may be cancelled; over when dropped.
+/// Registers a cancellable command until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub token: CancelToken,
 }
 
 impl Running {
-    /// The work is done, and cannot be taken back: a Ctrl-C that came too late, or comes now, does not count.
+    /// Marks the effects as final: a late Ctrl-C, past or future, does not count.
     pub(crate) fn finish(&self) {
         finish();
     }
 }
 
-/// [`Running::finish`] of what runs.
+/// [`Running::finish`] of the running command.
 pub(crate) fn finish() {
     *phase() = Phase::Finishing;
     forget();
@@ -53,9 +52,9 @@ impl Drop for Running {
     }
 }
 
-/// Takes over Ctrl-C.
+/// Installs the Ctrl-C handler.
 pub(crate) fn install() {
-    // Where the system refuses a handler, Ctrl-C ends the process: loads are atomic even then.
+    // If the system refuses a handler, Ctrl-C ends the process: loads are atomic even then.
     let _ = ctrlc::set_handler(|| {
         if !press() {
             std::process::exit(i32::from(CANCELLED));
@@ -63,7 +62,7 @@ pub(crate) fn install() {
     });
 }
 
-/// A Ctrl-C; `false`: the process is to end.
+/// Handles a Ctrl-C; `false`: the process is to end.
 fn press() -> bool {
     let mut phase = phase();
     match std::mem::replace(&mut *phase, Phase::Idle) {
@@ -77,7 +76,7 @@ fn press() -> bool {
     true
 }
 
-/// Forgets an earlier Ctrl-C: in the shell, life goes on.
+/// Clears an earlier Ctrl-C: the shell continues.
 pub(crate) fn forget() {
     REQUESTED.store(false, Ordering::Relaxed);
 }
@@ -90,8 +89,8 @@ pub(crate) fn start() -> Running {
     Running { token }
 }
 
-/// Whether Ctrl-C came since the last [`start`], [`forget`] or [`Running::finish`]. Relaxed everywhere: the
-/// flag carries no other data.
+/// Whether Ctrl-C was pressed since the last [`start`], [`forget`] or [`Running::finish`]. Relaxed
+/// everywhere: the flag carries no other data.
 pub(crate) fn requested() -> &'static AtomicBool {
     &REQUESTED
 }
@@ -104,15 +103,15 @@ fn phase() -> MutexGuard<'static, Phase> {
 mod tests {
     use super::*;
 
-    /// users 1: a Ctrl-C that comes when the work is done neither cancels nor ends the process; a second one
-    /// ends it.
+    /// users 1: a Ctrl-C after the effects are final neither cancels nor ends the process; a second one ends
+    /// it.
     #[test]
     fn users_1_what_is_done_is_not_cancelled() {
         let running = start();
         assert!(press(), "cancels");
         assert!(running.token.is_cancelled() && requested().load(Ordering::Relaxed));
         running.finish();
-        assert!(!requested().load(Ordering::Relaxed), "it came too late");
+        assert!(!requested().load(Ordering::Relaxed), "the Ctrl-C came too late");
         assert!(press(), "passed over");
         assert!(!requested().load(Ordering::Relaxed));
         assert!(!press(), "ends the process");

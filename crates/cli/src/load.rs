@@ -1,4 +1,4 @@
-//! `vervet load`: files into a database, with progress on a terminal.
+//! `vervet load`: loads files into a database, with progress on a terminal.
 
 use crate::arguments::LoadArguments;
 use crate::output::{self, Failure, Outcome};
@@ -10,14 +10,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Error, LoadOptions, LoadReport, Mapping, Source};
 
-/// Shorter loads have no rate.
+/// Shorter loads are reported without a rate.
 const RATED_MIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let standard = arguments.files.iter().filter(|file| input::is_standard(file)).count();
     if standard > 0 && arguments.format.is_none() {
         let hint = "add for example --format nt".to_owned();
-        return Err(Failure::Usage("standard input has no name that tells its format".to_owned(), hint));
+        return Err(Failure::Usage(
+            "standard input has no file extension to determine its format".to_owned(),
+            hint,
+        ));
     }
     if standard > 1 {
         let hint = "name `-` once".to_owned();
@@ -47,7 +50,7 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     let report = database.load_with_report(sources, &options, arguments.memory, &mut skipped);
     bar.finish();
     let report = report?;
-    // It is published: from here on nothing is cancelled.
+    // The load is published: it can no longer be cancelled.
     running.finish();
     skipped.flush()?;
     let mut out = output::Output::standard();
@@ -96,7 +99,7 @@ fn mapping(path: &Path) -> Result<Mapping, Error> {
     Mapping::parse(&text).map_err(|error| error.context(path.display()))
 }
 
-/// The line at the end: statements, bytes, seconds, rate, and what the database now takes.
+/// The summary line: statements, bytes, seconds, rate, and the size of the database.
 fn summary(
     arguments: &LoadArguments,
     report: &LoadReport,
@@ -116,7 +119,7 @@ fn summary(
         format!("{made} in {seconds:.2} s")
     } else {
         let (statements, bytes) = (output::statements(report.statements), output::bytes(report.bytes));
-        // Of a short load most is not about its statements.
+        // A short load consists mostly of fixed costs.
         let rate = match elapsed >= RATED_MIN {
             true => format!(" ({} statements/s)", output::rate(report.statements, elapsed)),
             false => String::new(),
@@ -127,7 +130,7 @@ fn summary(
     Ok(format!("{done}; the database has {statements} in {size} ({per_statement:.1} bytes each)"))
 }
 
-/// What a person may want to know of a load that went well.
+/// Remarks on a successful load.
 fn notes(report: &LoadReport, both_directions: bool) -> Vec<String> {
     let mut notes = report.notes.clone();
     let mut count = |number: u64, one: &str, many: &str| {
@@ -166,7 +169,7 @@ fn notes(report: &LoadReport, both_directions: bool) -> Vec<String> {
     notes
 }
 
-/// Where passed-over statements go: a file that is made when the first one comes, or standard error.
+/// The output for skipped statements: a file created with the first of them, or standard error.
 struct Skipped {
     path: Option<PathBuf>,
     file: Option<File>,
@@ -185,7 +188,7 @@ impl Skipped {
 
 /// `DB.skipped.txt`.
 fn beside(database: &Path) -> PathBuf {
-    // `components` drops a slash at the end, which would put the file into the directory.
+    // `components` drops a trailing slash, which would put the file into the directory.
     let mut name = database.components().as_path().as_os_str().to_owned();
     name.push(".skipped.txt");
     PathBuf::from(name)

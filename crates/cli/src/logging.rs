@@ -1,7 +1,7 @@
-//! The log of the program: on standard error, for people or as JSON.
+//! The log of the program: on standard error, as text or as JSON.
 //!
-//! Libraries and the server describe events with `tracing`; this file decides what becomes of them. Results
-//! never go here.
+//! Libraries and the server emit events with `tracing`; this file configures the subscriber. Results are
+//! never logged.
 
 use crate::arguments::{LogFormat, LogLevel, LogOptions};
 use crate::output::{self, Failure, Outcome};
@@ -9,20 +9,20 @@ use std::io::{IsTerminal, stderr};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt;
 
-/// The level if no option says one.
+/// The environment variable with the default level.
 const LEVEL_VARIABLE: &str = "VERVET_LOG";
 
-/// Begins the log; `default` is the level if neither an option nor the environment says one.
+/// Starts the log; `default` is the level if neither an option nor the environment sets one.
 ///
 /// # Errors
-/// The environment has a level that there is not.
+/// The environment contains an unknown level.
 pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
     let level = match (options.log_level, std::env::var(LEVEL_VARIABLE)) {
         (Some(level), _) => Ok(level),
         (None, Ok(text)) if !text.is_empty() => of_environment(&text),
         (None, _) => Ok(default),
     };
-    // The log begins in any case: the failure is an event of it.
+    // The log starts in any case: the failure is an event of it.
     let (level, outcome) = match level {
         Ok(level) => (level, Ok(())),
         Err(failure) => (default, Err(failure)),
@@ -49,7 +49,7 @@ pub(crate) fn begin(options: &LogOptions, default: LogLevel) -> Outcome {
 
 fn of_environment(text: &str) -> Outcome<LogLevel> {
     <LogLevel as clap::ValueEnum>::from_str(text, true).map_err(|_| {
-        let message = format!("{LEVEL_VARIABLE}={text} is no level of the log");
-        Failure::Usage(message, "it is off, error, warn, info, debug or trace".to_owned())
+        let message = format!("{LEVEL_VARIABLE}={text} is not a log level");
+        Failure::Usage(message, "known are off, error, warn, info, debug or trace".to_owned())
     })
 }

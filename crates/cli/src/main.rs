@@ -1,12 +1,12 @@
 //! The command `vervet`: a thin shell over the crate of the same name.
 //!
-//! docs/command-line.md is the manual; `arguments` has every option with its help text, and each command
-//! has a file of its own.
+//! docs/command-line.md is the manual; `arguments` has every option with its help text, and each command has
+//! a file of its own.
 //!
 //! # Invariants
 //! 1. Results go to standard output, everything else to standard error.
 //! 2. Exit codes: 0 ok, 1 error in a query, an input or the data, 2 wrong usage, 130 cancelled.
-//! 3. A reader that goes away (`vervet query … | head`) ends the command quietly with 0.
+//! 3. If the reader closes the pipe (`vervet query … | head`), the command ends quietly with 0.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -42,16 +42,16 @@ use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Queries take and give back many small and some large pieces of memory, which the allocator of the system
-/// returns to it in between: a fifth of the time of short queries. The library leaves the choice to the
-/// program.
+/// Queries allocate and free many small and some large blocks, which the system allocator returns to the
+/// system in between: a fifth of the time of short queries. The library leaves the choice of the allocator to
+/// the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if !matches!(arguments.command, Command::Serve(_)) {
-        // The server has its own way to end.
+        // The server has its own shutdown.
         interrupt::install();
     }
     let level = if matches!(arguments.command, Command::Serve(_)) { LogLevel::Info } else { LogLevel::Warn };

@@ -1,4 +1,4 @@
-//! What people and scripts see: results, errors, colours, exit codes, and numbers for people.
+//! User-visible output: results, errors, colours, exit codes, and formatting of numbers.
 
 use crate::interrupt;
 use std::fs::File;
@@ -12,13 +12,13 @@ use vervet::{Durability, Error, ErrorKind};
 /// Why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What the engine or the system says.
+    /// An error of the engine or the system.
     Error(Error),
-    /// The arguments make no sense together: message and hint.
+    /// Inconsistent arguments: message and hint.
     Usage(String, String),
 }
 
-/// How a command ends.
+/// The result of a command.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl From<Error> for Failure {
@@ -27,21 +27,21 @@ impl From<Error> for Failure {
     }
 }
 
-/// For output; inputs name their file.
+/// For output; input errors name their file.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Error(Error::io("write the output", &error))
     }
 }
 
-/// Whether the reader of standard output has gone away. A flag of the process, because the error that
-/// says so passes through layers that keep only its text.
+/// Whether the reader of standard output has closed it. Process-wide, because the error passes through layers
+/// that keep only its text.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether a write was refused because of Ctrl-C; of the process, for the same reason.
+/// Whether a write was refused because of Ctrl-C; process-wide for the same reason.
 static WRITE_CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// Standard output or a file; a write fails once Ctrl-C was pressed, so that no command writes on.
+/// Standard output or a file; writes fail after Ctrl-C, so that no command continues to write.
 pub(crate) struct Output {
     target: Target,
 }
@@ -68,7 +68,7 @@ impl Output {
                 .map_err(|error| Error::io(format!("create {}", path.display()), &error))?;
             Ok::<_, Failure>(BufWriter::with_capacity(BUFFER_BYTES, file))
         };
-        // A device or a pipe is written as it is.
+        // Devices and pipes are written directly.
         if path.exists() && !path.is_file() {
             return Ok(Self { target: Target::Direct(create(path)?) });
         }
@@ -78,7 +78,7 @@ impl Output {
         Ok(Self { target: Target::File { file: create(&part)?, part, path: path.to_owned() } })
     }
 
-    /// Writes what is buffered and gives a file its name.
+    /// Flushes the buffer and renames the file.
     pub(crate) fn finish(mut self) -> Outcome {
         self.flush()?;
         if let Target::File { file, part, path } = &self.target {
@@ -100,7 +100,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Target::File { part, .. } = &self.target {
-            // Renamed by now if all went well; else a part of the output is of no use.
+            // The file was renamed if all went well; otherwise the partial output is useless.
             let _ = std::fs::remove_file(part);
         }
     }
@@ -129,7 +129,7 @@ fn note_reader<T>(result: io::Result<T>) -> io::Result<T> {
     result
 }
 
-/// Reports a failure on standard error; the exit code of the process.
+/// Reports a failure on standard error; returns the exit code of the process.
 pub(crate) fn finish(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -145,29 +145,28 @@ pub(crate) fn finish(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Whether an error is what Ctrl-C has made of a command. Other errors count as what they are, even if Ctrl-C
-/// came, too.
+/// Whether Ctrl-C caused the error. Other errors are reported as they are, even after Ctrl-C.
 fn is_cancelled(error: &Error) -> bool {
     error.kind() == ErrorKind::Cancelled
         || WRITE_CANCELLED.load(Ordering::Relaxed) && interrupt::requested().load(Ordering::Relaxed)
 }
 
-/// Whether failures are events of the log.
+/// Whether failures are reported as log events.
 static REPORTS_EVENTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`report`] writes events, so that standard error is JSON line by line.
+/// From now on [`report`] emits log events, so that standard error is JSON line by line.
 pub(crate) fn report_as_events() {
     REPORTS_EVENTS.store(true, Ordering::Relaxed);
 }
 
-/// Writes `error: …` and `hint: …`, or an event of the log with both.
+/// Writes `error: …` and `hint: …`, or a log event with both.
 pub(crate) fn report(failure: &Failure) {
     let (message, hint) = match failure {
         Failure::Error(error) if is_cancelled(error) => ("cancelled", None),
         Failure::Error(error) => (error.message(), error.hint()),
         Failure::Usage(message, hint) => (message.as_str(), Some(hint.as_str())),
     };
-    // A log that is off has no events, and the failure is still to be seen.
+    // A log that is off has no events, and the failure must still be visible.
     if REPORTS_EVENTS.load(Ordering::Relaxed) && tracing::enabled!(tracing::Level::ERROR) {
         tracing::error!(hint, "{message}");
         return;
@@ -178,11 +177,11 @@ pub(crate) fn report(failure: &Failure) {
     if let Some(hint) = hint {
         text.push_str(&format!("{cyan}hint:{plain} {hint}\n"));
     }
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the failure cannot be reported.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether to colour what goes to `stream`.
+/// Whether to colour output to `stream`.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
@@ -206,7 +205,7 @@ pub(crate) fn statements(number: u64) -> String {
     format!("{} {}", count(number), if number == 1 { "statement" } else { "statements" })
 }
 
-/// Bytes for people: `16.2 MB` (a kB has 1000 bytes).
+/// A size in readable form: `16.2 MB` (a kB has 1000 bytes).
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     let mut unit = "bytes";
@@ -220,7 +219,7 @@ pub(crate) fn bytes(number: u64) -> String {
     if unit == "bytes" { format!("{number} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// A time for people: `12 µs`, `1.23 ms`, `0.52 s`.
+/// A time in readable form: `12 µs`, `1.23 ms`, `0.52 s`.
 pub(crate) fn time(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
@@ -241,13 +240,13 @@ pub(crate) fn durability(level: Durability) -> String {
     }
 }
 
-/// How many of something in a second: `1.2 million`, `478,000`.
+/// A rate per second: `1.2 million`, `478,000`.
 pub(crate) fn rate(number: u64, duration: Duration) -> String {
     let rate = number as f64 / duration.as_secs_f64().max(1e-9);
     if rate >= 1e6 {
         return format!("{:.2} million", rate / 1e6);
     }
-    // Three digits are all that a rate means.
+    // More than three digits of a rate are noise.
     let rounded = if rate >= 1000.0 { (rate / 1000.0).round() * 1000.0 } else { rate.round() };
     count(format!("{rounded:.0}").parse().unwrap_or(0))
 }

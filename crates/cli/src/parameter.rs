@@ -1,4 +1,4 @@
-//! `--param NAME=TERM`: values for variables, as Turtle writes them.
+//! `--param NAME=TERM`: values of variables, in Turtle notation.
 
 use oxrdf::{Literal, NamedNode, Term};
 use std::str::FromStr;
@@ -11,7 +11,7 @@ pub(crate) struct Parameter {
     pub value: Term,
 }
 
-/// Reads `NAME=TERM`.
+/// Parses `NAME=TERM`.
 pub(crate) fn parameter(text: &str) -> Result<Parameter, String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=TERM")?;
     let name = name.trim();
@@ -22,12 +22,12 @@ pub(crate) fn parameter(text: &str) -> Result<Parameter, String> {
     Ok(Parameter { name: name.to_owned(), value: term(value.trim())? })
 }
 
-/// Reads one term: what N-Triples writes, numbers, booleans and names with a well-known prefix.
+/// Parses one term: N-Triples terms, numbers, booleans and prefixed names with a well-known prefix.
 fn term(text: &str) -> Result<Term, String> {
     if let Some(iri) = prefixed(text) {
         return Ok(iri.into());
     }
-    // A datatype may be written with a prefix too: "5"^^xsd:integer.
+    // A datatype may have a prefix too: "5"^^xsd:integer.
     if let Some((value, datatype)) = text.rsplit_once("\"^^")
         && let Some(datatype) = prefixed(datatype)
         && let Ok(literal) = Literal::from_str(&format!("{value}\""))

@@ -1,6 +1,6 @@
 //! `vervet password`: the hash of a password, for the configuration of `vervet serve`.
 //!
-//! On a terminal it is not shown, and asked for twice; else it is the first line of standard input.
+//! On a terminal, the password is hidden and typed twice; otherwise it is the first line of standard input.
 
 use crate::output::{Outcome, Output};
 use std::io::{self, IsTerminal, Read, Write};
@@ -20,11 +20,11 @@ pub(crate) fn run() -> Outcome {
     out.finish()
 }
 
-/// What is typed, twice the same.
+/// Reads a password twice, and compares.
 fn typed() -> vervet::Result<String> {
     let _hidden = Hidden::new()?;
     let first = asked("password: ")?;
-    // An empty one is an error already.
+    // An empty password is an error already.
     if !first.is_empty() && asked("again: ")? != first {
         return Err(Error::new(ErrorKind::Input, "the two passwords differ"));
     }
@@ -34,12 +34,12 @@ fn typed() -> vervet::Result<String> {
 fn asked(prompt: &str) -> vervet::Result<String> {
     eprint!("{prompt}");
     let line = line();
-    // The end of the line has not been shown either.
+    // The end of the line is hidden as well.
     eprintln!();
     line
 }
 
-/// The interrupt character, which ends a line while [`Hidden`] is there.
+/// The interrupt character, which ends a line while [`Hidden`] exists.
 const INTERRUPT: u8 = 3;
 
 fn line() -> vervet::Result<String> {
@@ -57,8 +57,8 @@ fn line() -> vervet::Result<String> {
     String::from_utf8(line).map_err(|_| Error::new(ErrorKind::Input, "the password is not UTF-8"))
 }
 
-/// A terminal that does not show what is typed, until this is dropped. An interrupt ends the line and not the
-/// process, which would leave the terminal as it is.
+/// A terminal with echo off, until this is dropped. An interrupt ends the line rather than the process, which
+/// would leave echo off.
 struct Hidden {
     #[cfg(unix)]
     before: rustix::termios::Termios,
@@ -73,14 +73,14 @@ impl Hidden {
         let mut modes = before.clone();
         modes.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
         modes.special_codes[SpecialCodeIndex::VEOL] = INTERRUPT;
-        // What has been typed before it was asked for was shown, and is no password.
+        // Type-ahead was echoed, and is not part of the password.
         tcsetattr(io::stdin(), OptionalActions::Flush, &modes).map_err(failed)?;
         Ok(Self { before })
     }
 
     #[cfg(not(unix))]
     fn new() -> vervet::Result<Self> {
-        eprintln!("what is typed is shown");
+        eprintln!("the input is not hidden");
         Ok(Self {})
     }
 }

@@ -1,4 +1,4 @@
-//! How far a long command is, on standard error: a bar on a terminal, else a line every ten seconds.
+//! Progress of long commands, on standard error: a bar on a terminal, else a line every ten seconds.
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -7,17 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use vervet::Progress;
 
-/// Seconds between two lines where there is no terminal; a command that is done before the first one says
-/// nothing.
+/// Seconds between two lines without a terminal; a command that finishes before the first prints none.
 const LINE_SECONDS: u64 = 10;
 
 /// See the header of this file.
 pub(crate) struct Bar {
     bar: ProgressBar,
     is_terminal: bool,
-    /// Whether the phase of building has begun.
+    /// Whether the build phase has begun.
     is_building: AtomicBool,
-    /// When the last line was written, in seconds from the start.
+    /// The time of the last line, in seconds from the start.
     line_at: AtomicU64,
     statements: AtomicU64,
 }
@@ -41,12 +40,12 @@ impl Bar {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// So many steps of so many are done of what is `verb`: built, copied.
+    /// Shows that `done` of `total` steps are complete; `verb`: built, copied.
     pub(crate) fn built(&self, done: u64, total: u64, verb: &str) {
         if !self.is_building.swap(true, Ordering::Relaxed) {
             self.bar.set_style(style("{bar:24} {percent:>3} %  {msg}"));
@@ -101,7 +100,7 @@ impl Progress for Bar {
 }
 
 fn say(line: &str) {
-    // A closed standard error is no failure of the command.
+    // A closed standard error is not a failure of the command.
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let format = match arguments.format {
         None => None,
         Some(QueryFormat { sparql: Some(format), .. }) => Some(format),
-        Some(_) => usage(ErrorKind::InvalidValue, "this format is for gremlin alone"),
+        Some(_) => usage(ErrorKind::InvalidValue, "this format is only for gremlin"),
     };
     if arguments.explain {
         let plan = database.explain(&text, &options).map_err(|error| hinted(error, &text))?;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     out.finish()
 }
 
-/// Says on standard error what of a query cannot match anything.
+/// Prints warnings about a query on standard error.
 pub(crate) fn warn(warnings: &[Warning]) {
     for warning in warnings {
         eprintln!("warning: {warning}");
@@ -61,7 +61,7 @@ fn prepare(database: &Database, text: &str, options: &QueryOptions) -> Outcome<P
     Ok(database.prepare_with(text, options).map_err(|error| hinted(error, text))?)
 }
 
-/// The error of a text that is no SPARQL, with what to do about one in Gremlin.
+/// The error of a text that is not SPARQL, with a hint if it looks like Gremlin.
 fn hinted(error: Error, text: &str) -> Error {
     match gremlin::is_gremlin(text) {
         true => error.with_hint("this looks like Gremlin: add --language gremlin"),
@@ -90,7 +90,7 @@ fn run_gremlin(
         None if io::stdout().is_terminal() => gremlin::Format::Table,
         None => gremlin::Format::GraphSon,
         Some(QueryFormat { gremlin: Some(format), .. }) => format,
-        Some(_) => usage(ErrorKind::InvalidValue, "this format is for sparql alone"),
+        Some(_) => usage(ErrorKind::InvalidValue, "this format is only for sparql"),
     };
     let text = text.trim_end().trim_end_matches(';');
     if arguments.explain {
@@ -105,7 +105,7 @@ fn run_gremlin(
     }
 }
 
-/// A term as a value: a vertex by its id, a literal by its value.
+/// A term as a Gremlin value: a vertex by its id, a literal by its value.
 fn gremlin_value(term: &Term) -> Value {
     match term {
         Term::Literal(literal) => {
@@ -132,7 +132,7 @@ fn gremlin_value(term: &Term) -> Value {
     }
 }
 
-/// A table for people and what loads again for programs.
+/// The default format: a table on a terminal, a loadable format otherwise.
 pub(crate) fn default_format(prepared: &Prepared, terminal: bool) -> OutputFormat {
     match (prepared.is_graph(), terminal) {
         (false, true) => OutputFormat::Table,
@@ -163,7 +163,7 @@ fn options(arguments: &QueryArguments, cancel: &CancelToken) -> QueryOptions {
     options
 }
 
-/// What is asked, of what: the words of the command line told apart.
+/// The resolved arguments: query and data.
 struct Request<'a> {
     database: Option<&'a Path>,
     data: Vec<&'a PathBuf>,
@@ -181,13 +181,10 @@ impl<'a> Request<'a> {
             Self { database: Some(Path::new(database)), data, text: arguments.second.clone(), file: None }
         } else {
             if arguments.second.is_some() {
-                usage(
-                    ErrorKind::ArgumentConflict,
-                    "--data takes the place of the database; give one text only",
-                );
+                usage(ErrorKind::ArgumentConflict, "--data replaces the database; give only one text");
             }
             let mut text = arguments.first.as_ref().map(utf8);
-            // `--data a.ttl 'SELECT …'`: the option takes all words that follow it, the query among them.
+            // `--data a.ttl 'SELECT …'`: the option consumes all following words, the query included.
             if text.is_none()
                 && arguments.file.is_none()
                 && data.len() > 1
@@ -234,7 +231,7 @@ fn open(request: &Request<'_>) -> Outcome<Database> {
     Ok(database)
 }
 
-/// Ends the process as wrong options do: message, usage, exit code 2.
+/// Ends the process like wrong options: message, usage, exit code 2.
 fn usage(kind: ErrorKind, message: &str) -> ! {
     let mut command = crate::arguments::Arguments::command();
     command.build();
@@ -244,7 +241,7 @@ fn usage(kind: ErrorKind, message: &str) -> ! {
     }
 }
 
-/// Runs a query for the shell, which has its own defaults; in its transaction, if one is open.
+/// Runs a query for the shell, which has its own defaults; in the open transaction, if there is one.
 pub(crate) fn run_on(
     database: &Database,
     transaction: Option<&Transaction>,
@@ -264,7 +261,7 @@ pub(crate) fn run_on(
         None => prepared.write_with(options, format, out)?.rows,
     };
     out.flush().map_err(Failure::from)?;
-    // A transaction may know names that others do not see.
+    // A transaction may contain names that others do not see.
     if transaction.is_none() {
         warn(&prepared.warnings_after(rows)?);
     }

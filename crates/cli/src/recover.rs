@@ -1,4 +1,4 @@
-//! `vervet recover`: says what is wrong with the log of a database, and cuts it there if asked to.
+//! `vervet recover`: reports damage to the log of a database, and cuts the log there on request.
 
 use crate::arguments::RecoverArguments;
 use crate::output::{self, Failure, Outcome, Output};
@@ -26,8 +26,8 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Outcome {
     }
     out.flush()?;
     if !arguments.yes && !io::stdin().is_terminal() {
-        let message = "nothing was changed: whether to cut the log can be asked on a terminal alone";
-        let hint = "add --yes if what comes behind the damage may be lost; copy the directory first";
+        let message = "nothing was changed: confirmation needs a terminal";
+        let hint = "add --yes to accept the loss of everything after the damage; copy the directory first";
         return Err(Failure::Usage(message.to_owned(), hint.to_owned()));
     }
     if !arguments.yes && !agreed()? {
@@ -56,9 +56,9 @@ fn explanation(damage: &Damage) -> String {
     )
 }
 
-/// Asks a person at a terminal.
+/// Asks for confirmation on a terminal.
 fn agreed() -> Outcome<bool> {
-    eprint!("Cut the log there? What is lost cannot be brought back. [y/N] ");
+    eprint!("Cut the log there? The loss is permanent. [y/N] ");
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).map_err(|error| Error::io("read standard input", &error))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

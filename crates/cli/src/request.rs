@@ -1,8 +1,8 @@
-//! What an input of the shell is: a command of transactions, a query or an update.
+//! Classifies an input of the shell: a transaction command, a query or an update.
 
 use vervet::Isolation;
 
-/// A command of transactions. Case does not matter, and neither does a `.` before it or a `;` behind it.
+/// A transaction command. Case does not matter; a leading `.` and a trailing `;` are ignored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Control {
     Begin(Isolation),
@@ -10,15 +10,15 @@ pub(crate) enum Control {
     Rollback,
     Savepoint(String),
     RollbackTo(String),
-    /// It begins as one but is none: what it should look like.
+    /// A malformed command; the text is the correct form.
     Wrong(&'static str),
 }
 
 impl Control {
-    /// The command that `input` is; `None`: it is none.
+    /// The command in `input`; `None`: not a command.
     pub(crate) fn parse(input: &str) -> Option<Self> {
         let text = input.trim().trim_end_matches(';').trim_end();
-        // No command has more than three words; a long input is asked with each line of it.
+        // No command has more than three words; a long input is parsed again with each new line.
         let words: Vec<&str> = text.strip_prefix('.').unwrap_or(text).split_whitespace().take(4).collect();
         let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -38,7 +38,7 @@ impl Control {
     }
 }
 
-/// Whether a text in SPARQL is an update rather than a query: by its first word behind `PREFIX`, `BASE` and
+/// Whether a SPARQL text is an update rather than a query: by its first word behind `PREFIX`, `BASE` and
 /// `VERSION`.
 pub(crate) fn is_update(text: &str) -> bool {
     const UPDATES: [&str; 10] =
@@ -52,7 +52,7 @@ pub(crate) fn is_update(text: &str) -> bool {
         }
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let word = rest[..end].to_ascii_uppercase();
-        // To the end of the IRI, or of the string.
+        // To the end of the IRI or string.
         let close = match word.as_str() {
             "PREFIX" | "BASE" => rest.find('>'),
             "VERSION" => rest.find(['"', '\'']).and_then(|start| {

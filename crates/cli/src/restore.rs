@@ -1,4 +1,4 @@
-//! `vervet restore`: a backup becomes a database.
+//! `vervet restore`: creates a database from a backup.
 
 use crate::arguments::RestoreArguments;
 use crate::interrupt;

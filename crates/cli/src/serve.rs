@@ -1,4 +1,5 @@
-//! `vervet serve`: a database over HTTP. All but the options is in `vervet-server`.
+//! `vervet serve`: serves a database over HTTP. This file handles the options; the rest is in
+//! `vervet-server`.
 
 use crate::arguments::{LogFormat, ServeArguments};
 use crate::output::{self, Outcome};
@@ -6,12 +7,12 @@ use std::time::Duration;
 use vervet::{Database, DatabaseOptions, ErrorKind};
 use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
 
-/// Of the program.
+/// The version of the program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let options = options_of(arguments)?;
-    // A server that may write takes the directory before it answers.
+    // A server with write access takes ownership of the directory before it answers.
     let open = DatabaseOptions {
         durability: arguments.durability,
         to_write: !options.read_only,
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
         true => Database::open_or_create_with(&arguments.database, open)?,
         false => Database::open_with(&arguments.database, open).map_err(|error| match error.kind() {
             ErrorKind::Input if !options.read_only => error.with_hint(format!(
-                "check the path, load data with vervet load {0} FILE…, or make an empty database with vervet serve {0} --create",
+                "check the path, load data with vervet load {0} FILE…, or create an empty database with vervet serve {0} --create",
                 arguments.database.display()
             )),
             _ => error,
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let statements = database.snapshot().statement_count();
     let rights = match (options.read_only, options.users.len()) {
         (true, _) => "read-only".to_owned(),
-        (false, 0) => "everyone who can reach it may read and write".to_owned(),
+        (false, 0) => "unrestricted read and write access".to_owned(),
         (false, users) => format!("{users} users"),
     };
     let writer = database.clone();
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
             (Ok(()), LogFormat::Text) => eprintln!("reloaded"),
             (Ok(()), LogFormat::Json) => tracing::info!("reloaded"),
             (Err(error), LogFormat::Text) => {
-                eprintln!("could not reload, the configuration of before goes on: {error}");
+                eprintln!("could not reload, keeping the previous configuration: {error}");
                 error.hint().into_iter().for_each(|hint| eprintln!("hint: {hint}"));
             }
             (Err(error), LogFormat::Json) => tracing::error!(%error, hint = error.hint(), "could not reload"),
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     let address = format!("{scheme}://{}/", server.address()?);
     writer.describe_owner(&format!("vervet serve at {address}"));
     drop(writer);
-    // Who starts it in a script waits for one of these; they are no results.
+    // Scripts that start the server wait for one of these lines; they are not results.
     match log {
         LogFormat::Text => eprintln!("{} at {address} ({rights})", output::statements(statements)),
         LogFormat::Json => tracing::info!(address, statements, rights, version = VERSION, "started"),
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     Ok(())
 }
 
-/// The options that the command line and the configuration file say together, now.
+/// The current options of command line and configuration file together.
 fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     let mut options = match &arguments.config {
         Some(file) => ServerOptions::from_file(file)?,

@@ -1,15 +1,15 @@
-//! Other endpoints over HTTP, for `SERVICE`.
+//! HTTP client of other endpoints, for `SERVICE`.
 
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 use vervet::{Error, ErrorKind, NamedNode, SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
 
-/// What is understood, the shortest to read first.
+/// Accepted formats, the cheapest to parse first.
 const ACCEPT: &str = "application/sparql-results+json, application/sparql-results+xml;q=0.8, \
                       text/tab-separated-values;q=0.6";
 
-/// The endpoints that a query may ask; `None`: there are none.
+/// The endpoints that a query may use; `None`: there are none.
 pub(crate) fn services(endpoints: &[NamedNode]) -> Option<Services> {
     let names: Vec<String> = endpoints.iter().map(|iri| iri.as_str().to_owned()).collect();
     (!names.is_empty()).then(|| Services { endpoints: names, client: Arc::new(Http) })
@@ -21,9 +21,9 @@ struct Http;
 impl ServiceClient for Http {
     fn ask(&self, endpoint: &str, query: &str, timeout: Option<Duration>) -> vervet::Result<ServiceAnswer> {
         let failed = |what: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::Input, format!("the endpoint <{endpoint}> could not be asked: {what}"))
+            Error::new(ErrorKind::Input, format!("the endpoint <{endpoint}> could not be queried: {what}"))
         };
-        // An endpoint that points elsewhere is one that nobody has listed.
+        // A redirect would lead to an endpoint that is not listed.
         let config = ureq::Agent::config_builder().timeout_global(timeout).max_redirects(0).build();
         let mut answer = ureq::Agent::new_with_config(config)
             .post(endpoint)

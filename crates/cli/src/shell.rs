@@ -1,4 +1,4 @@
-//! `vervet shell`: queries and updates from a line editor, with history and completion; transactions.
+//! `vervet shell`: an interactive shell for queries and updates, with history, completion and transactions.
 
 use crate::arguments::{Language, ShellArguments};
 use crate::complete::{Assistant, COMMANDS, is_complete};
@@ -39,14 +39,14 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
 struct Session {
     database: Database,
     work: Work,
-    /// What the user chose; `None`: by the form of the query.
+    /// The user's choice; `None`: by the query form.
     format: Option<OutputFormat>,
     gremlin_format: gremlin::Format,
     timing: bool,
     language: Language,
 }
 
-/// Whether to go on.
+/// Whether the shell continues.
 #[derive(PartialEq, Eq)]
 enum Next {
     More,
@@ -54,7 +54,7 @@ enum Next {
 }
 
 impl Session {
-    /// Reads inputs from a person at a terminal.
+    /// Reads inputs from a terminal.
     fn edit(&mut self) -> Outcome {
         let config = Config::builder()
             .completion_type(CompletionType::List)
@@ -66,7 +66,7 @@ impl Session {
         editor.set_helper(Some(Assistant::new(&self.database)?));
         let history = history_file();
         if let Some(path) = &history {
-            // None yet is no error.
+            // A missing history is not an error.
             let _ = editor.load_history(path);
         }
         self.welcome()?;
@@ -77,7 +77,7 @@ impl Session {
                     Ok(Next::Quit) => break,
                     Err(failure) => output::report(&failure),
                 },
-                // Ctrl-C clears the line, Ctrl-D leaves.
+                // Ctrl-C clears the line, Ctrl-D ends the shell.
                 Err(ReadlineError::Interrupted) => {}
                 Err(ReadlineError::Eof) => break,
                 Err(error) => return Err(line_error(error).into()),
@@ -125,7 +125,7 @@ impl Session {
         self.end()
     }
 
-    /// A script that ends inside of a transaction is not what its author meant.
+    /// A script that ends with an open transaction is probably a mistake.
     fn end(&mut self) -> Outcome {
         if !self.work.abandon() {
             return Ok(());
@@ -173,7 +173,7 @@ impl Session {
         self.language == Language::Gremlin || gremlin::is_gremlin(text)
     }
 
-    /// Runs an update in the open transaction, else as one of its own.
+    /// Runs an update in the open transaction, or as a transaction of its own.
     fn update(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
         let started = Instant::now();
@@ -190,7 +190,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a traversal in the open transaction, else as one of its own.
+    /// Runs a traversal in the open transaction, or as a transaction of its own.
     fn gremlin(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
         let mut out = Output::standard();
@@ -225,7 +225,7 @@ impl Session {
         options
     }
 
-    /// A name that both languages know is for both; in a shell for Gremlin only its own mean something.
+    /// Sets the format of both languages if both have the name; a Gremlin shell only accepts Gremlin formats.
     fn choose_format(&mut self, name: &str) -> Outcome {
         let sparql: Option<OutputFormat> = name.parse().ok();
         let gremlin = gremlin::Format::from_name(name);
@@ -292,7 +292,7 @@ fn unknown(word: &str, hint: &str) -> Failure {
     Error::new(ErrorKind::Input, format!("unknown: \"{word}\"")).with_hint(hint).into()
 }
 
-/// The query without the `;` that ended its input; columns and lines of errors stay what they are.
+/// The query without its terminating `;`; columns and lines of errors stay the same.
 fn without_semicolon(text: &str) -> &str {
     let text = text.trim_end();
     text.strip_suffix(';').unwrap_or(text)
@@ -302,7 +302,7 @@ fn line_error(error: ReadlineError) -> Error {
     Error::new(ErrorKind::Io, format!("could not read the terminal: {error}"))
 }
 
-/// Where state of programs is kept: `$XDG_STATE_HOME/vervet/history`, else below `~/.local/state`.
+/// The location of program state: `$XDG_STATE_HOME/vervet/history`, or below `~/.local/state`.
 fn history_file() -> Option<PathBuf> {
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;

@@ -1,13 +1,13 @@
-//! Aligned tables for people.
+//! Aligned text tables.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Rows of text under headers; columns of numbers are aligned to the right.
+/// Rows of text under headers; columns of numbers are right-aligned.
 #[derive(Debug)]
 pub(crate) struct Table {
     headers: Vec<Column>,
-    /// Cells, and how many times in a row they come.
+    /// Rows of cells with their number of consecutive repetitions.
     rows: Vec<(Vec<String>, u64)>,
 }
 
@@ -18,7 +18,7 @@ struct Column {
 }
 
 impl Table {
-    /// A table with these headers; one that starts with `>` makes a column of numbers.
+    /// A table with these headers; a leading `>` marks a column of numbers.
     pub(crate) fn new(headers: &[&'static str]) -> Self {
         let column = |name: &&'static str| match name.strip_prefix('>') {
             Some(name) => Column { name: Cow::Borrowed(name), right: true },
@@ -27,7 +27,7 @@ impl Table {
         Self { headers: headers.iter().map(column).collect(), rows: Vec::new() }
     }
 
-    /// A table whose headers are what they are called in the data.
+    /// A table with headers from the data.
     pub(crate) fn named(headers: Vec<String>) -> Self {
         let column = |name: String| Column { name: Cow::Owned(name), right: false };
         Self { headers: headers.into_iter().map(column).collect(), rows: Vec::new() }
@@ -38,12 +38,12 @@ impl Table {
         self.rows.push((cells.into_iter().collect(), 1));
     }
 
-    /// Adds a row that is there so many times, which takes no more memory than one.
+    /// Adds a repeated row, which takes no more memory than one.
     pub(crate) fn rows(&mut self, cells: Vec<String>, times: u64) {
         self.rows.push((cells, times));
     }
 
-    /// Writes the table, every line behind `indent`.
+    /// Writes the table, with `indent` before every line.
     pub(crate) fn write(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
         let widths: Vec<usize> = (self.headers.iter().enumerate())
             .map(|(i, column)| {
@@ -70,7 +70,7 @@ impl Table {
             }
             let line = line.trim_end();
             for _ in 0..times {
-                // Standard output fails once Ctrl-C has been pressed.
+                // Standard output fails after Ctrl-C.
                 writeln!(out, "{line}")?;
             }
         }

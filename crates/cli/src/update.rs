@@ -1,4 +1,4 @@
-//! `vervet update`: one request, one transaction.
+//! `vervet update`: runs one request as one transaction.
 
 use crate::arguments::UpdateArguments;
 use crate::output::{self, Outcome};
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     Ok(())
 }
 
-/// What a request has done, for people.
+/// A readable summary of a request.
 pub(crate) fn summary(report: UpdateReport) -> String {
     format!("{} added, {} removed", output::statements(report.inserted), output::count(report.removed))
 }

@@ -1,4 +1,4 @@
-//! The open transaction of a shell, if there is one, and its savepoints.
+//! The open transaction of a shell and its savepoints.
 
 use crate::output::Outcome;
 use crate::request::Control;
@@ -17,12 +17,12 @@ pub(crate) struct Open {
 }
 
 impl Work {
-    /// The transaction in which things are done.
+    /// The open transaction.
     pub(crate) fn open(&mut self) -> Option<&mut Transaction> {
         self.open.as_mut().map(|open| &mut open.transaction)
     }
 
-    /// What the prompt says of it.
+    /// Its description in the prompt.
     pub(crate) fn describe(&self) -> Option<&'static str> {
         self.open.as_ref().map(|open| match open.isolation {
             Isolation::Snapshot => "snapshot transaction",
@@ -30,7 +30,7 @@ impl Work {
         })
     }
 
-    /// Does a command; what to tell a person.
+    /// Runs a command; returns a message for the user.
     pub(crate) fn run(&mut self, control: &Control, database: &Database) -> Outcome<String> {
         Ok(match control {
             Control::Begin(isolation) => {
@@ -51,7 +51,7 @@ impl Work {
             }
             Control::Savepoint(name) => {
                 let open = self.open.as_mut().ok_or_else(none)?;
-                // A later one of the same name hides the earlier one, as long as it is there.
+                // A later savepoint of the same name hides the earlier one.
                 open.savepoints.push((name.clone(), open.transaction.savepoint()));
                 format!("savepoint {name}")
             }
@@ -67,7 +67,7 @@ impl Work {
                     return Err(input(&format!("there is no savepoint {name}"), &hint).into());
                 };
                 open.transaction.roll_back_to(&open.savepoints[at].1)?;
-                // Those made later mean nothing any more.
+                // Later savepoints are no longer valid.
                 open.savepoints.truncate(at + 1);
                 format!("as it was at savepoint {name}")
             }
@@ -77,7 +77,7 @@ impl Work {
         })
     }
 
-    /// Ends with the shell; whether there was a transaction.
+    /// Rolls back at the end of the shell; returns whether there was a transaction.
     pub(crate) fn abandon(&mut self) -> bool {
         self.open.take().is_some()
     }
@@ -91,12 +91,11 @@ fn none() -> Error {
     input("there is no open transaction", "begin opens one")
 }
 
-/// The error of a commit: the transaction is gone whatever it was.
+/// The error of a commit: the transaction has ended in any case.
 fn over(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Conflict => {
-            let hint =
-                "nothing of it has happened: begin again, and run the same requests on what is there now";
+            let hint = "nothing was changed: begin again, and run the same requests on the current graph";
             error.with_hint(hint)
         }
         _ => error,

@@ -1,23 +1,23 @@
 //! The twelve tests of the LDBC ACID test suite (Waudby et al., "Towards Testing ACID Compliance in the LDBC
-//! Social Network Benchmark", TPCTC 2020), written anew from their description against the facade.
+//! Social Network Benchmark", TPCTC 2020), reimplemented from their description on the facade.
 //!
 //! # Shape
 //! Each test has a database of its own: a start graph, then clients from a pool of [`THREADS`] threads, each
-//! of which runs transactions, then checks. A graph of persons with properties is written as statements: a
-//! property with one value is replaced by `DELETE … INSERT … WHERE`, emails are many values, a history whose
-//! order matters is one string that grows, and an edge with properties has a vertex of its own.
-//! # What is demanded
-//! At both levels the anomalies that the level forbids are not seen: all of them when serializable, all but
-//! write skew under snapshot isolation, where write skew must be possible. An error that is not a conflict
-//! fails the test. Transactions that only read never abort. Of those that write, as `Writers` says for each
-//! test, so a database that aborts everything passes nothing. What was acknowledged is there at the end, and
-//! nothing else; a database in a directory is opened again and compared.
-//! # Different from the description
-//! `C` and `RB` have readers beside the writer, and `RB` a second writer that goes back to a savepoint and
-//! commits. The writer of `FR` writes 100 times, as that of `OTV`. Each writer of `PMP` adds an edge from
-//! another person, since a set of statements holds equal ones once. Sleeps vary by half, and the short form
-//! sleeps 10 ms in place of 250; in `G0`, `G1c` and `LU` every second writer waits 1 ms before it commits, so
-//! that they overlap. Nobody tries again after a conflict.
+//! of which runs transactions, then checks. A graph of persons with properties is written as statements:
+//! `DELETE … INSERT … WHERE` replaces a single-valued property, emails are a multi-valued property, a history
+//! whose order matters is one growing string, and an edge with properties has a vertex of its own.
+//! # What is checked
+//! At both levels the anomalies that the level forbids do not occur: all of them when serializable, all but
+//! write skew under snapshot isolation, where write skew must be possible. An error other than a conflict
+//! fails the test. Read-only transactions never abort. The abort rate of writers is limited per test by
+//! `Writers`, so a database that aborts everything fails. All acknowledged writes are there at the end, and
+//! nothing else; a database in a directory is reopened and compared.
+//! # Differences from the description
+//! `C` and `RB` have readers beside the writer, and `RB` has a second writer that rolls back to a savepoint
+//! and commits. The writer of `FR` writes 100 times, like that of `OTV`. Each writer of `PMP` adds an edge
+//! from another person, since a set of statements holds equal ones once. Sleeps vary by half, and the short
+//! form sleeps 10 ms instead of 250; in `G0`, `G1c` and `LU` every second writer waits 1 ms before it
+//! commits, so that writers overlap. No client retries after a conflict.
 //! # Not here
 //! Durability: the crash tests of the log, of transactions and of the command line.
 
@@ -33,34 +33,34 @@ use std::time::{Duration, Instant};
 use vervet::Isolation;
 use world::World;
 
-/// Clients that run at the same time.
+/// The number of concurrent clients.
 pub const THREADS: usize = 8;
 
-/// How much is run.
+/// The extent of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// How long a client sleeps between two steps, give or take a half.
+    /// The sleep of a client between two steps, plus or minus half.
     pub sleep: Duration,
-    /// How often each test runs.
+    /// The number of runs of each test.
     pub rounds: u64,
-    /// Whether each level runs both in memory and in a directory; else snapshot isolation in memory and the
-    /// serializable level in a directory.
+    /// Whether each level runs both in memory and in a directory; otherwise snapshot isolation runs in memory
+    /// and the serializable level in a directory.
     pub every_place: bool,
 }
 
 impl Form {
-    /// For every day: some seconds.
+    /// For daily use: some seconds.
     pub const SHORT: Self = Self { sleep: Duration::from_millis(10), rounds: 1, every_place: false };
     /// With the sleeps of the description: some minutes.
     pub const FULL: Self = Self { sleep: Duration::from_millis(250), rounds: 3, every_place: true };
 }
 
-/// What is demanded of transactions that write.
+/// The allowed aborts of transactions that write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Writers {
-    /// They do not get in each other's way: less than 5 % abort.
+    /// Writers do not conflict: less than 5 % abort.
     Free,
-    /// They write the same things on purpose. A transaction aborts only for a commit during its life, and
+    /// Writers intentionally write the same data. A transaction aborts only for a commit during its life, and
     /// there are at most [`THREADS`]` - 1` others then: so one in [`THREADS`] commits.
     Collide,
 }
@@ -80,15 +80,15 @@ const TESTS: [Test; 12] = [
     Test { name: "G1c", writers: Writers::Collide, run: isolation::circular_information_flow },
     Test { name: "IMP", writers: Writers::Collide, run: isolation::item_many_preceders },
     Test { name: "PMP", writers: Writers::Free, run: isolation::predicate_many_preceders },
-    // One writer, and readers that never abort anybody.
+    // One writer, and readers that never abort a transaction.
     Test { name: "OTV", writers: Writers::Free, run: cycle::observed_transaction_vanishes },
     Test { name: "FR", writers: Writers::Free, run: cycle::fractured_read },
     Test { name: "LU", writers: Writers::Collide, run: updates::lost_update },
     Test { name: "WS", writers: Writers::Collide, run: updates::write_skew },
 ];
 
-/// Runs all tests at both levels; prints a line for each with commits, aborts and the share of these.
-/// Databases in directories are made below `directory`.
+/// Runs all tests at both levels; prints a line for each with commits, aborts and the abort rate. Databases
+/// in directories are created below `directory`.
 pub fn run(form: Form, directory: &Path, seed: u64, report: &mut Report) {
     println!("seed {seed}, {THREADS} threads, sleeps of {} ms", form.sleep.as_millis());
     for isolation in [Isolation::Serializable, Isolation::Snapshot] {

@@ -1,11 +1,11 @@
-//! Whether two results are the same but for the labels of blank nodes.
+//! Compares results up to renaming of blank nodes.
 
 use oxrdf::dataset::CanonicalizationAlgorithm;
 use oxrdf::{BlankNode, Dataset, Term};
 use std::collections::HashMap;
 
-/// How many pairs of rows are tried before the comparison gives up. Rows that only differ in blank nodes
-/// are few in the suites.
+/// The number of row pairs after which the comparison gives up. Rows that only differ in blank nodes are few
+/// in the suites.
 const PAIRS_MAX: usize = 1_000_000;
 
 /// Values in the order of the columns.
@@ -14,7 +14,7 @@ pub(crate) type Row = Vec<Option<Term>>;
 /// Whether a bijection of blank nodes, one for the whole result, makes the rows equal: in order, or as bags.
 ///
 /// # Errors
-/// If that takes too long.
+/// If the comparison takes too long.
 pub(crate) fn same_rows(left: &[Row], right: &[Row], ordered: bool) -> Result<bool, String> {
     if left.len() != right.len() {
         return Ok(false);
@@ -23,14 +23,14 @@ pub(crate) fn same_rows(left: &[Row], right: &[Row], ordered: bool) -> Result<bo
     if ordered {
         return Ok(left.iter().zip(right).all(|(left, right)| matching.join(left, right).is_some()));
     }
-    // Rows without blank nodes go first, since there is nothing to choose for them.
+    // Rows without blank nodes go first, since their matching is unambiguous.
     let mut order: Vec<&Row> = left.iter().collect();
     order.sort_by_key(|row| row.iter().flatten().any(Term::is_blank_node));
     let mut used = vec![false; right.len()];
     matching.extend(&order, right, &mut used)
 }
 
-/// A bijection in the making.
+/// A partial bijection.
 struct Matching {
     forth: HashMap<BlankNode, BlankNode>,
     back: HashMap<BlankNode, BlankNode>,
@@ -54,7 +54,7 @@ impl Matching {
                 return Ok(true);
             }
             if !first.iter().flatten().any(Term::is_blank_node) {
-                // Another equal row would lead to the same end.
+                // Another equal row would fail in the same way.
                 return Ok(false);
             }
             used[at] = false;
@@ -63,8 +63,8 @@ impl Matching {
         Ok(false)
     }
 
-    /// Makes two rows equal, and returns the blank nodes that this newly paired; `None`, and nothing
-    /// changed, if it cannot be.
+    /// Makes two rows equal, and returns the newly paired blank nodes; `None`, and nothing changed, if that
+    /// is impossible.
     fn join(&mut self, left: &Row, right: &Row) -> Option<Vec<[BlankNode; 2]>> {
         let mut added = Vec::new();
         for (left, right) in left.iter().zip(right) {
@@ -134,7 +134,7 @@ mod tests {
         check(&["_a 1", "_b 2"], &["_x 1", "_y 2"], true, true);
         check(&["_a 1", "_a 2"], &["_x 1", "_y 2"], false, false);
         check(&["_a 1", "_b 2"], &["_x 1", "_x 2"], false, false);
-        // The first choice for a row may be the wrong one.
+        // The first choice for a row may be wrong.
         check(&["_a _b", "_b _c", "_c 1"], &["_z 1", "_y _z", "_x _y"], true, false);
         check(&["_a -"], &["_a a"], false, false);
     }

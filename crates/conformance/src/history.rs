@@ -1,26 +1,25 @@
-//! Histories of concurrent transactions, recorded for judges that we did not write.
+//! Histories of concurrent transactions, recorded for third-party consistency checkers.
 //!
 //! # Shape
-//! Threads run random transactions against the facade and write down what they asked and what they saw. A
-//! history is either of *registers* (read a value, replace it) or of *lists* (read all, append one), and its
-//! keys are stored in one of five shapes, so that reads go through values of a property, edges, edges
-//! backwards, types, and the index from a value to its vertices (`storage.rs`). Each history is written as
-//! Jepsen's EDN, for Elle, and as JSON for dbcop (`write.rs`); [`run`] asks both, where it is given them, for
-//! a verdict at the level at which the transactions ran (`judge.rs`).
-//! # What makes a verdict worth something
-//! Nothing is checked here, and nothing is corrected: what the database said is what the judges see. And
-//! they must say no where no is right: to histories in which one read was changed afterwards, to those of
-//! clients that split their transactions, and, at serializable, to those that ran under snapshot isolation
-//! (`plant.rs`).
-//! # What is claimed
+//! Threads run random transactions against the facade and record their operations and what they read. A
+//! history consists either of *registers* (read a value, replace it) or of *lists* (read all, append one).
+//! Its keys are stored in one of five layouts, so that reads go through property values, edges, reverse
+//! edges, types, and the index from a value to its vertices (`storage.rs`). Each history is written as
+//! Jepsen's EDN, for Elle, and as JSON for dbcop (`write.rs`). [`run`] passes them to both checkers, where
+//! given, for a verdict at the level at which the transactions ran (`judge.rs`).
+//! # Validity of the verdicts
+//! This code neither checks nor corrects: the checkers see what the database returned. And they must reject
+//! faulty histories: those in which one read was changed afterwards, those of clients that split their
+//! transactions, and, at serializable, those that ran under snapshot isolation (`plant.rs`).
+//! # Claims
 //! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
 //! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation,
-//! this for short histories, since dbcop takes exponential time for some.
+//! the latter for short histories, since dbcop takes exponential time for some.
 //! # Lists in a graph
-//! A list is a set of elements with positions. To append is to count and to add the next one. At the
-//! serializable level nothing else keeps two from taking the same position. Under snapshot isolation two that
-//! add different edges do not get in each other's way, so there an append also replaces the list's length,
-//! except where the elements are values of one property, which is locked as a whole.
+//! A list is a set of elements with positions. An append counts them and adds the next one. At the
+//! serializable level nothing else prevents two appends from taking the same position. Under snapshot
+//! isolation two transactions that add different edges do not conflict, so there an append also replaces the
+//! length of the list, except where the elements are values of one property, which is locked as a whole.
 //! # Source
 //! Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020;
 //! Biswas and Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019 (dbcop).
@@ -46,21 +45,20 @@ use vervet_testkit::Random;
 pub const THREADS: u64 = 8;
 /// Transactions of a history, committed or not.
 const HISTORY_TRANSACTIONS: u64 = 1_000;
-/// Transactions of a history with a planted fault, and of one that dbcop shall judge at snapshot isolation: a
-/// judge that searches for an order may take exponential time to find one, and more to find that there is
-/// none.
+/// Transactions of a history with a planted fault, and of one that dbcop checks at snapshot isolation: the
+/// search for an order may take exponential time, and longer still to find that none exists.
 const SHORT_TRANSACTIONS: u64 = 48;
-/// Rounds of such histories at snapshot isolation; a round has one of each kind and shape.
+/// Rounds of such histories at snapshot isolation; a round has one of each kind and layout.
 const SHORT_ROUNDS: u64 = 4;
 
-/// What [`run`] does.
+/// Options of [`run`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many transactions shall commit, in all; the number of histories follows.
+    /// The number of commits in total; determines the number of histories.
     pub transactions: u64,
-    /// Everything random follows from it, but the order in which threads run.
+    /// Seed of all randomness except thread scheduling.
     pub seed: u64,
-    /// Where the histories go: they stay there.
+    /// The output folder of the histories, which are kept.
     pub to: PathBuf,
     /// The program `dbcop`.
     pub dbcop: Option<PathBuf>,
@@ -74,7 +72,7 @@ impl Default for Options {
     }
 }
 
-/// A level, as the judges call it.
+/// An isolation level, as the checkers name it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Level {
     isolation: Isolation,
@@ -98,7 +96,7 @@ const LEVELS: [Level; 2] = [
     },
 ];
 
-/// How transactions of several histories ended.
+/// Transaction outcomes of several histories.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     histories: u64,
@@ -127,12 +125,10 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Records histories and has them judged: those that ran as they should, then those with faults. Prints a
-/// line for each step.
+/// Records histories and has them checked: correct ones, then ones with faults. Prints a line for each step.
 ///
 /// # Errors
-/// A database or a judge that does not work, a folder that cannot be written. A verdict that is not the right
-/// one is a failure in the report.
+/// A failing database or checker, an unwritable folder. A wrong verdict is a failure in the report.
 pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     println!("seed {}, {THREADS} threads, histories in {}", options.seed, options.to.display());
     let mut random = Random(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
@@ -166,7 +162,7 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// A history of each kind and shape.
+/// A history of each kind and layout.
 fn round(
     options: &Options,
     level: Level,
@@ -190,8 +186,8 @@ fn round(
     Ok(())
 }
 
-/// A third of the histories in memory; a third in a directory with synced commits, whose database is opened
-/// again half way; a third in one whose base is written anew all the time.
+/// A third of the histories in memory; a third in a directory with synced commits, whose database is reopened
+/// half way; a third in a directory with continuous checkpoints.
 fn place(number: u64, directory: &Path) -> Option<client::Place> {
     let place =
         |durability, checkpoints| client::Place { directory: directory.to_owned(), durability, checkpoints };

@@ -1,13 +1,13 @@
-//! Failures that are known, each with its reason: `known-failures.txt`.
+//! Known failures, each with its reason: `known-failures.txt`.
 //!
-//! A line is `category: name | reason`; empty lines and those with `#` in front are passed over.
+//! A line is `category: name | reason`; empty lines and lines that begin with `#` are ignored.
 
 use crate::Report;
 
 const LIST: &str = include_str!("../known-failures.txt");
 
-/// What of a report is news: failures that are not in the list, and entries of the list that start with
-/// one of `folders` and did not fail.
+/// The unexpected results of a report: failures that are not in the list, and entries of the list that start
+/// with one of `folders` and did not fail.
 #[must_use]
 pub fn news(report: &Report, folders: &[&str]) -> Vec<String> {
     compare(LIST, report, folders)

@@ -1,10 +1,11 @@
-//! The graph of a random case as a version: a part of it in a store, the rest inserted, and more that was
-//! there in between.
+//! The graph of a random case as a layered version: a part in a store, the rest inserted, with other
+//! statements added and removed.
 //!
 //! # Shape
-//! Quads of the case are dealt at random into a store and a list to insert; quads of another case (noise) are
-//! put into the store or inserted, and removed again; some of the real ones are removed and come back. Terms
-//! of the store are in its dictionary, the others came later. Queries run as the facade runs them.
+//! Quads of the case are randomly divided between a store and a list to insert; quads of another case (noise)
+//! are put into the store or inserted, and removed again; some of the real ones are removed and reinserted.
+//! Terms of the store are in its dictionary, the others were added later. Queries run as the facade runs
+//! them.
 
 use crate::random::{Outcome, Random, graph, row};
 use oxrdf::{GraphName, Quad, Term};
@@ -25,7 +26,7 @@ use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, StoreBuilder, Target};
 
-/// Turns quads into statements.
+/// Converts quads to statements.
 struct Ids {
     dictionary: Dictionary,
     terms: Arc<Terms>,
@@ -51,7 +52,7 @@ impl Ids {
     }
 }
 
-/// The terms of a quad; the default graph is named as its subject is, which is there anyway.
+/// The terms of a quad; the default graph is represented by the subject, which exists anyway.
 fn terms_of(quad: &Quad) -> [Term; 4] {
     let subject: Term = quad.subject.clone().into();
     let graph = match &quad.graph_name {
@@ -65,7 +66,7 @@ fn terms_of(quad: &Quad) -> [Term; 4] {
 fn parse(trig: &str) -> std::result::Result<Vec<Quad>, String> {
     let quads: std::result::Result<Vec<Quad>, _> =
         RdfParser::from_format(RdfFormat::TriG).for_slice(trig.as_bytes()).collect();
-    // By their text, and each once.
+    // Sorted by their text, without duplicates.
     let quads: BTreeMap<String, Quad> =
         quads.map_err(|error| error.to_string())?.into_iter().map(|quad| (quad.to_string(), quad)).collect();
     Ok(quads.into_values().collect())
@@ -139,7 +140,7 @@ fn build(
     Ok(version)
 }
 
-/// What a query answers on a version.
+/// The answer of a query on a version.
 pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: Duration) -> Outcome {
     let parallelism = Parallelism { threads: Some(threads), heavy_from };
     run(version, text, parallelism).unwrap_or_else(Outcome::from)

@@ -1,13 +1,13 @@
 //! The queries of the LDBC social network (Interactive: IS1 to IS7, IC1 to IC14) in Gremlin and in SPARQL,
-//! against answers that somebody else has computed.
+//! against independently computed answers.
 //!
 //! # Shape
-//! The texts are ours, one file each below `ldbc/gremlin` and `ldbc/sparql` of this crate; the data and the
-//! expected answers are outside ([`crate::test_data`]). Data come in through the loader as they are published
-//! (*names from files*, docs/loading.md).
+//! The query texts are ours, one file each below `ldbc/gremlin` and `ldbc/sparql` of this crate; the data and
+//! the expected answers are external ([`crate::test_data`]). The loader reads the data as published (*names
+//! from files*, docs/loading.md).
 //!
-//! * `query`: the queries and what their columns hold. `parameters`: values for them. `answer`: rows, whoever
-//!   gave them. `data`: archives. `expected`: expected answers.
+//! * `query`: the queries and the contents of their columns. `parameters`: their values. `answer`: rows from
+//!   any source. `data`: archives. `expected`: expected answers.
 //!
 //! A case is one set of parameters; its name is its number among those of its query, in the order of the
 //! file. Gremlin runs twice, on kernels and with every step as a step, and both must be right.
@@ -28,7 +28,7 @@ use std::path::Path;
 use vervet::Database;
 use vervet::gremlin::GremlinOptions;
 
-/// A language of queries.
+/// A query language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
     /// Gremlin.
@@ -42,20 +42,20 @@ pub enum Language {
 pub enum Set {
     /// A whole network of 222 persons.
     Tiny,
-    /// Scale factor 0.1 without what messages say and who is a member of which forum.
+    /// Scale factor 0.1 without message contents and forum memberships.
     Tenth,
 }
 
-/// What to run.
+/// Selects what to run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Only this query, as `IC1`.
+    /// Only this query, such as `IC1`.
     pub only: Option<String>,
     /// On these data.
     pub sets: Vec<Set>,
     /// In these languages.
     pub languages: Vec<Language>,
-    /// Calls this with every case and what became of it.
+    /// Callback for every case and its outcome.
     pub each: Option<fn(&str, &Outcome)>,
 }
 
@@ -71,7 +71,7 @@ impl Default for Options {
 }
 
 impl Language {
-    /// As files and options call it.
+    /// Its name in files and options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Language {
 }
 
 impl Set {
-    /// As files and options call it.
+    /// Its name in files and options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,12 +95,12 @@ impl Set {
 /// Runs the queries; `root` is the folder that has `data/ldbc-snb`.
 ///
 /// # Errors
-/// Files that are not there or not as they should be; an unknown query.
+/// Missing or malformed files; an unknown query.
 pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), String> {
     if let Some(name) = &options.only
         && !QUERIES.iter().any(|query| query.name.eq_ignore_ascii_case(name))
     {
-        return Err(format!("there is no query {name}; they are IS1 to IS7 and IC1 to IC14"));
+        return Err(format!("unknown query {name}: known are IS1 to IS7 and IC1 to IC14"));
     }
     let folder = root.join("data/ldbc-snb");
     for &set in &options.sets {

@@ -1,6 +1,6 @@
-//! Outside test suites, and random comparison with an engine that we did not write.
+//! External test suites, and random differential testing against independent engines.
 //!
-//! Each suite gives a [`Report`]: counts by category and every failure with its reason.
+//! Each suite returns a [`Report`]: counts by category and every failure with its reason.
 #![forbid(unsafe_code)]
 
 pub mod acid;
@@ -29,45 +29,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Threads of a query, and the estimated time from which on it uses them: every query runs in each of these
-/// ways. The first is that of a light query; in the others the smallest query is cut into the smallest
-/// morsels.
+/// The thread counts of a query, and the estimated time from which on it uses them: every query runs in each
+/// of these configurations. The first is that of a light query; the others cut even the smallest query into
+/// the smallest morsels.
 pub(crate) const CONFIGURATIONS: [(usize, Duration); 3] =
     [(1, vervet::HEAVY_FROM_DEFAULT), (2, Duration::ZERO), (4, Duration::ZERO)];
 
-/// Where outside data is: `VERVET_TEST_DATA`, or `../shared` beside the repository; `None` if neither is
-/// there.
+/// The folder of external data: `VERVET_TEST_DATA`, or `../shared` beside the repository; `None` if neither
+/// exists.
 #[must_use]
 pub fn test_data() -> Option<PathBuf> {
     let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
     let place = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
-    // Without `..`, which not everybody takes in the name of a file.
+    // Without `..`, which some programs reject in file names.
     let place = place.canonicalize().ok()?;
     place.join("data").is_dir().then_some(place)
 }
 
-/// The W3C's suites below [`test_data`], if they are there.
+/// The W3C's suites below [`test_data`], if available.
 #[must_use]
 pub fn w3c_suites() -> Option<PathBuf> {
     let place = test_data()?.join("conformance/w3c-sparql");
     place.is_dir().then_some(place)
 }
 
-/// TinkerPop's suite below [`test_data`], if it is there.
+/// TinkerPop's suite below [`test_data`], if available.
 #[must_use]
 pub fn tinkerpop_suite() -> Option<PathBuf> {
     let place = test_data()?.join("conformance/tinkerpop");
     place.is_dir().then_some(place)
 }
 
-/// [`test_data`], if it has the social network.
+/// [`test_data`], if it contains the social network.
 #[must_use]
 pub fn social_network() -> Option<PathBuf> {
     let place = test_data()?;
     place.join("data/ldbc-snb").is_dir().then_some(place)
 }
 
-/// Runs one case; a panic in it is its failure and not the end of the suite.
+/// Runs one case; a panic is a failure of the case and does not end the suite.
 fn guarded<E: From<String>>(case: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|_| Err("the engine panicked".to_owned().into()))
 }

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::{fs, str};
 use vervet::{Database, ErrorKind, OutputFormat, QueryOptions};
 
-/// Runs all queries on LUBM-`scale` below `data` (the folder that holds `lubm`), into a database that
-/// `open` makes.
+/// Runs all queries on LUBM-`scale` below `data` (the folder with `lubm`), in `database`.
 ///
 /// # Errors
-/// Data that is not there or cannot be loaded.
+/// Missing data, or data that cannot be loaded.
 pub fn run(data: &Path, scale: u32, database: &Database, report: &mut Report) -> Result<(), String> {
     let folder = data.join("lubm");
     let file = folder.join(format!("lubm-{scale}.nt.zst"));
@@ -58,7 +57,7 @@ fn check(database: &Database, query: &str, options: &QueryOptions, expected: &Va
     if rows.len() as u64 != count {
         return Err(format!("{} rows, expected {count}", rows.len()));
     }
-    // With LIMIT and without a total order, which rows come is not decided.
+    // With LIMIT and without a total order, the choice of rows is undefined.
     let upper = query.to_uppercase();
     if upper.contains("LIMIT") {
         return Ok(());

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(report) => {
             println!("{report}");
-            // Failures that are listed as known are shown and counted, but are no news.
+            // Known failures are shown and counted, but do not fail the run.
             if known::news(&report, &[]).is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(message) => {
@@ -45,7 +45,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
     let mut report = Report::default();
     match arguments.split_first() {
         Some((suite, scales)) if suite == "lubm" => {
-            let data = test_data().ok_or("the LUBM data is not there: set VERVET_TEST_DATA")?.join("data");
+            let data = test_data().ok_or("the LUBM data is missing: set VERVET_TEST_DATA")?.join("data");
             let all = ["1", "10", "40"].map(str::to_owned);
             for scale in if scales.is_empty() { &all } else { scales } {
                 let scale = u32::try_from(number(scale)?).map_err(|error| error.to_string())?;
@@ -53,7 +53,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             }
         }
         Some((suite, [])) if suite == "sparql" || suite == "rdf" => {
-            let root = w3c_suites().ok_or("the W3C's suites are not there: set VERVET_TEST_DATA")?;
+            let root = w3c_suites().ok_or("the W3C's suites are missing: set VERVET_TEST_DATA")?;
             let run = if suite == "rdf" { rdf::run } else { sparql::run };
             run(&root, &mut report)?;
         }
@@ -76,12 +76,12 @@ fn run(arguments: &[String]) -> Result<Report, String> {
         }
         Some((suite, rest)) if suite == "random-gremlin" => random_gremlin(rest, &mut report)?,
         Some((suite, rest)) if suite == "tinkerpop" => {
-            let root = tinkerpop_suite().ok_or("TinkerPop's suite is not there: set VERVET_TEST_DATA")?;
+            let root = tinkerpop_suite().ok_or("TinkerPop's suite is missing: set VERVET_TEST_DATA")?;
             let options = tinkerpop_options(rest)?;
             tinkerpop::run(&root, &options, &mut report)?;
         }
         Some((suite, rest)) if suite == "ldbc" => {
-            let root = social_network().ok_or("the social network is not there: set VERVET_TEST_DATA")?;
+            let root = social_network().ok_or("the social network is missing: set VERVET_TEST_DATA")?;
             ldbc::run(&root, &ldbc_options(rest)?, &mut report)?;
         }
         Some((suite, rest)) if suite == "acid" => {
@@ -169,11 +169,11 @@ fn tinkerpop_options(arguments: &[String]) -> Result<tinkerpop::Options, String>
     }
     if let Some(format) = format {
         if configuration == Some(tinkerpop::Configuration::Steps) {
-            return Err("a server runs on kernels what it can: --wire goes with base or delta".to_owned());
+            return Err("a server chooses kernels itself: --wire needs base or delta".to_owned());
         }
         options.configurations = vec![tinkerpop::Configuration::Base, tinkerpop::Configuration::Delta];
         options.driver = Some(tinkerpop::Driver { format, python });
-        // What goes no way through the driver is told by name.
+        // Scenarios that the driver cannot run are reported by name.
         options.each = options.each.or(Some(|name, outcome| {
             if let Outcome::LeftOut(reason) = outcome {
                 println!("left out: {name}: {reason}");

@@ -1,7 +1,7 @@
 //! Manifests of the W3C suites: Turtle files that list tests, or further manifests.
 //!
 //! # Not here
-//! What a test of some kind means: see `sparql` and `rdf`.
+//! The semantics of the test types: see `sparql` and `rdf`.
 
 use oxrdf::vocab::{rdf, rdfs};
 use oxrdf::{Graph, NamedNodeRef, NamedOrBlankNodeRef, TermRef};
@@ -9,7 +9,7 @@ use oxrdfio::{RdfFormat, RdfParser};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the suites are published; IRIs of tests and files begin with it.
+/// The published location of the suites; IRIs of tests and files begin with it.
 const BASE: &str = "https://w3c.github.io/rdf-tests/";
 
 const ENTRIES: NamedNodeRef<'_> = mf("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#entries");
@@ -29,7 +29,7 @@ const REQUEST: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-u
 const UPDATE_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#data");
 const UPDATE_GRAPH_DATA: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#graphData");
 const UPDATE_GRAPH: NamedNodeRef<'_> = mf("http://www.w3.org/2009/sparql/tests/test-update#graph");
-/// Both vocabularies that say who has agreed to a test, and with which word.
+/// The properties and values that mark a test as approved, in both vocabularies.
 const APPROVALS: [[NamedNodeRef<'_>; 2]; 2] = [
     [
         mf("http://www.w3.org/2001/sw/DataAccess/tests/test-dawg#approval"),
@@ -42,7 +42,7 @@ const fn mf(iri: &str) -> NamedNodeRef<'_> {
     NamedNodeRef::new_unchecked(iri)
 }
 
-/// A file of a suite: where it is here, and by which IRI it is known.
+/// A file of a suite: its local path and its IRI.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct File {
     pub path: PathBuf,
@@ -55,14 +55,14 @@ impl File {
         Some(Self { path: root.join(name), iri: iri.to_owned() })
     }
 
-    /// The file beside this one that is known by `iri`.
+    /// The file with this IRI in the same suite.
     pub(crate) fn sibling(&self, iri: &str) -> Option<Self> {
         let (folder, name) = iri.rsplit_once('/')?;
         let is_beside = self.iri.rsplit_once('/').is_some_and(|(other, _)| other == folder);
         is_beside.then(|| Self { path: self.path.with_file_name(name), iri: iri.to_owned() })
     }
 
-    /// The end of the name behind the last dot.
+    /// The file extension.
     pub(crate) fn extension(&self) -> &str {
         self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
     }
@@ -71,12 +71,12 @@ impl File {
         fs::read(&self.path).map_err(|error| format!("could not read {}: {error}", self.path.display()))
     }
 
-    /// As text.
+    /// Its content as text.
     pub(crate) fn read_text(&self) -> Result<String, String> {
         String::from_utf8(self.read()?).map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
-    /// The statements of a file of this format, read by the library and not by our loader.
+    /// The statements of a file of this format, parsed by the library rather than by our loader.
     pub(crate) fn quads(&self, format: RdfFormat) -> Result<Vec<oxrdf::Quad>, String> {
         let parser =
             RdfParser::from_format(format).with_base_iri(&self.iri).map_err(|error| error.to_string())?;
@@ -94,14 +94,14 @@ impl File {
 /// The files of a dataset.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Files {
-    /// Of the default graph.
+    /// Files of the default graph.
     pub data: Vec<File>,
-    /// Of named graphs, with the names.
+    /// Files of named graphs, with the graph names.
     pub graph_data: Vec<(File, String)>,
 }
 
 impl Files {
-    /// The files that a node of a manifest names in the vocabulary of queries or in that of updates.
+    /// The files that a node of a manifest names, in the vocabulary of queries or of updates.
     fn of(root: &Path, graph: &Graph, node: NamedOrBlankNodeRef<'_>, update: bool) -> Self {
         let [data, graph_data, file_of] = match update {
             true => [UPDATE_DATA, UPDATE_GRAPH_DATA, UPDATE_GRAPH],
@@ -139,33 +139,33 @@ pub(crate) struct Test {
     pub kind: String,
     /// Its folder, such as `sparql11/aggregates`.
     pub folder: String,
-    /// Whether a working group has agreed to it.
+    /// Whether a working group has approved it.
     pub approved: bool,
-    /// What is run: the query, the update or the document.
+    /// The query, the update or the document to run.
     pub action: Option<File>,
-    /// What it runs on.
+    /// Its input data.
     pub input: Files,
-    /// Other endpoints, and what is there.
+    /// Other endpoints, with their data.
     pub services: Vec<(String, File)>,
-    /// What comes out.
+    /// The expected result.
     pub result: Option<File>,
-    /// What is there after an update.
+    /// The expected dataset after an update.
     pub output: Files,
-    /// Whether rows may come more or less often than expected (`REDUCED`).
+    /// Whether the multiplicity of rows is open (`REDUCED`).
     pub lax: bool,
 }
 
 impl Test {
-    /// Where the test is counted: its folder; tests that nobody approved are apart.
+    /// The category in the report: its folder; unapproved tests have categories of their own.
     pub(crate) fn category(&self) -> String {
         if self.approved { self.folder.clone() } else { format!("unapproved {}", self.folder) }
     }
 }
 
-/// All tests of the manifest `name` below `root`, and of those that it includes.
+/// All tests of the manifest `name` below `root`, and of the manifests that it includes.
 ///
 /// # Errors
-/// Manifests that are not there or not well-formed.
+/// Missing or malformed manifests.
 pub(crate) fn tests(root: &Path, name: &str) -> Result<Vec<Test>, String> {
     let mut tests = Vec::new();
     let mut ahead = vec![format!("{BASE}{name}")];
@@ -188,7 +188,7 @@ pub(crate) fn tests(root: &Path, name: &str) -> Result<Vec<Test>, String> {
     Ok(tests)
 }
 
-/// The members of all lists that `predicate` leads to.
+/// The members of all lists that are values of `predicate`.
 fn listed<'a>(graph: &'a Graph, predicate: NamedNodeRef<'_>) -> Vec<TermRef<'a>> {
     let mut members = Vec::new();
     for triple in graph.triples_for_predicate(predicate) {

@@ -1,9 +1,9 @@
-//! Random graphs and random queries against Oxigraph.
+//! Random differential testing of queries against Oxigraph.
 //!
-//! A case is a small graph and a query text, both made from one number; both engines parse the same text,
-//! and the answers are compared as bags of rows (as bags of cut length where `LIMIT` leaves a choice).
-//! The graphs are dense and the vocabulary small, so that joins meet, and values are of many types, so
-//! that comparisons do too.
+//! A case is a small graph and a query text, both generated from one seed. Both engines parse the same text,
+//! and the answers are compared as bags of rows (as bags of truncated length where `LIMIT` leaves a choice).
+//! The graphs are dense and the vocabulary is small, so that joins match; values have many types, so that
+//! comparisons match too.
 
 use crate::{layered, random_path};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
@@ -46,7 +46,7 @@ const VERTICES: usize = 7;
 const PREDICATES: usize = 4;
 pub(crate) const GRAPHS: usize = 2;
 const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
-/// Canonical forms only: Oxigraph gives numbers back in its own form, Vervet as they were written.
+/// Canonical forms only: Oxigraph returns numbers in its own form, Vervet as they were written.
 const LITERALS: [&str; 13] = [
     "1",
     "2",
@@ -85,7 +85,7 @@ pub(crate) fn object(random: &mut Random, predicate: &str) -> String {
     }
 }
 
-/// A graph as TriG.
+/// A random graph as TriG.
 pub(crate) fn graph(random: &mut Random) -> String {
     let mut text = String::new();
     let statements = random.below(40);
@@ -166,9 +166,9 @@ fn value_expression(random: &mut Random) -> String {
     }
 }
 
-/// `EXISTS` without paths that may have no step, and without `MINUS`: a value of the row stands in them as a
-/// term does (SPARQL 1.1 §18.6), so that such a path leads from it to itself (see [`random_path`]), and it is
-/// no variable that both sides of a `MINUS` bind. Oxigraph 0.5.13 takes it for a variable with a value.
+/// `EXISTS` without paths that may be empty, and without `MINUS`: by SPARQL 1.1 §18.6 a value of the row is
+/// substituted there as a term, so that such a path leads from it to itself (see [`random_path`]), and it is
+/// not a variable bound by both sides of a `MINUS`. Oxigraph 0.5.13 treats it as a bound variable.
 fn exists(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
     loop {
         let inner = group(random, depth - 1, fresh);
@@ -178,7 +178,7 @@ fn exists(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
     }
 }
 
-/// A group, without its braces. `fresh` numbers the variables that BIND and sub-queries make.
+/// A group, without its braces. `fresh` numbers the variables of BIND and sub-queries.
 pub(crate) fn group(random: &mut Random, depth: usize, fresh: &mut usize) -> String {
     let mut parts = vec![if random.chance(90) { patterns(random) } else { String::new() }];
     for _ in 0..random.below(3) {
@@ -247,7 +247,7 @@ pub(crate) fn group(random: &mut Random, depth: usize, fresh: &mut usize) -> Str
     parts.join(" ")
 }
 
-/// A query, and whether `LIMIT` or `OFFSET` leaves open which rows come.
+/// A query, and whether `LIMIT` or `OFFSET` leaves the choice of rows open.
 fn query(random: &mut Random) -> (String, bool) {
     let mut fresh = 0;
     let depth = 1 + random.below(2);
@@ -259,7 +259,7 @@ fn query(random: &mut Random) -> (String, bool) {
         let aggregate = match random.below(6) {
             0 => "COUNT(*)".to_owned(),
             1 => format!("SUM({distinct}{of})"),
-            // How values of different types compare is not decided by the standard; as strings, they do.
+            // The standard leaves the order of values of different types open; as strings they are ordered.
             2 => format!("MIN(STR({of}))"),
             3 => format!("MAX(STR({of}))"),
             4 => format!("AVG({distinct}{of})"),
@@ -290,7 +290,7 @@ fn query(random: &mut Random) -> (String, bool) {
     (text, limited)
 }
 
-/// What an engine answered, made comparable.
+/// The comparable answer of an engine.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Boolean(bool),
@@ -315,7 +315,7 @@ pub(crate) fn row<'a>(cells: impl Iterator<Item = (&'a str, Option<Term>)>) -> S
     cells.join(" ")
 }
 
-/// Numbers that an engine has computed are compared by value: canonical forms are a matter of taste.
+/// Computed numbers are compared by value: engines choose different canonical forms.
 pub(crate) fn canonical(term: &Term) -> String {
     if let Term::Literal(literal) = term {
         let datatype = literal.datatype();
@@ -386,21 +386,21 @@ fn theirs(store: &Store, text: &str, optimize: bool) -> Outcome {
     }
 }
 
-/// What came of a case in which no difference remained.
+/// The outcome of a case without a remaining difference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
-    /// Neither engine takes the text.
+    /// Both engines reject the text.
     RefusedByBoth,
-    /// Vervet says that it does not support this yet.
+    /// Vervet reports the query as unsupported.
     NotSupported,
-    /// The other engine answers as Vervet does once its own optimizer is switched off.
+    /// The other engine agrees with Vervet once its own optimizer is off.
     OnlyTheirPlain,
     /// Equal answers.
     Compared,
 }
 
 impl Verdict {
-    /// For counts.
+    /// The label in the counts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -412,14 +412,14 @@ impl Verdict {
     }
 }
 
-/// A graph and a query, and what the other engine answers.
+/// A graph and a query, and the answer of the other engine.
 struct Case {
     trig: String,
     text: String,
-    /// Whether `LIMIT` or `OFFSET` leaves open which rows come.
+    /// Whether `LIMIT` or `OFFSET` leaves the choice of rows open.
     limited: bool,
     theirs: Outcome,
-    /// Without its optimizer.
+    /// The answer without its optimizer.
     plain: Outcome,
 }
 
@@ -438,7 +438,7 @@ impl Case {
         Ok(Self { trig, text, limited, theirs, plain })
     }
 
-    /// What came of it; `Err`: `ours` is another answer than theirs, with and without their optimizer.
+    /// The verdict; `Err`: `ours` differs from the other engine's answers with and without its optimizer.
     fn compare(
         &self,
         ours: &Outcome,
@@ -463,7 +463,7 @@ impl Case {
     }
 }
 
-/// As [`case`], on a version of the graph: a part of it is in a store, and changes make it what it is.
+/// Like [`case`], on a layered version of the graph: a part in a store, the rest made by changes.
 ///
 /// # Errors
 /// As [`case`].
@@ -480,10 +480,10 @@ pub fn changed_case(seed: u64) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Runs the case that `seed` makes.
+/// Runs the case of `seed`.
 ///
 /// # Errors
-/// The graph, the query, and what the engines answered, where they differ.
+/// The graph, the query, and the differing answers.
 pub fn case(seed: u64) -> Result<Verdict, String> {
     let case = Case::new(seed)?;
     let (trig, text) = (&case.trig, &case.text);
@@ -514,8 +514,8 @@ fn agree(ours: &Outcome, theirs: &Outcome, text: &str, limited: bool) -> bool {
     }
 }
 
-/// Whether two rows are equal, or have as their `MIN` or `MAX` (`?r`) literals whose types have no order
-/// between them in SPARQL, so that either may be the extreme.
+/// Whether two rows are equal, or their `MIN` or `MAX` (`?r`) are literals whose types are not comparable in
+/// SPARQL, so that either may be the extreme.
 fn same_extreme(ours: &str, theirs: &str) -> bool {
     let (Some((our_key, ours_value)), Some((their_key, theirs_value))) =
         (ours.split_once("r="), theirs.split_once("r="))
@@ -607,7 +607,7 @@ mod tests {
         }
     }
 
-    /// Random queries on random graphs, loaded and made by changes: the same answers as Oxigraph. Set
+    /// Random queries on random graphs, loaded and made by changes, agree with Oxigraph. Set
     /// VERVET_RANDOM_SEED to start elsewhere and VERVET_RANDOM_CASES to run more.
     #[test]
     fn random_queries_agree_with_oxigraph() {

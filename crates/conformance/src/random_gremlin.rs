@@ -1,9 +1,9 @@
-//! Random traversals on random property graphs: on kernels, with every step as a step, and in TinkerGraph.
+//! Random differential testing of traversals: on kernels, with every step as a step, and in TinkerGraph.
 //!
 //! # Shape
-//! A case is a small graph and a traversal, both made from one number; `GRAPH_CASES` cases in a row have one
-//! graph. Results are compared as bags of canonical texts, and as lists where the traversal says in what
-//! order they come. Two refusals agree, whatever they say; a refusal and an answer do not.
+//! A case is a small graph and a traversal, both generated from one seed; `GRAPH_CASES` consecutive cases
+//! share a graph. Results are compared as bags of canonical texts, and as lists where the traversal defines
+//! their order. Two refusals agree, whatever their messages; a refusal and an answer do not.
 //!
 //! `graph`: the graph. `traversal`, `steps`, `argument`: the traversal. `canonical`: results as texts.
 //! `peer`: TinkerGraph.
@@ -25,29 +25,29 @@ use std::time::Duration;
 use traversal::{Traversal, Unit, text};
 use vervet::{Database, ErrorKind, Format, GremlinOptions};
 
-/// So many cases in a row have one graph.
+/// Consecutive cases with the same graph.
 const GRAPH_CASES: u64 = 32;
-/// What gives more results is not compared.
+/// Cases with more results are not compared.
 const RESULTS_MAX: usize = 20_000;
-/// What takes longer is not compared.
+/// Slower cases are not compared.
 const TIMEOUT: Duration = Duration::from_secs(4);
 const MEMORY_BYTES_MAX: u64 = 1 << 28;
 
-/// What came of a case without a difference.
+/// The outcome of a case without a difference.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
-    /// Too many results, or too slow, for one of them.
+    /// Too many results, or too slow, in one of the engines.
     TooLong,
-    /// None takes it.
+    /// All engines reject it.
     RefusedByAll,
-    /// The same answer, which is empty.
+    /// Equal answers, which are empty.
     Empty,
-    /// The same results.
+    /// Equal results.
     Compared,
 }
 
 impl Verdict {
-    /// For counts.
+    /// The label in the counts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Verdict {
     }
 }
 
-/// What somebody answers.
+/// The answer of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Answer {
     Results(Vec<String>),
@@ -77,10 +77,10 @@ impl Answer {
     }
 }
 
-/// Changes an answer, to see whether it is noticed: the text, and whether it ran on kernels.
+/// Modifies an answer, to test that the difference is noticed: the text, and whether it ran on kernels.
 type Plant = fn(&str, bool, &mut Vec<String>);
 
-/// What runs cases.
+/// Runs cases.
 pub struct Suite {
     with_changes: bool,
     peer: Option<Peer>,
@@ -108,8 +108,7 @@ impl Suite {
     /// Runs the case of a seed.
     ///
     /// # Errors
-    /// A difference: the seed, the graph, the traversal made as short as it could be, and the answers; or a
-    /// peer that has ended.
+    /// A difference: the seed, the graph, the minimized traversal, and the answers; or a peer that has ended.
     pub fn case(&mut self, seed: u64) -> Result<Verdict, String> {
         let number = seed / GRAPH_CASES;
         if self.made.as_ref().is_none_or(|made| made.number != number) {
@@ -155,7 +154,7 @@ impl Suite {
         Ok(Made { number, graph, database })
     }
 
-    /// Compares what all answer.
+    /// Compares the answers of all engines.
     fn compare(&mut self, made: &Made, traversal: &Traversal) -> Result<Verdict, String> {
         let [steps, kernels] = [false, true].map(|kernels| {
             let mut answer = ours(&made.database, traversal, kernels);
@@ -183,7 +182,7 @@ impl Suite {
         })
     }
 
-    /// Leaves out units as long as there is a difference, and says what it is.
+    /// Minimizes a failing traversal: removes units while a difference remains; returns the last difference.
     fn shorten(&mut self, made: &Made, traversal: Traversal, difference: String) -> (Traversal, String) {
         let (mut best, mut best_difference) = (traversal, difference);
         'again: loop {
@@ -204,7 +203,7 @@ impl Suite {
     }
 }
 
-/// The same with one unit less, or with one unit replaced by what is inside of it.
+/// The traversals with one unit less, or with one unit replaced by its nested traversals.
 fn shorter(units: &[Unit]) -> Vec<Vec<Unit>> {
     let mut all = Vec::new();
     for at in 0..units.len() {
@@ -217,7 +216,7 @@ fn shorter(units: &[Unit]) -> Vec<Vec<Unit>> {
             let mut inner = units.to_vec();
             inner.splice(at..=at, nested.iter().cloned());
             all.push(inner);
-            // What makes one of many stays at the end: a modulator takes one.
+            // A reducing unit stays last: a modulator takes one value.
             let reduces = |units: &[Unit]| {
                 let last = units.last().map_or("", |last| &last.template);
                 ["count()", "sum()", "mean()", "min()", "max()", "groupCount()", "fold()"]
@@ -245,7 +244,7 @@ fn ours(database: &Database, traversal: &Traversal, kernels: bool) -> Answer {
     };
     let text = traversal.text();
     match catch_unwind(AssertUnwindSafe(|| database.gremlin_with(&text, &options))) {
-        // An answer that nobody else has.
+        // An answer that no other engine has.
         Err(_) => Answer::Results(vec!["a panic".to_owned()]),
         Ok(Ok(results)) if results.len() > RESULTS_MAX as u64 => Answer::TooLong,
         Ok(Ok(results)) => {

@@ -2,26 +2,27 @@
 //!
 //! Oxigraph 0.5.13 differs from SPARQL 1.1 in three ways that would hide other differences:
 //! * An alternative, or a negated set with both directions, gives a pair of ends once; by §18.2.2.4 and §18.4
-//!   it is a union, so a pair that both sides connect comes twice. It gets the union instead of the path.
-//! * A path that may have no step does not lead from a term of the query to itself where no statement
-//!   mentions the term; by §18.4 (`ALP`, and `ZeroOrOnePath` with a term) it does. Such paths get variables
-//!   at both ends.
+//!   it is a union, so a pair that both sides connect occurs twice. Oxigraph gets the union instead of the
+//!   path.
+//! * A path that may be empty does not lead from a term of the query to itself where no statement mentions
+//!   the term; by §18.4 (`ALP`, and `ZeroOrOnePath` with a term) it does. Such paths get variables at both
+//!   ends.
 //! * A negated set gives a pair of ends once for each triple that it matches, but only once for all of them
 //!   where both ends are given. By §18.4 (*Evaluation of NegatedPropertySet*) a term as an end makes no such
 //!   difference: the one definition is about μ′, which stands for variables and terms alike (Jena 5.2 gives
-//!   one solution a triple in either case, as Vervet does). Where both ends are terms it gets the path with a
-//!   part behind it that has no step, so that the end is not given where the set is matched.
+//!   one solution per triple in either case, as Vervet does). Where both ends are terms, Oxigraph gets the
+//!   path followed by an empty part, so that the end is not given where the set is matched.
 //!
-//! Inside closures none makes a difference.
+//! Inside closures none of these makes a difference.
 
 use crate::random::{Random, predicate, variable, vertex};
 
-/// What is between these is for us, and up to the last one for them.
+/// Encloses text for Vervet only; the text up to the last marker is for Oxigraph.
 const OURS: char = '\u{1}';
 const THEIRS: char = '\u{2}';
 const END: char = '\u{3}';
 
-/// A part of a path, and whether it may have no step.
+/// A part of a path, and whether it may be empty.
 struct Part {
     text: String,
     nullable: bool,
@@ -32,7 +33,7 @@ fn step(random: &mut Random) -> String {
     format!("{inverse}{}", predicate(random))
 }
 
-/// Anything, for the inside of a closure.
+/// Any part, for the inside of a closure.
 fn inner(random: &mut Random, depth: usize) -> Part {
     if depth == 0 {
         return Part { text: step(random), nullable: false };
@@ -47,7 +48,7 @@ fn inner(random: &mut Random, depth: usize) -> Part {
     }
 }
 
-/// A part that is no alternative.
+/// A part that is not an alternative.
 fn element(random: &mut Random, depth: usize) -> Part {
     if depth == 0 {
         return Part { text: step(random), nullable: false };
@@ -71,7 +72,7 @@ fn element(random: &mut Random, depth: usize) -> Part {
     }
 }
 
-/// A pattern with a path.
+/// A triple pattern with a path.
 pub(crate) fn pattern(random: &mut Random) -> String {
     let depth = 1 + random.below(3);
     let kind = random.below(8);

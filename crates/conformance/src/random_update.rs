@@ -1,8 +1,9 @@
-//! Random requests against Oxigraph: after each operation both hold the same statements.
+//! Random differential testing of updates against Oxigraph: after each operation both hold the same
+//! statements.
 //!
-//! Graphs and patterns are those of `random`. Blank nodes are compared as `_:`: which of them are the same is
-//! for other tests to say. Oxigraph keeps graphs that have become empty and Vervet does not, so they are
-//! taken from it; and graphs are only copied if they are there.
+//! Graphs and patterns are those of `random`. Blank nodes are compared as `_:`; other tests check their
+//! identity. Oxigraph keeps empty graphs and Vervet does not, so they are removed from Oxigraph; and graphs
+//! are only copied if they exist.
 
 use crate::random::{GRAPHS, Random, Verdict, canonical, graph, group, object, predicate, variable, vertex};
 use crate::random_path::{for_them, for_us};
@@ -15,7 +16,7 @@ use vervet::ErrorKind;
 /// Compares the engines on one request.
 ///
 /// # Errors
-/// Where they differ, for people.
+/// A description of the difference.
 pub fn case(seed: u64) -> Result<Verdict, String> {
     let random = &mut Random::new(seed);
     let trig = graph(random);
@@ -66,7 +67,7 @@ fn operation(random: &mut Random, store: &Store) -> Result<String, String> {
                 random.pick(&["CLEAR", "DROP"]),
                 random.pick(&["DEFAULT", "NAMED", "ALL", "GRAPH <urn:g0>", "GRAPH <urn:g1>"]),
             ];
-            // To Oxigraph, a graph that is not there is an error.
+            // Oxigraph treats a missing graph as an error.
             format!("{word} SILENT {target}")
         }
         4 => {
@@ -99,8 +100,8 @@ fn modify(random: &mut Random) -> String {
     }
     while random.chance(20) {
         let clause = format!("USING {}{} ", random.pick(&["", "NAMED "]), graph_name(random));
-        // The merge of a graph with itself is that graph (SPARQL 1.1 Update §3.1.3); Oxigraph 0.5.13 has it
-        // twice.
+        // The merge of a graph with itself is that graph (SPARQL 1.1 Update §3.1.3); Oxigraph 0.5.13
+        // duplicates it.
         if !text.contains(&clause) {
             text += &clause;
         }

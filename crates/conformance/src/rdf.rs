@@ -1,8 +1,8 @@
-//! The W3C's tests of RDF 1.1 documents, and those of RDF 1.2 that are about syntax, through our loader:
-//! N-Triples, N-Quads, Turtle, TriG, RDF/XML.
+//! The W3C's tests of RDF 1.1 documents, and the syntax tests of RDF 1.2, through our loader: N-Triples,
+//! N-Quads, Turtle, TriG, RDF/XML.
 //!
-//! Documents that should be read are loaded, exported as N-Quads, and compared with the expected statements
-//! up to isomorphism.
+//! Valid documents are loaded, exported as N-Quads, and compared with the expected statements up to
+//! isomorphism.
 
 use crate::compare::isomorphic;
 use crate::manifest::{Test, tests};
@@ -13,13 +13,13 @@ use oxrdfio::{RdfFormat, RdfParser};
 use std::path::Path;
 use vervet::{Database, ErrorKind, Format, LoadOptions, Source};
 
-/// The loader takes another way with more than one thread.
+/// The loader has another code path for more than one thread.
 const THREADS: [usize; 2] = [1, 3];
 
-/// Runs the suite below `root` (the folder that holds `rdf`).
+/// Runs the suite below `root` (the folder with `rdf`).
 ///
 /// # Errors
-/// Manifests that are not there or not well-formed.
+/// Missing or malformed manifests.
 pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
     for test in tests(root, "rdf/rdf11/manifest.ttl")? {
         report.add_outcome(&test.category(), &test.name, outcome(&test));
@@ -29,7 +29,7 @@ pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
     for test in of_12.into_iter().filter(|test| test.category().contains("rdf12/")) {
         let outcome = match test.kind.ends_with("Syntax") {
             true => outcome_of_12(&test),
-            // Graphs are compared after an export, in which reifiers are edges with names of their own.
+            // Graphs are compared after an export, in which reifiers are edges with generated names.
             false => Outcome::NotRun,
         };
         report.add_outcome(&test.category(), &test.name, outcome);
@@ -37,14 +37,14 @@ pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// As [`outcome`], but reifiers that the model has no place for are no failure.
+/// Like [`outcome`], but reifiers that the model cannot represent are not a failure.
 fn outcome_of_12(test: &Test) -> Outcome {
     let mut unsupported = None;
     let asked = guarded(|| -> Result<(), String> {
         if let Err(error) = loaded(test, 1)?
             && error.kind() == ErrorKind::Unsupported
         {
-            // Without its place.
+            // Without its position.
             unsupported = error.message().rsplit(": ").next().map(str::to_owned);
         }
         Ok(())
@@ -56,7 +56,7 @@ fn outcome_of_12(test: &Test) -> Outcome {
 }
 
 fn outcome(test: &Test) -> Outcome {
-    // Kinds are named as in TestTurtleNegativeSyntax.
+    // Kinds have names like TestTurtleNegativeSyntax.
     let kind = test.kind.as_str();
     let check = if kind.ends_with("NegativeSyntax") || kind.ends_with("NegativeEval") {
         refused
@@ -103,7 +103,7 @@ fn evaluated(test: &Test, threads: usize) -> Result<(), String> {
     let found: Result<Dataset, _> = RdfParser::from_format(RdfFormat::NQuads).for_slice(&exported).collect();
     let found = found.map_err(|error| format!("the export is malformed: {error}"))?;
     let file = test.result.as_ref().ok_or("the test has no result")?;
-    // N-Triples are N-Quads.
+    // N-Triples are valid N-Quads.
     let expected: Dataset = file.quads(RdfFormat::NQuads)?.into_iter().collect();
     if isomorphic(expected.clone(), found) {
         return Ok(());

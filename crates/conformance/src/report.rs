@@ -1,20 +1,20 @@
-//! What a suite found.
+//! Results of a suite.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of one case.
+/// The outcome of one case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It did what it should.
+    /// The expected behaviour.
     Passed,
-    /// It did something else; the reason.
+    /// Other behaviour; the reason.
     Failed(String),
-    /// It needs what the engine says that it does not do; the engine's words.
+    /// It needs a feature that the engine reports as unsupported; the engine's message.
     Unsupported(String),
     /// It was left out on purpose.
     NotRun,
-    /// It is not for engines of this kind, or for nobody; why.
+    /// It does not apply to engines of this kind, or to any; why.
     LeftOut(String),
 }
 
@@ -28,7 +28,7 @@ struct Counts {
     left_out: usize,
 }
 
-/// Counts by category, failures, and what the engine does not do.
+/// Counts by category, failures, and unsupported features.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     categories: BTreeMap<String, Counts>,
@@ -43,7 +43,7 @@ impl Report {
         self.add_outcome(category, name, result.map_or_else(Outcome::Failed, |()| Outcome::Passed));
     }
 
-    /// Counts one case of a suite that asks for more than the engine does.
+    /// Counts one case with its outcome.
     pub fn add_outcome(&mut self, category: &str, name: &str, outcome: Outcome) {
         let counts = self.categories.entry(category.to_owned()).or_default();
         match outcome {
@@ -64,25 +64,25 @@ impl Report {
         }
     }
 
-    /// Number of cases that failed.
+    /// The number of failed cases.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.failures.len()
     }
 
-    /// Number of cases that passed.
+    /// The number of passed cases.
     #[must_use]
     pub fn passed(&self) -> usize {
         self.sum(|counts| counts.passed)
     }
 
-    /// Number of cases that need what the engine does not do.
+    /// The number of cases that need unsupported features.
     #[must_use]
     pub fn unsupported(&self) -> usize {
         self.sum(|counts| counts.unsupported)
     }
 
-    /// Number of cases that were left out on purpose.
+    /// The number of cases left out on purpose.
     #[must_use]
     pub fn not_run(&self) -> usize {
         self.sum(|counts| counts.not_run)
@@ -110,7 +110,7 @@ impl fmt::Display for Report {
             writeln!(f, "left out, {count:>4} times: {reason}")?;
         }
         let width = self.categories.keys().map(String::len).max().unwrap_or(0);
-        // Suites without such cases keep their narrow table.
+        // Suites without such cases keep a narrow table.
         let wide = self.unsupported() + self.not_run() > 0;
         for (category, counts) in &self.categories {
             let Counts { passed, failed, unsupported, not_run, left_out } = counts;

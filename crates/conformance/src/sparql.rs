@@ -1,12 +1,12 @@
-//! The W3C's tests of queries in SPARQL 1.0, 1.1 and 1.2 (drafts, which nobody has approved yet): syntax, and
-//! answers in every result format.
+//! The W3C's tests of queries in SPARQL 1.0, 1.1 and 1.2 (unapproved drafts): syntax, and answers in every
+//! result format.
 //!
-//! Answers go through our result writers, in the format of the expected file, and are read back by another
-//! library; so a test covers the writer too. `SELECT` is compared as a bag (in order where the query has
-//! `ORDER BY` or the expected rows are numbered), with one renaming of blank nodes over the whole result,
-//! and graphs up to isomorphism. Terms must be equal to the letter, lexical forms included; but where a query
-//! computes (or the expected file is TSV, which leaves the form of numbers open), decimals, floats and
-//! doubles may be written in another way: the files differ among themselves on `2`, `2.0` and `2.0E0`.
+//! Answers are written by our result writers, in the format of the expected file, and read back by another
+//! library, so a test covers the writer too. `SELECT` is compared as a bag (in order where the query has
+//! `ORDER BY` or the expected rows are numbered), with one renaming of blank nodes over the whole result, and
+//! graphs up to isomorphism. Terms must be identical, lexical forms included; but where a query computes (or
+//! the expected file is TSV, which leaves the form of numbers open), decimals, floats and doubles may be
+//! written differently: the files differ among themselves on `2`, `2.0` and `2.0E0`.
 //!
 //! Updates run on the reference snapshot (see `update`).
 //!
@@ -39,10 +39,10 @@ use vervet_algebra::Node;
 const MANIFESTS: [&str; 3] =
     ["sparql/sparql10/manifest.ttl", "sparql/sparql11/manifest-all.ttl", "sparql/sparql12/manifest.ttl"];
 
-/// Folders about other specifications than that of queries.
+/// Folders of other specifications.
 const LATER: [&str; 1] = ["sparql11/entailment"];
 
-/// Where databases are, in an outside world of their own.
+/// The location of databases, in a simulated environment.
 const DIRECTORY: &str = "/database";
 
 const RESULT_SET: NamedNodeRef<'_> = rs("http://www.w3.org/2001/sw/DataAccess/tests/result-set#ResultSet");
@@ -59,10 +59,10 @@ const fn rs(iri: &str) -> NamedNodeRef<'_> {
     NamedNodeRef::new_unchecked(iri)
 }
 
-/// Runs the suite below `root` (the folder that holds `sparql`).
+/// Runs the suite below `root` (the folder with `sparql`).
 ///
 /// # Errors
-/// Manifests that are not there or not well-formed.
+/// Missing or malformed manifests.
 pub fn run(root: &Path, report: &mut Report) -> Result<(), String> {
     for manifest in MANIFESTS {
         for test in tests(root, manifest)? {
@@ -79,7 +79,7 @@ fn outcome(test: &Test) -> Outcome {
     let result = guarded(|| match test.kind.as_str() {
         "PositiveUpdateSyntaxTest" | "PositiveUpdateSyntaxTest11" => update::positive(test),
         "NegativeUpdateSyntaxTest" | "NegativeUpdateSyntaxTest11" => update::negative(test),
-        // A suite of updates calls its negative tests as those of queries are called.
+        // A suite of updates uses the type names of negative query tests.
         "NegativeSyntaxTest" | "NegativeSyntaxTest11" if is_update(test) => update::negative(test),
         "UpdateEvaluationTest" => update::evaluation(test),
         "PositiveSyntaxTest" | "PositiveSyntaxTest11" => positive(test),
@@ -115,7 +115,7 @@ impl From<String> for Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         if error.kind() == ErrorKind::Unsupported {
-            // The message begins or ends with a place in this one file, and may name an IRI of it.
+            // The message begins or ends with a position in this file, and may contain an IRI of it.
             let reason = error.message().rsplit(": ").next().unwrap_or_default();
             let reason = reason.lines().next().unwrap_or_default();
             let reason = reason.split(" (line ").next().and_then(|reason| reason.split(" <").next());
@@ -149,8 +149,8 @@ fn negative(test: &Test) -> Result<(), Trouble> {
     }
 }
 
-/// The same on a database in memory, on one whose statements were all inserted by a transaction, and on one
-/// that was opened from the files that loads have written.
+/// [`answer`] on an in-memory database, on one whose statements were all inserted by a transaction, and on
+/// one that was reopened from the files written by loads.
 fn evaluation(test: &Test) -> Result<(), Trouble> {
     let base = loaded(test, Database::in_memory())?;
     answer(test, &base)?;
@@ -164,7 +164,7 @@ fn evaluation(test: &Test) -> Result<(), Trouble> {
     loaded(test, Database::open_or_create_in(environment.clone(), DIRECTORY)?)?;
     let reopened = match Database::open_in(environment, DIRECTORY) {
         Err(error) if error.kind() == ErrorKind::Input && test.input.is_empty() => {
-            // Nothing was loaded, so nothing was written.
+            // Nothing was loaded, so there are no files.
             return Ok(());
         }
         reopened => reopened?,
@@ -184,7 +184,7 @@ fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
         load(&database, data, Some(name))?;
     }
     if test.input.is_empty() {
-        // The query itself says which files its graphs are.
+        // The query itself names the files of its graphs.
         for name in graphs_of_query(test)? {
             if let Some(file) = test.action.as_ref().and_then(|file| file.sibling(&name)) {
                 load(&database, &file, Some(&name))?;
@@ -194,8 +194,8 @@ fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
     Ok(database)
 }
 
-/// The graphs that the query names in `FROM` and `FROM NAMED`, as the other library reads it; none if it
-/// cannot.
+/// The graphs in the `FROM` and `FROM NAMED` clauses of the query, as parsed by the other library; none if it
+/// fails.
 fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
     let (file, text) = action(test)?;
     let Ok(parser) = SparqlParser::new().with_base_iri(&file.iri) else { return Ok(Vec::new()) };
@@ -215,8 +215,8 @@ fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
     Ok(names)
 }
 
-/// The same statements in a database into which a transaction has put them all; `None` where statements have
-/// identities, which cannot be given to them one by one.
+/// A database with the same statements, all inserted by one transaction; `None` if statements have
+/// identities, which cannot be inserted one by one.
 fn inserted(base: &Database) -> Result<Option<Database>, Trouble> {
     let mut text = Vec::new();
     base.export(Format::NQuads, &mut text)?;
@@ -233,7 +233,7 @@ fn inserted(base: &Database) -> Result<Option<Database>, Trouble> {
     Ok(Some(database))
 }
 
-/// The endpoints of a test, each a database of its own that may ask the others.
+/// The endpoints of a test, each a database that may query the others.
 fn endpoints(test: &Test) -> Result<Option<Services>, Trouble> {
     if test.services.is_empty() {
         return Ok(None);
@@ -289,7 +289,7 @@ fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
 
 fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOptions) -> Result<(), Trouble> {
     let expected_file = test.result.as_ref().ok_or_else(|| "the test has no result".to_owned())?;
-    // First, so that what is not supported shows as that.
+    // First, so that an unsupported feature is reported as such.
     let prepared = database.prepare_with(text, options)?;
     let describe = |what: String| Trouble::Failed(format!("{what}\n{}", text.trim()));
     if expected_file.extension() == "csv" {
@@ -305,7 +305,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
     let actual = if prepared.is_graph() {
         match prepared.run_with(options)? {
             Answer::Graph(triples) => Results::Graph(triples),
-            _ => return Err(Trouble::Failed("the answer of this query is no graph".to_owned())),
+            _ => return Err(Trouble::Failed("the answer of this query is not a graph".to_owned())),
         }
     } else {
         let mut written = Vec::new();
@@ -316,7 +316,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
         };
         prepared.write_with(options, ours, &mut written)?;
         read(&written, format).map_err(|error| {
-            format!("what was written cannot be read: {error}\n{}", String::from_utf8_lossy(&written))
+            format!("the output cannot be parsed: {error}\n{}", String::from_utf8_lossy(&written))
         })?
     };
     let root = &prepared.query().root;
@@ -331,7 +331,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
     Err(describe(format!("expected {}\nfound    {}", expected.show(), actual.show())))
 }
 
-/// Loads a file into the default graph, or into the graph of this name.
+/// Loads a file into the default graph, or into the graph with this name.
 fn load(database: &Database, file: &File, graph: Option<&str>) -> Result<(), Trouble> {
     let graph = match graph {
         Some(name) => Some(NamedNode::new(name).map_err(|error| format!("{name}: {error}"))?),
@@ -343,22 +343,22 @@ fn load(database: &Database, file: &File, graph: Option<&str>) -> Result<(), Tro
     Ok(())
 }
 
-/// What a query gives.
+/// The result of a query.
 #[derive(Debug)]
 enum Results {
     Boolean(bool),
     Rows {
-        /// In alphabetical order, as the cells.
+        /// In alphabetical order, like the cells.
         variables: Vec<String>,
         rows: Vec<Row>,
-        /// Whether the rows say themselves that their order counts.
+        /// Whether the rows are numbered, so that their order counts.
         ordered: bool,
     },
     Graph(Vec<Triple>),
 }
 
 impl Results {
-    /// For people.
+    /// A readable form.
     fn show(&self) -> String {
         match self {
             Self::Boolean(value) => value.to_string(),
@@ -382,17 +382,17 @@ impl Results {
     }
 }
 
-/// How results are compared.
+/// The comparison mode of results.
 struct Ways {
-    /// The query says in which order rows come.
+    /// The query defines the order of rows.
     ordered: bool,
-    /// The query leaves open how often a row comes.
+    /// The query leaves the multiplicity of rows open.
     lax: bool,
-    /// Numbers need not be written in the same way.
+    /// Numbers are compared by value.
     by_value: bool,
 }
 
-/// Whether the rows come in an order.
+/// Whether the rows have a defined order.
 fn is_ordered(node: &Node) -> bool {
     match node {
         Node::OrderBy { .. } => true,
@@ -404,7 +404,7 @@ fn is_ordered(node: &Node) -> bool {
     }
 }
 
-/// Whether the query makes values, rather than finding them.
+/// Whether the query computes values.
 fn computes(node: &Node) -> bool {
     match node {
         Node::Extend { .. } | Node::Group { .. } => true,
@@ -420,7 +420,7 @@ fn computes(node: &Node) -> bool {
     }
 }
 
-/// The same rows with decimals, floats and doubles written in one way.
+/// The rows with decimals, floats and doubles in a uniform spelling.
 fn respelled(rows: &[Row]) -> Vec<Row> {
     let respell = |term: &Term| match term {
         Term::Literal(literal) => {
@@ -453,7 +453,7 @@ fn same(expected: &Results, actual: &Results, ways: &Ways) -> Result<bool, Strin
                 return Ok(false);
             }
             if ways.lax {
-                // Each solution at least once; the file does not tell how often it may come.
+                // Each solution at least once; the file does not specify the maximum multiplicity.
                 return same_rows(&distinct(expected), &distinct(rows), false);
             }
             let ordered = ways.ordered || *ordered;
@@ -480,7 +480,7 @@ fn distinct(rows: &[Row]) -> Vec<Row> {
     list
 }
 
-/// The expected result, and the format in which ours is to be written.
+/// The expected result, and the output format for ours.
 fn expected(file: &File) -> Result<(QueryResultsFormat, Results), String> {
     let format = match file.extension() {
         "srx" => QueryResultsFormat::Xml,
@@ -560,7 +560,7 @@ fn subject(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
     }
 }
 
-/// The lines of a CSV file, the header among them. CSV has lost what its cells were, so only cells that
+/// The lines of a CSV file, the header included. CSV does not record the kind of terms, so only cells that
 /// look like blank nodes may be renamed.
 fn csv_rows(bytes: &[u8]) -> Result<Vec<Row>, String> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);

@@ -1,6 +1,6 @@
-//! The suites as tests: each runs here in the form that `cargo test` has time for.
+//! The suites as unit tests, each in a form short enough for `cargo test`.
 //!
-//! They are unit tests, so that the test run compiles this crate and its peers once and links them once.
+//! Unit tests, so that the test run compiles and links this crate and its dependencies once.
 
 mod acid;
 mod ldbc;

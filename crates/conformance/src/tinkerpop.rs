@@ -1,12 +1,12 @@
-//! Apache TinkerPop's feature files: what every step of Gremlin gives on its toy graphs.
+//! Apache TinkerPop's feature files: the results of every Gremlin step on its toy graphs.
 //!
 //! # Shape
-//! A scenario passes if it passes in every [`Configuration`] that was asked for. It is left out if it needs
-//! properties that are null, as the reference filter does, or if it says itself that it cannot be run. Those
-//! that need a graph computer elsewhere run like all others.
+//! A scenario passes if it passes in every requested [`Configuration`]. It is left out if it needs null
+//! properties, as in the reference filter, or if it is marked as untestable. Scenarios that elsewhere need a
+//! graph computer run like all others.
 //!
 //! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario.
-//!   `compare`: results. `wire`: all that through a driver.
+//!   `compare`: results. `wire`: all of it through a driver.
 
 mod compare;
 mod feature;
@@ -27,38 +27,38 @@ use std::path::Path;
 use std::time::Duration;
 use wire::Wire;
 
-/// How long a traversal may take.
+/// The time limit of a traversal.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How much memory a traversal may hold: the largest scenario has a million traversers, each of which waits
-/// in the side effect and behind it.
+/// The memory cap of a traversal: the largest scenario has a million traversers, each held in the side effect
+/// and behind it.
 const MEMORY_BYTES_MAX: u64 = 1 << 30;
-/// Where the files begin that a traversal names.
+/// Prefix of file names in traversals.
 const DATA_PREFIX: &str = "\"data/";
 
 /// Tags of scenarios that the reference filter leaves out, and why.
 const LEFT_OUT: [(&str, &str); 1] = [("@AllowNullPropertyValues", "needs properties that are null")];
 
-/// Where the data of a scenario is.
+/// The storage of the data of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Configuration {
     /// In the base: loaded, or merged into it.
     Base,
     /// In the delta: written by transactions.
     Delta,
-    /// As in `Delta`, and every step runs as a step, nothing on kernels.
+    /// Like `Delta`, with every step as a step and no kernels.
     Steps,
 }
 
-/// What to run, and how.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Only scenarios with this in `folder/file: name`.
+    /// Only scenarios with this text in `folder/file: name`.
     pub only: Option<String>,
     /// Every scenario runs in each of these.
     pub configurations: Vec<Configuration>,
-    /// Through this driver and a server, which runs kernels as it likes; `None`: in this process.
+    /// Runs through this driver and a server, which chooses kernels itself; `None`: in this process.
     pub driver: Option<Driver>,
-    /// Calls this with every scenario and what became of it.
+    /// Callback for every scenario and its outcome.
     pub each: Option<fn(&str, &Outcome)>,
 }
 
@@ -73,10 +73,10 @@ impl Default for Options {
     }
 }
 
-/// Runs the scenarios below `root`, the folder that has `features` and `graphs`.
+/// Runs the scenarios below `root`, the folder with `features` and `graphs`.
 ///
 /// # Errors
-/// Files that are not there or not as they should be.
+/// Missing or malformed files.
 pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), String> {
     let data = root.join("graphs");
     let mut wire = options.driver.as_ref().map(Wire::start).transpose()?;
@@ -108,7 +108,7 @@ pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), St
     Ok(())
 }
 
-/// Runs a scenario in all configurations; the first trouble is its outcome.
+/// Runs a scenario in all configurations; the first failure is its outcome.
 fn outcome(
     scenario: &Scenario,
     graphs: &mut [(Configuration, Graphs)],
@@ -119,7 +119,7 @@ fn outcome(
         return Outcome::LeftOut((*why).to_owned());
     }
     if scenario.steps.iter().any(|step| step.text == "an unsupported test") {
-        return Outcome::LeftOut("says itself that the suite cannot test it".to_owned());
+        return Outcome::LeftOut("marked as untestable".to_owned());
     }
     for (configuration, graphs) in graphs {
         let run =

@@ -1,10 +1,10 @@
-//! Updates on the reference snapshot, and the W3C's tests of updates: syntax, and what is there afterwards.
+//! Updates on the reference snapshot, and the W3C's tests of updates: syntax, and the dataset afterwards.
 //!
-//! Terms must be equal to the letter, blank nodes up to isomorphism of the whole dataset. Empty named graphs
-//! that a test lists are not looked for: Vervet does not keep them.
+//! Terms must be identical, blank nodes up to isomorphism of the whole dataset. Empty named graphs in a test
+//! are ignored: Vervet does not store them.
 //!
 //! # Not here
-//! The documents that `LOAD` would read: the tests only load what is not there, silently.
+//! Documents for `LOAD`: the tests only load missing documents, silently.
 
 use crate::compare::isomorphic;
 use crate::manifest::{Files, Test};
@@ -19,7 +19,7 @@ use vervet_snapshot::Snapshot;
 use vervet_sparql::{ParseOptions, parse_update};
 use vervet_testkit::MemorySnapshot;
 
-/// The reference snapshot, built anew when it is read after a change.
+/// The reference snapshot, rebuilt when it is read after a change.
 #[derive(Default)]
 pub(crate) struct Model {
     graph: MemorySnapshot,
@@ -69,10 +69,10 @@ impl Model {
         let node = |id| match self.term(id)? {
             Term::NamedNode(node) => Ok(NamedOrBlankNode::from(node)),
             Term::BlankNode(node) => Ok(node.into()),
-            other => Err(format!("{other} is no subject and no graph")),
+            other => Err(format!("{other} is neither a subject nor a graph name")),
         };
         let Term::NamedNode(predicate) = self.term(statement.predicate)? else {
-            return Err("a predicate is no IRI".to_owned());
+            return Err("a predicate is not an IRI".to_owned());
         };
         let graph = match statement.graph.is_bound() {
             true => node(statement.graph)?.into(),
@@ -91,7 +91,7 @@ impl Model {
     }
 }
 
-/// An update whose relative IRIs are resolved against `base`.
+/// Parses an update whose relative IRIs are resolved against `base`.
 fn parse(text: &str, base: &str) -> Result<Update> {
     let options = ParseOptions { base_iri: Some(base), ..ParseOptions::default() };
     parse_update(text, &options).map_err(Error::from)
@@ -114,7 +114,7 @@ pub(crate) fn negative(test: &Test) -> Result<(), Trouble> {
 
 pub(crate) fn evaluation(test: &Test) -> Result<(), Trouble> {
     let (file, text) = action(test)?;
-    // First, so that what is not supported shows as that.
+    // First, so that an unsupported feature is reported as such.
     parse(&text, &file.iri)?;
     let mut model = Model::of(quads(&test.input)?);
     model.update(&text, &file.iri)?;
@@ -126,7 +126,7 @@ pub(crate) fn evaluation(test: &Test) -> Result<(), Trouble> {
     Err(Trouble::Failed(format!("expected\n{expected}\nfound\n{found}\n{}", text.trim())))
 }
 
-/// The statements of a dataset; a label of a blank node belongs to one file.
+/// The statements of a dataset; blank-node labels are scoped to a file.
 fn quads(files: &Files) -> Result<Vec<Quad>, String> {
     let mut quads = Vec::new();
     let default = files.data.iter().map(|file| (file, None));

@@ -1,17 +1,18 @@
-//! Light queries beside heavy ones: what heavy ones do to the latency of light ones, and light ones to the
-//! throughput of heavy ones; embedded and through the server, with the gate of the driver and without.
+//! Benchmark of light queries beside heavy ones: the latency of light queries under heavy load, and the
+//! throughput of heavy queries under light load; embedded and through the server, with the gate of the driver
+//! and without.
 //!
 //! `cargo run --release -p vervet-server --example hybrid -- [--seconds 10] [--rounds 3] [--universities
-//! 10]`. Takes some `rounds * 7 * seconds` and prints a table in Markdown. For figures: a quiet machine, and
-//! `nice -n -5`.
+//! 10]`. Takes about `rounds * 7 * seconds` and prints a table in Markdown. For publishable figures: a quiet
+//! machine, and `nice -n -5`.
 //!
 //! # Shape
-//! Data are `--universities` of LUBM, in memory. Sixteen threads send light queries, `--rate` a second in
-//! all, each at times of its own (exponential pauses, by a seed); a latency counts from the time at which the
-//! query was due. `--heavy` threads each send heavy queries one after another. Of each round: light ones
-//! alone, heavy ones alone, both with the gate, both without. The share of heavy throughput is that of the
-//! work done in the same time, in seconds of a query alone, so that it does not matter which of them were cut
-//! off at the end. The processor time that light queries need is theirs in any case; it is given by itself.
+//! The data are `--universities` of LUBM, in memory. Sixteen threads send light queries, `--rate` a second in
+//! total, in open loop (exponential pauses, seeded); latency counts from the scheduled time of a query.
+//! `--heavy` threads each send heavy queries in closed loop. Each round measures: light alone, heavy alone,
+//! both with the gate, both without. The share of heavy throughput is the work done in the same time, in
+//! seconds of a query alone, so the queries cut off at the end do not distort it. The processor time of light
+//! queries is unavoidable and is listed separately.
 
 use clap::Parser;
 use std::io::{Read, Write};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Format, OutputFormat, QueryOptions};
 use vervet_server::{Server, ServerOptions};
 
-/// As the program `vervet` has it.
+/// The allocator of the program `vervet`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,16 +42,16 @@ const HEAVY: [&str; 4] = [
 /// Threads that send light queries.
 const LIGHT_THREADS: u64 = 16;
 
-/// Light queries beside heavy ones.
+/// Benchmark of light queries beside heavy ones.
 #[derive(Parser, Clone, Debug)]
 struct Arguments {
-    /// Of each measurement
+    /// Duration of each measurement, in seconds
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// How often everything is measured
+    /// Number of rounds
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Of the data
+    /// LUBM universities in the data
     #[arg(long, default_value_t = 10)]
     universities: u32,
     /// Light queries a second
@@ -59,7 +60,7 @@ struct Arguments {
     /// Threads that send heavy queries
     #[arg(long, default_value_t = 8)]
     heavy: usize,
-    /// Only this: embedded or server
+    /// Only this setting: embedded or server
     #[arg(long)]
     only: Option<String>,
 }
@@ -115,7 +116,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What each heavy query takes alone, in seconds.
+/// The time of each heavy query alone, in seconds.
 fn weights(client: &Client<'_>) -> Result<Vec<f64>, Error> {
     HEAVY
         .iter()
@@ -174,7 +175,7 @@ impl Session<'_> {
     }
 }
 
-/// Reads one answer to its end, with a length or in chunks.
+/// Reads one complete answer, with a length or in chunks.
 fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
     let mut length = 0;
     let head_end = loop {
@@ -203,7 +204,7 @@ fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
         }
         return Ok(());
     }
-    // Chunks: only the last one ends with this, as rows of JSON hold no line of 0 alone.
+    // Only the last chunk ends with this, since no row of JSON is a line of 0 alone.
     let mut tail: Vec<u8> = buffer[head_end..length].to_vec();
     while !tail.ends_with(b"\r\n0\r\n\r\n") {
         let read = stream.read(buffer)?;
@@ -243,7 +244,7 @@ impl Running {
 struct Figures {
     seconds: f64,
     light: Vec<Duration>,
-    /// Seconds of heavy queries alone that were done.
+    /// Heavy work done, in seconds of queries alone.
     work: f64,
     processor: f64,
 }
@@ -303,7 +304,7 @@ fn send_light(
     }
 }
 
-/// Seconds of work done; of the query at the end of the time its part.
+/// Returns the seconds of work done; the query cut off at the end counts in part.
 fn send_heavy(
     mut session: Session<'_>,
     thread: usize,
@@ -345,7 +346,7 @@ impl Figures {
     }
 }
 
-/// Processor time of this process, where the system tells.
+/// Processor time of this process, where the system reports it.
 fn processor_seconds() -> f64 {
     #[cfg(unix)]
     {

@@ -1,9 +1,9 @@
-//! What the server adds to a light query: the same prepared text embedded, and over loopback with keep-alive
-//! from one and from two connections, and from one that asks for compression.
+//! Benchmark of the server's overhead for a light query: the same prepared text embedded, and over loopback
+//! with keep-alive from one and from two connections, and from one that requests compression.
 //!
-//! `cargo run --release -p vervet-server --example latency [SECONDS]`. The query is shaped as LUBM Q5: the
-//! members of one department that are persons. Server and clients share the machine; where the system tells,
-//! the processor time of each is given by itself.
+//! `cargo run --release -p vervet-server --example latency [SECONDS]`. The query has the form of LUBM Q5: the
+//! members of one department that are persons. Server and clients share the machine; the processor time of
+//! each is listed separately where the system reports it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use vervet_server::{Server, ServerOptions};
 
 const QUERY: &str = "SELECT ?x { ?x a <urn:Person> . ?x <urn:memberOf> <urn:department:7> }";
 
-/// As the program `vervet` has it.
+/// The allocator of the program `vervet`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -71,8 +71,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends the query again and again on one connection; what each took, and the µs of processor time of this
-/// thread.
+/// Sends the query repeatedly on one connection; returns the time of each, and this thread's processor time
+/// in µs.
 fn client(address: SocketAddr, header: &str, time: Duration) -> std::io::Result<(Vec<Duration>, f64)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -98,7 +98,7 @@ fn client(address: SocketAddr, header: &str, time: Duration) -> std::io::Result<
     Ok((times, cpu_time(Of::Thread) - cpu))
 }
 
-/// Whether the head is there, and as much of a body as it says.
+/// Whether the head and the announced length of the body have arrived.
 fn is_whole(bytes: &[u8]) -> bool {
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
     let head = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
@@ -129,7 +129,7 @@ enum Of {
     Process,
 }
 
-/// µs of processor time, where the system tells.
+/// Processor time in µs, where the system reports it.
 fn cpu_time(of: Of) -> f64 {
     #[cfg(unix)]
     {

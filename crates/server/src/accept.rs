@@ -1,18 +1,18 @@
-//! Content negotiation (RFC 9110, §12.5): the format of an answer by what the client says it takes.
+//! Content negotiation (RFC 9110, §12.5): the format of an answer from the `Accept` header.
 //!
-//! Qualities are thousandths, so that they compare exactly. Among formats that the client likes as much, the
-//! first in our lists wins; a range such as `text/*` stands for all that it covers, unless a more specific
-//! entry covers them.
+//! Qualities are in thousandths, so that they compare exactly. Among formats of equal quality, the first in
+//! our lists wins. A range such as `text/*` applies to every type that it covers, unless a more specific
+//! entry covers the type.
 
 use crate::reply::Failure;
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, StatusCode};
 use vervet::OutputFormat;
 
-/// A media type that can be asked for, the format that it means, and what the answer calls itself.
+/// A media type that clients can request, its format, and the `Content-Type` of the answer.
 pub(crate) type Offer = (&'static str, OutputFormat, &'static str);
 
-/// For solutions.
+/// Formats of solutions.
 pub(crate) const ROWS: &[Offer] = &[
     ("application/sparql-results+json", OutputFormat::Json, "application/sparql-results+json"),
     ("application/json", OutputFormat::Json, "application/json"),
@@ -24,7 +24,7 @@ pub(crate) const ROWS: &[Offer] = &[
     ("text/plain", OutputFormat::Table, "text/plain; charset=utf-8"),
 ];
 
-/// For graphs.
+/// Formats of graphs.
 pub(crate) const GRAPHS: &[Offer] = &[
     ("text/turtle", OutputFormat::Turtle, "text/turtle; charset=utf-8"),
     ("application/n-triples", OutputFormat::NTriples, "application/n-triples"),
@@ -40,14 +40,14 @@ pub(crate) const GRAPHS: &[Offer] = &[
     ("text/plain", OutputFormat::NTriples, "text/plain; charset=utf-8"),
 ];
 
-/// For whole datasets, where the triples have graphs.
+/// Formats of whole datasets, where triples have graph names.
 pub(crate) const DATASETS: &[Offer] = &[
     ("application/n-quads", OutputFormat::NQuads, "application/n-quads"),
     ("application/trig", OutputFormat::TriG, "application/trig"),
     ("text/plain", OutputFormat::NQuads, "text/plain; charset=utf-8"),
 ];
 
-/// What a client says that it takes.
+/// The `Accept` header of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accepted(Option<String>);
 
@@ -58,10 +58,10 @@ impl Accepted {
         Self((!values.is_empty()).then(|| values.join(",")))
     }
 
-    /// The best of `offers`.
+    /// The offer with the highest quality.
     ///
     /// # Errors
-    /// 406 with all of them.
+    /// 406 with the list of offers.
     pub(crate) fn choose(&self, offers: &[Offer]) -> Result<(OutputFormat, &'static str), Failure> {
         let Some(accept) = self.0.as_deref().filter(|accept| !accept.trim().is_empty()) else {
             let (_, format, content_type) = offers[0];
@@ -80,12 +80,12 @@ impl Accepted {
                 let types: Vec<&str> = offers.iter().map(|(name, ..)| *name).collect();
                 let message = format!("none of the formats in Accept fits this answer: {accept}");
                 Err(Failure::new(StatusCode::NOT_ACCEPTABLE, message)
-                    .hint(format!("it can be had as {}", types.join(", "))))
+                    .hint(format!("available types: {}", types.join(", "))))
             }
         }
     }
 
-    /// Whether errors are better told as JSON than as text.
+    /// Whether the client prefers errors as JSON to text.
     pub(crate) fn prefers_json(&self) -> bool {
         let Some(accept) = self.0.as_deref() else { return false };
         let of = |name| named_quality(accept, name);
@@ -95,7 +95,7 @@ impl Accepted {
     }
 }
 
-/// How much the list likes `name`, a media type or an encoding, in thousandths; 0: not at all.
+/// The quality of `name`, a media type or an encoding, in thousandths; 0: not acceptable.
 pub(crate) fn quality(accept: &str, name: &str) -> u32 {
     let kind = name.split_once('/').map(|(kind, _)| kind);
     let mut best = (0, 0);
@@ -118,12 +118,12 @@ pub(crate) fn quality(accept: &str, name: &str) -> u32 {
     best.1
 }
 
-/// [`quality`] by an entry of that very name.
+/// [`quality`] by an exact entry.
 fn named_quality(accept: &str, name: &str) -> u32 {
     entries(accept).find(|(range, _)| range.eq_ignore_ascii_case(name)).map_or(0, |(_, quality)| quality)
 }
 
-/// The entries of a list with their qualities; other parameters than `q` say nothing.
+/// The entries of a list with their qualities; parameters other than `q` are ignored.
 fn entries(accept: &str) -> impl Iterator<Item = (&str, u32)> {
     accept.split(',').map(|entry| {
         let mut parts = entry.split(';').map(str::trim);
@@ -136,7 +136,7 @@ fn entries(accept: &str) -> impl Iterator<Item = (&str, u32)> {
     })
 }
 
-/// `1`, `0.8`, `0.125`; anything else is 0.
+/// Parses `1`, `0.8`, `0.125`; anything else is 0.
 fn thousandths(text: &str) -> u32 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{fraction:0<3}");

@@ -1,4 +1,4 @@
-//! What the page asks for: names to complete, plans, and what the database holds. All answers are JSON.
+//! The API of the console: names for completion, plans, database information. All answers are JSON.
 
 use crate::options::Role;
 use crate::protocol::not_allowed;
@@ -16,14 +16,14 @@ use vervet::{Direction, Durability, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_sparql::well_known_prefixes;
 
-/// The most names in one answer, and as many as there are without `limit`.
+/// The maximum number of names in one answer, and the default of `limit`.
 const NAMES_MAX: usize = 1000;
 const NAMES_DEFAULT: usize = 100;
 
-/// The most classes that are looked at: beyond it nobody picks from a list.
+/// The maximum number of classes that are read: longer lists are useless for completion.
 const CLASSES_MAX: usize = 10_000;
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
     let parts = context.parts;
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -63,7 +63,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     }
 }
 
-/// Whose requests a caller may see and stop.
+/// The caller of the API, which determines the requests that it may see and stop.
 struct Viewer {
     is_admin: bool,
     user: Option<Arc<str>>,
@@ -75,19 +75,19 @@ impl Viewer {
         Ok(Self { is_admin: role >= Some(Role::Admin), user: context.user() })
     }
 
-    /// All of them, or one's own. Those of anonymous users are seen by admins alone.
+    /// Admins see all requests, users their own. Only admins see those of anonymous users.
     fn may_see(&self, entry: &Entry) -> bool {
         self.is_admin || self.user.is_some() && self.user == entry.description.user
     }
 }
 
-/// Stops a request that runs.
+/// Stops a running request.
 async fn stop(context: &Context<'_>, number: &str) -> Outcome {
     if context.parts.method != Method::DELETE {
         return Err(not_allowed("DELETE, OPTIONS"));
     }
     context.allow(Role::Read).await?;
-    // It changes no data, but a page of another site has no business here either.
+    // Stopping changes no data, but pages of other sites may not do it either.
     context.site.allow_write()?;
     let viewer = Viewer::of(context).await?;
     let found =
@@ -104,14 +104,14 @@ fn json_reply(value: &Value) -> crate::reply::Reply {
     whole(StatusCode::OK, "application/json", value.to_string())
 }
 
-/// Vertices are counted in some 20 ms at most.
+/// A limit on the work of counting vertices: some 20 ms.
 const VERTEX_STEPS_MAX: u64 = 2_000_000;
 
 fn info(state: &State) -> Result<Value> {
     let database = &state.database;
     let snapshot = database.snapshot();
     let view = snapshot.as_snapshot();
-    // The page asks often: where counting would take long, it does without.
+    // The console polls: the count is left out where it would take long.
     let vertices = match snapshot.vertex_count_steps()? {
         steps if steps <= VERTEX_STEPS_MAX => Some(snapshot.vertex_count()?),
         _ => None,
@@ -146,10 +146,10 @@ enum Kind {
     Predicate,
 }
 
-/// Which names somebody types.
+/// The names to complete.
 struct Wanted {
     kind: Kind,
-    /// In lower case.
+    /// Lower case.
     contains: String,
     limit: usize,
 }
@@ -160,11 +160,11 @@ impl Wanted {
             Some("prefix") => Kind::Prefix,
             Some("class") => Kind::Class,
             Some("predicate") => Kind::Predicate,
-            _ => return Err(Failure::bad("kind is one of prefix, class, predicate")),
+            _ => return Err(Failure::bad("kind must be one of prefix, class, predicate")),
         };
         let limit = match parameters.one("limit")? {
             None => NAMES_DEFAULT,
-            Some(limit) => limit.parse().map_err(|_| Failure::bad("limit is no number"))?,
+            Some(limit) => limit.parse().map_err(|_| Failure::bad("limit is not a number"))?,
         };
         let contains = parameters.one("contains")?.unwrap_or_default().to_lowercase();
         Ok(Self { kind, contains, limit: limit.min(NAMES_MAX) })
@@ -225,7 +225,7 @@ fn classes(view: &dyn Snapshot) -> Result<Vec<(Id, u64)>> {
     Ok(ids.into_iter().zip(degrees).filter(|(_, count)| *count > 0).collect())
 }
 
-/// The name with a well-known prefix, if a query may write it so.
+/// The prefixed name with a well-known prefix, if SPARQL syntax allows it.
 fn short(iri: &str) -> Option<String> {
     well_known_prefixes().iter().find_map(|(prefix, namespace)| {
         let name = iri.strip_prefix(namespace)?;
@@ -234,13 +234,13 @@ fn short(iri: &str) -> Option<String> {
     })
 }
 
-/// The plan of a query, with what its steps did if it is to be run.
+/// The plan of a query, with the measurements of its steps if it is to run.
 async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming) -> Outcome {
     let state = context.state;
     let run = match parameters.one("run")? {
         None | Some("false") => false,
         Some("true") => true,
-        Some(_) => return Err(Failure::bad("run is true or false")),
+        Some(_) => return Err(Failure::bad("run must be true or false")),
     };
     let query = text(&read_body(context, body, TEXT_BYTES).await?)?;
     let mut options = query::options(state, parameters)?;
@@ -248,7 +248,7 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     let mut running = state.place(context.describe(&query)).await?;
     options.progress = Some(running.entry.progress.clone());
     if run {
-        // However light it looks: who asks for figures has doubts about the estimate.
+        // Runs as heavy whatever its estimate: profiling a query casts doubt on the estimate.
         state.heavy_place(&mut running).await?;
     }
     let mut guard = running.guard();
@@ -259,7 +259,7 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
         prepared.explanation(&options, run)
     };
     let explained = if run {
-        // A receiver that is gone does not need it.
+        // The receiver may be gone.
         threads::heavy(state, move |sender| drop(sender.send(explain()))).await?
     } else {
         threads::light(state, move |sender| drop(sender.send(explain()))).await?

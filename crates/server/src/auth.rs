@@ -1,9 +1,9 @@
-//! Who asks, and what they may do: Basic (passwords, Argon2) and Bearer (tokens, SHA-256).
+//! Authentication and roles: Basic (passwords, Argon2) and Bearer (tokens, SHA-256).
 //!
 //! # Cost
-//! To verify a password takes tens of milliseconds on purpose, so it happens on a blocking thread, and what
-//! has been verified is remembered for its address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the
-//! server ends. Wrong ones are slowed by address (`throttle`).
+//! Verifying a password takes tens of milliseconds by design, so it runs on a blocking thread. Verified
+//! credentials are cached per client address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server
+//! ends. Wrong passwords are throttled by address (`throttle`).
 //! # Not here
 //! Sessions, cookies.
 
@@ -26,42 +26,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// How many verified passwords are remembered; when it is full it starts anew.
+/// The size of the cache of verified passwords; a full cache is cleared.
 const REMEMBERED_MAX: usize = 1024;
 
-/// Passwords that are verified at a time: each takes 19 MiB and a core for a while.
+/// Concurrent password verifications: each takes 19 MiB and a core for a while.
 const VERIFIED_AT_ONCE: usize = 2;
 
-/// What is known of the sender of a request besides its credentials.
+/// Properties of the sender of a request besides its credentials.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
-    /// Where the connection comes from.
+    /// The address of the client.
     pub(crate) peer: IpAddr,
-    /// The request has reached the server under a name that is trusted: see `origin`.
+    /// The request uses a trusted host name: see `origin`.
     pub(crate) has_trusted_host: bool,
 }
 
-/// When those may come again of whose address too many passwords wait.
+/// `Retry-After` for an address with too many waiting passwords.
 const RETRY_AFTER_SECONDS: &str = "5";
 
-/// Those who may use the server.
+/// The users of the server.
 #[derive(Debug)]
 pub(crate) struct Users {
     users: Vec<User>,
     anonymous: Option<Role>,
-    /// Makes what is remembered worthless elsewhere.
+    /// Key of the hashes, so that they are worthless elsewhere.
     secret: [u8; 32],
     remembered: Mutex<HashSet<[u8; 32]>>,
     verifying: Semaphore,
     throttle: Throttle,
     metrics: Arc<Metrics>,
-    /// Verified in place of that of a user who is not there, so that time does not tell.
+    /// A dummy hash, verified for unknown users so that timing does not reveal which users exist.
     nobody: String,
 }
 
 impl Users {
     /// # Errors
-    /// [`ErrorKind::Input`]: a hash that is none, a name that is there twice or not possible.
+    /// [`ErrorKind::Input`]: an invalid hash, a duplicate or invalid name.
     pub(crate) fn new(options: &ServerOptions, metrics: &Arc<Metrics>) -> Result<Self> {
         let mut names = HashSet::new();
         for user in &options.users {
@@ -73,7 +73,7 @@ impl Users {
                 return wrong("a name is not empty and has no colon");
             }
             if !names.insert(&user.name) {
-                return wrong("is there twice");
+                return wrong("is a duplicate");
             }
             if user.password.is_none() && user.token_sha256.is_none() {
                 return wrong("has neither password nor token_sha256");
@@ -81,12 +81,12 @@ impl Users {
             if let Some(password) = &user.password
                 && PasswordHash::new(password).is_err()
             {
-                return wrong("password is no PHC string ($argon2id$…)");
+                return wrong("password is not a PHC string ($argon2id$…)");
             }
             if let Some(token) = &user.token_sha256
                 && (token.len() != 64 || !token.bytes().all(|byte| byte.is_ascii_hexdigit()))
             {
-                return wrong("token_sha256 has not 64 hexadecimal digits");
+                return wrong("token_sha256 does not have 64 hexadecimal digits");
             }
         }
         let mut secret = [0; 32];
@@ -103,7 +103,7 @@ impl Users {
         })
     }
 
-    /// Whether every credential gives the same role as by `other`.
+    /// Whether every credential has the same role as in `other`.
     pub(crate) fn are_same(&self, other: &Self) -> bool {
         let fields = |users: &Self| -> Vec<_> {
             let fields = |user: &User| {
@@ -114,12 +114,12 @@ impl Users {
         self.anonymous == other.anonymous && fields(self) == fields(other)
     }
 
-    /// Whether anybody may do anything.
+    /// Whether access is unrestricted.
     pub(crate) fn is_open(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// The role of a request with these headers; `None`: it may do nothing.
+    /// The role of a request with these headers; `None`: no access.
     ///
     /// # Errors
     /// 401 for wrong credentials.
@@ -145,10 +145,10 @@ impl Users {
         })
     }
 
-    /// Makes sure that whoever sends these headers may do what `needed` may.
+    /// Checks that the sender of these headers has at least the role `needed`.
     ///
     /// # Errors
-    /// 401 for those who do not say who they are, or wrongly; 403 for those who may not.
+    /// 401 for missing or wrong credentials; 403 for an insufficient role.
     pub(crate) async fn check(&self, headers: &HeaderMap, caller: Caller, needed: Role) -> Outcome<()> {
         let role = self.role(headers, caller).await?;
         allow(role, headers.contains_key(AUTHORIZATION), needed).map_err(|failure| {
@@ -206,7 +206,7 @@ impl Users {
         let Some(turn) = self.throttle.turn(peer).await else {
             return Err(Failure::new(
                 StatusCode::TOO_MANY_REQUESTS,
-                "too many passwords of this address wait",
+                "too many passwords from this address are waiting",
             )
             .hint("wrong passwords are slowed down: wait, and send fewer at a time")
             .header(RETRY_AFTER, RETRY_AFTER_SECONDS));
@@ -239,8 +239,8 @@ impl Users {
         Ok(user)
     }
 
-    /// What a verified password is remembered by. The address is a part of it: what is remembered is not
-    /// slowed, so it must not tell another address whether a guess is right.
+    /// The cache key of a verified password. It includes the address: cached passwords are not throttled, so
+    /// the cache must not tell another address whether a guess is right.
     fn key(&self, name: &str, password: &str, peer: IpAddr) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.secret);
@@ -252,8 +252,8 @@ impl Users {
         digest.finalize().into()
     }
 
-    /// Compares hashes, so how long it takes says nothing about the token. Wrong ones are not slowed: a token
-    /// is random, and not guessed.
+    /// Compares hashes, so timing reveals nothing about the token. Wrong tokens are not throttled: a token is
+    /// random and cannot be guessed.
     fn bearer(&self, token: &str, peer: IpAddr) -> Option<&User> {
         let user = self.with_token(token);
         if user.is_none() {
@@ -274,10 +274,10 @@ impl Users {
     }
 }
 
-/// The Argon2id hash of a password, as a PHC string for the configuration file; each time another one.
+/// The Argon2id hash of a password with a random salt, as a PHC string for the configuration file.
 ///
 /// # Errors
-/// The system has no randomness.
+/// The system provides no randomness.
 pub fn hash_password(password: &str) -> Result<String> {
     let mut salt = [0; 16];
     random(&mut salt)?;
@@ -307,19 +307,19 @@ fn name(role: Role) -> &'static str {
     }
 }
 
-/// Makes sure that a role is enough; `named` are those who have said who they are.
+/// Checks that a role is sufficient; `named`: the client has authenticated.
 ///
 /// # Errors
-/// 401 for those who have not, 403 for those who may not.
+/// 401 without authentication, 403 for an insufficient role.
 pub(crate) fn allow(role: Option<Role>, named: bool, needed: Role) -> Outcome<()> {
     match role {
         Some(role) if role >= needed => Ok(()),
         Some(role) if named => {
             let message = format!("the role {} may not do this", name(role));
-            let hint = format!("it takes the role {}", name(needed));
+            let hint = format!("required role: {}", name(needed));
             Err(Failure::new(StatusCode::FORBIDDEN, message).hint(hint))
         }
-        _ => Err(unauthorized("this takes a name and a password, or a token")),
+        _ => Err(unauthorized("a name and a password, or a token, are required")),
     }
 }
 

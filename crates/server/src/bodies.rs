@@ -1,16 +1,15 @@
-//! The memory that bodies and messages of all clients take together, from their first byte until their
-//! request is over.
+//! Memory accounting of request bodies and messages of all clients, from their first byte until the end of
+//! their request.
 //!
 //! # Invariants
-//! Memory is held for bytes that have come, never for bytes that are announced: an announcement costs
-//! nothing, and would keep out others. No body waits for memory without an end while it holds some, so bodies
-//! that wait for each other give up.
+//! Permits cover received bytes, never announced ones: an announcement is free, and could lock out others. No
+//! body that holds permits waits for more without a timeout, so a deadlock between bodies resolves itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What one permit stands for.
+/// Bytes per semaphore permit.
 const UNIT_BYTES: usize = 1 << 10;
 
 /// See the header of this file.
@@ -22,13 +21,13 @@ impl Bodies {
         Self(Arc::new(Semaphore::new(bytes_max.div_ceil(UNIT_BYTES).min(Semaphore::MAX_PERMITS))))
     }
 
-    /// Nothing yet.
+    /// An empty share.
     pub(crate) fn hold(&self) -> Held {
         Held { of: Arc::clone(&self.0), permit: None }
     }
 }
 
-/// The share of one body or message, given back when it is dropped.
+/// The share of one body or message, released on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     of: Arc<Semaphore>,
@@ -36,7 +35,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Makes it enough for so many bytes, if there is room at once.
+    /// Grows the share to this many bytes, if they are available at once.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let missing = self.missing(bytes);
         if missing == 0 {
@@ -46,7 +45,7 @@ impl Held {
         more.map(|more| self.add(more)).is_ok()
     }
 
-    /// The same, in a time.
+    /// [`Held::grow`], waiting for up to `time`.
     pub(crate) async fn grow_in(&mut self, bytes: usize, time: Duration) -> bool {
         let more = Arc::clone(&self.of).acquire_many_owned(self.missing(bytes));
         match tokio::time::timeout(time, more).await {
@@ -58,7 +57,7 @@ impl Held {
         }
     }
 
-    /// Units that are missing for so many bytes.
+    /// Units missing for this many bytes.
     fn missing(&self, bytes: usize) -> u32 {
         let units = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         u32::try_from(bytes.div_ceil(UNIT_BYTES).saturating_sub(units)).unwrap_or(u32::MAX)

@@ -1,6 +1,6 @@
 //! The configuration file, in TOML. docs/server.md shows one with all entries.
 //!
-//! A name that is not known is an error: a limit that is misspelt must not be no limit.
+//! Unknown names are errors: a misspelt limit must not mean no limit.
 
 use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
 use crate::origin;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The longest time that a limit may be: beyond it, sums of times could leave the range of the clock.
+/// The maximum of a time limit: beyond it, sums of times could overflow the clock.
 const SECONDS_MAX: f64 = 1e9;
 
 #[derive(Deserialize)]
@@ -76,11 +76,11 @@ struct LimitsTable {
 }
 
 impl ServerOptions {
-    /// The options that a configuration file says; the defaults for what it does not say. Paths in it are
-    /// relative to its folder.
+    /// The options of a configuration file, with defaults for missing entries. Paths in it are relative to
+    /// its folder.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] with the place of the mistake; [`ErrorKind::Io`].
+    /// [`ErrorKind::Input`] with the position of the mistake; [`ErrorKind::Io`].
     pub fn from_file(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(format!("read {}", path.display()), &error))?;
@@ -88,7 +88,7 @@ impl ServerOptions {
         Self::from_toml(&text, folder).map_err(|error| error.context(path.display()))
     }
 
-    /// Has the server listen on `HOST:PORT`, and be reached by that name.
+    /// Makes the server listen on `HOST:PORT`, and trust that host name.
     ///
     /// # Errors
     /// As [`resolve`].
@@ -125,7 +125,7 @@ impl ServerOptions {
         };
         options.tls = file.tls.map(|tls| Tls { cert: folder.join(tls.cert), key: folder.join(tls.key) });
         if options.anonymous.is_some() && file.users.is_empty() {
-            let message = "`anonymous` means nothing without users: then everybody may do everything";
+            let message = "`anonymous` has no effect without users: access is unrestricted then";
             return Err(Error::new(ErrorKind::Input, message).with_hint("add [[users]], or use read_only"));
         }
         options.users = file.users;
@@ -171,7 +171,7 @@ impl LimitsTable {
                 Some(value) => *limit = value,
             }
         }
-        // Threads, places and buffers of these sizes must be possible.
+        // The system must be able to allocate threads, permits and buffers of these numbers.
         for (name, value, limit, range) in [
             ("requests", self.requests, &mut limits.requests, 1..=REQUESTS_MAX),
             ("sessions", self.sessions, &mut limits.sessions, 1..=100_000),
@@ -201,17 +201,17 @@ fn out_of_range(name: &str, value: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Input, format!("limits.{name} = {value} is out of its range"))
 }
 
-/// The addresses that `HOST:PORT` stands for.
+/// The addresses of `HOST:PORT`.
 ///
 /// # Errors
-/// [`ErrorKind::Input`]: none.
+/// [`ErrorKind::Input`]: no address.
 pub fn resolve(bind: &str) -> Result<Vec<SocketAddr>> {
     let wrong = |what: &dyn std::fmt::Display| {
-        Error::new(ErrorKind::Input, format!("{bind} is no address to listen on: {what}"))
+        Error::new(ErrorKind::Input, format!("{bind} is not an address to listen on: {what}"))
             .with_hint("such as 127.0.0.1:7878, [::1]:7878 or localhost:7878")
     };
     let addresses: Vec<SocketAddr> = bind.to_socket_addrs().map_err(|error| wrong(&error))?.collect();
-    if addresses.is_empty() { Err(wrong(&"the name has none")) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(wrong(&"the name has no address")) } else { Ok(addresses) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The service description (SPARQL 1.1 Service Description, W3C 2013): what an endpoint can do, as RDF.
+//! The service description (SPARQL 1.1 Service Description, W3C 2013): the features of an endpoint, as RDF.
 //!
-//! It is a graph like any other: a small database in memory holds it and writes it in the format that is
-//! asked for.
+//! The description is an ordinary graph: a small in-memory database holds it and writes it in the requested
+//! format.
 
 use crate::accept::{Accepted, GRAPHS};
 use crate::encoding::Encoding;
@@ -28,7 +28,7 @@ const FORMATS: [(&str, &str); 10] = [
     ("both", "TriG"),
 ];
 
-/// Answers a request without a query.
+/// Handles a request without a query.
 pub(crate) async fn answer(context: &Context<'_>, endpoint: Endpoint) -> Outcome {
     let (format, content_type) = Accepted::of(&context.parts.headers).choose(GRAPHS)?;
     let path = context.parts.uri.path();

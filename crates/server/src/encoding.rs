@@ -1,14 +1,13 @@
-//! Compression of answers: gzip and zstd, by what the client says it takes.
+//! Compression of answers: gzip and zstd, negotiated by `Accept-Encoding`.
 
 use crate::accept::quality;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use std::io::{self, Write};
 
-/// Level of gzip: results are compressed while they are made, and speed is worth more there than a few per
-/// cent.
+/// The gzip level: results are compressed on the fly, and speed is worth more than a few per cent of size.
 const GZIP_LEVEL: u32 = 3;
-/// Level of zstd, for the same reason.
+/// The zstd level, for the same reason.
 const ZSTD_LEVEL: i32 = 1;
 
 /// How the bytes of an answer are encoded.
@@ -20,7 +19,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// The best that the client takes; zstd before gzip if it likes both as much.
+    /// The encoding with the highest quality; zstd before gzip if equal.
     pub(crate) fn choose(headers: &HeaderMap) -> Self {
         let Some(accept) = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()) else {
             return Self::Identity;
@@ -33,7 +32,7 @@ impl Encoding {
         }
     }
 
-    /// As `Content-Encoding` has it.
+    /// The value of `Content-Encoding`.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Identity => None,

@@ -1,21 +1,21 @@
-//! Gremlin for TinkerPop's drivers: the protocol of Gremlin Server over a WebSocket, and its HTTP form, both
-//! at `/gremlin`.
+//! Gremlin Server: the protocol of TinkerPop's drivers over a WebSocket, and its HTTP form, both at
+//! `/gremlin`.
 //!
 //! # Shape
 //! ```text
 //! upgrade    HTTP becomes a WebSocket           http    one request, one answer
-//! socket     frames in, frames out -> connection: who asks, what runs -> alone, or a session
-//! request    what a message asks for            access  what its sender may do
-//! run        runs it -> answer -> the socket     tier    where: at once, on a light thread, among heavy ones (`admission`)
+//! socket     frames in, frames out -> connection: login, running requests -> alone, or a session
+//! request    what a message asks for            access  the permissions of its sender
+//! run        runs it -> answer -> the socket    tier    on which thread (`admission`)
 //! ```
 //! # Invariants
-//! 1. Each request is answered to its end once, also after a panic: a [`answer::Reply`] that is dropped says
-//!    so.
-//! 2. Requests of a connection run side by side, those of a session in their order.
-//! 3. What a connection has asked for ends with it: traversals are cancelled, transactions rolled back.
-//! 4. Results wait for the client, not in memory: the thread of a traversal stands still until they are
-//!    taken. Those of a light one are held until it has ended, [`tier::HELD_BYTES`] at most.
-//! 5. Nothing that was tried and given up as too heavy where it was has been told, or changed anything.
+//! 1. Each request gets exactly one complete response, also after a panic: dropping an unfinished
+//!    [`answer::Reply`] sends an error.
+//! 2. Requests of a connection run concurrently, those of a session in order.
+//! 3. The end of a connection cancels its traversals and rolls back its transactions.
+//! 4. Results are not buffered for a slow client: the thread of a traversal blocks until the client takes
+//!    them. Those of a light traversal are held until it has ended, up to [`tier::HELD_BYTES`].
+//! 5. A request rejected as too heavy for its tier has sent no response and has no side effects.
 //! # Source
 //! Apache TinkerPop 3.8, provider documentation, "Network Protocols"; RFC 6455; RFC 4616.
 //! # Not here

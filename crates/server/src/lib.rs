@@ -5,21 +5,21 @@
 //!
 //! # Shape
 //! ```text
-//! server   listens, owns the threads, ends gracefully        wire      a connection with patience that ends
+//! server   listens, owns the threads, graceful shutdown      wire      a connection with write timeouts
 //! route    address -> handler; roles, CORS, errors           auth      users and roles
-//! origin   Host, Origin: what pages of other sites may
-//! protocol /query /update /sparql    store  /store           api page  what the page needs
+//! origin   Host, Origin: permissions of pages of other sites
+//! protocol /query /update /sparql    store  /store           api page  the console and its API
 //! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a light thread runs it  -> stream  -> reply    state     who waits for a place; running: what runs
-//! admission  which request runs where, and why           heavy     threads that let others go first
+//! query    a light thread runs it  -> stream  -> reply       state     permits; running: the running requests
+//! admission  admission control: where a request runs         threads   of light and of heavy requests
 //! ```
-//! HTTP/1.1 by hyper alone: there are a dozen addresses, and limits, cancellation and the exact moment at
-//! which an answer begins matter more than routing.
+//! Plain hyper with HTTP/1.1, without a framework: there are a dozen addresses, and limits, cancellation and
+//! the exact moment at which a response begins matter more than routing.
 //! # Invariants
-//! 1. No query runs on a thread that talks to connections, but those known to be short, for 2 ms at most.
-//! 2. An answer that could not be completed is broken off, never ended.
-//! 3. Everything that a client can make large, slow or many has a limit in [`Limits`].
-//! 4. When a client goes away, what it has asked for is cancelled.
+//! 1. No query runs on an I/O thread, except those known to be short, for 2 ms at most.
+//! 2. An incomplete response is aborted, never ended normally.
+//! 3. Everything that a client can make large, slow or numerous has a limit in [`Limits`].
+//! 4. When a client disconnects, its requests are cancelled.
 //! # Not here
 //! HTTP/2; sessions other than those of Gremlin.
 //!

@@ -1,13 +1,13 @@
-//! `POST /load`: files of a property graph, or RDF documents, loaded together and atomically.
+//! `POST /load`: atomic bulk load of property-graph files or RDF documents.
 //!
 //! # Shape
-//! The body is one file, whose `Content-Type` says the format, or `multipart/form-data`, where names of files
-//! say it, as they do on the command line: vertices and edges may so come in files of their own. A part
-//! called `….toml` is a mapping of columns. The load is that of `vervet load`: all of it is there afterwards,
-//! or nothing; readers go on, writers wait for it.
+//! The body is one file, whose `Content-Type` determines the format, or `multipart/form-data`, where file
+//! extensions determine the formats as on the command line; so vertices and edges may be separate files. A
+//! part named `….toml` is a column mapping. The load equals `vervet load`: it is atomic, readers continue,
+//! and writers wait for it.
 //! # Not here
-//! Files that do not fit into [`crate::Limits::document_bytes`], compressed ones, mistakes to pass over:
-//! `vervet load`.
+//! Files larger than [`crate::Limits::document_bytes`], compressed files, skipping of errors: use `vervet
+//! load`.
 
 use crate::multipart;
 use crate::options::Role;
@@ -25,12 +25,12 @@ use vervet::{Error, ErrorKind, Format, LoadOptions, Mapping, Source};
 
 /// A file of the request.
 struct File {
-    /// Its extension says the format.
+    /// The extension determines the format.
     name: String,
     content: Bytes,
 }
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
     if context.parts.method != Method::POST {
         return Err(not_allowed("POST, OPTIONS"));
@@ -44,13 +44,13 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     options.names_from_files = match parameters.one("names-from-files")? {
         None | Some("false") => false,
         Some("true") => true,
-        Some(_) => return Err(Failure::bad("names-from-files is true or false")),
+        Some(_) => return Err(Failure::bad("names-from-files must be true or false")),
     };
     if let Some(threads) = state.options.limits.threads {
         options.threads = threads;
     }
-    let media_type = MediaType::of(&parts.headers)
-        .ok_or_else(|| unsupported("the request does not say the type of its body"))?;
+    let media_type =
+        MediaType::of(&parts.headers).ok_or_else(|| unsupported("the request has no Content-Type"))?;
     if media_type.name != "multipart/form-data" {
         extension(&media_type)?;
     }
@@ -62,7 +62,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let mut guard = running.guard();
     let (database, memory_bytes) = (state.database.clone(), state.options.limits.memory_bytes);
     let done = threads::heavy(state, move |sender| {
-        // From here on, so that what has waited for its turn has as much time as others.
+        // The timeout starts here, after waiting for the permit.
         let deadline = Instant::now() + timeout;
         let sources = files.into_iter().map(|file| {
             let reader = TimedReader::new(file.content, deadline, running.token.clone());
@@ -72,7 +72,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
             database.load_with_report(sources.collect(), &options, Some(memory_bytes), &mut std::io::sink());
         let loaded = loaded.map_err(|error| explain(error, deadline));
         drop(running);
-        // A receiver that is gone does not need it.
+        // The receiver may be gone.
         let _ = sender.send(loaded);
     })
     .await?;
@@ -81,14 +81,14 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     Ok(whole(StatusCode::OK, "application/json", report.to_string() + "\n"))
 }
 
-/// An error with a hint that fits a request.
+/// Adds a hint that fits a request.
 fn explain(error: Error, deadline: Instant) -> Error {
     match error.kind() {
         ErrorKind::Io if Instant::now() >= deadline => {
             Error::new(ErrorKind::Deadline, "the files took too long to read")
         }
         ErrorKind::Input if error.position().is_some() => {
-            error.with_hint("mend the file: nothing of the request has been stored")
+            error.with_hint("correct the file: nothing of the request was stored")
         }
         _ => error,
     }
@@ -96,12 +96,12 @@ fn explain(error: Error, deadline: Instant) -> Error {
 
 fn unsupported(message: &str) -> Failure {
     Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint(
-        "say Content-Type: multipart/form-data with files called .csv, .graphml, .graphson, .parquet or as RDF documents are; or \
+        "use Content-Type: multipart/form-data with files called .csv, .graphml, .graphson, .parquet or as RDF documents are; or \
          text/csv, application/graphml+xml, application/vnd.gremlin-v3.0+json, application/vnd.apache.parquet",
     )
 }
 
-/// The extension that tells the loader the format.
+/// The file extension of the format.
 fn extension(media_type: &MediaType) -> Outcome<&'static str> {
     Ok(match media_type.name.as_str() {
         "text/csv" => {
@@ -116,7 +116,7 @@ fn extension(media_type: &MediaType) -> Outcome<&'static str> {
         other => {
             media_type.check_charset()?;
             rdf_extension(other)
-                .ok_or_else(|| unsupported(&format!("{other} is no type of file that can be loaded")))?
+                .ok_or_else(|| unsupported(&format!("files of the type {other} cannot be loaded")))?
         }
     })
 }
@@ -130,7 +130,7 @@ fn files(media_type: &MediaType, body: Bytes) -> Outcome<(Vec<File>, Option<Mapp
         let parts = multipart::parts(&body, boundary)
             .map_err(|error| Failure::bad(format!("the multipart body is malformed: {error}")))?;
         for part in parts {
-            // The name alone: what stands before it is a path of the client.
+            // The base name only: the rest is a path of the client.
             let name = part.file_name.as_deref().and_then(|name| name.rsplit(['/', '\\']).next());
             match name {
                 Some(name) if name.to_ascii_lowercase().ends_with(".toml") => {
@@ -148,7 +148,7 @@ fn files(media_type: &MediaType, body: Bytes) -> Outcome<(Vec<File>, Option<Mapp
                         let name = format!("part-{}.{}", files.len() + 1, extension(media_type)?);
                         files.push(File { name, content: part.content });
                     }
-                    None => return Err(unsupported("a part says neither the name of a file nor a type")),
+                    None => return Err(unsupported("a part has neither a file name nor a type")),
                 },
             }
         }

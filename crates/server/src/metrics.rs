@@ -1,11 +1,11 @@
-//! What the server counts, for Prometheus (OpenMetrics text, version 1.0.0).
+//! Metrics for Prometheus (OpenMetrics text, version 1.0.0).
 //!
 //! # Shape
-//! Counters of requests are changed as they happen; those of the database and of the process are read when
-//! the metrics are requested (`Figures`).
+//! Counters of requests change as requests happen; those of the database and of the process are read at each
+//! scrape (`Figures`).
 //! # Cost
-//! Of a request two lookups in a table by labels, 100 ns. Of a reading the sizes of the files of the
-//! database.
+//! Of a request: two lookups in a table by labels, 100 ns. Of a scrape: reading the sizes of the database
+//! files.
 
 use crate::state::State;
 use prometheus_client::collector::Collector;
@@ -24,10 +24,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use vervet::{Database, StorageStatus};
 
-/// The type of [`text`].
+/// The content type of [`text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What requests are about.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
     Query,
@@ -59,8 +59,8 @@ impl EncodeLabelValue for Kind {
     }
 }
 
-/// Statuses that are counted by themselves, those of Gremlin among them. All others are one, so that no
-/// client makes many.
+/// Statuses with a counter of their own, those of Gremlin included. All others share one, so that clients
+/// cannot create many series.
 const STATUSES: [u16; 29] = [
     101, 200, 201, 204, 304, 400, 401, 403, 404, 405, 406, 407, 408, 409, 413, 415, 421, 497, 498, 499, 500,
     503, 504, 507, 595, 596, 597, 598, 599,
@@ -90,11 +90,11 @@ struct KindLabels {
     kind: Kind,
 }
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0];
 
-/// All counters of requests.
+/// All request counters.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Mutex<Registry>,
@@ -145,22 +145,18 @@ impl Metrics {
             "The program",
             Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
         );
-        registry.register(
-            "vervet_requests",
-            "Requests that have been answered, by kind and status",
-            self.requests.clone(),
-        );
+        registry.register("vervet_requests", "Answered requests, by kind and status", self.requests.clone());
         registry.register(
             "vervet_request_seconds",
             "From the head of a request to the end of its answer",
             self.seconds.clone(),
         );
         for (name, help, gauge) in [
-            ("vervet_requests_running", "Requests that work on the database", &self.running),
-            ("vervet_requests_waiting", "Requests that wait for their turn", &self.waiting),
+            ("vervet_requests_running", "Requests running on the database", &self.running),
+            ("vervet_requests_waiting", "Requests waiting for a permit", &self.waiting),
             ("vervet_connections", "Open connections", &self.connections),
-            ("vervet_heavy_requests_running", "Heavy requests that run", &self.heavy),
-            ("vervet_gremlin_sessions", "Sessions of Gremlin", &self.sessions),
+            ("vervet_heavy_requests_running", "Heavy requests running", &self.heavy),
+            ("vervet_gremlin_sessions", "Gremlin sessions", &self.sessions),
         ] {
             registry.register(name, help, gauge.clone());
         }
@@ -168,27 +164,27 @@ impl Metrics {
             ("vervet_connections_refused", "Connections above the limit", &self.refused_connections),
             ("vervet_logins_failed", "Wrong names, passwords and tokens", &self.failed_logins),
             ("vervet_rows_out", "Rows and triples of answers", &self.rows_out),
-            ("vervet_answers_broken", "Answers that broke off after their beginning had left", &self.broken),
-            ("vervet_bytes_out", "Bytes of the bodies of answers", &self.bytes_out),
-            ("vervet_bytes_in", "Bytes of the bodies of requests", &self.bytes_in),
+            ("vervet_answers_broken", "Answers aborted after their beginning was sent", &self.broken),
+            ("vervet_bytes_out", "Bytes of response bodies", &self.bytes_out),
+            ("vervet_bytes_in", "Bytes of request bodies", &self.bytes_in),
         ] {
             registry.register(name, help, counter.clone());
         }
     }
 
-    /// Shows figures of a database too.
+    /// Also exports the figures of a database.
     pub(crate) fn show(&self, database: &Database) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.register_collector(Box::new(Figures(database.clone())));
     }
 
-    /// Counts bytes of an answer.
+    /// Counts response bytes.
     pub(crate) fn sent(&self, bytes: usize) {
         self.bytes_out.inc_by(bytes as u64);
     }
 }
 
-/// Counts one thing as long as it lives.
+/// Counts one thing during its lifetime.
 #[derive(Debug)]
 pub(crate) struct Counted(Gauge);
 
@@ -205,7 +201,7 @@ impl Drop for Counted {
     }
 }
 
-/// Counts a request when its answer is over.
+/// Counts a request when its response ends.
 #[derive(Debug)]
 pub(crate) struct Finish {
     metrics: Arc<Metrics>,
@@ -238,12 +234,12 @@ impl Drop for Finish {
 pub(crate) fn text(state: &State) -> String {
     let mut out = String::with_capacity(16 << 10);
     let registry = state.metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
-    // A text takes whatever is written to it.
+    // Writing to a string cannot fail.
     let _ = prometheus_client::encoding::text::encode(&mut out, &registry);
     out
 }
 
-/// Values that are read when the metrics are requested.
+/// Values that are read at each scrape.
 #[derive(Debug)]
 struct Figures(Database);
 
@@ -255,7 +251,7 @@ impl Collector for Figures {
         let (statements, status) = (database.snapshot().statement_count(), database.storage_status());
         let out = &mut encoder;
         for (name, help, value) in [
-            ("vervet_transactions_committed", "Transactions that were committed.", transactions.commits),
+            ("vervet_transactions_committed", "Committed transactions.", transactions.commits),
             (
                 "vervet_transactions_refused",
                 "Transactions that conflicted with others.",
@@ -268,7 +264,7 @@ impl Collector for Figures {
             ("vervet_statements", "Statements of the graph.", statements),
             (
                 "vervet_writable",
-                "1: changes are taken; 0: they are refused.",
+                "1: writes are accepted; 0: they are refused.",
                 u64::from(status.is_writable()),
             ),
             ("vervet_disk_bytes", "Bytes of the files of the database.", files.all),
@@ -277,8 +273,8 @@ impl Collector for Figures {
             gauge(out, name, help, integer(value))?;
         }
         storage(out, &status)?;
-        counter(out, "vervet_plan_cache_hits", "Queries that were parsed before.", plans.hits)?;
-        counter(out, "vervet_plan_cache_misses", "Queries that had to be parsed.", plans.misses)?;
+        counter(out, "vervet_plan_cache_hits", "Queries found in the plan cache.", plans.hits)?;
+        counter(out, "vervet_plan_cache_misses", "Queries not found in the plan cache.", plans.misses)?;
         if let Some(bytes) = resident_bytes() {
             gauge(out, "process_resident_memory_bytes", "Memory of the process.", integer(bytes))?;
         }
@@ -296,20 +292,20 @@ impl Collector for Figures {
     }
 }
 
-/// Log, changes in memory, checkpoints, conflicts.
+/// Log, delta, checkpoints, conflicts.
 fn storage(out: &mut DescriptorEncoder<'_>, status: &StorageStatus) -> fmt::Result {
     let StorageStatus { checkpoints, conflicts, .. } = status;
     for (name, help, value) in [
         ("vervet_log_files", "Files of the log.", status.log_files),
         ("vervet_recovery_bytes", "Bytes of the log that opening would read.", status.log_bytes),
         ("vervet_delta_cells", "Statements that differ from the base.", status.delta_cells),
-        ("vervet_delta_bytes", "Memory of these.", status.delta_bytes),
-        ("vervet_terms", "Vertices and literals that have a number.", status.terms),
-        ("vervet_transactions_active", "Transactions that have not ended.", status.active_transactions),
-        ("vervet_checkpoint_running", "1: a checkpoint is being made.", u64::from(checkpoints.running)),
+        ("vervet_delta_bytes", "Memory of the statements that differ from the base.", status.delta_bytes),
+        ("vervet_terms", "Vertices and literals in the dictionary.", status.terms),
+        ("vervet_transactions_active", "Active transactions.", status.active_transactions),
+        ("vervet_checkpoint_running", "1: a checkpoint is running.", u64::from(checkpoints.running)),
         (
             "vervet_checkpoint_failed_in_row",
-            "How many of the last checkpoints failed, one after the other.",
+            "Consecutive failed checkpoints.",
             u64::from(checkpoints.failed_in_row),
         ),
     ] {
@@ -317,8 +313,8 @@ fn storage(out: &mut DescriptorEncoder<'_>, status: &StorageStatus) -> fmt::Resu
     }
     for (name, help, value) in [
         ("vervet_log_syncs", "Syncs of the log.", status.log_syncs),
-        ("vervet_checkpoints", "Checkpoints that were made.", checkpoints.completed),
-        ("vervet_checkpoints_failed", "Checkpoints that failed.", checkpoints.failed),
+        ("vervet_checkpoints", "Completed checkpoints.", checkpoints.completed),
+        ("vervet_checkpoints_failed", "Failed checkpoints.", checkpoints.failed),
         ("vervet_commits_slowed", "Commits that waited for checkpoints.", status.slowed_commits),
     ] {
         counter(out, name, help, value)?;
@@ -326,20 +322,20 @@ fn storage(out: &mut DescriptorEncoder<'_>, status: &StorageStatus) -> fmt::Resu
     let oldest = status.oldest_transaction.unwrap_or_default();
     for (name, help, time) in [
         ("vervet_checkpoint_age_seconds", "Time since the last checkpoint or the start.", checkpoints.age),
-        ("vervet_checkpoint_seconds", "How long the last checkpoint took.", checkpoints.took),
-        ("vervet_transaction_age_seconds", "How long the oldest transaction has been active.", oldest),
+        ("vervet_checkpoint_seconds", "Duration of the last checkpoint.", checkpoints.took),
+        ("vervet_transaction_age_seconds", "Age of the oldest active transaction.", oldest),
     ] {
         let metric = ConstGauge::new(time.as_secs_f64());
         metric.encode(out.encode_descriptor(name, help, None, metric.metric_type())?)?;
     }
     for (name, help, time) in [
         ("vervet_log_sync_seconds", "Time of all syncs of the log.", status.log_sync_time),
-        ("vervet_commits_slowed_seconds", "How long commits waited for checkpoints.", status.slowed_time),
+        ("vervet_commits_slowed_seconds", "Time that commits waited for checkpoints.", status.slowed_time),
     ] {
         let metric = ConstCounter::new(time.as_secs_f64());
         metric.encode(out.encode_descriptor(name, help, None, metric.metric_type())?)?;
     }
-    let help = "Transactions that conflicted, by what with.";
+    let help = "Conflicted transactions, by cause.";
     let mut family = out.encode_descriptor("vervet_conflicts", help, None, MetricType::Counter)?;
     for (cause, value) in [
         ("changes", conflicts.changes),
@@ -367,7 +363,7 @@ fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Memory of this process; `None` where the system does not say.
+/// Memory of this process; `None` where the system does not report it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -375,7 +371,7 @@ fn resident_bytes() -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Processor time of this process, of all its threads; `None` where the system does not say.
+/// Processor time of this process, all threads included; `None` where the system does not report it.
 fn cpu_seconds() -> Option<f64> {
     #[cfg(unix)]
     {

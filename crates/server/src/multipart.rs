@@ -1,16 +1,16 @@
-//! The parts of a `multipart/form-data` body (RFC 7578) that is here as a whole.
+//! Parser of complete `multipart/form-data` bodies (RFC 7578).
 
 use crate::request::MediaType;
 use bytes::Bytes;
 use memchr::memmem;
 
-/// The most parts of one body.
+/// The maximum number of parts of one body.
 const PARTS_MAX: usize = 1000;
 
-/// Header lines of one part.
+/// The maximum number of header lines of one part.
 const HEADERS_MAX: usize = 16;
 
-/// A part: its media type, if it says one, and its content.
+/// A part: its media type, if given, and its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) media_type: Option<MediaType>,
@@ -18,21 +18,21 @@ pub(crate) struct Part {
     pub(crate) content: Bytes,
 }
 
-/// Takes a body apart.
+/// Splits a body into its parts.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// What is malformed, as a message.
 pub(crate) fn parts(body: &Bytes, boundary: &str) -> Result<Vec<Part>, String> {
     if boundary.is_empty() || boundary.len() > 70 {
-        return Err("the boundary has not 1 to 70 characters".to_owned());
+        return Err("the boundary does not have 1 to 70 characters".to_owned());
     }
     let delimiter = format!("--{boundary}");
     let behind = format!("\r\n{delimiter}");
     let mut at = if body.starts_with(delimiter.as_bytes()) {
         delimiter.len()
     } else {
-        // Whatever stands before the first delimiter means nothing.
-        memmem::find(body, behind.as_bytes()).ok_or("the boundary is nowhere in it")? + behind.len()
+        // The preamble before the first delimiter is ignored.
+        memmem::find(body, behind.as_bytes()).ok_or("the boundary does not occur")? + behind.len()
     };
     let mut parts = Vec::new();
     loop {
@@ -42,7 +42,7 @@ pub(crate) fn parts(body: &Bytes, boundary: &str) -> Result<Vec<Part>, String> {
         }
         let line = memmem::find(rest, b"\r\n").ok_or("a delimiter has no line end")?;
         if rest[..line].iter().any(|byte| !matches!(byte, b' ' | b'\t')) {
-            return Err("a delimiter is followed by something else".to_owned());
+            return Err("a delimiter is followed by other characters".to_owned());
         }
         let from = at + line + 2;
         let length = memmem::find(&body[from..], behind.as_bytes()).ok_or("the last delimiter is missing")?;

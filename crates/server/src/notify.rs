@@ -1,10 +1,8 @@
-//! Tells systemd, or whatever else started the program, that the server is ready or about to end:
-//! `sd_notify(3)`.
+//! Service-manager notification (`sd_notify(3)`): the server is ready, or is stopping.
 //!
-//! A datagram to the socket that `NOTIFY_SOCKET` names; without it nothing is sent, and no thread waits for
-//! it to arrive.
+//! Sends a datagram to the socket in `NOTIFY_SOCKET`; without it, does nothing. No thread waits for delivery.
 
-/// The server answers requests.
+/// The server accepts requests.
 pub(crate) const READY: &str = "READY=1";
 
 /// The server accepts no more connections.

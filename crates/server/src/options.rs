@@ -1,45 +1,44 @@
-//! What a server may do: address, limits, users, TLS. Every limit has a name here, and a default with a
+//! Options of the server: addresses, limits, users, TLS. Every limit has a name here, and a default with a
 //! reason.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a server listens if nobody says otherwise.
+/// The default address to listen on.
 pub const BIND_DEFAULT: &str = "127.0.0.1:7878";
 
-/// From which time on a request is logged as slow by default: an interactive service rarely
-/// means to take longer.
+/// The default threshold of the slow-query log: an interactive service rarely intends to take longer.
 pub const SLOW_QUERY_DEFAULT: Duration = Duration::from_secs(1);
 
-/// How a server behaves.
+/// Options of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Addresses to listen on; the first that can be had is taken. Port 0: any free one.
+    /// Addresses to listen on; the first that can be bound is used. Port 0: any free port.
     pub bind: Vec<SocketAddr>,
-    /// Refuse everything that changes the database.
+    /// Refuse all writes.
     pub read_only: bool,
     /// Listen on addresses other than loopback without TLS.
     pub allow_plain_http: bool,
-    /// End gracefully at SIGINT and SIGTERM.
+    /// Shut down gracefully on SIGINT and SIGTERM.
     pub signals: bool,
-    /// Origins whose pages may read and change the database, besides the server's own; `*`: those of all
-    /// others may read.
+    /// Origins whose pages may read and write the database, besides the server's own; `*`: pages of all other
+    /// origins may read.
     pub cors: Vec<String>,
-    /// Names by which the server is reached, besides addresses and `localhost`. Requests without a user are
-    /// answered under no others, since the name of a page's own site can be made to resolve to this server
-    /// (DNS rebinding).
+    /// Host names of the server, besides addresses and `localhost`. Requests without a user are refused under
+    /// any other name, since an attacker can make the name of a page's own site resolve to this server (DNS
+    /// rebinding).
     pub hosts: Vec<String>,
-    /// Who may do what; nobody listed: everyone may do everything.
+    /// Users and their roles; empty: unrestricted access.
     pub users: Vec<User>,
-    /// What those may do who do not say who they are, if there are users.
+    /// The role of unauthenticated clients, if there are users.
     pub anonymous: Option<Role>,
     /// Certificate and key; `None`: plain HTTP.
     pub tls: Option<Tls>,
-    /// Requests that work on the database for longer are logged, with their text; `None`: none are.
+    /// Requests that work on the database for longer are logged with their text; `None`: never.
     pub slow_query: Option<Duration>,
-    /// How much of everything.
+    /// Resource limits.
     pub limits: Limits,
 }
 
@@ -64,13 +63,13 @@ impl Default for ServerOptions {
 /// Certificate chain and key, as PEM files.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// The certificate of the server, then those that vouch for it.
+    /// The certificate of the server, then its chain of issuers.
     pub cert: PathBuf,
-    /// Its key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// What somebody may do; each may do what those before may.
+/// Permissions of a user; each role includes those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -78,89 +77,89 @@ pub enum Role {
     Read,
     /// Change the data.
     Write,
-    /// See and stop the requests of others.
+    /// See and stop requests of other users.
     Admin,
 }
 
-/// Somebody who may use the server.
+/// A user of the server.
 #[derive(Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// As given to Basic authentication.
+    /// User name for Basic authentication.
     pub name: String,
     /// The password as a PHC string of Argon2: see [`crate::hash_password`].
     pub password: Option<String>,
     /// SHA-256 of a bearer token, in hexadecimal.
     pub token_sha256: Option<String>,
-    /// What they may do.
+    /// The role.
     pub role: Role,
 }
 
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Hashes do not belong into logs.
+        // Hashes must not appear in logs.
         f.debug_struct("User").field("name", &self.name).field("role", &self.role).finish_non_exhaustive()
     }
 }
 
-/// How much of everything. The names are those of the configuration file.
+/// Resource limits. The names are those of the configuration file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How long a query or an update may run; a request may ask for less. An interactive service has no use
-    /// for longer.
+    /// The maximum time of a query or an update; a request may ask for less. An interactive service has no
+    /// use for longer.
     pub timeout: Duration,
-    /// Bytes that the tables of one query may take.
+    /// The maximum bytes of the tables of one query.
     pub memory_bytes: u64,
-    /// Threads of one heavy query; `None`: as many as there are cores.
+    /// The maximum threads of one heavy query; `None`: the number of cores.
     pub threads: Option<usize>,
-    /// Bytes of the body of a query, an update or a form.
+    /// The maximum bytes of the body of a query, an update or a form.
     pub text_bytes: usize,
-    /// Bytes of a document that comes to the graph store.
+    /// The maximum bytes of a document sent to the graph store.
     pub document_bytes: usize,
-    /// Bytes of all bodies and messages that are there at a time, from their first byte until their request
-    /// is over; one always fits.
+    /// The maximum bytes of all bodies and messages held at a time, from their first byte until the end of
+    /// their request; a single one always fits.
     pub bodies_bytes: usize,
-    /// How long it may take to get a graph, or all of them, from the graph store.
+    /// The maximum time of an export from the graph store.
     pub export_timeout: Duration,
-    /// Bytes of the head of a request.
+    /// The maximum bytes of the head of a request.
     pub head_bytes: usize,
-    /// Header lines of a request.
+    /// The maximum header lines of a request.
     pub headers: usize,
-    /// How long the head of a request may take to come; also how long an idle connection stays open.
+    /// The time for the head of a request to arrive; also how long an idle connection stays open.
     pub head_timeout: Duration,
-    /// How long a client of a WebSocket may take to say who it is, where it has to.
+    /// The time for a WebSocket client to log in, where a login is required.
     pub login_timeout: Duration,
-    /// How long a body may bring nothing, or less than [`BODY_BYTES_PER_SECOND_MIN`] on average.
+    /// How long a body may stall, or arrive at less than [`BODY_BYTES_PER_SECOND_MIN`] on average.
     pub body_timeout: Duration,
-    /// How long a client may take nothing of what is sent to it.
+    /// How long a client may leave sent data unread.
     pub write_timeout: Duration,
-    /// Open connections; further ones are told so and closed.
+    /// The maximum number of open connections; further ones get an error and are closed.
     pub connections: usize,
-    /// Open connections of one address (of IPv6 its first 64 bits).
+    /// The maximum number of open connections per address (of IPv6 its first 64 bits).
     pub connections_per_address: usize,
-    /// Requests that work on the database at a time.
+    /// The maximum number of concurrent requests on the database.
     pub requests: usize,
-    /// Heavy ones among them, by estimate from 1 ms on.
+    /// The maximum number of heavy ones among them, estimated at 1 ms or more.
     pub heavy_requests: usize,
-    /// Requests that wait for their turn; further ones get 503 at once.
+    /// The maximum number of waiting requests; further ones get 503 at once.
     pub queue: usize,
-    /// How long a request waits for its turn before it gets 503.
+    /// How long a request waits for a permit before it gets 503.
     pub queue_timeout: Duration,
-    /// Sessions of Gremlin at a time; each may hold a transaction.
+    /// The maximum number of Gremlin sessions; each may hold a transaction.
     pub sessions: usize,
-    /// How long a session of Gremlin may do nothing before its transaction is rolled back.
+    /// Idle time after which the transaction of a Gremlin session is rolled back.
     pub session_timeout: Duration,
-    /// How long a WebSocket may bring nothing before it is closed.
+    /// Idle time after which a WebSocket is closed.
     pub idle_timeout: Duration,
-    /// How long running requests have to end when the server is to end; then they are cancelled.
+    /// The time for running requests to finish at shutdown; then they are cancelled.
     pub shutdown_timeout: Duration,
 }
 
-/// The most that [`Limits::requests`] may be: each may take a thread.
+/// The maximum of [`Limits::requests`]: each may take a thread.
 pub(crate) const REQUESTS_MAX: usize = 10_000;
 
-/// The slowest average at which a body may come, beyond the time of [`Limits::body_timeout`].
+/// The minimum average rate of a body, beyond the time of [`Limits::body_timeout`].
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 16 << 10;
 
 impl Default for Limits {

@@ -1,21 +1,20 @@
-//! Under which name a request reaches the server, and the page of which site sends it.
+//! Defence against cross-site requests: checks of `Host` and `Origin`.
 //!
-//! A web page makes the browser of its visitor send requests to every address that the visitor reaches, this
+//! A web page can make its visitor's browser send requests to every address that the browser reaches, this
 //! server included. Three attacks follow, each with its own defence:
 //!
-//! 1. **Requests of another site.** Browsers name the origin of the page in `Origin`, or at least say in
+//! 1. **Cross-site requests.** Browsers send the origin of the page in `Origin`, or at least state in
 //!    `Sec-Fetch-Site` that the page belongs to another site. Such a request is refused before it runs,
 //!    unless `cors` allows it: for reads `*` is enough, writes need the origin by name.
-//! 2. **DNS rebinding.** The name of the page's own site is made to resolve to this server, so for the
-//!    browser both are one origin.
-//!    `Host` still has that name. A request without credentials is therefore answered only under a name that
-//!    no other party can make resolve to this server: an address, `localhost`, or one in `hosts` of the
-//!    configuration. With credentials any name will do, since browsers keep credentials for each origin
-//!    apart.
-//! 3. **WebSockets** are outside of CORS: the page reads whatever the server sends. They need the server's
-//!    own origin or a named one.
+//! 2. **DNS rebinding.** The attacker makes the name of the page's own site resolve to this server, so that
+//!    the browser sees a single origin. `Host` still contains that name. A request without credentials is
+//!    therefore answered only under a name that no other party can make resolve to this server: an address,
+//!    `localhost`, or a name in `hosts` of the configuration. With credentials any name is accepted, since
+//!    browsers keep credentials per origin.
+//! 3. **WebSockets** are exempt from CORS: the page reads whatever the server sends. They need the server's
+//!    own origin or one listed by name.
 //!
-//! Clients that are no browsers send no `Origin` as a rule, and pass.
+//! Clients other than browsers normally send no `Origin`, and pass.
 //!
 //! # Source
 //! RFC 9110, §7.2 (`Host`), §15.5.20 (421); RFC 9112, §3.2; RFC 6454 (`Origin`); RFC 6455, §10.2; W3C Fetch
@@ -28,7 +27,7 @@ use hyper::{StatusCode, Version};
 use std::net::{IpAddr, Ipv6Addr};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// A name or an address, in lower case and without the dot at its end, and a port if there is one.
+/// A name or an address, in lower case and without a trailing dot, with an optional port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Host {
     name: String,
@@ -36,7 +35,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// `None`: it is malformed.
+    /// `None`: malformed.
     fn parse(text: &str) -> Option<Self> {
         let (name, port) = if let Some(rest) = text.strip_prefix('[') {
             let (address, rest) = rest.split_once(']')?;
@@ -59,10 +58,10 @@ impl Host {
         Some(Self { name, port })
     }
 
-    /// The host that a request is sent to; `None` for HTTP/1.0 without `Host`, which no browser sends.
+    /// The host of a request; `None` for HTTP/1.0 without `Host`, which no browser sends.
     ///
     /// # Errors
-    /// 400 if it is missing, malformed, there twice, or not the one of an absolute address.
+    /// 400 if it is missing, malformed, duplicated, or differs from the host of an absolute request URI.
     pub(crate) fn of(parts: &Parts) -> Outcome<Option<Self>> {
         let mut values = parts.headers.get_all(HOST).iter();
         let (first, second) = (values.next(), values.next());
@@ -102,18 +101,18 @@ pub(crate) fn is_trusted(host: Option<&Host>, names: &[String]) -> bool {
     host.is_none_or(|host| host.is_trusted(names))
 }
 
-/// The refusal of a request under a name that is not trusted.
+/// The error of a request under an untrusted name.
 pub(crate) fn misdirected(host: Option<&Host>) -> Failure {
     let name = host.map_or("", |host| &host.name);
-    Failure::new(StatusCode::MISDIRECTED_REQUEST, format!("{name:?} is no name of this server"))
+    Failure::new(StatusCode::MISDIRECTED_REQUEST, format!("{name:?} is not a name of this server"))
         .hint(NAMES_HINT)
 }
 
-/// How a name becomes one of this server.
+/// How to add a name to the trusted ones.
 pub(crate) const NAMES_HINT: &str = "without a user a request must be sent to an address, to localhost, or to a name \
                                      in `hosts` of the configuration (--host NAME)";
 
-/// The scheme and the host of an origin; `None`: it has none, as `null`, or it is malformed.
+/// The scheme and the host of an origin; `None`: without a host, like `null`, or malformed.
 fn origin(text: &str) -> Option<(&str, Host)> {
     let (scheme, authority) = text.split_once("://")?;
     let host = Host::parse(authority)?;
@@ -133,14 +132,14 @@ fn is_same_origin(a: &str, b: &str) -> bool {
     }
 }
 
-/// The page of which site sends a request.
+/// The origin of a request, by trust.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Site {
-    /// No page, a page of this server, or one of an origin that `cors` names.
+    /// No page, a page of this server, or a page of an origin listed in `cors`.
     Trusted,
-    /// Another one, which may read because of `*` in `cors`.
+    /// Another origin, which may read because `cors` contains `*`.
     Reader(String),
-    /// Another one.
+    /// Another origin.
     Foreign(String),
 }
 
@@ -178,7 +177,7 @@ impl Site {
         }
     }
 
-    /// Whether it may change the database, or open a WebSocket.
+    /// Whether the site may change the database, or open a WebSocket.
     ///
     /// # Errors
     /// 403.
@@ -204,33 +203,33 @@ fn refused(origin: &str, what: &str) -> Failure {
         .hint("name the origin in `cors` of the configuration to allow it")
 }
 
-/// Stands for all origins in `cors`.
+/// All origins, in `cors`.
 pub(crate) const ALL: &str = "*";
 
-/// Whether `cors` has this very origin.
+/// Whether `cors` lists this origin.
 pub(crate) fn is_named(cors: &[String], origin: &str) -> bool {
     cors.iter().any(|allowed| is_same_origin(allowed, origin))
 }
 
-/// Whether an origin is that of this server. With TLS the page must have come by TLS too: without, an
-/// attacker who is on the way of the page may have written it. Without TLS, something in front of the server
-/// may speak it.
+/// Whether an origin is this server's. With TLS the page must have come by TLS too: an attacker on the
+/// network path could have written a page that came without it. Without TLS, a proxy in front of the server
+/// may terminate it.
 fn is_own(text: &str, host: &Host, tls: bool) -> bool {
     let Some((scheme, origin)) = origin(text) else { return false };
     let is_https = scheme.eq_ignore_ascii_case("https");
     (is_https || (!tls && scheme.eq_ignore_ascii_case("http"))) && origin.is_same(host, default_port(scheme))
 }
 
-/// Whether a page of another site has this request sent without saying where from, as for an image or a
-/// script. What a visitor follows a link to is shown to the visitor alone.
+/// Whether a page of another site embeds the request without an `Origin`, as for an image or a script. The
+/// target of a followed link is only shown to the visitor.
 fn is_embedded(headers: &HeaderMap) -> bool {
     let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
     (is("sec-fetch-site", "cross-site") || is("sec-fetch-site", "same-site"))
         && !is("sec-fetch-mode", "navigate")
 }
 
-/// Makes sure that `cors` has origins and `hosts` has names: what is misspelt must not silently allow or
-/// refuse anything.
+/// Checks that `cors` contains origins and `hosts` contains names: a misspelt entry must not silently allow
+/// or refuse anything.
 ///
 /// # Errors
 /// [`ErrorKind::Input`].
@@ -238,14 +237,14 @@ pub(crate) fn check_options(cors: &[String], hosts: &[String]) -> Result<()> {
     for allowed in cors.iter().filter(|allowed| *allowed != ALL) {
         let http = origin(allowed).is_some_and(|(scheme, _)| matches!(scheme, "http" | "https"));
         if !http {
-            let message = format!("cors: {allowed:?} is no origin");
+            let message = format!("cors: {allowed:?} is not an origin");
             return Err(Error::new(ErrorKind::Input, message)
                 .with_hint("such as \"https://app.example.org\", without a path, or \"*\""));
         }
     }
     for name in hosts {
         if !Host::parse(name).is_some_and(|host| !host.name.is_empty() && host.port.is_none()) {
-            let message = format!("hosts: {name:?} is no name of a host");
+            let message = format!("hosts: {name:?} is not a host name");
             return Err(
                 Error::new(ErrorKind::Input, message).with_hint("such as \"db.example.org\", without a port")
             );

@@ -1,4 +1,4 @@
-//! The page, out of the binary: see `build.rs`. It holds no data, so everyone may have it.
+//! Serves the console from the binary: see `build.rs`. It contains no data, so access is unrestricted.
 
 use crate::accept::quality;
 use crate::protocol::not_allowed;
@@ -11,9 +11,9 @@ use hyper::{Method, StatusCode};
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
-/// A file of the page.
+/// A file of the console.
 struct File {
-    /// The address.
+    /// The URL path.
     path: &'static str,
     content_type: &'static str,
     bytes: &'static [u8],
@@ -22,11 +22,11 @@ struct File {
 
 static FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// The page runs its own scripts alone, and nobody may show it inside of another.
+/// Content security policy: only the page's own scripts run, and no other page may frame it.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
                       font-src 'self' data:; worker-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'";
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) fn answer(parts: &Parts) -> Outcome {
     let path = if parts.uri.path() == "/" { "/index.html" } else { parts.uri.path() };
     let Some((at, file)) = FILES.iter().enumerate().find(|(_, file)| file.path == path) else {
@@ -57,7 +57,7 @@ pub(crate) fn answer(parts: &Parts) -> Outcome {
     Ok(reply)
 }
 
-/// What tells one version of each file from another.
+/// The entity tags of the files.
 fn tags() -> &'static [String] {
     static TAGS: OnceLock<Vec<String>> = OnceLock::new();
     TAGS.get_or_init(|| {

@@ -1,9 +1,9 @@
-//! SPARQL 1.1 Protocol: what a request to `/query`, `/update` or `/sparql` asks for.
+//! SPARQL 1.1 Protocol: requests to `/query`, `/update` and `/sparql`.
 //!
 //! # Source
-//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may stand in the address and in a form; one that
-//! may be given once may be so in both together. A dataset that the request names is used instead of what the
-//! query says; in an update with `USING` or `WITH` it is an error (§2.2.3).
+//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may be in the URL and in a form; a parameter that
+//! may occur once may occur once in both together. A dataset in the request replaces that of the query; in an
+//! update with `USING` or `WITH` it is an error (§2.2.3).
 
 use crate::accept::Accepted;
 use crate::encoding::Encoding;
@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::header::ALLOW;
 use hyper::{Method, StatusCode};
 
-/// What an address takes.
+/// What an address accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Query,
@@ -44,7 +44,7 @@ impl Endpoint {
     }
 }
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: Incoming) -> Outcome {
     let parts = context.parts;
     let mut parameters = Parameters::of_query(parts);
@@ -67,10 +67,10 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
         return Err(not_allowed(endpoint.allowed()));
     }
     let Some(media_type) = MediaType::of(&parts.headers) else {
-        return Err(unsupported(endpoint, "the request does not say the type of its body"));
+        return Err(unsupported(endpoint, "the request has no Content-Type"));
     };
     media_type.check_charset()?;
-    // Nobody who may do nothing makes us read a body.
+    // No body is read from clients without permissions.
     context.allow(Role::Read).await?;
     let read = read_body(context, body, TEXT_BYTES);
     match media_type.name.as_str() {
@@ -115,7 +115,9 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
                 })),
             }
         }
-        other => Err(unsupported(endpoint, &format!("{other} is no type of body that this address takes"))),
+        other => {
+            Err(unsupported(endpoint, &format!("this address does not take bodies of the type {other}")))
+        }
     }
 }
 
@@ -145,7 +147,7 @@ async fn run_update(context: &mut Context<'_>, text: String, parameters: &Parame
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-/// The address of the request without parameters.
+/// The URL of the request without parameters.
 fn base(context: &Context<'_>) -> Option<String> {
     let path = context.parts.uri.path();
     address(context.parts, context.tls, path).map(vervet::NamedNode::into_string)

@@ -1,8 +1,8 @@
-//! Answers: their bodies, and what went wrong as status, text or JSON.
+//! Responses: bodies, and failures as status, text or JSON.
 //!
 //! # Invariants
-//! A body that ends is whole. If what makes it fails half way, the body fails, hyper breaks the connection
-//! off, and no client can take the part for the answer.
+//! A body that ends is complete. If its producer fails half way, the body fails and hyper aborts the
+//! connection, so no client can mistake a part for the whole.
 
 use crate::metrics::Finish;
 use crate::stream::Chunks;
@@ -14,14 +14,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use vervet_model::{Error, ErrorKind, Position};
 
-/// An answer.
+/// A response.
 pub(crate) type Reply = Response<Body>;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Default)]
 pub(crate) struct Body {
     content: Content,
-    /// Is told when all is over.
+    /// Notified at the end of the response.
     pub(crate) finish: Option<Finish>,
 }
 
@@ -45,7 +45,7 @@ impl<B: Into<Bytes>> From<(B,)> for Body {
     }
 }
 
-/// A body that could not be made to its end.
+/// The error of an incomplete body.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
@@ -100,7 +100,7 @@ impl hyper::body::Body for Body {
     }
 }
 
-/// An answer of this type.
+/// A complete response of this type.
 pub(crate) fn whole(status: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Body::from((body,)));
     *reply.status_mut() = status;
@@ -108,21 +108,21 @@ pub(crate) fn whole(status: StatusCode, content_type: &str, body: impl Into<Byte
     reply
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(crate) fn empty(status: StatusCode) -> Reply {
     let mut reply = Response::new(Body::default());
     *reply.status_mut() = status;
     reply
 }
 
-/// Sets a header; a value that is none is left out.
+/// Sets a header; an invalid value is left out.
 pub(crate) fn set(reply: &mut Reply, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         reply.headers_mut().insert(name, value);
     }
 }
 
-/// A request that was not done, and why.
+/// A failed request and its reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
@@ -133,7 +133,7 @@ pub(crate) struct Failure {
     headers: Vec<(HeaderName, String)>,
 }
 
-/// What a handler gives.
+/// The result of a handler.
 pub(crate) type Outcome<T = Reply> = Result<T, Failure>;
 
 impl Failure {
@@ -148,7 +148,7 @@ impl Failure {
         Self { status, kind, message: message.into(), hint: None, position: None, headers: Vec::new() }
     }
 
-    /// A mistake of the request itself: 400.
+    /// A mistake in the request: 400.
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
@@ -158,7 +158,7 @@ impl Failure {
         self
     }
 
-    /// What went wrong, with what to do about it behind it, if that is known.
+    /// The message, followed by its hint if there is one.
     pub(crate) fn text(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}\nhint: {hint}", self.message),
@@ -166,7 +166,7 @@ impl Failure {
         }
     }
 
-    /// What kind of mistake it is, in a word.
+    /// The kind of the failure, in a word.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
@@ -176,7 +176,7 @@ impl Failure {
         self
     }
 
-    /// The answer, as JSON or as text.
+    /// The response, as JSON or as text.
     pub(crate) fn reply(self, json: bool) -> Reply {
         let mut reply = if json {
             let (line, column) = (self.position.map(|at| at.line), self.position.and_then(|at| at.column));

@@ -1,4 +1,4 @@
-//! What a request says: its body within limits, its media type, its parameters.
+//! Parts of a request: its body within limits, its media type, its parameters.
 
 use crate::options::{BODY_BYTES_PER_SECOND_MIN, Limits};
 use crate::reply::{Failure, Outcome};
@@ -23,7 +23,7 @@ pub(crate) struct MediaType {
 }
 
 impl MediaType {
-    /// `None`: the request does not say.
+    /// `None`: not stated.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(Self::parse)
     }
@@ -58,7 +58,7 @@ impl MediaType {
     }
 }
 
-/// A limit of the length of a body.
+/// A limit on the length of a body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyLimit {
     /// Its name in the configuration.
@@ -66,18 +66,18 @@ pub(crate) struct BodyLimit {
     of: fn(&Limits) -> usize,
 }
 
-/// Of queries, updates, forms, messages.
+/// The limit of queries, updates, forms, messages.
 pub(crate) const TEXT_BYTES: BodyLimit = BodyLimit { name: "text_bytes", of: |limits| limits.text_bytes };
-/// Of documents.
+/// The limit of documents.
 pub(crate) const DOCUMENT_BYTES: BodyLimit =
     BodyLimit { name: "document_bytes", of: |limits| limits.document_bytes };
 
-/// Reads the body of a request. What has come counts among [`Limits::bodies_bytes`] until the request is
-/// over.
+/// Reads the body of a request. Received bytes count against [`Limits::bodies_bytes`] until the end of the
+/// request.
 ///
 /// # Errors
-/// 413 if it is longer than its limit, 408 if it comes too slowly, 415 if it is compressed, 503 if too much
-/// is held for others.
+/// 413 if it exceeds its limit, 408 if it arrives too slowly, 415 if it is compressed, 503 if the memory for
+/// bodies is exhausted.
 pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: BodyLimit) -> Outcome<Bytes> {
     let (state, headers) = (context.state, &context.parts.headers);
     let limits = &state.options.limits;
@@ -101,12 +101,12 @@ pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: 
     let mut first: Option<Bytes> = None;
     let mut held = state.bodies.hold();
     loop {
-        // Whoever sends a byte now and then gets no further than the average permits.
+        // A slow trickle of bytes earns no more time than the average rate allows.
         let earned = Duration::from_secs(whole.len() as u64 / BODY_BYTES_PER_SECOND_MIN);
         let idle = Instant::now() + limits.body_timeout;
         let deadline = idle.min(begin + limits.body_timeout + earned);
         let frame = match tokio::time::timeout_at(deadline, body.frame()).await {
-            Err(_) => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")),
+            Err(_) => return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")),
             Ok(None) => break,
             Ok(Some(Err(error))) => return Err(Failure::bad(format!("the body could not be read: {error}"))),
             Ok(Some(Ok(frame))) => frame,
@@ -117,13 +117,10 @@ pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: 
             return Err(too_long());
         }
         if !held.grow(length) && !held.grow_in(length, limits.queue_timeout).await {
-            return Err(busy(
-                "the bodies of other requests take all the memory for them",
-                limits.queue_timeout.as_secs(),
-            ));
+            return Err(busy("the memory for request bodies is exhausted", limits.queue_timeout.as_secs()));
         }
         state.metrics.bytes_in.inc_by(data.len() as u64);
-        // Most bodies come in one piece, which needs no copy.
+        // Most bodies arrive in one piece, which needs no copy.
         if first.is_none() && whole.is_empty() {
             first = Some(data);
         } else {
@@ -148,7 +145,7 @@ pub(crate) fn text(body: &Bytes) -> Outcome<String> {
     }
 }
 
-/// Parameters of the address and of a form, in order.
+/// Parameters of the URL and of a form, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
@@ -159,7 +156,7 @@ impl Parameters {
         parameters
     }
 
-    /// Adds those of a form.
+    /// Adds the parameters of a form.
     pub(crate) fn extend(&mut self, form: &[u8]) {
         self.0.extend(
             form_urlencoded::parse(form).map(|(name, value)| (name.into_owned(), value.into_owned())),
@@ -170,10 +167,10 @@ impl Parameters {
         self.0.iter().any(|(other, _)| other == name)
     }
 
-    /// The value of a parameter that may be given once.
+    /// The value of a parameter that may occur once.
     ///
     /// # Errors
-    /// 400 if it is given twice.
+    /// 400 if it occurs twice.
     pub(crate) fn one(&self, name: &str) -> Outcome<Option<&str>> {
         let mut values = self.all(name);
         let value = values.next();
@@ -192,10 +189,10 @@ impl Parameters {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
     }
 
-    /// The dataset that two parameters name; `None` if neither is there.
+    /// The dataset in two parameters; `None` if neither is given.
     ///
     /// # Errors
-    /// 400 for a value that is no IRI.
+    /// 400 for a value that is not an IRI.
     pub(crate) fn dataset(&self, default: &str, named: &str) -> Outcome<Option<Dataset>> {
         if !self.has(default) && !self.has(named) {
             return Ok(None);
@@ -213,34 +210,33 @@ impl Parameters {
         Ok(Some(Dataset { default: Some(list(default)?), named: Some(list(named)?) }))
     }
 
-    /// What the request asks for, if that is less than what the server allows.
+    /// The timeout of the request, at most the server's.
     ///
     /// # Errors
-    /// 400 for a value that is no number of seconds above 0.
+    /// 400 for a value that is not a number of seconds above 0.
     pub(crate) fn timeout(&self, most: Duration) -> Outcome<Duration> {
         let Some(value) = self.one("timeout")? else { return Ok(most) };
         match value.parse::<f64>() {
             Ok(seconds) if seconds > 0.0 && seconds.is_finite() => {
                 Ok(Duration::from_secs_f64(seconds.min(most.as_secs_f64())))
             }
-            _ => Err(Failure::bad(format!("timeout={value} is no number of seconds"))),
+            _ => Err(Failure::bad(format!("timeout={value} is not a number of seconds"))),
         }
     }
 }
 
-/// The IRI that a parameter holds.
+/// The IRI in a parameter.
 ///
 /// # Errors
-/// 400 if it is none.
+/// 400 if it is not an IRI.
 pub(crate) fn iri(name: &str, value: &str) -> Outcome<NamedNode> {
     NamedNode::new(value).map_err(|error| {
-        Failure::bad(format!("{name}={value} is no absolute IRI: {error}"))
+        Failure::bad(format!("{name}={value} is not an absolute IRI: {error}"))
             .hint("percent-encode it, as in graph=http%3A%2F%2Fexample.org%2Fg")
     })
 }
 
-/// The address that the client has used for `path`, as far as that can be told: what relative IRIs are
-/// resolved against.
+/// The URL of `path` as the client used it, as far as the server can know it: the base of relative IRIs.
 pub(crate) fn address(parts: &Parts, tls: bool, path: &str) -> Option<NamedNode> {
     let host = parts.headers.get(HOST)?.to_str().ok()?;
     NamedNode::new(format!("{}://{host}{path}", if tls { "https" } else { "http" })).ok()

@@ -1,5 +1,5 @@
-//! Which address leads where, and what holds for every answer: who may ask, CORS, errors in a form that the
-//! client reads, and counting.
+//! Request routing, and what applies to every response: permissions, CORS, errors in a format that the client
+//! reads, and counting.
 
 use crate::accept::Accepted;
 use crate::auth::Caller;
@@ -25,16 +25,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// A request on its way.
+/// A request in progress.
 pub(crate) struct Context<'a> {
     pub(crate) state: &'a Arc<State>,
     pub(crate) parts: &'a Parts,
     pub(crate) tls: bool,
-    /// Is filled when the connection becomes a WebSocket.
+    /// Set when the connection becomes a WebSocket.
     pub(crate) upgrade: &'a gremlin::Slot,
-    /// What it has turned out to be, for the metrics.
+    /// The kind of the request, for the metrics.
     pub(crate) kind: Kind,
-    /// The page of which site sends it.
+    /// The site of the page that sends the request.
     pub(crate) site: Site,
     pub(crate) caller: Caller,
     /// The memory of its body.
@@ -42,12 +42,12 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Keeps the memory of the body as long as the request lasts.
+    /// Holds the memory of the body until the end of the request.
     pub(crate) fn keep(&self, held: Held) {
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
     }
 
-    /// Makes sure that this client may do what `role` may.
+    /// Checks that the client has at least the role `role`.
     ///
     /// # Errors
     /// 401, 403, also for a page of another site.
@@ -70,13 +70,13 @@ impl Context<'_> {
         self.state.users.name(&self.parts.headers)
     }
 
-    /// What the list of running requests says of this one.
+    /// The description in the list of running requests.
     pub(crate) fn describe(&self, text: &str) -> Description {
         Description::new(self.kind, self.user(), text)
     }
 }
 
-/// Answers any request.
+/// Handles any request.
 pub(crate) async fn answer(
     state: &Arc<State>,
     (peer, tls): (IpAddr, bool),
@@ -117,10 +117,10 @@ pub(crate) async fn answer(
     reply
 }
 
-/// Finds out under which name a request comes, and from where; lets in what may come at all.
+/// Determines host name and origin of a request, and checks them.
 ///
 /// # Errors
-/// 400 for a `Host` or an `Origin` that cannot be, 421 for a name that must not be trusted.
+/// 400 for an invalid `Host` or `Origin`, 421 for an untrusted name.
 fn admit(context: &mut Context<'_>) -> Outcome<()> {
     let (state, parts) = (context.state, context.parts);
     let host = Host::of(parts)?;
@@ -133,7 +133,7 @@ fn admit(context: &mut Context<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Logs a request that failed, as loud as it matters to who runs the server.
+/// Logs a failed request, at a level that reflects its relevance to the operator.
 fn log(parts: &Parts, kind: Kind, failure: &Failure) {
     let (kind, path, status) = (kind.name(), parts.uri.path(), failure.status.as_u16());
     let message = failure.text();
@@ -148,7 +148,7 @@ fn log(parts: &Parts, kind: Kind, failure: &Failure) {
     }
 }
 
-/// Whether requests that change the database can be expected to succeed.
+/// Readiness: whether writes can be expected to succeed.
 ///
 /// # Errors
 /// 503 with the reason.
@@ -213,7 +213,7 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
     }
 }
 
-/// What a method-less question is answered: what may be sent, for browsers that ask before they do.
+/// The response to `OPTIONS`: the allowed methods, for CORS preflight requests.
 fn options(parts: &Parts) -> Reply {
     let mut reply = empty(StatusCode::NO_CONTENT);
     set(&mut reply, ALLOW, "GET, HEAD, POST, PUT, DELETE, OPTIONS");
@@ -225,7 +225,7 @@ fn options(parts: &Parts) -> Reply {
     reply
 }
 
-/// Lets pages of other sites read the answer, if they may.
+/// Sets the CORS headers, if pages of the origin may read the response.
 fn cors(state: &State, parts: &Parts, reply: &mut Reply) {
     let Some(origin) = parts.headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else { return };
     let cors = &state.options.cors;

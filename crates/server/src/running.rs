@@ -1,12 +1,12 @@
-//! Requests that run on the database: their list, how each is stopped, and the log entry of a slow one.
+//! Running requests on the database: their list, how to stop them, and the slow-query log.
 //!
 //! # Shape
 //! [`crate::state::State::place`] registers a request when it has a permit; dropping its
-//! [`Running`](crate::state::Running) removes it. Requests on a thread of connections
+//! [`Running`](crate::state::Running) removes it. Requests on an I/O thread
 //! ([`crate::admission::Tier::Here`]) take 2 ms at most and are not listed.
 //! # Invariants
-//! Texts are cut at [`TEXT_BYTES`], so the list has a bound: that times [`crate::Limits::requests`] and
-//! [`crate::Limits::heavy_requests`].
+//! Texts are truncated to [`TEXT_BYTES`], so the size of the list is bounded: that times
+//! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`].
 
 use crate::auth::hex;
 use crate::metrics::Kind;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use vervet::{CancelToken, RowCounter};
 
-/// Bytes of a text that are kept for the list and the log.
+/// The maximum bytes of a text in the list and in the log.
 const TEXT_BYTES: usize = 2 << 10;
 
-/// What a request asks for, and who sent it.
+/// The text of a request, and its sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
     pub(crate) kind: Kind,
@@ -52,14 +52,14 @@ pub(crate) struct Entry {
     begun: Instant,
     begun_at: SystemTime,
     is_heavy: AtomicBool,
-    /// Set once its end was requested.
+    /// Set once a stop was requested.
     is_stopped: AtomicBool,
     /// 0: unknown.
     plan_hash: AtomicU64,
 }
 
 impl Entry {
-    /// It has a permit for heavy requests from now on.
+    /// Marks the request as heavy: it now has a permit for heavy requests.
     pub(crate) fn set_heavy(&self) {
         self.is_heavy.store(true, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl Entry {
         self.begun.elapsed()
     }
 
-    /// Whether it was stopped by a request, and not by the end of its client or of the server.
+    /// Whether a stop request ended it, rather than its client or the server.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl Entry {
     }
 }
 
-/// All requests that run.
+/// The registry of running requests.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
@@ -144,7 +144,7 @@ impl Registry {
         entry
     }
 
-    /// The request has ended.
+    /// Removes a finished request.
     pub(crate) fn remove(&self, entry: &Entry, slow: Option<Duration>) {
         self.lock().remove(&entry.number);
         if let Some(slow) = slow {
@@ -156,13 +156,13 @@ impl Registry {
         self.lock().values().for_each(|entry| entry.token.cancel());
     }
 
-    /// Those that `may_see` accepts, the oldest first.
+    /// The requests that `may_see` accepts, the oldest first.
     pub(crate) fn list(&self, may_see: impl Fn(&Entry) -> bool) -> Value {
         let entries: Vec<_> = self.lock().values().filter(|entry| may_see(entry)).cloned().collect();
         json!({ "queries": entries.iter().map(|entry| entry.json()).collect::<Vec<_>>() })
     }
 
-    /// Stops a request that `may_see` accepts; `false`: there is none with this number.
+    /// Stops a request that `may_see` accepts; `false`: no such request.
     pub(crate) fn stop(&self, number: u64, may_see: impl Fn(&Entry) -> bool) -> bool {
         let entry = self.lock().get(&number).filter(|entry| may_see(entry)).cloned();
         entry.as_ref().inspect(|entry| entry.stop()).is_some()

@@ -1,12 +1,12 @@
-//! SPARQL 1.1 Graph Store HTTP Protocol: graphs as things to get, put, add to and delete.
+//! SPARQL 1.1 Graph Store HTTP Protocol: get, put, add to and delete graphs.
 //!
 //! # Shape
-//! `/store?default` and `/store?graph=IRI` name a graph; `/store/NAME` is itself the IRI of one, as the
-//! client wrote it. `/store` alone is all graphs: it is read as quads, takes quads, and a document of triples
-//! sent there becomes a new graph. Each change is one transaction, of operations of SPARQL 1.1 Update that
-//! say the same (the specification's own definitions): `DROP SILENT`, and `LOAD` of the body.
+//! `/store?default` and `/store?graph=IRI` name a graph; `/store/NAME` is itself the IRI of a graph, as the
+//! client wrote it. `/store` alone means all graphs: it is read as quads and accepts quads; a document of
+//! triples sent there becomes a new graph. Each change is one transaction of equivalent SPARQL 1.1 Update
+//! operations (by the specification's own definitions): `DROP SILENT`, and `LOAD` of the body.
 //! # Invariants
-//! A graph is there if it has a statement: empty graphs are not kept.
+//! A graph exists if it has a statement: empty graphs are not stored.
 //! # Not here
 //! `PATCH`; use `/update`.
 
@@ -31,12 +31,12 @@ use vervet::{
     Answer, CancelToken, Error, ErrorKind, Format, NamedNode, OutputFormat, QueryOptions, Source, Transaction,
 };
 
-/// Which graph a request is about.
+/// The graph of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Graph {
     Default,
     Named(NamedNode),
-    /// All of them.
+    /// All graphs.
     Whole,
 }
 
@@ -48,7 +48,7 @@ impl Graph {
         }
     }
 
-    /// For people.
+    /// A display name.
     fn label(&self) -> &str {
         match self {
             Self::Default => "the default graph",
@@ -58,7 +58,7 @@ impl Graph {
     }
 }
 
-/// Answers a request.
+/// Handles a request.
 pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
     let parameters = Parameters::of_query(context.parts);
     let graph = graph(context, &parameters)?;
@@ -82,7 +82,9 @@ fn graph(context: &Context<'_>, parameters: &Parameters) -> Outcome<Graph> {
         (None, false, "") => Ok(Graph::Whole),
         (None, false, _) => match address(context.parts, context.tls, path) {
             Some(name) => Ok(Graph::Named(name)),
-            None => Err(Failure::bad("the address is no IRI").hint("send a Host, or use /store?graph=IRI")),
+            None => {
+                Err(Failure::bad("the address is not an IRI").hint("send a Host, or use /store?graph=IRI"))
+            }
         },
         _ => Err(Failure::bad("the address names more than one graph")
             .hint("use one of /store?graph=IRI, /store?default, /store/NAME")),
@@ -145,10 +147,10 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
     .await
 }
 
-/// From so many statements on, the answer takes 1 ms and more, as heavy queries do.
+/// From this many statements on, a response takes 1 ms or more, like a heavy query.
 const HEAVY_STATEMENTS: u64 = 2000;
 
-/// How many statements a graph has.
+/// The number of statements of a graph.
 fn statements(state: &State, graph: &Graph) -> Outcome<u64> {
     let snapshot = state.database.snapshot();
     let view = snapshot.as_snapshot();
@@ -180,7 +182,7 @@ impl Document {
     }
 }
 
-/// `PUT` (which replaces) and `POST` (which adds).
+/// `PUT` (replaces) and `POST` (adds).
 async fn change(
     context: &mut Context<'_>,
     graph: Graph,
@@ -190,8 +192,8 @@ async fn change(
 ) -> Outcome {
     context.allow(Role::Write).await?;
     let (state, parts) = (context.state, context.parts);
-    let media_type = MediaType::of(&parts.headers)
-        .ok_or_else(|| unsupported("the request does not say the type of its body"))?;
+    let media_type =
+        MediaType::of(&parts.headers).ok_or_else(|| unsupported("the request has no Content-Type"))?;
     if media_type.name != "multipart/form-data" {
         extension(&media_type)?;
     }
@@ -265,7 +267,7 @@ struct Change<'a> {
     token: &'a CancelToken,
 }
 
-/// A document that has an end in time: parsers look at no clock, and some need long for deep nesting.
+/// A document reader with a deadline: parsers check no clock, and some are slow on deep nesting.
 pub(crate) struct TimedReader {
     bytes: Cursor<Bytes>,
     deadline: Instant,
@@ -278,19 +280,22 @@ impl TimedReader {
     }
 }
 
-/// Whether a document is one of gzip or zstd, which the loader would decompress: a short one may then be as
-/// long as any.
+/// Whether a document is gzip or zstd, which the loader would decompress: a short document may expand without
+/// limit.
 pub(crate) fn is_compressed(document: &[u8]) -> bool {
     document.starts_with(&[0x1f, 0x8b]) || document.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
 }
 
-/// Bytes that a parser gets at a time.
+/// Bytes given to a parser at a time.
 const PIECE_BYTES: usize = 8 << 10;
 
 impl Read for TimedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.token.is_cancelled() || Instant::now() >= self.deadline {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes too long, or nobody waits for it"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the deadline has passed, or the request was cancelled",
+            ));
         }
         let length = buffer.len().min(PIECE_BYTES);
         self.bytes.read(&mut buffer[..length])
@@ -298,7 +303,7 @@ impl Read for TimedReader {
 }
 
 impl Change<'_> {
-    /// Whether a graph has come into being.
+    /// Runs the change; returns whether it created a graph.
     fn run(&self, transaction: &mut Transaction) -> vervet::Result<bool> {
         let (base, graph) = (self.base, self.graph);
         let known = match graph {
@@ -327,13 +332,13 @@ impl Change<'_> {
         let documents = Documents::new([base.as_str()], open);
         let mut options = UpdateOptions { query: self.options.clone(), documents: Some(documents) };
         match transaction.update_with(&text, &mut options) {
-            // The parser only knows that reading failed.
+            // The parser only reports that reading failed.
             Err(error) if error.kind() == ErrorKind::Io && Instant::now() >= self.deadline => {
                 Err(Error::new(ErrorKind::Deadline, "the document took too long to read"))
             }
-            // The loader has its own hints, about files.
+            // The loader's own hints are about files.
             Err(error) if error.position().is_some() => {
-                Err(error.with_hint("mend the document: nothing of the request has been stored"))
+                Err(error.with_hint("correct the document: nothing of the request was stored"))
             }
             done => {
                 let report = done?;
@@ -393,20 +398,19 @@ fn missing(name: &NamedNode) -> Failure {
 
 fn unsupported(message: &str) -> Failure {
     Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint(
-        "say Content-Type: text/turtle, application/n-triples, application/rdf+xml, application/ld+json, \
+        "use Content-Type: text/turtle, application/n-triples, application/rdf+xml, application/ld+json, \
          application/n-quads, application/trig or multipart/form-data",
     )
 }
 
-/// The extension that tells the loader the format.
+/// The file extension that selects the format for the loader.
 fn extension(media_type: &MediaType) -> Outcome<&'static str> {
     media_type.check_charset()?;
     let name = &media_type.name;
-    rdf_extension(name)
-        .ok_or_else(|| unsupported(&format!("{name} is no type of RDF document that is known here")))
+    rdf_extension(name).ok_or_else(|| unsupported(&format!("{name} is not a known type of RDF document")))
 }
 
-/// The extension of RDF documents of a type.
+/// The extension of RDF documents of a media type.
 pub(crate) fn rdf_extension(media_type: &str) -> Option<&'static str> {
     Some(match media_type {
         "text/turtle" | "application/x-turtle" | "text/n3" => "ttl",
@@ -432,11 +436,11 @@ fn documents(media_type: &MediaType, body: Bytes) -> Outcome<Vec<Document>> {
         .map(|part| {
             let by_name = part.file_name.as_deref().and_then(extension_of_name);
             let extension = match (&part.media_type, by_name) {
-                // Browsers and curl know no type for most of our extensions.
+                // Browsers and curl do not know the media types of most of our extensions.
                 (Some(media_type), Some(by_name)) if media_type.name == "application/octet-stream" => by_name,
                 (Some(media_type), _) => extension(media_type)?,
                 (None, Some(by_name)) => by_name,
-                (None, None) => return Err(unsupported("a part says no type")),
+                (None, None) => return Err(unsupported("a part has no type")),
             };
             Ok(Document::new(extension, part.content))
         })

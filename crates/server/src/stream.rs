@@ -1,16 +1,16 @@
-//! Results on their way from the thread that makes them to the connection.
+//! Result streaming from the worker thread to the connection.
 //!
 //! # Shape
 //! ```text
 //! thread of the query                                       task of the connection
-//! result writer -> Sink: the first HELD_BYTES ─ all of it ─> an answer with Content-Length
+//! result writer -> Sink: the first HELD_BYTES ─ all of it ─> a response with Content-Length
 //!                        └ more: encoder -> Channel ─ CHUNKS ─> Chunks, a chunked body
 //! ```
-//! The channel is short, so a slow client slows the query down; one that takes nothing for the write timeout
-//! ends it, and so does one that has not taken it at the deadline ([`Patience`]): what makes the result has
-//! its place, its thread and its memory as long.
+//! The channel is short, so a slow client slows the query down (back-pressure). A client that reads nothing
+//! for the write timeout ends the query, and so does a client that has not read the result by the deadline
+//! ([`Patience`]): until then the producer occupies its permit, its thread and its memory.
 //! # Invariants
-//! [`Chunks`] ends well only behind [`Chunk::End`], which is sent after all else has gone well.
+//! [`Chunks`] only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
 
 use crate::encoding::Encoding;
 use crate::reply::Broken;
@@ -22,56 +22,56 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-/// How much of a result is held before it is decided that it is a long one.
+/// The number of bytes held before a result counts as long.
 pub(crate) const HELD_BYTES: usize = 64 << 10;
 
-/// Chunks that may be on their way.
+/// Chunks in the channel.
 const CHUNKS: usize = 4;
 
-/// Bytes of a chunk, at least, but for the last.
+/// The minimum bytes of a chunk, except the last.
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// Shorter answers are not worth the time of compressing.
+/// Shorter responses are not worth compressing.
 const COMPRESSED_FROM_BYTES: usize = 1 << 10;
 
-/// What goes through the channel.
+/// A message of the channel.
 pub(crate) enum Chunk {
     Data(Bytes),
     End,
 }
 
-/// The beginning of a result, as the connection gets to know it.
+/// The beginning of a result, as sent to the connection.
 pub(crate) enum Start {
-    /// All of it, and how it is encoded.
+    /// The complete result and its encoding.
     Whole(Vec<u8>, Encoding),
-    /// More than can be held.
+    /// A result too long to be held.
     Stream(mpsc::Receiver<Chunk>, Encoding),
 }
 
-/// How long a client may take for what is sent to it.
+/// Time limits for a client to read a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Without taking anything.
+    /// The longest time without reading anything.
     pub(crate) write_timeout: Duration,
-    /// All of it but what is on its way in buffers of fixed size.
+    /// When the client must have read all but the contents of fixed-size buffers.
     pub(crate) deadline: Instant,
 }
 
-/// Makes of the beginning of a result what its connection is told.
+/// Builds the message to the connection from the beginning of a result.
 type Teller<T> = Box<dyn FnOnce(Start) -> T + Send>;
 
-/// Takes the bytes of a result.
+/// Receives the bytes of a result.
 pub(crate) struct Sink<T> {
     held: Vec<u8>,
     encoding: Encoding,
     patience: Patience,
-    /// Until the beginning is known; with what the connection is to know besides.
+    /// Set until the beginning is known; builds and sends the message to the connection.
     start: Option<(oneshot::Sender<T>, Teller<T>)>,
     out: Option<Encoder>,
 }
 
 impl<T> Sink<T> {
-    /// `tell` makes of the beginning what `start` gets.
+    /// `tell` builds the message that is sent to `start`.
     pub(crate) fn new(
         start: oneshot::Sender<T>,
         tell: impl FnOnce(Start) -> T + Send + 'static,
@@ -84,12 +84,12 @@ impl<T> Sink<T> {
 
     fn tell(&mut self, start: Start) {
         if let Some((sender, tell)) = self.start.take() {
-            // A receiver that is gone: the next chunk will say so.
+            // If the receiver is gone, sending the next chunk fails.
             let _ = sender.send(tell(start));
         }
     }
 
-    /// The result is at its end; whether it was sent as a whole.
+    /// Ends the result; returns whether it was sent as a whole.
     pub(crate) fn finish(mut self) -> io::Result<bool> {
         if let Some(out) = self.out.take() {
             let mut channel = out.finish()?;
@@ -108,7 +108,7 @@ impl<T> Sink<T> {
         Ok(true)
     }
 
-    /// The result failed: whom to tell, if nothing of it has left.
+    /// Abandons a failed result; returns the sender for the error, if nothing has been sent.
     pub(crate) fn fail(mut self) -> Option<oneshot::Sender<T>> {
         self.start.take().map(|(sender, _)| sender)
     }
@@ -200,7 +200,7 @@ impl Channel {
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes it too slowly")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")),
         }
     }
 }
@@ -223,7 +223,7 @@ impl Write for Channel {
     }
 }
 
-/// The rest of a result, as a body; dropped, it cancels the query.
+/// The rest of a result, as a body; dropping it cancels the query.
 pub(crate) struct Chunks {
     pub(crate) receiver: mpsc::Receiver<Chunk>,
     pub(crate) ended: bool,

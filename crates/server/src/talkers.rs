@@ -1,14 +1,13 @@
-//! The threads that talk to connections.
+//! The I/O threads that serve connections.
 //!
 //! # Shape
-//! Each has a runtime of its own, and a connection stays with the one that it was given to: that with the
-//! fewest. A runtime of several threads wakes a second one whenever the first has found something to do, to
-//! look for more; where a request takes microseconds, that costs more than the request, and on a small
+//! Each thread has a single-threaded runtime, and a connection stays on its thread: the one with the fewest
+//! connections at accept. A multi-threaded runtime wakes a second thread whenever the first has found work,
+//! to look for more; where a request takes microseconds, that costs more than the request, and on a small
 //! machine it takes the processor that the client needs.
 //! # Invariants
-//! What takes time is handed to other threads (`threads`, blocking ones), so connections of a thread wait for
-//! each other for as long as what runs on the spot may take ([`Tier::Here`](crate::admission::Tier)), and no
-//! longer.
+//! Long work is passed to other threads (`threads`, blocking threads), so the connections of a thread delay
+//! each other at most by the time limit of on-thread work ([`Tier::Here`](crate::admission::Tier)).
 
 use std::io;
 use std::net::TcpStream as Stream;
@@ -18,13 +17,13 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads, at most: they hand everything that takes time to others.
+/// The maximum number of threads: they pass all long work to others.
 const TALKERS_MAX: usize = 8;
 
 /// See the header of this file.
 pub(crate) struct Talkers {
     all: Vec<Talker>,
-    /// What is about all connections: who comes in, signals, the end. It waits for none of them.
+    /// Runs what concerns all connections: accepting, signals, shutdown. It waits for no connection.
     main: Runtime,
 }
 
@@ -34,11 +33,11 @@ struct Talker {
 }
 
 impl Talkers {
-    /// As many threads as the machine has processors, up to a limit. `blocking`: threads that each may have
-    /// for what takes time, at most; `stack`: bytes of their stacks.
+    /// Starts as many threads as the machine has processors, up to a limit. `blocking`: the maximum number of
+    /// blocking threads of each; `stack`: their stack size in bytes.
     ///
     /// # Errors
-    /// The system gives no threads.
+    /// The system cannot create the threads.
     pub(crate) fn start(blocking: usize, stack: usize) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let start = |_| {
@@ -55,13 +54,12 @@ impl Talkers {
         Ok(Self { all, main: Builder::new_current_thread().enable_all().build()? })
     }
 
-    /// Runs what is about all connections, on the calling thread.
+    /// Runs the work that concerns all connections, on the calling thread.
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.main.block_on(future)
     }
 
-    /// Gives a connection to the thread that has the fewest. One that the system does not want to tell about
-    /// is dropped.
+    /// Gives a connection to the thread with the fewest. A connection that cannot be registered is dropped.
     pub(crate) fn talk<F, T>(&self, stream: Stream, talk: F)
     where
         F: FnOnce(TcpStream) -> T + Send + 'static,
@@ -71,7 +69,7 @@ impl Talkers {
         let Some(talker) = self.all.iter().min_by_key(connections) else { return };
         let counted = Counted::new(&talker.connections);
         talker.runtime.spawn(async move {
-            // Here, since a stream belongs to the runtime in which it is made.
+            // Here, since a stream belongs to the runtime that creates it.
             if let Ok(stream) = TcpStream::from_std(stream) {
                 talk(stream).await;
             }
@@ -79,7 +77,7 @@ impl Talkers {
         });
     }
 
-    /// Ends the threads; those that have not ended in this time are left alone.
+    /// Ends the threads; those that have not ended within `patience` are abandoned.
     pub(crate) fn end(self, patience: Duration) {
         let until = Instant::now() + patience;
         for talker in self.all {
@@ -88,7 +86,7 @@ impl Talkers {
     }
 }
 
-/// A connection of a thread, for as long as it lasts.
+/// Counts a connection of a thread during its lifetime.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,16 +1,16 @@
-//! Slows passwords that are guessed, by the address that they come from.
+//! Throttling of password guesses by client address.
 //!
 //! # Shape
 //! An address verifies one password at a time; [`WAITING_MAX`] more may wait for that, further ones are
-//! refused. After [`FREE_FAILURES`] wrong ones the next waits, twice as long with each, up to [`DELAY_MAX`];
-//! the waiting is forgotten once nothing was wrong for
-//! [`FORGOTTEN_AFTER`]. So an address that guesses has some fifteen guesses a minute, and others do not wait
-//! for it: of the few passwords that the server verifies at a time, it has one.
+//! refused. After [`FREE_FAILURES`] wrong passwords each further one is delayed, twice as long each time, up
+//! to [`DELAY_MAX`]. The count resets after [`FORGOTTEN_AFTER`] without a failure. So a guessing address gets
+//! some fifteen guesses a minute, and others do not wait for it: it occupies at most one of the server's
+//! verification permits.
 //! # Invariants
-//! Right passwords of other addresses are never delayed by wrong ones, however many. An address is that of a
-//! network where one party has many of them: IPv6 counts by the first 64 bits.
+//! Wrong passwords, however many, never delay right passwords of other addresses. IPv6 addresses count by
+//! their first 64 bits, since one party owns such a network.
 //! # Not here
-//! Locking a user out, which would let anybody lock out anybody. Addresses behind a proxy, which are all the
+//! Account lockout, which would let attackers lock users out. Addresses behind a proxy, which all share the
 //! proxy's.
 
 use std::collections::HashMap;
@@ -19,25 +19,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Wrong passwords that cost nothing but their verification: people mistype.
+/// Wrong passwords without a delay: people mistype.
 const FREE_FAILURES: u32 = 3;
 
-/// What the first failure beyond them costs; each further one costs twice as much.
+/// The delay after the first failure beyond them; it doubles with each further one.
 const DELAY_FIRST: Duration = Duration::from_millis(250);
 
-/// The most that one costs.
+/// The maximum delay.
 const DELAY_MAX: Duration = Duration::from_secs(4);
 
 /// When failures are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// Logins of one address that wait for their turn.
+/// The maximum number of waiting logins of one address.
 const WAITING_MAX: usize = 16;
 
-/// Addresses that are remembered; beyond them those go first that have nothing going on.
+/// The maximum number of addresses in the table; beyond it, idle ones are evicted.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// The part of an address that stands for one party.
+/// The part of an address that identifies one party.
 pub(crate) fn party(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64))),
@@ -66,7 +66,7 @@ impl Failures {
         self.last.is_none_or(|last| now.duration_since(last) >= FORGOTTEN_AFTER)
     }
 
-    /// How long the next password has to wait.
+    /// The delay before the next password.
     fn delay(&self, now: Instant) -> Duration {
         let Some(last) = self.last else { return Duration::ZERO };
         let beyond = match self.count.checked_sub(FREE_FAILURES) {
@@ -83,7 +83,7 @@ impl Failures {
     }
 }
 
-/// The right to verify one password, which came from one address.
+/// The permit to verify one password of an address.
 #[derive(Debug)]
 pub(crate) struct Turn {
     address: Arc<Address>,
@@ -91,19 +91,19 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// The password was wrong.
+    /// Records a wrong password.
     pub(crate) fn failed(self) {
         lock(&self.address.failures).add(Instant::now());
     }
 
-    /// It was right.
+    /// Records a right password.
     pub(crate) fn succeeded(self) {
         *lock(&self.address.failures) = Failures::default();
     }
 }
 
 impl Throttle {
-    /// Waits for the turn of an address; `None`: too many of its passwords wait already.
+    /// Waits for the turn of an address; `None`: too many of its passwords are waiting.
     pub(crate) async fn turn(&self, from: IpAddr) -> Option<Turn> {
         let (address, permit) = {
             let mut addresses = lock(&self.0);
@@ -116,7 +116,7 @@ impl Throttle {
                 addresses.retain(|_, address| address.is_busy());
             }
             let address = Arc::clone(addresses.entry(party(from)).or_insert_with(Address::new));
-            // An address is held by the map, by each password that waits for it or has its turn, and here.
+            // The map, each waiting or running login, and this function hold references to an address.
             if Arc::strong_count(&address) >= WAITING_MAX + 3 {
                 return None;
             }
@@ -136,7 +136,7 @@ impl Address {
         Arc::new(Self { turn: Arc::new(Semaphore::new(1)), failures: Mutex::default() })
     }
 
-    /// Whether a password of this address waits or is verified.
+    /// Whether a password of this address waits or is being verified.
     fn is_busy(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
     }
@@ -186,7 +186,7 @@ mod tests {
                 tokio::spawn(async move { throttle.turn(bad).await.is_some() })
             })
             .collect();
-        // One thread runs them all, so that they have got as far as they get.
+        // All tasks share one thread, so they have run as far as they can.
         tokio::task::yield_now().await;
         assert_eq!(waiting.iter().filter(|task| task.is_finished()).count(), 4, "these were refused");
         throttle.turn(good).await.expect("another address does not wait").succeeded();

@@ -1,17 +1,17 @@
-//! Warnings about a query whose answer is empty, in a header of the answer.
+//! Warnings about a query with an empty answer, in a response header.
 //!
-//! `Vervet-Warnings` is a JSON list of texts in ASCII. Only answers that are sent in one piece have it; all
-//! empty ones are.
+//! `Vervet-Warnings` is a JSON list of ASCII texts. Only responses sent in one piece have it; every empty
+//! answer is one.
 
 use hyper::header::{HeaderName, HeaderValue};
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use vervet::Warning;
 
-/// Name of the header.
+/// The name of the header.
 pub(crate) const WARNINGS: HeaderName = HeaderName::from_static("vervet-warnings");
 
-/// What is to be said of an answer: set by the thread that makes it, before it is at its end.
+/// The warnings of a response: set by the thread that produces it, before its end.
 pub(crate) type Said = Arc<OnceLock<HeaderValue>>;
 
 /// The header for these warnings; `None` without any.
@@ -28,7 +28,7 @@ pub(crate) fn header(warnings: &[Warning]) -> Option<HeaderValue> {
         } else {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
-                // Into a string: it cannot fail.
+                // Writing to a string cannot fail.
                 let _ = write!(ascii, "\\u{unit:04x}");
             }
         }

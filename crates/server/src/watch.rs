@@ -1,12 +1,12 @@
-//! Looks at the storage every second, and logs what has happened to it: checkpoints, their failures, writes
-//! that are refused.
+//! Storage monitor: polls the storage every second and logs checkpoints, their failures, and refused writes.
 //!
-//! Storage makes checkpoints on threads of its own and tells how they went when it is asked; it knows no log.
+//! Storage runs checkpoints on its own threads and reports their outcome on request; it has no log of its
+//! own.
 
 use std::time::Duration;
 use vervet::{Database, StorageStatus};
 
-/// How often it is looked at. Cheap: no file is touched.
+/// The polling interval. Cheap: touches no file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Logs changes for as long as the server runs.
@@ -20,7 +20,7 @@ pub(crate) async fn watch(database: Database) {
     }
 }
 
-/// What was so at the last look.
+/// The state at the last poll.
 struct Seen {
     completed: u64,
     failed: u64,

@@ -1,4 +1,4 @@
-//! A connection, plain or with TLS, that gives up on a client which takes nothing.
+//! A connection, plain or with TLS, with a write timeout.
 
 use crate::bodies::Held;
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
@@ -19,31 +19,30 @@ pub(crate) struct Wire {
     stream: Stream,
     write_timeout: Duration,
     received: Arc<Received>,
-    /// Since when the client has not taken all, and how much it has taken since.
+    /// When the client first left data unread, and how many bytes it has read since.
     behind: Option<(Instant, u64)>,
-    /// Runs while a write waits.
+    /// The timer of a blocked write.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
-/// The bytes that a connection has received, counted also where the connection has gone elsewhere.
+/// The number of bytes that a connection has received, also accessible after the connection was moved.
 #[derive(Debug)]
 pub(crate) struct Received {
     bytes: AtomicU64,
-    /// Reading fails from this count on.
+    /// Reading fails beyond this count.
     bytes_max: AtomicU64,
-    /// How many of the bytes are messages that are complete.
+    /// The number of bytes in complete messages.
     complete: AtomicU64,
-    /// The memory of the others, of a WebSocket.
+    /// The memory of the incomplete message of a WebSocket.
     held: Mutex<Option<Held>>,
-    /// There was no memory for more.
+    /// Set when there was no memory for more.
     is_full: AtomicBool,
 }
 
-/// An incomplete message up to this length takes memory of its connection, not of
-/// [`crate::Limits::bodies_bytes`].
+/// An incomplete message up to this length is not charged to [`crate::Limits::bodies_bytes`].
 const PARTIAL_BYTES_FREE: u64 = 64 << 10;
 
-// Relaxed everywhere: all are looked at now and then, and carry no other data.
+// Relaxed everywhere: the values are polled, and carry no other data.
 impl Received {
     fn new() -> Self {
         Self {
@@ -59,7 +58,7 @@ impl Received {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Lets the connection receive so many bytes in all; `None`: without an end.
+    /// Sets the maximum number of bytes to receive; `None`: unlimited.
     pub(crate) fn limit(&self, bytes_max: Option<u64>) {
         self.bytes_max.store(bytes_max.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -68,28 +67,28 @@ impl Received {
         self.bytes() > self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Whether reading has failed for want of memory.
+    /// Whether reading failed for lack of memory.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// From now on incomplete messages take memory of `next`; so many bytes are complete.
+    /// Charges incomplete messages to `next` from now on; `complete` bytes are already complete.
     pub(crate) fn begin(&self, complete: u64, next: Held) {
         self.complete.store(complete, Ordering::Relaxed);
         *self.held() = Some(next);
     }
 
-    /// So many bytes more are complete, without being a message.
+    /// Counts further bytes as complete that are not part of a message.
     pub(crate) fn skip(&self, bytes: u64) {
         self.complete.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that are no complete message yet.
+    /// The bytes of the incomplete message.
     pub(crate) fn partial(&self) -> u64 {
         self.bytes().saturating_sub(self.complete.load(Ordering::Relaxed))
     }
 
-    /// All that was received is complete; its memory, and `next` for the rest.
+    /// Marks all received bytes as complete; returns their memory, and charges the rest to `next`.
     pub(crate) fn completed(&self, next: Held) -> Option<Held> {
         self.complete.store(self.bytes(), Ordering::Relaxed);
         self.held().replace(next)
@@ -100,11 +99,11 @@ impl Received {
     }
 
     /// # Errors
-    /// More has come than may come.
+    /// More bytes than allowed.
     fn add(&self, bytes: usize) -> io::Result<()> {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         if self.is_too_much() {
-            return Err(io::Error::other("more has come than may come by now"));
+            return Err(io::Error::other("more bytes than allowed so far"));
         }
         let partial = self.partial();
         if partial > PARTIAL_BYTES_FREE
@@ -112,7 +111,7 @@ impl Received {
             && !held.grow(usize::try_from(partial).unwrap_or(usize::MAX))
         {
             self.is_full.store(true, Ordering::Relaxed);
-            return Err(io::Error::other("messages of others take all the memory"));
+            return Err(io::Error::other("the memory for messages is exhausted"));
         }
         Ok(())
     }
@@ -136,12 +135,12 @@ impl Wire {
         Self { stream, write_timeout, received: Arc::new(Received::new()), behind: None, stuck: None }
     }
 
-    /// What it has received.
+    /// Its received-byte counters.
     pub(crate) fn received(&self) -> Arc<Received> {
         Arc::clone(&self.received)
     }
 
-    /// The outcome of an attempt to write, or the end of patience.
+    /// The outcome of a write attempt, or a timeout.
     fn patiently<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -161,7 +160,7 @@ impl Wire {
 }
 
 impl Wire {
-    /// Counts what a write has taken.
+    /// Counts the bytes that a write has accepted.
     fn wrote(&mut self, attempt: &Poll<io::Result<usize>>) {
         let (_, bytes) = self.behind.get_or_insert_with(|| (Instant::now(), 0));
         if let Poll::Ready(Ok(written)) = attempt {
@@ -169,7 +168,7 @@ impl Wire {
         }
     }
 
-    /// Whether the client takes what waits for it more slowly than bodies may come.
+    /// Whether the client reads more slowly than the minimum rate of bodies.
     fn is_too_slow(&self) -> bool {
         let Some((since, bytes)) = self.behind else { return false };
         since.elapsed() > self.write_timeout + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND_MIN)
@@ -177,7 +176,7 @@ impl Wire {
 }
 
 fn slow() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the client takes too little")
+    io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")
 }
 
 impl AsyncRead for Wire {

@@ -1,14 +1,14 @@
-//! What constraints cost: `cargo run --release -p vervet --example constraints`.
+//! Benchmark of constraints: `cargo run --release -p vervet --example constraints`.
 //!
-//! Vertices of a class with a text and a number each, one a transaction, in memory, on one thread; and adding
-//! a constraint to what is there then.
+//! Adds vertices of a class with a text and a number each, one per transaction, in memory, on one thread;
+//! then adds a constraint to the existing graph.
 
 use oxrdf::{GraphNameRef, Literal, NamedNode, NamedNodeRef, QuadRef, TermRef, vocab::rdf};
 use std::time::{Duration, Instant};
 use vervet::{Constraint, ConstraintKind, Database, Isolation, Result, TransactionOptions};
 
 const VERTICES: u32 = 100_000;
-/// Times are the best of so many parts, each divided by its transactions.
+/// Times are the best of this many parts, each divided by its number of transactions.
 const PARTS: u32 = 20;
 
 fn iri(name: &str) -> NamedNodeRef<'_> {

@@ -1,5 +1,5 @@
-//! What typed writes cost at a vertex with many edges: adding them, one transaction for all or one for each,
-//! a property for each, and removing the vertex with all of it.
+//! Benchmark of typed writes at a vertex with many edges: adding edges in one transaction or one each, a
+//! property for each edge, and removing the vertex with everything that belongs to it.
 //!
 //! `cargo run --release -p vervet --example hub -- [EDGES]`
 

@@ -1,9 +1,9 @@
-//! `profile DATA QUERY-FILE... [--runs N] [--explain]`: where the time of warm queries goes.
+//! `profile DATA QUERY-FILE... [--runs N] [--explain]`: a time breakdown of warm queries.
 //!
-//! DATA is a file to load or the directory of a database. For each query: the least and the median time of
+//! DATA is a file to load or the directory of a database. For each query: the minimum and the median time of
 //! parsing, planning, and running the plan (compiling it to kernels included), each alone, and of the whole
-//! way from the text without the plan cache, the last column to TSV; with `--explain` the profile of the last
-//! run as well.
+//! path from the text to TSV without the plan cache (last column). `--explain` also prints the profile of the
+//! last run.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -75,7 +75,7 @@ fn measure(database: &Database, file: &str, runs: usize, explain: bool) -> Resul
     Ok(())
 }
 
-/// The least and the median time of `runs` calls, and one before them that warms up.
+/// The minimum and the median time of `runs` calls, after one warm-up call.
 fn times<T>(runs: usize, mut call: impl FnMut() -> Result<T, Failure>) -> Result<String, Failure> {
     black_box(call()?);
     let mut all: Vec<Duration> = Vec::with_capacity(runs.max(1));

@@ -1,8 +1,8 @@
-//! What it costs to find values by prefix and by range: `cargo run --release -p vervet --example ranges`.
+//! Benchmark of prefix and range lookups of values: `cargo run --release -p vervet --example ranges`.
 //!
-//! Several properties have texts that lie between each other, so a range of texts of one of them has those of
-//! the others in it, too. Loaded (in the base), and inserted by transactions (in the delta). Times are the
-//! best of many, on one thread.
+//! The texts of several properties interleave, so a range of texts of one property contains texts of the
+//! others. Loaded (in the base), and inserted by transactions (in the delta). Times are the best of many
+//! runs, on one thread.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn fill(database: &Database, property: u32, loaded: bool) -> Result<()> {
     for numbers in numbers.chunks(if loaded { TEXTS as usize } else { 1000 }) {
         text.clear();
         for number in numbers {
-            // A text of each property stands between two of another.
+            // Between two texts of one property lies a text of each other property.
             let value = format!("a text with the number {number:06} {property}");
             writeln!(
                 text,
@@ -63,7 +63,7 @@ fn fill(database: &Database, property: u32, loaded: bool) -> Result<()> {
 fn measure(database: &Database, name: &str, query: &str) -> Result<()> {
     let started = Instant::now();
     let plan = database.explain(query, &QueryOptions::default())?;
-    // Here new texts are sorted, when the first range of them is asked for.
+    // Planning sorts new texts when the first range of them is queried.
     let planned = started.elapsed();
     let among = plan.split("among ").nth(1).and_then(|rest| rest.split(" values").next()).unwrap_or("all");
     let prepared = database.prepare(query)?;

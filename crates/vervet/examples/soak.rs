@@ -1,8 +1,8 @@
-//! A long life of a database, with a disk that is full for a time: see `tests/it/soak.rs`, which it runs.
+//! Soak test of a database, with a disk that is full for a time: runs `tests/it/soak.rs`.
 //!
-//! `cargo run --release -p vervet --example soak -- [OPERATIONS [SECONDS [DIRECTORY]]]`: a million operations
-//! of each kind and ten minutes of a full disk unless it is said otherwise. It panics at the first limit that
-//! is exceeded, and at the first statement that is lost.
+//! `cargo run --release -p vervet --example soak -- [OPERATIONS [SECONDS [DIRECTORY]]]`: by default a million
+//! operations of each kind and ten minutes of a full disk. Panics at the first exceeded limit, and at the
+//! first lost statement.
 
 #[path = "../tests/it/soak.rs"]
 mod soak;
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let begin = Instant::now();
     let report = soak::run(&options, true)?;
     println!("{report:#?}\n{:.0} s", begin.elapsed().as_secs_f64());
-    // What is left is of no use to anybody.
+    // Best-effort cleanup.
     let _ = std::fs::remove_dir_all(directory);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a query gains from threads: the best and the median time of a prepared query, unserialised.
+//! Benchmark of parallel speed-up: the best and the median time of a prepared query, without serialization.
 //!
 //! `cargo run --release -p vervet --example threads -- DB RUNS QUERY.rq... [-- THREADS...]`
 
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let prepared = database.prepare(&std::fs::read_to_string(file)?)?;
         let mut times: Vec<Vec<Duration>> = vec![Vec::new(); threads.len()];
         let mut rows = Vec::new();
-        // In turns, so that whatever else the machine does falls on all of them.
+        // Interleaved, so that other load of the machine affects all thread counts alike.
         for _ in 0..runs {
             for (&threads, times) in threads.iter().zip(&mut times) {
                 let options = QueryOptions::default().with_threads(threads);

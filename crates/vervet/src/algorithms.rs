@@ -1,7 +1,7 @@
-//! Algorithms on the whole graph: rank of vertices, components, clusters, shortest paths.
+//! Graph algorithms: PageRank, connected components, peer pressure clustering, shortest paths.
 //!
-//! Those of Gremlin (`pageRank()`, `connectedComponent()`, `peerPressure()`, `shortestPath()`) are the same;
-//! here they are calls with vertices as results.
+//! Gremlin's `pageRank()`, `connectedComponent()`, `peerPressure()` and `shortestPath()` run the same code;
+//! here they are methods that return vertices.
 //!
 //! ```
 //! use vervet::algorithms::{AlgorithmOptions, PageRank};
@@ -25,8 +25,8 @@
 //! ```
 //!
 //! # Cost
-//! The edges are read once, on several threads: 20 bytes a vertex and 4 an edge (8 where they are followed
-//! both ways), twice that while they are read. What each algorithm adds stands at it.
+//! The edges are read once, on several threads: 20 bytes a vertex and 4 an edge (8 if edges are followed in
+//! both directions), twice that while reading. Each method states what it adds to this.
 
 pub use vervet_graph::algorithm::{Follow, FoundPath, PageRank, PeerPressure};
 
@@ -42,22 +42,22 @@ use vervet_graph::algorithm::{
 use vervet_kernel::{Control, Gate, Limits};
 use vervet_model::{Error, Id, Result};
 
-/// What an algorithm runs on, and what it may take.
+/// The edges that an algorithm follows, and its limits.
 #[derive(Clone, Debug)]
 pub struct AlgorithmOptions {
-    /// When to give up; `None`: never.
+    /// Deadline; `None`: none.
     pub timeout: Option<Duration>,
-    /// The most bytes that it may hold; `None`: no cap.
+    /// Memory cap in bytes; `None`: no cap.
     pub memory_limit_bytes: Option<u64>,
-    /// Lets another thread end it.
+    /// Cancels the run from another thread.
     pub cancel: Option<CancelToken>,
-    /// The most threads, this one included; `None`: as many as the process may use at once. Results do not
-    /// depend on it.
+    /// The maximum number of threads, the calling one included; `None`: as many as the process may use at
+    /// once. Results do not depend on it.
     pub threads: Option<usize>,
-    /// Labels of the edges that are followed; none: all.
+    /// Labels of the edges to follow; empty: all.
     pub labels: Vec<String>,
-    /// In which direction edges are followed; `None`: from source to target for ranks and clusters, both ways
-    /// for components and paths.
+    /// Direction in which edges are followed; `None`: from source to target for ranks and clusters, both
+    /// directions for components and paths.
     pub follow: Option<Follow>,
 }
 
@@ -85,21 +85,22 @@ impl AlgorithmOptions {
     }
 }
 
-/// How many threads an algorithm uses.
+/// The number of threads that an algorithm uses.
 pub(crate) fn threads(wanted: Option<usize>) -> usize {
     let threads =
         wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
     threads.clamp(1, THREADS_MAX)
 }
 
-/// Which shortest paths are looked for.
+/// Parameters of a shortest-path search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathSearch {
-    /// The key of edges that says how long they are; an edge without it has no length. `None`: each is 1.
+    /// The property key that holds the length of an edge; an edge without it has length 0. `None`: every
+    /// length is 1.
     pub distance: Option<String>,
     /// The longest distance of a path.
     pub distance_max: f64,
-    /// Whether paths over parallel edges are different paths, and paths know the ids of their edges.
+    /// Whether paths over parallel edges are different paths, and paths contain edge ids.
     pub edges: bool,
 }
 
@@ -110,20 +111,20 @@ impl Default for PathSearch {
 }
 
 impl GraphSnapshot {
-    /// The rank of every vertex, by number. All together are 1.
+    /// The rank of every vertex, by vertex number. The ranks add up to 1.
     ///
     /// # Cost
     /// `O((vertices + edges) * times)` on several threads; 16 bytes a vertex.
     ///
     /// # Errors
-    /// Input: an `alpha` outside of 0 to 1. Limits; damaged data.
+    /// Input: `alpha` outside 0 to 1. Limits; damaged data.
     pub fn page_rank(&self, how: &PageRank, options: &AlgorithmOptions) -> Result<Vec<(Vertex, f64)>> {
         self.on_network(options, Follow::Out, &mut |network, effort| page_rank(network, how, None, effort))
     }
 
-    /// The component of every vertex, by number, named by the vertex in it whose external id is the least as
-    /// text (by units of UTF-16, as TinkerPop compares). If edges are followed in one direction only: the
-    /// least vertex from which they lead there.
+    /// The component of every vertex, by vertex number. A component is named by its vertex with the smallest
+    /// external id as text (compared by UTF-16 units, like TinkerPop). If edges are followed in one direction
+    /// only, the name is the smallest vertex from which the vertex is reachable.
     ///
     /// # Cost
     /// `O(vertices log(vertices) + edges)`: all external ids are read and sorted. 32 bytes a vertex and 4 an
@@ -139,11 +140,11 @@ impl GraphSnapshot {
         found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
     }
 
-    /// The cluster of every vertex, by number, named by one of the vertices.
+    /// The cluster of every vertex, by vertex number; a cluster is named by one of its vertices.
     ///
     /// # Cost
-    /// `O((vertices + edges log(edges of one vertex)) * times)` on several threads, and as
-    /// [`GraphSnapshot::connected_components`] for the ids.
+    /// `O((vertices + edges log(edges of one vertex)) * times)` on several threads; the ids cost the same as
+    /// in [`GraphSnapshot::connected_components`].
     ///
     /// # Errors
     /// Limits; damaged data.
@@ -160,17 +161,17 @@ impl GraphSnapshot {
     }
 
     /// Calls `each` with every shortest path from one of `sources` to one of `targets` (`None`: to any
-    /// vertex), equally short ones too; from a vertex to itself leads a path without edges. An error of
-    /// `each` ends it, and is returned.
+    /// vertex), equally short paths included. The path from a vertex to itself has no edges. An error of
+    /// `each` ends the search and is returned.
     ///
     /// # Cost
-    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, of what can be reached; edges are
-    /// read when they are first reached: 44 bytes a vertex, 48 an edge. On this thread. There may be
-    /// exponentially many paths.
+    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, counting the reachable part. Edges
+    /// are read when first reached: 44 bytes a vertex, 48 an edge. Runs on the calling thread. The number of
+    /// paths may be exponential.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or no number. Limits;
-    /// damaged data; those of `each`.
+    /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or not a number. Limits;
+    /// damaged data; errors of `each`.
     pub fn shortest_paths(
         &self,
         sources: &[Vertex],
@@ -197,7 +198,7 @@ impl GraphSnapshot {
         Ok(())
     }
 
-    /// Runs an algorithm on the edges that options choose.
+    /// Runs an algorithm on the edges selected by `options`.
     fn on_network<T>(
         &self,
         options: &AlgorithmOptions,
@@ -212,18 +213,18 @@ impl GraphSnapshot {
         network.vertices().iter().zip(found).map(|(vertex, found)| Ok((handle(*vertex)?, found))).collect()
     }
 
-    /// The order of all vertices by their external ids.
+    /// The rank of each vertex in the order of external ids.
     fn order(&self, network: &Network, effort: &Effort<'_>) -> Result<Vec<u32>> {
         let graph = self.graph();
         name_order(network.vertices(), &mut |vertex| graph.external_id(handle(vertex)?), effort)
     }
 }
 
-/// The vertices at these places.
+/// The vertices at these positions of the network.
 fn vertices(network: &Network, places: &[u32]) -> Vec<Id> {
     places.iter().map(|place| network.vertices()[*place as usize]).collect()
 }
 
 fn handle(id: Id) -> Result<Vertex> {
-    Vertex::from_id(id).ok_or_else(|| Error::internal("a network has what is no vertex"))
+    Vertex::from_id(id).ok_or_else(|| Error::internal("a network contains an id that is not a vertex"))
 }

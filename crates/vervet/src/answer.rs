@@ -1,22 +1,22 @@
-//! Answers held in memory: solutions as typed rows and as columns, a truth value, or a graph.
+//! In-memory query results: solutions as typed rows and columns, a truth value, or a graph.
 
 use crate::execute::Held;
 use oxrdf::{Term, Triple};
 use vervet_model::{Id, Result};
 
-/// What a query gives back.
+/// The result of a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// Of `SELECT`.
+    /// Result of `SELECT`.
     Solutions(Solutions),
-    /// Of `ASK`.
+    /// Result of `ASK`.
     Boolean(bool),
-    /// Of `CONSTRUCT` and `DESCRIBE`; each triple once.
+    /// Result of `CONSTRUCT` and `DESCRIBE`, without duplicates.
     Graph(Vec<Triple>),
 }
 
 impl Answer {
-    /// The solutions of a `SELECT`; none for other forms.
+    /// The solutions of a `SELECT`; `None` for other query forms.
     #[must_use]
     pub fn into_solutions(self) -> Option<Solutions> {
         match self {
@@ -26,24 +26,24 @@ impl Answer {
     }
 }
 
-/// The solutions of a `SELECT`, as ids; terms are read from the snapshot of the query when asked for.
+/// The solutions of a `SELECT`, as ids. Terms are read from the snapshot of the query on demand.
 ///
 /// # Cost
-/// 8 bytes for each cell; the snapshot stays alive as long as this does.
+/// 8 bytes for each cell. Keeps the snapshot alive.
 #[derive(Debug)]
 pub struct Solutions {
-    /// In a box, since an [`Answer`] is mostly something smaller.
+    /// Boxed, since most [`Answer`]s are smaller.
     pub(crate) held: Box<Held>,
 }
 
 impl Solutions {
-    /// Names of the columns, without `?`.
+    /// Column names, without `?`.
     #[must_use]
     pub fn variables(&self) -> &[String] {
         &self.held.names
     }
 
-    /// Number of rows.
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.held.rows
@@ -60,14 +60,14 @@ impl Solutions {
         (0..self.held.rows).map(|row| Row { solutions: self, row })
     }
 
-    /// A column as ids ([`Id::UNBOUND`] where there is no value); equal ids are equal terms.
+    /// A column as ids ([`Id::UNBOUND`] for unbound cells). Equal ids are equal terms.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&[Id]> {
         let column = self.held.names.iter().position(|other| other == name)?;
         Some(&self.held.columns[column])
     }
 
-    /// The term of an id of these solutions.
+    /// The term of an id in these solutions.
     ///
     /// # Errors
     /// Damaged data.
@@ -102,7 +102,7 @@ impl Row<'_> {
         }
     }
 
-    /// The IRI, lexical form or blank-node label of a variable.
+    /// The IRI, lexical form or blank-node label of the value of a variable.
     ///
     /// # Errors
     /// Damaged data.
@@ -115,7 +115,7 @@ impl Row<'_> {
         }))
     }
 
-    /// The value of a variable as an integer; `None` if it is not one.
+    /// The value of a variable as an integer; `None` if it is not an integer.
     ///
     /// # Errors
     /// Damaged data.
@@ -131,7 +131,7 @@ impl Row<'_> {
         Ok(self.number(name)?.and_then(|text| text.parse().ok()))
     }
 
-    /// The lexical form, if the value has a datatype that is not a string.
+    /// The lexical form, if the datatype of the value is not a string type.
     fn number(&self, name: &str) -> Result<Option<String>> {
         Ok(self.get(name)?.and_then(|term| match term {
             Term::Literal(literal) if literal.datatype() != oxrdf::vocab::xsd::STRING => {

@@ -1,14 +1,15 @@
-//! A cache of bounded size with second chances.
+//! Bounded cache with the second-chance (CLOCK) replacement policy.
 //!
 //! # Shape
-//! Entries stand in a ring; a hash table finds their positions. Finding an entry marks it. To make room the
-//! hand goes round the ring: a marked entry loses its mark, the first one without a mark is replaced.
+//! Entries form a ring; a hash table maps keys to ring positions. A lookup sets the reference bit of the
+//! entry. To make room, the clock hand advances: it clears set bits and replaces the first entry whose bit is
+//! clear.
 //! # Invariants
-//! 1. There are at most as many entries as the cache was made for, and each key is there once.
-//! 2. An entry that was found since the hand passed it last is not the next to go.
+//! 1. The cache holds at most its capacity of entries, and each key at most once.
+//! 2. An entry that was looked up since the hand last passed it is not the next victim.
 //! # Cost
-//! A hash and a comparison. An insertion replaces one entry and passes over those with marks: one round at
-//! most.
+//! A lookup is one hash and one comparison. An insertion replaces one entry and passes over entries with set
+//! bits: at most one round.
 //! # Source
 //! F. J. Corbató, "A Paging Experiment with the Multics System", MIT Project MAC, 1968.
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Cache<K: ?Sized, V> {
-    /// Seeded: keys may be chosen by clients.
+    /// Seeded hash: clients may choose keys.
     positions: HashMap<Arc<K>, usize, foldhash::fast::RandomState>,
     ring: Vec<Entry<K, V>>,
     hand: usize,
@@ -34,12 +35,12 @@ struct Entry<K: ?Sized, V> {
 }
 
 impl<K: Hash + Eq + ?Sized, V: Clone> Cache<K, V> {
-    /// Room for so many entries, at least one.
+    /// A cache of `entries_max` entries, at least one.
     pub(crate) fn new(entries_max: usize) -> Self {
         Self { positions: HashMap::default(), ring: Vec::new(), hand: 0, entries_max: entries_max.max(1) }
     }
 
-    /// The value of a key.
+    /// The value of a key; sets its reference bit.
     pub(crate) fn find<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         Arc<K>: Borrow<Q>,
@@ -50,7 +51,7 @@ impl<K: Hash + Eq + ?Sized, V: Clone> Cache<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Gives a key a value.
+    /// Inserts or replaces the value of a key.
     pub(crate) fn insert(&mut self, key: Arc<K>, value: V) {
         if let Some(entry) = self.positions.get(&key).and_then(|position| self.ring.get_mut(*position)) {
             entry.value = value;
@@ -70,14 +71,14 @@ impl<K: Hash + Eq + ?Sized, V: Clone> Cache<K, V> {
         debug_assert_eq!(self.positions.len(), self.ring.len(), "each entry has one key");
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         self.positions.clear();
         self.ring.clear();
         self.hand = 0;
     }
 
-    /// The position of the entry to be replaced, in a ring that is not empty.
+    /// The ring position of the entry to replace; the ring must not be empty.
     fn victim(&mut self) -> usize {
         loop {
             let position = self.hand;
@@ -99,14 +100,14 @@ mod tests {
         number.to_string().into()
     }
 
-    /// query B16: a full cache threw everything away at once.
+    /// Regression test for query B16: a full cache dropped all its entries at once.
     #[test]
     fn b16_a_full_cache_keeps_what_is_used() {
         let mut cache: Cache<str, usize> = Cache::new(100);
         for number in 0..100 {
             cache.insert(key(number), number);
         }
-        // Ten are asked for again and again while a thousand others come.
+        // Ten keys are looked up repeatedly while a thousand others are inserted.
         for number in 100..1100 {
             for used in 0..10 {
                 assert_eq!(cache.find(&*key(used)), Some(used), "behind {number}");

@@ -1,8 +1,8 @@
-//! `CONSTRUCT` and `DESCRIBE`: triples from solutions.
+//! `CONSTRUCT` and `DESCRIBE`: triples built from solutions.
 //!
 //! # Cost
-//! All triples are held, and count against the memory cap of the query as texts. `DESCRIBE` asks each
-//! segment once for a batch of resources.
+//! All triples are held in memory and count as texts against the memory cap of the query. `DESCRIBE` reads
+//! each segment once for a batch of resources.
 
 use crate::execute::Execution;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
@@ -15,10 +15,10 @@ use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, depth_of_term, triple_text};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
 
-/// Resources that are described at a time, and entries that are read at a time.
+/// Batch size: resources described at a time, and entries read at a time.
 const CHUNK: usize = 1024;
 
-/// The triples of a template, each once, in order of first sight.
+/// The triples of a template, without duplicates, in order of first occurrence.
 pub(crate) fn construct(
     execution: &Execution<'_>,
     query: &Query,
@@ -52,7 +52,7 @@ pub(crate) fn construct(
                 if let Some(triple) = triple_of(subject, predicate, term(&pattern.object)?)
                     && !seen.contains(&triple)
                 {
-                    // Once in the list and once in the set.
+                    // One copy in the list and one in the set.
                     control.grow(2 * size_bytes(&triple))?;
                     seen.insert(triple.clone());
                     list.push(triple);
@@ -64,21 +64,20 @@ pub(crate) fn construct(
     Ok((list, profile))
 }
 
-/// The triple of these terms, if all are there and may stand where they do.
+/// The triple of three terms, if all are bound and RDF allows them in their positions.
 fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Triple> {
     let Some(Term::NamedNode(predicate)) = predicate else { return None };
     Some(Triple { subject: subject_of(subject?)?, predicate, object: object? })
 }
 
-/// As [`triple_of`] for a triple that is a term itself; nested too deep it is none, since nobody could load
-/// it.
+/// Like [`triple_of`], for a triple term. `None` if it is nested too deeply to be loaded again.
 fn triple_term_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Term> {
     let object = object.filter(|object| depth_of_term(object.as_ref()) < TRIPLE_DEPTH_MAX);
     triple_of(subject, predicate, object).map(Into::into)
 }
 
-/// The value of a position of a template; a variable without a name is a blank node of the template, new
-/// for each solution.
+/// The value at a template position. An unnamed variable is a blank node of the template, new for each
+/// solution.
 fn slot_term(
     slot: &Slot,
     query: &Query,
@@ -99,7 +98,7 @@ fn slot_term(
     })
 }
 
-/// A blank node that the graph does not have.
+/// A blank node that is not in the graph.
 fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) -> Result<Term> {
     let mut label = format!("c{solution}_{}", variable.0);
     loop {
@@ -111,8 +110,8 @@ fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) ->
     }
 }
 
-/// What is stated about each resource: its outgoing statements in all graphs, and those of blank nodes
-/// that they lead to.
+/// The description of each resource: its outgoing statements in all graphs, and those of the blank nodes
+/// reachable through them.
 pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<(Vec<Triple>, Profile)> {
     let control = execution.control();
     let snapshot: &dyn Snapshot = execution.snapshot;
@@ -153,7 +152,7 @@ pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<
     Ok((triples, profile))
 }
 
-/// Resources to describe, each once.
+/// Resources to describe, without duplicates.
 struct Wanted<'a> {
     list: Vec<Id>,
     seen: FxHashSet<Id>,
@@ -170,8 +169,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Position of the subject, predicate and object of all statements about `subjects`, each once and
-/// subject by subject.
+/// Positions of the subject, predicate and object of all statements about `subjects`, without duplicates,
+/// grouped by subject.
 fn statements_of(
     snapshot: &dyn Snapshot,
     subjects: &[Id],
@@ -194,7 +193,7 @@ fn statements_of(
         }
     }
     statements.sort_unstable();
-    // The same statement in several graphs.
+    // The same statement may be in several graphs.
     statements.dedup();
     control.recount(&mut counted, 0)?;
     Ok(statements)
@@ -214,7 +213,7 @@ fn subject_of(term: Term) -> Option<NamedOrBlankNode> {
     }
 }
 
-/// About what a triple takes.
+/// Approximate size of a triple in memory, in bytes.
 fn size_bytes(triple: &Triple) -> u64 {
     let subject = match &triple.subject {
         NamedOrBlankNode::NamedNode(node) => node.as_str().len(),

@@ -1,4 +1,4 @@
-//! The database: where the graph is, and the current version of it.
+//! [`Database`]: the facade over one graph, in memory or in a directory, and its current version.
 
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::prepared::{PlanCache, Prepared, TraversalPlans};
@@ -18,16 +18,16 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
 
-/// A load of fewer statements leaves too little behind to be worth asking for it back.
+/// Loads with fewer statements leave too little free memory for the allocator to be worth returning.
 const RELEASE_STATEMENTS_MIN: u64 = 100_000;
 
-/// Keys that are read at a time when vertices are counted.
+/// Keys read at a time when vertices are counted.
 const KEYS_AT_ONCE: usize = 1 << 12;
 
-/// One graph, in memory or in a directory. Clones share it; all calls may come from many threads.
+/// One graph, in memory or in a directory. Clones share it; all methods may be called from many threads.
 ///
-/// Queries never wait: each sees the graph as the last commit before its begin has left it. Changes are made
-/// by transactions ([`Database::begin`]), serializable unless asked otherwise; a bulk load is one as well.
+/// Queries never block: each reads the snapshot of the last commit before it began. Transactions
+/// ([`Database::begin`]) make changes; they are serializable by default. A bulk load is a transaction too.
 #[derive(Clone, Debug)]
 pub struct Database {
     inner: Arc<Inner>,
@@ -42,15 +42,15 @@ struct Inner {
     traversal_plans: Mutex<TraversalPlans>,
     plan_hits: AtomicU64,
     plan_misses: AtomicU64,
-    /// Owns the threads that help with heavy queries; they end with the database.
+    /// Owns the helper threads of heavy queries; they end with the database.
     driver: LocalDriver,
-    /// Drawn when the first query runs: a call of the system for each would take as long as a small query.
+    /// Drawn once, by the first query: a system call per query would take as long as a small query.
     seed: OnceLock<u64>,
-    /// Queries that have run.
+    /// The number of queries run so far.
     runs: AtomicU64,
-    /// Begins the names of new vertices; drawn when the first one is added.
+    /// Prefix of the external ids of new vertices; drawn when the first vertex is added.
     names: OnceLock<u64>,
-    /// Names that have been given out.
+    /// The number of external ids generated so far.
     named: AtomicU64,
 }
 
@@ -64,39 +64,41 @@ impl Drop for Inner {
 #[derive(Clone, Debug)]
 pub struct GraphSnapshot {
     published: Arc<Published>,
-    /// For algorithms that run on it.
+    /// The gate of heavy work, for algorithms that run on this snapshot.
     pub(crate) gate: Option<Arc<dyn Gate>>,
 }
 
 impl GraphSnapshot {
-    /// The version, with its timestamp.
+    /// The published version with its timestamp.
     pub(crate) fn published(&self) -> &Published {
         &self.published
     }
 
-    /// Vertices, edges and properties.
+    /// The property-graph view: vertices, edges and properties.
     #[must_use]
     pub fn graph(&self) -> Graph<'_> {
         Graph::new(&self.published.version)
     }
 
-    /// What query engines read.
+    /// The interface that query engines read.
     #[must_use]
     pub fn as_snapshot(&self) -> &dyn Snapshot {
         &self.published.version
     }
 
-    /// Number of statements.
+    /// The number of statements.
     #[must_use]
     pub fn statement_count(&self) -> u64 {
         self.published.version.statement_count()
     }
 
-    /// How many vertices there are, as Gremlin counts them: IRIs and blank nodes with a type, a property or
-    /// an edge. Predicates and classes that nothing is said about are none, nor is what has been removed.
+    /// The number of vertices as Gremlin counts them: IRIs and blank nodes with a type, a property or an
+    /// edge. Predicates and classes without statements about them are not vertices; neither are removed
+    /// vertices.
     ///
     /// # Cost
-    /// About 10 ns for each of [`GraphSnapshot::vertex_count_steps`], and a bit for each IRI and blank node.
+    /// About 10 ns for each of [`GraphSnapshot::vertex_count_steps`]; one bit of memory for each IRI and
+    /// blank node.
     ///
     /// # Errors
     /// Damaged data.
@@ -110,7 +112,7 @@ impl GraphSnapshot {
             while let Some(from) = next {
                 keys.clear();
                 next = segment.keys(from, KEYS_AT_ONCE, &mut keys)?;
-                // Keys ascend by tag, and vertices have the lowest.
+                // Keys ascend by tag, and vertices have the lowest tags.
                 next = next.filter(|_| keys.last().is_none_or(|key| key.is_vertex()));
                 for key in keys.iter().filter(|key| key.is_vertex()) {
                     let word = usize::try_from(key.payload() / 64).unwrap_or(usize::MAX);
@@ -123,7 +125,7 @@ impl GraphSnapshot {
         Ok(words.iter().map(|word| u64::from(word.count_ones())).sum())
     }
 
-    /// How many keys [`GraphSnapshot::vertex_count`] looks at, roughly.
+    /// The approximate number of keys that [`GraphSnapshot::vertex_count`] reads.
     ///
     /// # Errors
     /// Damaged data.
@@ -135,10 +137,10 @@ impl GraphSnapshot {
         })
     }
 
-    /// The lists of keys that are vertices.
+    /// The segments whose keys are vertices.
     fn vertex_sources(&self) -> Result<Vec<(Id, Direction)>> {
         let view = self.as_snapshot();
-        // Names of edges are no vertices.
+        // Edge names are not vertices.
         let edge_id = view.lookup(oxrdf::NamedNodeRef::new_unchecked(EDGE_ID).into())?;
         let mut sources = Vec::new();
         for (predicate, _) in view.predicates() {
@@ -153,35 +155,35 @@ impl GraphSnapshot {
         Ok(sources)
     }
 
-    /// The last commit that it holds.
+    /// The timestamp of the last commit in this snapshot.
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
         self.published.timestamp
     }
 }
 
-/// A part of a database and what it takes.
+/// A component of the database and its size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The segment that it is part of, if it is: the IRI of its predicate, and its direction.
+    /// The segment that the component belongs to, if any: the IRI of its predicate, and its direction.
     pub segment: Option<(String, Direction)>,
-    /// What it is, such as `neighbours`.
+    /// The name of the component, such as `neighbours`.
     pub name: &'static str,
-    /// Bytes in memory and in files alike.
+    /// Size in bytes, the same in memory and in files.
     pub size_bytes: u64,
 }
 
 impl Database {
-    /// An empty database that is gone with its last clone.
+    /// An empty in-memory database. It is dropped with its last clone.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::in_memory_with(DatabaseOptions::default())
     }
 
-    /// [`Database::in_memory`] with options; durability means nothing there.
+    /// [`Database::in_memory`] with options; the durability option has no effect.
     ///
     /// # Panics
-    /// Never: an empty store is made of constants.
+    /// Never: an empty store consists of constants.
     #[must_use]
     pub fn in_memory_with(options: DatabaseOptions) -> Self {
         let transactions = Transactions::in_memory(options.environment.clone(), options.of_transactions())
@@ -189,17 +191,18 @@ impl Database {
         Self::new(options.environment, None, transactions, options.gate)
     }
 
-    /// Opens the database in a directory: everything that was committed there, also by another process that
-    /// is writing to it now. The directory becomes this process's own with the first transaction or load.
+    /// Opens the database in a directory with everything committed there, including the commits of another
+    /// process that is writing to it now. This process takes ownership of the directory with its first
+    /// transaction or load.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is none, [`ErrorKind::Corrupt`] if its manifest or its log is damaged.
-    /// Data is verified when it is first read, or by [`Database::check`].
+    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] if its manifest or its log is
+    /// damaged. Data is verified when it is first read, or by [`Database::check`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(directory, DatabaseOptions::default())
     }
 
-    /// [`Database::open`] in another outside world.
+    /// [`Database::open`] with an explicit environment (files, clock, randomness).
     ///
     /// # Errors
     /// As [`Database::open`].
@@ -220,15 +223,15 @@ impl Database {
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
 
-    /// Opens the database in a directory, or an empty one that its first load or commit will put there.
+    /// Opens the database in a directory, or an empty one that its first load or commit creates there.
     ///
     /// # Errors
-    /// As [`Database::open`], except that nothing need be there.
+    /// As [`Database::open`], except that a missing database is not an error.
     pub fn open_or_create(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_or_create_with(directory, DatabaseOptions::default())
     }
 
-    /// [`Database::open_or_create`] in another outside world.
+    /// [`Database::open_or_create`] with an explicit environment.
     ///
     /// # Errors
     /// As [`Database::open_or_create`].
@@ -252,18 +255,18 @@ impl Database {
         Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
     }
 
-    /// Whether the log of the database in a directory is damaged, and what cutting it there would lose.
-    /// Changes nothing.
+    /// Reports whether the log of the database in a directory is damaged, and what cutting it there would
+    /// lose. Changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] where cutting the log would not
-    /// help.
+    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] if cutting the log would not
+    /// repair it.
     pub fn find_log_damage(environment: &Environment, directory: impl AsRef<Path>) -> Result<Option<Damage>> {
         vervet_txn::find_damage(environment, directory.as_ref())
     }
 
-    /// Cuts the log of the database in a directory where it is damaged: what follows is lost, as it says.
-    /// `None`: it is sound.
+    /// Cuts the log of the database in a directory at its damage. The records behind the cut are lost, as the
+    /// result states. `None`: the log is sound.
     ///
     /// # Errors
     /// As [`Database::find_log_damage`]; [`ErrorKind::Unavailable`] while a process writes to it.
@@ -275,15 +278,15 @@ impl Database {
     }
 
     /// Copies a backup ([`Database::backup`]) into a directory without a database; returns the number of its
-    /// statements. The database is there when everything has been copied, verified and synced, or not at all.
-    /// `report` is called with the bytes copied so far and those of all files; an error of it ends the copy.
+    /// statements. The restore is atomic: the database exists once everything has been copied, verified and
+    /// synced. `report` is called with the bytes copied so far and the total; an error of it ends the copy.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no database in `backup`, or one that has been written to and so has a
-    /// log; there is a database in `directory`. [`ErrorKind::Corrupt`]: the backup is damaged; `directory`
-    /// has files of a database without a manifest, such as a log that would be replayed.
-    /// [`ErrorKind::Unavailable`]: another process writes to
-    /// `directory`. [`ErrorKind::Io`]. Those of `report`.
+    /// [`ErrorKind::Input`]: there is no database in `backup`, or the database there has been written to and
+    /// so has a log; there is already a database in `directory`. [`ErrorKind::Corrupt`]: the backup is
+    /// damaged; `directory` has files of a database without a manifest, such as a log that would be replayed.
+    /// [`ErrorKind::Unavailable`]: another process writes to `directory`. [`ErrorKind::Io`]. Errors of
+    /// `report`.
     ///
     /// # Cost
     /// Each file is read once and written once.
@@ -320,7 +323,7 @@ impl Database {
         }
     }
 
-    /// Loads a file; format and compression are told by its name.
+    /// Loads a file. The file extension determines format and compression.
     ///
     /// # Errors
     /// As [`Database::load`].
@@ -337,24 +340,23 @@ impl Database {
         self.load(vec![Source::bytes("text", text.as_bytes())], &options)
     }
 
-    /// Loads `sources` and adds their statements to those that are there, also to those that another
-    /// process has loaded into the directory since it was opened here. Either all of them are there
-    /// afterwards, or none: also if the process dies or the disk is full.
+    /// Loads `sources` and adds their statements to the existing ones, including those that another process
+    /// has loaded into the directory since it was opened here. The load is atomic, even if the process dies
+    /// or the disk is full.
     ///
     /// # Cost
-    /// The whole database is written anew.
+    /// Rewrites the whole database.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Constraint`] if
-    /// the graph would break one; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process (the
-    /// message says which) or another handle of this one is loading into the same directory.
+    /// the graph would violate a constraint; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process
+    /// (the message names it) or another handle of this one is loading into the same directory.
     pub fn load(&self, sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<LoadReport> {
         self.load_with_report(sources, options, None, &mut std::io::sink())
     }
 
-    /// [`Database::load`] with a cap on the bytes of statements held in memory (beyond it they are sorted
-    /// in temporary files), and with a place for the statements that
-    /// [`LoadOptions::skip_errors`] passes over.
+    /// [`Database::load`] with a cap on the bytes of statements held in memory (beyond it, statements are
+    /// sorted in temporary files), and a receiver for the statements that [`LoadOptions::skip_errors`] skips.
     ///
     /// # Errors
     /// As [`Database::load`].
@@ -403,14 +405,14 @@ impl Database {
     /// Runs a `SELECT`.
     ///
     /// # Errors
-    /// As [`Database::query`]; [`ErrorKind::Query`] if it is of another form.
+    /// As [`Database::query`]; [`ErrorKind::Query`] for other query forms.
     pub fn select(&self, text: &str) -> Result<Solutions> {
         self.query(text)?.into_solutions().ok_or_else(|| {
             Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`")
         })
     }
 
-    /// Parses and plans a query, to run it many times.
+    /// Parses and plans a query for repeated runs.
     ///
     /// # Errors
     /// As [`Database::query`].
@@ -438,20 +440,20 @@ impl Database {
         Ok(Prepared::new(self.clone(), query))
     }
 
-    /// How often a query was parsed before.
+    /// Hits and misses of the plan cache.
     #[must_use]
     pub fn plan_cache_counts(&self) -> PlanCacheCounts {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         PlanCacheCounts { hits: load(&self.inner.plan_hits), misses: load(&self.inner.plan_misses) }
     }
 
-    /// Forgets all plans: for measurements.
+    /// Clears the plan cache, for measurements.
     pub fn clear_plan_cache(&self) {
         lock(&self.inner.plans).clear();
         lock(&self.inner.traversal_plans).clear();
     }
 
-    /// How a query would run, for people.
+    /// The plan of a query as human-readable text.
     ///
     /// # Errors
     /// As [`Database::query`].
@@ -459,21 +461,21 @@ impl Database {
         self.prepare_with(text, options)?.explain_with(options)
     }
 
-    /// The graph as it is now.
+    /// A snapshot of the current graph.
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
         GraphSnapshot { published: self.published(), gate: self.driver().gate() }
     }
 
-    /// Reads everything and verifies checksums and invariants.
+    /// Reads the whole database and verifies checksums and invariants.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] naming the file and what is wrong.
+    /// [`ErrorKind::Corrupt`] with the file and the violation.
     pub fn check(&self) -> Result<()> {
         self.published().version.base().validate()
     }
 
-    /// What the parts of the database take.
+    /// The sizes of the components of the database.
     ///
     /// # Errors
     /// Damaged data.
@@ -498,70 +500,71 @@ impl Database {
         parts.chain(delta).collect()
     }
 
-    /// How commits become durable; `None` for a database in memory.
+    /// The durability of commits; `None` for an in-memory database.
     #[must_use]
     pub fn durability(&self) -> Option<Durability> {
         self.inner.directory.as_ref().map(|_| self.inner.transactions.durability())
     }
 
-    /// How many transactions have ended how since the database was opened.
+    /// Counts of finished transactions by outcome, since the database was opened.
     #[must_use]
     pub fn transaction_counts(&self) -> Counts {
         self.inner.transactions.counts()
     }
 
-    /// How storage is doing: log, changes in memory, checkpoints and their failures, conflicts, whether
-    /// changes are taken. Cheap: no file is looked at.
+    /// Status of storage: log, delta in memory, checkpoints and their failures, conflicts, whether writes are
+    /// accepted. Cheap: reads no file.
     #[must_use]
     pub fn storage_status(&self) -> StorageStatus {
         self.inner.transactions.storage_status()
     }
 
-    /// Copies the database as it is now into another directory, as a database of its own, while others read
-    /// and write; returns its number of statements.
+    /// Copies the current version into another directory as a database of its own, concurrently with readers
+    /// and writers; returns its number of statements.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is a database in `to`, or files of something else. A full disk and the
-    /// like: then nothing of it is left.
+    /// [`ErrorKind::Input`]: `to` has a database, or unrelated files. [`ErrorKind::Io`], such as a full disk;
+    /// then the partial copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<u64> {
         self.backup_watched(to, &Watch::new("backup"))
     }
 
-    /// [`Database::backup`], followed and cancelled by `watch`.
+    /// [`Database::backup`] with progress and cancellation through `watch`.
     ///
     /// # Errors
-    /// As [`Database::backup`]; [`ErrorKind::Cancelled`], and nothing is left of it.
+    /// As [`Database::backup`]; [`ErrorKind::Cancelled`], and the partial copy is removed.
     pub fn backup_watched(&self, to: impl AsRef<Path>, watch: &Watch<'_>) -> Result<u64> {
         self.inner.transactions.backup_watched(to.as_ref(), watch)
     }
 
-    /// Says what this process is, such as `vervet serve at http://localhost:7878/`, to other processes that
-    /// want to write to the directory: the error that they get names it. It has no effect before this process
+    /// Sets the description of this process, such as `vervet serve at http://localhost:7878/`, for the error
+    /// that other processes get when they try to write to the directory. Has no effect before this process
     /// has begun a transaction.
     pub fn describe_owner(&self, text: &str) {
         self.inner.transactions.describe_owner(text);
     }
 
-    /// Merges all changes since the last load or checkpoint into a new base, while others read and write, and
-    /// cuts the log; done in the background when there is enough to merge. `false`: there was nothing to do.
+    /// Merges all changes since the last load or checkpoint into a new base, concurrently with readers and
+    /// writers, and truncates the log. Also runs in the background when there is enough to merge. `false`:
+    /// there was nothing to merge.
     ///
     /// # Errors
-    /// A full disk and the like: then everything is as it was.
+    /// [`ErrorKind::Io`], such as a full disk; then nothing has changed.
     pub fn checkpoint(&self) -> Result<bool> {
         self.inner.transactions.checkpoint()
     }
 
-    /// What must hold for the graph, ascending: see [`Constraint`].
+    /// The constraints of the graph, ascending: see [`Constraint`].
     #[must_use]
     pub fn constraints(&self) -> Vec<Constraint> {
         self.inner.transactions.constraints()
     }
 
-    /// Adds a constraint, which holds from then on; `false`: it was there. The graph is checked while others
-    /// read and write; writers conflict with it once.
+    /// Adds a constraint, which is enforced from then on; `false`: it existed. The graph is checked
+    /// concurrently with readers and writers; each concurrent writer conflicts with it once.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: the graph breaks it; the message names the first vertices that do. As
+    /// [`ErrorKind::Constraint`]: the graph violates it; the message names the first violating vertices. As
     /// [`Database::begin`].
     ///
     /// ```
@@ -582,7 +585,7 @@ impl Database {
         self.inner.transactions.add_constraint(constraint)
     }
 
-    /// Removes a constraint; `false`: it was not there. Writers conflict with it once.
+    /// Removes a constraint; `false`: it did not exist. Each concurrent writer conflicts with it once.
     ///
     /// # Errors
     /// As [`Database::begin`].
@@ -610,19 +613,19 @@ impl Database {
         &self.inner.driver
     }
 
-    /// A number for the random functions of one run; others get others.
+    /// A seed for the random functions of one run, different for each run.
     pub(crate) fn next_seed(&self) -> Result<u64> {
         let drawn = self.drawn(&self.inner.seed)?;
         Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// An external id that no vertex has: 63 random bits and a number.
+    /// An external id that no vertex has: 63 random bits and a counter.
     pub(crate) fn fresh_vertex_name(&self) -> Result<String> {
         let drawn = self.drawn(&self.inner.names)? >> 1;
         Ok(format!("{drawn}-{}", self.inner.named.fetch_add(1, Ordering::Relaxed) + 1))
     }
 
-    /// A random number that stays the same once it is drawn.
+    /// A random number, drawn on first use and then constant.
     fn drawn(&self, place: &OnceLock<u64>) -> Result<u64> {
         if let Some(drawn) = place.get() {
             return Ok(*drawn);
@@ -637,7 +640,7 @@ impl Database {
     }
 }
 
-/// What opening has found: the base, and the changes in the log since.
+/// Logs what opening found: the base, and the changes replayed from the log.
 fn log_opened(directory: &Path, transactions: &Transactions, begin: Instant) {
     let current = transactions.current();
     tracing::info!(
@@ -649,7 +652,7 @@ fn log_opened(directory: &Path, transactions: &Transactions, begin: Instant) {
     );
 }
 
-/// What the mutexes guard is whole after each change, so a panic elsewhere does not spoil it.
+/// Locks a mutex and ignores poisoning: the guarded data is consistent after each change.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

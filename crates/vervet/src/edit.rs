@@ -1,30 +1,29 @@
 //! Typed writes: vertices, edges, labels and properties, without a query language.
 //!
 //! # Shape
-//! Methods of [`Transaction`], with the handles of [`vervet_graph`]. Names stand for IRIs as the loaders have
-//! it (docs/loading.md): vertex `X` is `urn:vervet:vertex:X`, label `L` is `urn:vervet:label:L`, key or edge
-//! label `K` is `urn:vervet:key:K`, and a name with `://` in it, or that begins with `urn:`, is an IRI
-//! itself.
+//! Methods of [`Transaction`] that take the handles of [`vervet_graph`]. Names map to IRIs as in the loaders
+//! (docs/loading.md): vertex `X` is `urn:vervet:vertex:X`, label `L` is `urn:vervet:label:L`, key or edge
+//! label `K` is `urn:vervet:key:K`. A name that contains `://` or begins with `urn:` is itself an IRI.
 //!
 //! * this file: vertices, labels, edges.
 //! * `properties`: values of vertices and edges.
-//! * `identity`: values and statements that have an identity: equal values apart, and what is said about a
-//!   value.
-//! * `removal`: what goes along with what goes.
-//! * `find`: whether an element is there, and ids of names.
+//! * `identity`: values and statements with an identity: separate equal values, and statements about a value.
+//! * `removal`: cascading removal.
+//! * `find`: existence checks, and ids of names.
 //! # Invariants
-//! 1. A vertex that was added has a label. One without labels (of RDF data) is there as long as a statement
-//!    has it.
-//! 2. What is new about an element comes into the graph that the element is in: that of the edge, or of the
-//!    first label (by id) of the vertex. What goes, goes from all graphs.
-//! 3. A transaction reads as little as its answers need: of the ends of a new edge, that each still has one
-//!    certain label; of a property that is set, its values; of an added value, whether it is there. A new
-//!    vertex and the id of a new edge read nothing. So any number of transactions may add edges to one vertex
-//!    at a time, also between the same two, while each of them conflicts with one that removes an end.
+//! 1. An added vertex has a label. A vertex without labels (of RDF data) exists as long as a statement
+//!    mentions it.
+//! 2. New statements about an element go into the graph of the element: that of the edge, or of the first
+//!    label (by id) of the vertex. Removals apply to all graphs.
+//! 3. A transaction reads as little as its answers need: for each end of a new edge, that one certain label
+//!    is still there; for a property that is set, its values; for an added value, whether it exists. Adding a
+//!    vertex and drawing an edge id read nothing. So any number of transactions may concurrently add edges to
+//!    one vertex, even between the same two vertices, while each of them conflicts with a transaction that
+//!    removes an end.
 //! # Source
 //! `append` and `delete` of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive
-//! Queries", SIGMOD 2017, Table 1, for nodes and edge records. Different: an edge has an identity and any
-//! number of properties, and is removed by itself, not as all edges of a type.
+//! Queries", SIGMOD 2017, Table 1, for nodes and edge records. Difference: an edge has an identity and any
+//! number of properties, and is removed individually, not together with all edges of its type.
 
 mod find;
 mod identity;
@@ -39,15 +38,15 @@ use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_txn::Read;
 
-/// The label of a vertex that has no other.
+/// The label of a vertex without other labels.
 const LABEL_DEFAULT: &str = "vertex";
 
 impl Transaction {
-    /// Adds a vertex with these labels (without any: `vertex`), and with an external id that nobody else has:
-    /// two numbers, such as `5577006791947779410-1`. Reads nothing, so it conflicts with nobody.
+    /// Adds a vertex with these labels (default: `vertex`) and a new unique external id: two numbers, such as
+    /// `5577006791947779410-1`. Reads nothing, so it conflicts with no other transaction.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: a label that is not an IRI although it looks like one. A full disk.
+    /// [`ErrorKind::Input`]: a label that looks like an IRI but is invalid. A full disk.
     ///
     /// ```
     /// use vervet::{Database, Direction};
@@ -77,12 +76,12 @@ impl Transaction {
         self.declare(vertex, labels)
     }
 
-    /// Adds the vertex with this external id: a name, an IRI, or `_:` and the label of a blank node.
-    /// A vertex that only edges mention so far gets its first labels.
+    /// Adds the vertex with this external id: a name, an IRI, or `_:` and the label of a blank node. A vertex
+    /// that so far only edges mention gets its first labels.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: it is there, with a label; a name that is no IRI although it looks like one. A
-    /// full disk.
+    /// [`ErrorKind::Input`]: a vertex with this id and a label exists; a name that looks like an IRI but is
+    /// invalid. A full disk.
     pub fn add_vertex_named(&mut self, external_id: &str, labels: &[&str]) -> Result<Vertex> {
         self.add_vertex_unless_there(external_id, labels)?.ok_or_else(|| {
             let message = format!("the vertex {external_id} is there already");
@@ -91,7 +90,7 @@ impl Transaction {
         })
     }
 
-    /// The same; `None`: it is there, with a label.
+    /// Like [`Transaction::add_vertex_named`]; `None`: a vertex with this id and a label exists.
     pub(crate) fn add_vertex_unless_there(
         &mut self,
         external_id: &str,
@@ -126,18 +125,18 @@ impl Transaction {
         Ok(vertex)
     }
 
-    /// Adds a label to a vertex; `false`: it had it.
+    /// Adds a label to a vertex; `false`: the vertex had it.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one.
+    /// [`ErrorKind::Input`]: there is no such vertex; a label that looks like an IRI but is invalid.
     pub fn add_label(&mut self, vertex: Vertex, label: &str) -> Result<bool> {
         let graph = self.graph_of_vertex(vertex)?;
         let (type_id, label) = (self.type_id()?, self.intern_name(LABEL_NAMESPACE, label)?);
         self.add_value(plain(vertex.id(), type_id, label, graph))
     }
 
-    /// Takes a label from a vertex; `false`: it did not have it. A vertex that loses its last label gets the
-    /// label `vertex`.
+    /// Removes a label from a vertex; `false`: the vertex did not have it. A vertex that loses its last label
+    /// gets the label `vertex`.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no such vertex; `vertex` is its only label.
@@ -163,17 +162,17 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Adds an edge, whatever edges there are between these two. It has an id of its own, so it can have
-    /// properties. A plain statement of RDF data between the same two with this label becomes this edge.
+    /// Adds an edge, even if parallel edges exist. It has its own id, so it can have properties. A plain
+    /// statement of RDF data between the same vertices with this label becomes this edge.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no such vertex; a label that is not an IRI although it looks like one,
-    /// or that has another meaning, such as `rdf:type`.
+    /// [`ErrorKind::Input`]: there is no such vertex; a label that looks like an IRI but is invalid, or that
+    /// is reserved, such as `rdf:type`.
     pub fn add_edge(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Edge> {
         Ok(self.add_edge_in_graph(from, label, to)?.0)
     }
 
-    /// The same, with the graph that it is in.
+    /// [`Transaction::add_edge`]; also returns the graph of the edge.
     fn add_edge_in_graph(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<(Edge, Id)> {
         let graph = self.graph_of_vertex(from)?;
         if to != from {
@@ -186,21 +185,21 @@ impl Transaction {
         Ok((Edge::from_ids(from, label, to, edge), graph))
     }
 
-    /// The edges from one vertex to another with this label. Only those are read: unlike with
+    /// The edges from one vertex to another with this label. Only these edges enter the read set: unlike with
     /// [`Graph::edges_between`](crate::Graph::edges_between), an edge from the same vertex to a third one is
-    /// no conflict. With [`Transaction::add_edge`] it makes an edge that is there at most once.
+    /// no conflict. Together with [`Transaction::add_edge`] it implements add-if-absent.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: a label that is not an IRI although it looks like one. Damaged data.
+    /// [`ErrorKind::Input`]: a label that looks like an IRI but is invalid. Damaged data.
     pub fn edges_between(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Vec<Edge>> {
-        // Not a look-up: that a label is new would be a read of all that is said with it.
+        // Interned rather than looked up: the absence of a label would be a read of all statements with it.
         let label = self.intern_name(KEY_NAMESPACE, label)?;
         self.inner.note(Read::Entry(from.id(), label, to.id()));
         let entries = self.entries(label, Direction::Out, from.id(), to.id()..=to.id())?;
         Ok(entries.into_iter().map(|entry| Edge::from_ids(from, label, to, entry.edge)).collect())
     }
 
-    /// Removes an edge with all that is said about it; the number of statements that went.
+    /// Removes an edge with all statements about it; returns the number of removed statements.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no such edge.
@@ -209,14 +208,14 @@ impl Transaction {
         self.whole(|transaction| transaction.take_out(statements))
     }
 
-    /// Removes a vertex: its labels and properties, all edges from and to it, in all graphs, and all that is
-    /// said about those; the number of statements that went. Statements in which it is the predicate or the
-    /// graph stay.
+    /// Removes a vertex: its labels and properties, all its incoming and outgoing edges in all graphs, and
+    /// all statements about those edges; returns the number of removed statements. Statements with the vertex
+    /// as predicate or graph name stay.
     ///
     /// # Cost
-    /// Two look-ups for each predicate of the graph. For each edge: two changes, and two more look-ups for
-    /// each predicate (who speaks of it). Edges are read in chunks; what is held until the commit is 48 bytes
-    /// for each statement, and the changed paths of the trees.
+    /// Two lookups for each predicate of the graph. For each edge: two changes, and two more lookups for each
+    /// predicate (statements about the edge). Edges are read in chunks; until the commit the transaction
+    /// holds 48 bytes for each statement, and the changed paths of the trees.
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: there is no such vertex.

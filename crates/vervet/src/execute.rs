@@ -1,4 +1,4 @@
-//! Runs plans for the facade: parameters, limits, collected columns.
+//! Plan execution for the facade: parameters, limits, result columns.
 
 use crate::QueryOptions;
 use crate::database::Database;
@@ -25,12 +25,12 @@ pub(crate) struct Execution<'a> {
     pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
     pub options: &'a QueryOptions,
-    /// When the time that `options` allow began.
+    /// Start of the time budget of `options`.
     pub started: Instant,
 }
 
 impl Execution<'_> {
-    /// Runs the plan; `sink` gets every batch of results, with an evaluator that reads its ids.
+    /// Runs the plan; `sink` receives every batch of results, with an evaluator that reads its ids.
     pub(crate) fn run(
         &self,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
@@ -44,7 +44,7 @@ impl Execution<'_> {
         control(self.options, self.started, self.database.driver().gate())
     }
 
-    /// [`Execution::run`] under limits that the caller keeps counting with.
+    /// [`Execution::run`] under existing limits, which the caller continues to use.
     pub(crate) fn run_under(
         &self,
         control: &Control<'_>,
@@ -58,35 +58,35 @@ impl Execution<'_> {
         run(&parts, self.snapshot, self.plan, self.options, control, sink)
     }
 
-    /// The plan with what its steps did, for people.
+    /// The plan with the measurements of its steps, as human-readable text.
     pub(crate) fn explain_profile(&self, profile: &Profile) -> String {
         self.explain(Some(profile))
     }
 
-    /// The plan, with what its steps did if it ran, for people.
+    /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
         let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
         vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
-    /// The same for programs.
+    /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
         let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
         vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
-    /// What steps the plan has and on what they work, but no estimates: plans of one kind have one hash.
+    /// A hash of the steps of the plan and their operands, without estimates: equal plans have equal hashes.
     pub(crate) fn plan_hash(&self) -> u64 {
         let steps = self.explain_steps(None);
         let parts = steps.iter().flat_map(|step| [step.operator.as_bytes(), step.detail.as_bytes()]);
-        // FNV-1a: the same in every process and version.
+        // FNV-1a: stable across processes and versions.
         parts.fold(0xcbf2_9ce4_8422_2325, |hash, part| {
             let bytes = part.iter().chain(b"\n");
             bytes.fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
         })
     }
 
-    /// How many threads run each step.
+    /// The number of threads of each step.
     fn step_threads(&self) -> Vec<usize> {
         let (driver, parallelism) = (self.database.driver(), self.options.parallelism());
         let threads = driver.threads(self.plan, parallelism);
@@ -95,7 +95,7 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, whose time began at `started`. A heavy query passes `gate`.
+/// The limits of `options`, with a time budget that began at `started`. A heavy query passes `gate`.
 pub(crate) fn control(
     options: &QueryOptions,
     started: Instant,
@@ -109,16 +109,16 @@ pub(crate) fn control(
     Control::with_gate(limits, gate)
 }
 
-/// What runs a plan, besides the plan.
+/// What a plan needs to run, besides the plan.
 pub(crate) struct Parts<'a> {
     pub environment: &'a Environment,
-    /// `None`: it runs on this thread.
+    /// `None`: the plan runs on the calling thread.
     pub driver: Option<&'a LocalDriver>,
-    /// For functions that give another value each time.
+    /// Seed of functions with a new value for each call.
     pub seed: u64,
 }
 
-/// Runs a plan on a snapshot, for which it is valid; on many threads if there is a driver that wants to.
+/// Runs a plan on a snapshot for which it is valid; on many threads if the driver chooses to.
 pub(crate) fn run(
     parts: &Parts<'_>,
     snapshot: &dyn Snapshot,
@@ -136,7 +136,7 @@ pub(crate) fn run(
         .with_base(options.base_iri.clone())
         .with_solution(vervet_kernel::solution_column(plan));
     for (index, term) in (0_u64..).zip(&plan.computed) {
-        // Look-ups in the dictionary, not rows.
+        // Counts as work, since the plan looks terms up in the dictionary rather than reading rows.
         control.work(16)?;
         let id = evaluator.intern(term.as_ref())?;
         if id != Id::new(Tag::Computed, index) {
@@ -193,7 +193,7 @@ fn now(environment: &Environment) -> DateTime {
     lexical.parse().unwrap_or(DateTime::MIN)
 }
 
-/// Solutions in memory, with what it takes to read them.
+/// Solutions in memory, with the snapshot and ids to read them.
 #[derive(Debug)]
 pub(crate) struct Held {
     reading: Reading,
@@ -205,7 +205,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Runs a plan and keeps these columns.
+    /// Runs a plan and collects these columns.
     pub(crate) fn collect(
         execution: &Execution<'_>,
         variables: &[Variable],
@@ -221,7 +221,7 @@ impl Held {
                 // A column that no row of the batch binds is empty.
                 column.resize(rows, Id::UNBOUND);
             }
-            // Room counts, used or not.
+            // Capacity counts, used or not.
             let cells: usize = columns.iter().map(Vec::capacity).sum();
             control.recount(&mut counted, 8 * cells as u64)?;
             Ok(Flow::More)

@@ -1,4 +1,4 @@
-//! The whole graph as a document: statements here, as a property graph in `graphson` and `graphml`.
+//! Export of the whole graph: as RDF statements here, as a property graph in `graphson` and `graphml`.
 
 pub(crate) mod graphml;
 pub(crate) mod graphson;
@@ -14,33 +14,33 @@ use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graphson::Dialect;
 
-/// Bytes that are held back before they are handed on.
+/// Size of the output buffer, in bytes.
 const HELD_BYTES: usize = 1 << 20;
 
-/// Statements between two checks of the limits, some 200 µs of work.
+/// Statements between two checks of the limits, about 200 µs of work.
 const BATCH_STATEMENTS: u64 = 256;
 
 impl Database {
-    /// Writes all statements as N-Triples (also read as Turtle), N-Quads or TriG, and returns their number.
-    /// A statement with an identity is followed by a statement that says so (`rdf:reifies`, RDF 1.2), since
-    /// its properties hang on that; both are in the same graph. [`Database::load`] reads it back.
+    /// Writes all statements as N-Triples (also valid Turtle), N-Quads or TriG, and returns their number. A
+    /// statement with an identity is followed by an `rdf:reifies` statement (RDF 1.2) in the same graph,
+    /// since its properties depend on the identity. [`Database::load`] reads it back.
     ///
     /// N-Triples have no graph names: statements of named graphs are an error there.
     ///
-    /// As a property graph, in GraphSON or GraphML, it returns the number of vertices and edges. That is what
-    /// Gremlin sees (docs/gremlin.md): literals have Gremlin's types, and GraphML refuses what it cannot
-    /// hold.
+    /// As GraphSON or GraphML, it writes the property graph that Gremlin sees (docs/gremlin.md) and returns
+    /// the number of vertices and edges. Literals get Gremlin's types; a value that GraphML cannot represent
+    /// is an error.
     ///
     /// # Errors
-    /// Another format; named graphs in one that has none; values that GraphML cannot hold; `out` fails;
-    /// damaged data.
+    /// Another format; named graphs in a format without graph names; values that GraphML cannot represent;
+    /// `out` fails; damaged data.
     pub fn export(&self, format: Format, out: &mut dyn Write) -> Result<u64> {
         let options = QueryOptions { timeout: None, memory_limit_bytes: None, ..QueryOptions::default() };
         self.export_with(format, &options, out)
     }
 
     /// [`Database::export`] with the limits of `options`: deadline, cancellation, memory of single vertices
-    /// with their edges. Like a heavy query it gives way to light ones.
+    /// with their edges. Like a heavy query it yields to light ones.
     ///
     /// # Errors
     /// As [`Database::export`]; limits.
@@ -116,7 +116,7 @@ fn write_statements(
     Ok(count)
 }
 
-/// Where a format writes the name of a graph.
+/// The position of the graph name in a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Graphs {
     None,
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// An export is as heavy as a query: it passes the gate with each batch of statements, and with each
+    /// An export counts as a heavy query: it passes the gate with each batch of statements, and with each
     /// vertex.
     #[test]
     fn an_export_passes_the_gate() {

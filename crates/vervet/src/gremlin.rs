@@ -1,7 +1,7 @@
-//! Gremlin: the same graph as vertices, edges and properties, walked and changed step by step.
+//! Gremlin: the same graph as vertices, edges and properties, read and changed by traversals.
 //!
-//! Names stand for IRIs as with the typed interface and the loaders (docs/loading.md), so SPARQL sees what a
-//! traversal writes, and a traversal walks what was loaded as RDF. This module also has the values of the
+//! Names map to IRIs as in the typed interface and the loaders (docs/loading.md), so SPARQL reads what a
+//! traversal writes, and a traversal reads what was loaded as RDF. This module also exports the values of the
 //! language ([`Value`], [`Vertex`], [`Map`], …) and its [`Bytecode`].
 //!
 //! ```
@@ -34,12 +34,13 @@
 //! ```
 //!
 //! # Transactions
-//! A text that only reads sees one version of the graph. One that may write is a transaction of its own, and
-//! runs again from its start when it conflicts with others ([`Database::transact`]). In a [`Transaction`] it
-//! sees and adds to the changes of that; if it fails, the transaction is as it was before.
+//! A read-only script runs on one snapshot of the graph. A script that may write is a transaction of its own
+//! and is retried when it conflicts with others ([`Database::transact`]). In a [`Transaction`] it sees the
+//! transaction's changes and adds to them; if it fails, the transaction is rolled back to the state before
+//! it.
 //! # Writes
-//! A step that writes takes all that the steps before it find before it changes anything, so `g.V().addV()`
-//! ends. A step behind it sees its changes.
+//! A write step is a barrier: it consumes all its input before it changes anything, so `g.V().addV()`
+//! terminates. Later steps see its changes.
 
 mod files;
 mod host;
@@ -67,31 +68,32 @@ use vervet_env::Environment;
 use vervet_kernel::{Control, Limits};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Limits and names of one text of Gremlin.
+/// Limits and names of one Gremlin script.
 #[derive(Clone, Debug)]
 pub struct GremlinOptions {
-    /// When to give up; `None`: never.
+    /// Deadline; `None`: none.
     pub timeout: Option<std::time::Duration>,
-    /// The most bytes that steps may hold; `None`: no cap.
+    /// The maximum number of bytes that steps may hold; `None`: no cap.
     pub memory_limit_bytes: Option<u64>,
-    /// Lets another thread end it.
+    /// Cancels the script from another thread.
     pub cancel: Option<CancelToken>,
-    /// Values of variables.
+    /// Bindings: values of variables.
     pub bindings: HashMap<String, Value>,
-    /// Names of the traversal source; all of them mean this graph.
+    /// Names of the traversal source; all of them refer to this graph.
     pub sources: Vec<String>,
-    /// How much of the elements among the results is told.
+    /// How much detail elements among the results carry.
     pub materialize: Materialize,
-    /// The folder that `io()` may read files of, and write files to; `None`: it is off. Names in a text are
+    /// The folder that `io()` may read from and write to; `None`: `io()` is off. File names in a script are
     /// relative to it.
     pub files: Option<PathBuf>,
-    /// On how many threads a heavy query in it and its algorithms run; `None`: as many as there are cores.
+    /// The number of threads of a heavy query in the script and of its algorithms; `None`: the number of
+    /// cores.
     pub threads: Option<usize>,
-    /// Give up, as if the deadline had passed, before a query in it runs that is expected to be heavy
-    /// ([`crate::Prepared::is_heavy`]): for those who have other room for such.
+    /// Fail like an expired deadline before running a query that is expected to be heavy
+    /// ([`crate::Prepared::is_heavy`]): for callers that run heavy queries elsewhere.
     pub refuse_heavy: bool,
-    /// Whether kernels run what of a traversal is a query, in the order that the planner chooses. Without,
-    /// every step runs as it stands; the results are the same, but for the order of those that have none.
+    /// Whether kernels run the query-like part of a traversal, in the order that the planner chooses. Without
+    /// it, every step runs as written; the results are the same, except for the order of unordered results.
     pub kernels: bool,
 }
 
@@ -113,14 +115,14 @@ impl Default for GremlinOptions {
 }
 
 impl GremlinOptions {
-    /// The same options with a value for a variable.
+    /// The same options with one more binding.
     #[must_use]
     pub fn with_binding(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.bindings.insert(name.into(), value.into());
         self
     }
 
-    /// The limits. Their time began at `started`, or begins now.
+    /// The limits. The time budget began at `started`, or begins now.
     fn limits(&self, started: Option<Instant>) -> Limits {
         let started = started.unwrap_or_else(Instant::now);
         Limits {
@@ -131,12 +133,12 @@ impl GremlinOptions {
     }
 }
 
-/// The results of a traversal, each with how many times in a row it comes.
+/// The results of a traversal, run-length encoded: each with its number of consecutive occurrences.
 ///
 /// # Invariants
-/// There are at most 2^64 - 1.
+/// At most 2^64 - 1 results.
 /// # Cost
-/// A value and 8 bytes for each, which count against the memory cap while they are gathered.
+/// A value and 8 bytes for each run, which count against the memory cap while results are collected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GremlinResults {
     counted: Vec<(Value, u64)>,
@@ -144,7 +146,7 @@ pub struct GremlinResults {
 }
 
 impl GremlinResults {
-    /// Appends a result that comes `count` times.
+    /// Appends `count` equal results.
     fn push(&mut self, value: Value, count: u64) -> Result<()> {
         let Some(total) = self.count.checked_add(count) else {
             let message = format!("there are more than {} results", u64::MAX);
@@ -155,13 +157,13 @@ impl GremlinResults {
         Ok(())
     }
 
-    /// How many there are.
+    /// The number of results.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no results.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counted.is_empty()
@@ -173,16 +175,16 @@ impl GremlinResults {
         &self.counted
     }
 
-    /// The results, each as often as it comes. There may be 2^60 of one: the work is that of who goes through
-    /// them.
+    /// The results, repeated by their counts. One result may occur 2^60 times: iteration takes that many
+    /// steps.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.counted.iter().flat_map(|(value, count)| (0..*count).map(move |_| value))
     }
 
-    /// The same, owned.
+    /// [`Self::values`], owned.
     ///
     /// # Errors
-    /// [`ErrorKind::MemoryLimit`]: there are more than [`VALUES_MAX`]; then [`Self::counted`] has them.
+    /// [`ErrorKind::MemoryLimit`]: more than [`VALUES_MAX`] results; [`Self::counted`] still returns them.
     pub fn into_values(self) -> Result<Vec<Value>> {
         if self.count > VALUES_MAX {
             let message =
@@ -199,7 +201,7 @@ impl GremlinResults {
     }
 }
 
-/// Statements that can run, read from a text or made of bytecode.
+/// Executable statements, parsed from a text or built from bytecode.
 #[derive(Clone, Debug)]
 pub struct GremlinScript {
     statements: Vec<Statement>,
@@ -207,12 +209,12 @@ pub struct GremlinScript {
 }
 
 impl GremlinScript {
-    /// Reads a text.
+    /// Parses a script.
     ///
     /// # Errors
     /// [`ErrorKind::Query`] with line, column and a caret. No randomness for `UUID()`.
     fn parse(text: &str, options: &GremlinOptions, environment: &Environment) -> Result<Self> {
-        // Only `UUID()` asks for randomness, and the system takes its time to give any.
+        // Only `UUID()` needs randomness, and the system call is slow.
         let halves = if text.contains("UUID") { [seed(environment)?, seed(environment)?] } else { [0; 2] };
         let names = text::ParseOptions {
             sources: Cow::Borrowed(&options.sources),
@@ -231,7 +233,7 @@ impl GremlinScript {
         Self { statements, mutates }
     }
 
-    /// Whether it may change the graph.
+    /// Whether the script may change the graph.
     #[must_use]
     pub fn mutates(&self) -> bool {
         self.mutates
@@ -250,22 +252,22 @@ impl From<Vec<Statement>> for GremlinScript {
     }
 }
 
-/// All results of a traversal.
+/// A script of one traversal that returns all its results.
 impl From<Bytecode> for GremlinScript {
     fn from(bytecode: Bytecode) -> Self {
         Self::new(vec![Statement::Traversal { source: 0, bytecode, terminal: None }])
     }
 }
 
-/// Called with every result, and how many times it comes.
+/// Callback for every result with its count.
 pub type Each<'e> = dyn FnMut(Value, u64) -> Result<()> + 'e;
 
 impl Database {
-    /// Runs a text of Gremlin; of several statements in one transaction the results of the last.
+    /// Runs a Gremlin script. Several statements run in one transaction; the last one returns the results.
     ///
     /// # Errors
-    /// [`ErrorKind::Query`]: a mistake in the text, with line, column and a caret, or what the steps cannot
-    /// do with their values. [`ErrorKind::Input`]: an element with the same id is there. Limits. Of writes:
+    /// [`ErrorKind::Query`]: a mistake in the text, with line, column and a caret, or a step that cannot be
+    /// applied to its values. [`ErrorKind::Input`]: an element with the same id exists. Limits. Of writes:
     /// [`ErrorKind::Conflict`] after [`crate::ATTEMPTS_MAX`] attempts, [`ErrorKind::Constraint`], and as
     /// [`Database::begin`].
     pub fn gremlin(&self, text: &str) -> Result<GremlinResults> {
@@ -280,7 +282,7 @@ impl Database {
         self.run_gremlin(&self.gremlin_script(text, options)?, options)
     }
 
-    /// Reads a text without running it.
+    /// Parses a script without running it.
     ///
     /// # Errors
     /// [`ErrorKind::Query`] with line, column and a caret.
@@ -296,7 +298,7 @@ impl Database {
         self.run_gremlin(&bytecode.clone().into(), options)
     }
 
-    /// Runs statements; the results of the last.
+    /// Runs statements; returns the results of the last.
     ///
     /// # Errors
     /// As [`Database::gremlin`].
@@ -306,12 +308,12 @@ impl Database {
         Ok(results)
     }
 
-    /// Runs statements, and calls `each` with every result of the last: while it runs if it only reads, and
-    /// once it is committed if it may write. An error of `each` ends it, and is returned; a write is not
-    /// undone by it.
+    /// Runs statements, and calls `each` with every result of the last: during the run if the script is
+    /// read-only, and after the commit if it may write. An error of `each` ends the iteration and is
+    /// returned; it does not undo a write.
     ///
     /// # Errors
-    /// As [`Database::gremlin`]; those of `each`.
+    /// As [`Database::gremlin`]; errors of `each`.
     pub fn gremlin_each(
         &self,
         script: &GremlinScript,
@@ -321,8 +323,8 @@ impl Database {
         self.each_result(script, options, false, each)
     }
 
-    /// As [`Database::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory
-    /// cap.
+    /// Like [`Database::gremlin_each`]. With `keeps`, results count against the memory cap because `each`
+    /// keeps them.
     fn each_result(
         &self,
         script: &GremlinScript,
@@ -357,11 +359,11 @@ impl Database {
 }
 
 impl Transaction {
-    /// Runs a text of Gremlin on what this transaction sees; of several statements the results of the last.
-    /// If it fails half way, the transaction is as it was before.
+    /// Runs a Gremlin script on what this transaction sees; the last statement returns the results. If it
+    /// fails half way, the transaction is rolled back to the state before it.
     ///
     /// # Errors
-    /// As [`Database::gremlin`], but for those of commits.
+    /// As [`Database::gremlin`], except for errors of commits.
     pub fn gremlin(&mut self, text: &str) -> Result<GremlinResults> {
         self.gremlin_with(text, &GremlinOptions::default())
     }
@@ -383,7 +385,7 @@ impl Transaction {
         self.run_gremlin(&bytecode.clone().into(), options)
     }
 
-    /// Runs statements on what this transaction sees; the results of the last.
+    /// Runs statements on what this transaction sees; returns the results of the last.
     ///
     /// # Errors
     /// As [`Transaction::gremlin`].
@@ -397,11 +399,11 @@ impl Transaction {
         Ok(results)
     }
 
-    /// Runs statements on what this transaction sees, and calls `each` with every result of the last while it
-    /// runs. After an error, also of `each`, the transaction is as it was before.
+    /// Runs statements on what this transaction sees, and calls `each` with every result of the last during
+    /// the run. After an error, also of `each`, the transaction is rolled back to the state before the call.
     ///
     /// # Errors
-    /// As [`Transaction::gremlin`]; those of `each`.
+    /// As [`Transaction::gremlin`]; errors of `each`.
     pub fn gremlin_each(
         &mut self,
         script: &GremlinScript,
@@ -411,8 +413,8 @@ impl Transaction {
         self.each_result(script, options, false, each)
     }
 
-    /// As [`Transaction::gremlin_each`]. `keeps`: `each` keeps the results, so they count against the memory
-    /// cap.
+    /// Like [`Transaction::gremlin_each`]. With `keeps`, results count against the memory cap because `each`
+    /// keeps them.
     fn each_result(
         &mut self,
         script: &GremlinScript,
@@ -440,7 +442,7 @@ impl Transaction {
     }
 }
 
-/// `g.tx()` where there is no session.
+/// The error of `g.tx()` outside a session.
 fn not_here(action: text::Transaction) -> Error {
     let name = match action {
         text::Transaction::Begin => "begin",

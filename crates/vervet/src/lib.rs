@@ -1,7 +1,7 @@
 //! Vervet: one embedded graph database for RDF with SPARQL and for property graphs.
 //!
-//! A [`Database`] lives in memory or in a directory. It is loaded in bulk, and queried from any number of
-//! threads; every query sees the graph as it was when the query began.
+//! A [`Database`] lives in memory or in a directory. It supports bulk loads, and queries from any number of
+//! threads; every query reads the snapshot of the graph at its begin.
 //!
 //! ```
 //! use vervet::{Database, Direction, Format};
@@ -40,11 +40,11 @@
 //! ```
 //!
 //! # Limits
-//! Queries end with an error at [`QUERY_TIMEOUT_DEFAULT`] and [`QUERY_MEMORY_DEFAULT_BYTES`] unless
-//! [`QueryOptions`] says otherwise.
+//! Queries fail at [`QUERY_TIMEOUT_DEFAULT`] and [`QUERY_MEMORY_DEFAULT_BYTES`] unless [`QueryOptions`]
+//! overrides them.
 //! # Threads
-//! A light query runs on the thread that asks. A heavy one, by its estimated cost, also uses helpers that the
-//! database owns: see [`QueryOptions::threads`].
+//! A light query runs on the calling thread. A heavy query, by estimated cost, also uses helper threads owned
+//! by the database: see [`QueryOptions::threads`].
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
@@ -67,7 +67,7 @@ pub mod update;
 mod warnings;
 mod writing;
 
-/// The example of the README is a test too.
+/// The example of the README runs as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
@@ -99,5 +99,5 @@ pub use vervet_txn::{
 pub use vervet_algebra::Dataset;
 pub use vervet_planner::PlanStep;
 
-/// Terms, as the `oxrdf` library has them.
+/// RDF terms of the `oxrdf` crate.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

@@ -1,4 +1,4 @@
-//! Bulk loads: the loader writes into the builders of dictionary and store.
+//! Bulk loads: connects the loader to the builders of dictionary and store.
 
 use crate::execute::seed;
 use std::io::Write;
@@ -13,28 +13,27 @@ use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
 use vervet_txn::Successor;
 
-/// Bytes of dictionary and statements that a load holds in memory if nobody says otherwise; beyond, it sorts
-/// statements in files.
+/// The default cap on the memory of dictionary and statements in a load; beyond it, statements are sorted in
+/// temporary files.
 const LOAD_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
 
-/// However large the dictionary is, statements get this part of the memory.
+/// The minimum share of the memory for statements (1/8), whatever the size of the dictionary.
 const STATEMENTS_PART_MIN: u64 = 8;
 
-/// Steps of a [`Watch`] for each old statement: it is read, and made again like a new one.
+/// Steps of a [`Watch`] for each old statement: it is read, and then built like a new one.
 const REBUILT_STEPS: u64 = 5;
 
-/// How many old statements are handed over at a time.
+/// Old statements passed on at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Where a database is and what a load may use.
+/// The location of a database and the resources of a load.
 pub(crate) struct Place<'a> {
     pub environment: &'a Environment,
     pub directory: Option<&'a Path>,
     pub memory_bytes: Option<u64>,
 }
 
-/// The statements that were there and those of `sources` as a new store. The old one is untouched, whatever
-/// happens.
+/// Builds a new store from the existing statements and those of `sources`. Never changes the old store.
 pub(crate) fn load(
     successor: &Successor<'_>,
     sources: Vec<Source>,
@@ -53,7 +52,7 @@ pub(crate) fn load(
     let watch = watched().reporting_to(&report_building);
     let [vertices, literals] = [before.terms().vertex_end(), before.terms().literal_end()];
     let mut building = Building {
-        // Not reported: it comes before what is read.
+        // Not reported, since it precedes the reading of the sources.
         dictionary: vervet_txn::continued(before, vertices, literals, &watched())?,
         store: StoreBuilder::new(BuildOptions {
             threads,
@@ -71,14 +70,14 @@ pub(crate) fn load(
     if options.text_index {
         building.dictionary.index_words();
     }
-    // Labels of blank nodes of this load never meet those of an earlier one.
+    // Blank-node labels of this load never collide with those of an earlier load.
     let options = LoadOptions {
-        // Both parts end visibly: the loader appends the number of the file.
+        // Both parts end with a separator: the loader appends the number of the file.
         blank_scope: format!("{}{}_", options.blank_scope, scope_letters(seed(place.environment)?)),
         ..options.clone()
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
-    // Behind the load, whose names of edges are not those of what was there.
+    // After the load: `rewrite`, which resolves edge names, must not see the old statements.
     watch.expect(building.dictionary.finish_steps() + building.store.finish_steps());
     watch.expect(REBUILT_STEPS * before.statement_count());
     building.add_all(before, &watch)?;
@@ -92,13 +91,13 @@ pub(crate) fn load(
     Ok((store, report))
 }
 
-/// 64 bits as letters alone: the dictionary keeps text without digits once for all labels of a load, and
-/// would keep each run of digits in it again for every label.
+/// 64 bits as letters only: the dictionary stores text without digits once for all labels of a load, but
+/// repeats runs of digits in every label.
 fn scope_letters(bits: u64) -> String {
     (0..u64::BITS).step_by(4).map(|shift| char::from(b'a' + (bits >> shift & 15) as u8)).collect()
 }
 
-/// The orders that the new version has: those of `options`, then those that `before` has.
+/// The orders of the new version: those of `options`, then those of `before`.
 fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
     let iri = |name: &str| match is_iri(name) {
         true => name.to_owned(),
@@ -113,19 +112,19 @@ fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
     Ok(orders)
 }
 
-/// The new version in the making.
+/// The version under construction.
 struct Building<'w> {
     dictionary: DictionaryBuilder,
     store: StoreBuilder<'w>,
     /// The next edge number.
     edges: u64,
-    /// What statements and dictionary may take together.
+    /// Memory cap for statements and dictionary together, in bytes.
     memory_bytes: u64,
 }
 
 impl Building<'_> {
-    /// Leaves to statements what the dictionary does not take, but no less than a part of all: many small
-    /// runs would cost more than the memory is worth.
+    /// Gives statements the memory that the dictionary does not use, but at least a fixed share: many small
+    /// runs would cost more than the memory saves.
     fn share_memory(&mut self) {
         let dictionary = u64::try_from(self.dictionary.memory_bytes()).unwrap_or(u64::MAX);
         let least = self.memory_bytes / STATEMENTS_PART_MIN;
@@ -180,8 +179,7 @@ impl Target for Building<'_> {
         self.dictionary.intern_value(value)
     }
 
-    /// Hashes a few terms and prefetches their places before it looks them up, so that cache misses
-    /// overlap.
+    /// Hashes a few terms and prefetches their slots before looking them up, so that cache misses overlap.
     fn intern_all(&mut self, terms: &[TermRef<'_>], ids: &mut Vec<Id>) -> Result<()> {
         let mut hashes = [0; 16];
         for terms in terms.chunks(hashes.len()) {

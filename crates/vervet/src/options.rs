@@ -1,4 +1,4 @@
-//! What a caller may say about one query.
+//! Options of queries and databases: limits, parameters, environment.
 
 use oxrdf::Term;
 use std::borrow::Cow;
@@ -11,10 +11,10 @@ pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 use vervet_env::Environment;
 use vervet_txn::Durability;
 
-/// How long a query may run if nobody says otherwise. Long enough for any analysis, and not for ever.
+/// The default query timeout. Long enough for any analysis, but finite.
 pub const QUERY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(3600);
 
-/// How many bytes the tables of a query may take if nobody says otherwise: a quarter of a machine of 16 GB.
+/// The default cap on the tables of a query, in bytes: a quarter of a machine with 16 GB.
 pub const QUERY_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
 
 /// Cancels queries from another thread.
@@ -22,26 +22,26 @@ pub const QUERY_MEMORY_DEFAULT_BYTES: u64 = 4 << 30;
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// A token that has not been used.
+    /// A token that is not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends every query that runs with this token, now and later, within one batch of rows.
+    /// Cancels every query that runs with this token, now or later, within one batch of rows.
     pub fn cancel(&self) {
-        // Relaxed: the flag carries no data; being seen one batch later does no harm.
+        // Relaxed: the flag carries no data; a delay of one batch is harmless.
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has been used.
+    /// Whether the token is cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag, for `LoadOptions::cancelled`, [`Watch::cancelled_by`](crate::Watch::cancelled_by) and code
-    /// of your own.
+    /// The flag, for `LoadOptions::cancelled`, [`Watch::cancelled_by`](crate::Watch::cancelled_by) and the
+    /// caller's own code.
     ///
     /// ```
     /// # use vervet::{CancelToken, Database, Format, LoadOptions, Source};
@@ -57,13 +57,13 @@ impl CancelToken {
         &self.0
     }
 
-    /// The flag, for layers below.
+    /// The flag, for lower layers.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-/// Counts what a query has found so far, for whoever watches it from another thread.
+/// Counts the solutions that a running query has found, for observers on other threads.
 #[derive(Clone, Debug, Default)]
 pub struct RowCounter(Arc<AtomicU64>);
 
@@ -75,34 +75,33 @@ impl RowCounter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Counts so many more.
+    /// Adds to the count.
     pub fn add(&self, rows: u64) {
         self.0.fetch_add(rows, Ordering::Relaxed);
     }
 }
 
-/// How a database is opened.
+/// Options of opening a database.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
     /// Files, clock and randomness.
     pub environment: Environment,
-    /// When a commit counts as done.
+    /// When a commit counts as durable.
     pub durability: Durability,
-    /// Whether a transaction begins with commits that are on their way to the disk; see
+    /// Whether a transaction reads commits that are validated but not yet durable; see
     /// [`vervet_txn::Options::pre_read`].
     pub pre_read: bool,
-    /// Whether changes are merged in the background when there are enough.
+    /// Whether a background thread merges changes once there are enough.
     pub checkpoints: bool,
-    /// Whether heavy queries take turns at the processors and give way to light ones; without it the
-    /// scheduler of the system alone decides.
+    /// Whether heavy queries take turns at the processors and yield to light ones; without it, only the
+    /// scheduler of the operating system decides.
     pub gate: bool,
-    /// The most memory of changes that are not merged, in bytes: see
-    /// [`vervet_txn::Options::delta_bytes_max`].
+    /// The maximum memory of unmerged changes, in bytes: see [`vervet_txn::Options::delta_bytes_max`].
     pub delta_bytes_max: u64,
-    /// The most bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
+    /// The maximum bytes of log that recovery may have to read: see [`vervet_txn::Options::log_bytes_max`].
     pub log_bytes_max: u64,
-    /// Whether a directory becomes this process's own when it is opened, and not with the first transaction
-    /// or load. Who is going to write reads the log once then, and not twice.
+    /// Whether to take ownership of a directory on opening rather than with the first transaction or load. A
+    /// process that is going to write then reads the log once instead of twice.
     pub to_write: bool,
 }
 
@@ -136,39 +135,38 @@ impl DatabaseOptions {
 /// Limits and parameters of one query.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// When to give up; `None`: never. Planning and running share this time.
+    /// Deadline; `None`: none. Planning and running share this time.
     pub timeout: Option<Duration>,
-    /// When the time of `timeout` began; `None`: each call that takes these options begins it. For callers
-    /// that plan and run in several calls.
+    /// Start of the time of `timeout`; `None`: each call with these options starts it. For callers that plan
+    /// and run in several calls.
     pub started: Option<Instant>,
-    /// The most bytes that tables of the query may take; `None`: no cap.
+    /// The maximum bytes of the tables of the query; `None`: no cap.
     pub memory_limit_bytes: Option<u64>,
-    /// Lets another thread end the query.
+    /// Cancels the query from another thread.
     pub cancel: Option<CancelToken>,
-    /// Where solutions are counted as they are found.
+    /// Counter of solutions found so far.
     pub progress: Option<RowCounter>,
     /// Values of variables, by name without `?`.
     pub parameters: Vec<(String, Term)>,
-    /// What relative IRIs in the query are resolved against.
+    /// The base of relative IRIs in the query.
     pub base_iri: Option<String>,
-    /// The graphs that the query sees, instead of those that it names itself (SPARQL 1.1 Protocol, §2.1.4).
-    /// In an update: what the patterns see; there it is an error if the request says `USING` or `WITH`
-    /// itself.
+    /// The dataset that the query reads instead of its own `FROM` clauses (SPARQL 1.1 Protocol, §2.1.4). In
+    /// an update: the dataset of the patterns; a request with `USING` or `WITH` of its own is then an error.
     pub dataset: Option<Dataset>,
-    /// Prefixes (without the colon) and their IRIs, for those that the query does not declare itself.
+    /// Prefixes (without the colon) and their IRIs, for prefixes that the query does not declare.
     pub prefixes: Vec<(String, String)>,
     /// Whether to measure every step, for [`crate::Solutions::profile`].
     pub profile: bool,
-    /// The most threads that run the query, this one included, if it is heavy; `None`: as many as the process
-    /// may use at once. Light queries run on this thread alone.
+    /// The maximum number of threads of a heavy query, the calling one included; `None`: as many as the
+    /// process may use at once. Light queries run on the calling thread alone.
     pub threads: Option<usize>,
-    /// The estimated time of one thread from which on a query is heavy. Zero runs whatever can be run so on
-    /// many threads: for tests.
+    /// The estimated single-thread time from which on a query is heavy. Zero makes every query that can run
+    /// in parallel heavy, for tests.
     pub heavy_from: Duration,
-    /// Whether to search the best plan. Without it patterns run in the order of the text with the simplest
-    /// steps: the answers are the same, and tests hold one against the other.
+    /// Whether to optimize the plan. Without it, patterns run in the order of the text with the simplest
+    /// operators. The answers are the same; tests compare both.
     pub optimize: bool,
-    /// The endpoints that `SERVICE` may ask; `None`: it is off.
+    /// The endpoints that `SERVICE` may query; `None`: `SERVICE` is off.
     pub services: Option<crate::Services>,
 }
 
@@ -193,7 +191,7 @@ impl Default for QueryOptions {
     }
 }
 
-/// Names that a parser is to know, borrowed from options.
+/// Names predefined for the parser, borrowed from options.
 pub(crate) struct ParseNames<'o> {
     parameters: Vec<&'o str>,
     prefixes: Vec<(&'o str, &'o str)>,
@@ -234,8 +232,7 @@ impl QueryOptions {
         self
     }
 
-    /// What a text means under these options, as the key of a cache; `None`: it means another thing at
-    /// another time.
+    /// The plan-cache key of a text under these options; `None`: its meaning is not fixed by the key.
     pub(crate) fn cache_key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
         if !self.parameters.is_empty() || !self.prefixes.is_empty() || !self.optimize {
             return None;
@@ -243,7 +240,7 @@ impl QueryOptions {
         if self.base_iri.is_none() && self.dataset.is_none() {
             return Some(Cow::Borrowed(text));
         }
-        // No query holds the character that parts them.
+        // NUL separates the parts; no query contains it.
         let mut key = format!("{text}\0{}", self.base_iri.as_deref().unwrap_or_default());
         if let Some(dataset) = &self.dataset {
             for graphs in [&dataset.default, &dataset.named] {
@@ -258,7 +255,7 @@ impl QueryOptions {
         Some(Cow::Owned(key))
     }
 
-    /// When the time of `timeout` began.
+    /// Start of the time of `timeout`.
     pub(crate) fn begin(&self) -> Instant {
         self.started.unwrap_or_else(Instant::now)
     }
@@ -275,7 +272,7 @@ impl QueryOptions {
         self
     }
 
-    /// The same options with a token that cancels.
+    /// The same options with a cancel token.
     #[must_use]
     pub fn with_cancel(mut self, token: &CancelToken) -> Self {
         self.cancel = Some(token.clone());

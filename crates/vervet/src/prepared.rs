@@ -1,4 +1,4 @@
-//! Queries parsed and planned ahead, and the cache of recurring texts.
+//! Prepared queries, and the cache of plans by query text.
 
 use crate::cache::Cache;
 use crate::construct;
@@ -15,27 +15,27 @@ use vervet_kernel::{Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_txn::Published;
 
-/// How many texts the plan cache holds.
+/// The maximum number of texts in the plan cache.
 const PLAN_CACHE_MAX: usize = 1024;
 
-/// The longest text that the plan cache holds, in bytes: longer ones (inline data, mostly) hardly recur.
+/// The maximum length of a cached text, in bytes: longer texts (mostly inline data) rarely recur.
 const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
 
-/// The most terms in the tables of a query whose plan is kept: more hardly recur.
+/// The maximum number of terms in the tables of a cached query: larger tables rarely recur.
 const PLAN_CACHE_TERMS_MAX: usize = 64;
 
-/// A text in logical form, with its plan for the version of the graph that it last ran on.
+/// A query in logical form, with its plan for the version of the graph that it last ran on.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub query: Query,
     pub optimize: bool,
-    /// Whether other endpoints are asked, so that there is another plan each time.
+    /// Whether it queries other endpoints, so that each run needs a new plan.
     pub asks: bool,
     plan: RwLock<Option<Planned>>,
 }
 
 impl Compiled {
-    /// A plan that fits a version of the graph; the time that `options` allow began at `started`.
+    /// A plan valid for a version of the graph; the time that `options` allow began at `started`.
     fn plan(&self, published: &Published, options: &QueryOptions, started: Instant) -> Result<Arc<Plan>> {
         if self.asks {
             let control = control(options, started, None);
@@ -104,7 +104,7 @@ impl Default for TraversalPlans {
 }
 
 impl TraversalPlans {
-    /// A plan that fits a version of the graph.
+    /// A plan valid for a version of the graph.
     pub(crate) fn plan(
         plans: &Mutex<Self>,
         query: &Query,
@@ -139,16 +139,16 @@ fn weight(node: &Node) -> usize {
     terms
 }
 
-/// How a query would run, or has run.
+/// The plan of a query, before or after a run.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// For people.
+    /// Human-readable text.
     pub text: String,
-    /// For programs.
+    /// Structured steps.
     pub steps: Vec<vervet_planner::PlanStep>,
 }
 
-/// A query that is parsed, and planned when it first runs on a version of the graph.
+/// A parsed query. It is planned when it first runs on a version of the graph.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     database: Database,
@@ -176,7 +176,7 @@ impl Prepared {
         Ok(self.answer(options)?.0)
     }
 
-    /// Runs the query, of any form, and gives its plan with estimated and actual rows and times instead of
+    /// Runs the query, of any form, and returns its plan with estimated and actual rows and times instead of
     /// the answer.
     ///
     /// # Errors
@@ -188,15 +188,15 @@ impl Prepared {
             (Answer::Solutions(solutions), _) => solutions.held.profile,
             (_, profile) => profile,
         }
-        .ok_or_else(|| Error::internal("a query that was to be measured was not"))
+        .ok_or_else(|| Error::internal("a profiled run has no profile"))
     }
 
-    /// The answer, and for other forms than `SELECT` (whose solutions hold it) the profile, if asked for.
+    /// The answer, and the profile if requested. The profile of a `SELECT` is in its solutions.
     fn answer(&self, options: &QueryOptions) -> Result<(Answer, Option<String>)> {
         self.execute(options, |execution| answer(execution, &self.compiled.query))
     }
 
-    /// Plans the query for the current graph and hands it to `run`. Both share one deadline.
+    /// Plans the query for the current graph and passes the plan to `run`. Both share one deadline.
     pub(crate) fn execute<T>(
         &self,
         options: &QueryOptions,
@@ -210,7 +210,7 @@ impl Prepared {
         run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
     }
 
-    /// The plan for people: steps with estimated rows.
+    /// The plan as human-readable text: steps with estimated rows.
     ///
     /// # Errors
     /// Damaged data.
@@ -218,7 +218,7 @@ impl Prepared {
         self.explain_with(&QueryOptions::default())
     }
 
-    /// [`Prepared::explain`] under these options, which say how parallel the query may run.
+    /// [`Prepared::explain`] under these options, which determine the parallelism.
     ///
     /// # Errors
     /// Damaged data.
@@ -226,7 +226,7 @@ impl Prepared {
         self.execute(options, |execution| Ok(execution.explain(None)))
     }
 
-    /// A hash of the plan under these options, without its estimates: the same for equal plans in any
+    /// A hash of the plan under these options, without its estimates: equal plans have the same hash in any
     /// process.
     ///
     /// # Errors
@@ -235,8 +235,8 @@ impl Prepared {
         self.execute(options, |execution| Ok(execution.plan_hash()))
     }
 
-    /// The plan as text and as steps; if `run`, with actual rows and times: the query runs then, and what it
-    /// finds is counted and forgotten.
+    /// The plan as text and as steps. With `run`, the query runs, its results are counted and dropped, and
+    /// the plan has actual rows and times.
     ///
     /// # Errors
     /// As [`Prepared::run_with`].
@@ -253,8 +253,8 @@ impl Prepared {
         })
     }
 
-    /// Whether the query is heavy: estimated to run longer than [`QueryOptions::heavy_from`] on one thread.
-    /// For those who have room for only so many of them at a time.
+    /// Whether the query is heavy: its estimated time on one thread exceeds [`QueryOptions::heavy_from`]. For
+    /// callers with admission control of heavy queries.
     ///
     /// # Errors
     /// Damaged data.
@@ -284,8 +284,8 @@ impl Prepared {
     }
 }
 
-/// The answer of a query whose plan is about to run, and for other forms than `SELECT` (whose solutions hold
-/// it) the profile, if asked for.
+/// The answer of a query whose plan is about to run, and the profile if requested. The profile of a `SELECT`
+/// is in its solutions.
 pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer, Option<String>)> {
     let (answer, profile) = match &query.form {
         Form::Select(columns) => {
@@ -314,12 +314,12 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
     Ok((answer, execution.options.profile.then(|| execution.explain_profile(&profile))))
 }
 
-/// What terms are shortened with in plans.
+/// Prefixes that shorten terms in plans.
 pub(crate) fn prefixes() -> Vec<vervet_planner::Prefix<'static>> {
     vervet_sparql::well_known_prefixes().to_vec()
 }
 
-/// Values for the parameters of a plan, in its order.
+/// The parameter values of a plan, in its order.
 pub(crate) fn parameter_values<'o>(plan: &Plan, options: &'o QueryOptions) -> Result<Vec<&'o Term>> {
     plan.parameters
         .iter()
@@ -340,7 +340,7 @@ mod tests {
     use crate::{ServiceAnswer, ServiceClient, Services};
     use std::time::Duration;
 
-    /// An endpoint that answers late, and notes how much time it was given.
+    /// An endpoint that answers late and records the time that it was given.
     #[derive(Debug, Default)]
     struct Late(Mutex<Vec<Duration>>);
 
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    /// Planning, with all that it asks other endpoints for, and running had the whole timeout each.
+    /// Regression: planning (with all its endpoint requests) and running had the whole timeout each.
     #[test]
     fn planning_and_running_share_one_deadline() {
         let database = Database::in_memory();
@@ -378,11 +378,14 @@ mod tests {
         let run = |execution: &Execution<'_>| Ok(execution.control().time_left());
         let left = transaction.execute(&prepared, &options, run).expect("planned");
         assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
-        // A time that has begun before, in several calls.
+        // A time budget that began before, for several calls.
         options.started = Instant::now().checked_sub(2 * timeout);
         let error = prepared.run_with(&options).expect_err("out of time");
         assert_eq!(error.kind(), ErrorKind::Deadline, "{error}");
         lock(&client.0).clear();
-        assert!(prepared.is_heavy(&options).is_err() && lock(&client.0).is_empty(), "nobody was asked");
+        assert!(
+            prepared.is_heavy(&options).is_err() && lock(&client.0).is_empty(),
+            "no endpoint was queried"
+        );
     }
 }

@@ -1,10 +1,9 @@
-//! The graph that a query reads, and plans that fit it.
+//! The graph version that a query reads, and the validity of cached plans.
 //!
 //! # Invariants
-//! A plan is used on another version of the graph only if everything that it takes for granted holds there:
-//! it is over the same base, with changes to the same predicates ([`Version::structure`]), and no term was
-//! unknown when it was made. Proofs rest on predicates without changes; where a term was unknown, on that
-//! very version.
+//! A plan is reused on another version of the graph only if all its assumptions hold there: the base is the
+//! same, the same predicates have changes ([`Version::structure`]), and no term was unknown at planning time.
+//! Proofs rely on predicates without changes; with an unknown term, a plan is valid for that version only.
 
 use oxrdf::TermRef;
 use std::ops::Range;
@@ -21,9 +20,9 @@ use vervet_txn::{Published, Timestamp};
 /// A graph that does not change, kept alive.
 #[derive(Clone, Debug)]
 pub(crate) enum Reading {
-    /// A version that all may see.
+    /// A published version.
     Published(Arc<Published>),
-    /// A version with the changes of a transaction.
+    /// A version with the uncommitted changes of a transaction.
     Own(Arc<Version>),
 }
 
@@ -36,19 +35,19 @@ impl Reading {
     }
 }
 
-/// A plan and what it takes for granted.
+/// A plan and its assumptions.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: Arc<Plan>,
-    /// The base, by its number in this process.
+    /// The number of the base in this process.
     base: u64,
     structure: u64,
-    /// Only this version, if a term was unknown.
+    /// Valid for this version only, since a term was unknown.
     only: Option<Timestamp>,
 }
 
 impl Planned {
-    /// Plans for a version that all may see.
+    /// Plans for a published version.
     pub(crate) fn make(
         query: &vervet_algebra::Query,
         published: &Published,
@@ -57,7 +56,7 @@ impl Planned {
     ) -> Result<Self> {
         let version = &published.version;
         let noting = Noting { version, missing: AtomicBool::new(false) };
-        // Counts of everything change with every commit.
+        // Total counts change with every commit.
         let known_counts = version.delta_cells() == 0;
         let options = plan_options(optimize, known_counts);
         let plan = Arc::new(vervet_planner::plan(query, &noting, &options, control)?);
@@ -65,7 +64,7 @@ impl Planned {
         Ok(Self { plan, base: version.base().number(), structure: version.structure(), only })
     }
 
-    /// Whether the plan fits this version too.
+    /// Whether the plan is valid for this version too.
     pub(crate) fn fits(&self, published: &Published) -> bool {
         let version = &published.version;
         self.base == version.base().number()
@@ -74,7 +73,7 @@ impl Planned {
     }
 }
 
-/// What the planner may do.
+/// The planner options of a query.
 pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
     match optimize {
         true => PlanOptions { known_counts, ..PlanOptions::default() },
@@ -82,7 +81,7 @@ pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
     }
 }
 
-/// A version that notes whether a term was looked for in vain.
+/// A version that records whether a term lookup failed.
 struct Noting<'a> {
     version: &'a Version,
     missing: AtomicBool,

@@ -1,16 +1,15 @@
-//! `SERVICE`: solutions of other endpoints.
+//! `SERVICE`: federated queries to other endpoints.
 //!
 //! # Shape
-//! Before a query is planned, each `SERVICE` in it is asked, once, for all its solutions, and becomes a
-//! table; so a plan with services is made anew for each run. A variable in place of the endpoint means every
-//! endpoint of the list.
+//! Before planning, each `SERVICE` of a query is sent to its endpoint once, for all its solutions, and is
+//! replaced by a table; so a query with services is planned for each run. A variable in place of the endpoint
+//! means every endpoint of the list.
 //! # Safety
-//! Off unless the caller lists endpoints: a query must not be a way to make a server talk to its network. How
-//! to talk is the caller's business too ([`ServiceClient`]), so this crate knows no HTTP. An endpoint is
-//! trusted with nothing: how long an answer is and how deep it is nested has limits, since the parsers of
-//! results follow triple terms by recursion.
+//! Off unless the caller lists endpoints: a query must not make a server send requests into its network. The
+//! transport is the caller's ([`ServiceClient`]), so this crate has no HTTP. Endpoints are untrusted: length
+//! and nesting depth of a response are limited, since the parsers of results recurse into triple terms.
 //! # Not here
-//! Sending values along: an endpoint is asked for everything that the pattern has.
+//! Semi-join push-down: the endpoint is sent the whole pattern, without values of the local query.
 
 use crate::QueryOptions;
 use oxrdf::{NamedNode, Term};
@@ -22,15 +21,15 @@ use vervet_algebra::{Expression, Node, Query, Service, Slot, Variable};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The most bytes of one answer of an endpoint.
+/// The maximum bytes of one response of an endpoint.
 pub const SERVICE_BYTES_MAX: usize = 256 << 20;
 
-/// Of what a parser says of an answer that cannot be read.
+/// The maximum characters of a parser's message in an error about an unreadable response.
 const ERROR_CHARACTERS_MAX: usize = 300;
 
-/// Asks endpoints.
+/// Sends queries to endpoints.
 pub trait ServiceClient: Debug + Send + Sync {
-    /// Sends `query` to `endpoint` as the SPARQL Protocol says, and gives back what it answers: at most
+    /// Sends `query` to `endpoint` by the SPARQL Protocol and returns the response: at most
     /// [`SERVICE_BYTES_MAX`] bytes.
     ///
     /// # Errors
@@ -38,7 +37,7 @@ pub trait ServiceClient: Debug + Send + Sync {
     fn ask(&self, endpoint: &str, query: &str, timeout: Option<Duration>) -> Result<ServiceAnswer>;
 }
 
-/// What an endpoint has answered.
+/// The response of an endpoint.
 #[derive(Clone, Debug)]
 pub struct ServiceAnswer {
     /// Its media type, such as `application/sparql-results+json`.
@@ -47,16 +46,16 @@ pub struct ServiceAnswer {
     pub body: Vec<u8>,
 }
 
-/// The endpoints that queries may ask, and how.
+/// The endpoints that queries may use, and the client.
 #[derive(Clone, Debug)]
 pub struct Services {
-    /// Their IRIs, to the letter.
+    /// Their IRIs, compared exactly.
     pub endpoints: Vec<String>,
-    /// Who asks them.
+    /// Sends the requests.
     pub client: Arc<dyn ServiceClient>,
 }
 
-/// Whether a pattern has a `SERVICE` in it.
+/// Whether a pattern contains a `SERVICE`.
 pub(crate) fn asks(node: &Node) -> bool {
     if let Node::Service(_) = node {
         return true;
@@ -140,12 +139,11 @@ fn table(service: &Service, options: &QueryOptions, control: &Control<'_>) -> Re
 }
 
 fn refused(endpoint: &str) -> Error {
-    Error::new(ErrorKind::Input, format!("SERVICE may not ask {endpoint}")).with_hint(
-        "endpoints that queries may ask are listed by who runs the database, such as --service IRI",
-    )
+    Error::new(ErrorKind::Input, format!("SERVICE may not query {endpoint}"))
+        .with_hint("the operator lists the endpoints that queries may use, such as --service IRI")
 }
 
-/// The solutions that an endpoint has, with a cell for each variable of the service.
+/// The solutions of an endpoint, with a cell for each variable of the service.
 fn ask(
     service: &Service,
     endpoint: &str,
@@ -163,26 +161,27 @@ fn ask(
     if answer.body.len() > SERVICE_BYTES_MAX {
         return Err(wrong(&format!("answered with more than {SERVICE_BYTES_MAX} bytes")));
     }
-    let format = QueryResultsFormat::from_media_type(&answer.media_type)
-        .ok_or_else(|| wrong(&format!("answered with {}, which are no results", answer.media_type)))?;
+    let format = QueryResultsFormat::from_media_type(&answer.media_type).ok_or_else(|| {
+        wrong(&format!("answered with {}, which is not a result format", answer.media_type))
+    })?;
     let unreadable = |error: &dyn std::fmt::Display| {
-        // It may quote all of a line.
+        // The message may quote a whole line.
         let text = error.to_string();
         let shown: String = text.chars().take(ERROR_CHARACTERS_MAX).collect();
         let more = if shown.len() < text.len() { " …" } else { "" };
-        wrong(&format!("answered what cannot be read: {shown}{more}"))
+        wrong(&format!("sent an unreadable response: {shown}{more}"))
     };
     match format {
         QueryResultsFormat::Json => vervet_load::check_json(&answer.body),
         QueryResultsFormat::Xml => vervet_load::check_xml(&answer.body),
-        // A line has no depth, and the parser of its terms has a limit.
+        // TSV and CSV lines do not nest, and the parser of their terms has a depth limit.
         _ => Ok(()),
     }
     .map_err(|error| unreadable(&error))?;
     let parser = QueryResultsParser::from_format(format);
     let solutions = match parser.for_slice(&answer.body).map_err(|error| unreadable(&error))? {
         SliceQueryResultsParserOutput::Solutions(solutions) => solutions,
-        SliceQueryResultsParserOutput::Boolean(_) => return Err(wrong("answered with yes or no")),
+        SliceQueryResultsParserOutput::Boolean(_) => return Err(wrong("answered with a boolean")),
     };
     let mut rows = Vec::new();
     for solution in solutions {

@@ -1,38 +1,38 @@
-//! Figures of a database beside those of its storage: files, and the cache of plans.
+//! Database statistics beside those of storage: file sizes, and the plan cache.
 
 use crate::Database;
 use std::path::Path;
 use vervet_env::FileSystem;
 
-/// Folders of a database in each other, at most.
+/// The maximum depth of folders in a database.
 const FOLDERS_DEEP: usize = 2;
 
 /// Bytes of the files of a database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct FileBytes {
-    /// Of all files.
+    /// All files.
     pub all: u64,
-    /// Of the files of the log among them.
+    /// The log files among them.
     pub log: u64,
 }
 
-/// How often the cache of queries that were parsed before has helped.
+/// Hits and misses of the cache of parsed queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PlanCacheCounts {
-    /// Queries that were in it.
+    /// Queries found in the cache.
     pub hits: u64,
-    /// Queries that were not.
+    /// Queries not found in the cache.
     pub misses: u64,
 }
 
 impl Database {
-    /// What the files of the database take; nothing in memory. Files that come or go meanwhile may be
+    /// The sizes of the files of the database; 0 in memory. Files created or removed meanwhile may be
     /// missing.
     ///
     /// # Cost
-    /// A call of the system for each file.
+    /// One system call for each file.
     #[must_use]
     pub fn file_bytes(&self) -> FileBytes {
         let mut bytes = FileBytes::default();

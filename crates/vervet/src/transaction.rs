@@ -1,4 +1,4 @@
-//! Transactions: changes that all become visible at once, or not at all.
+//! Transactions: atomic changes with snapshot reads.
 
 use crate::database::Database;
 use crate::execute::{Execution, control};
@@ -15,7 +15,7 @@ use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Isolation, Timestamp, View};
 
-/// How often [`Database::transact`] and [`Database::update`] run a transaction that conflicts with others.
+/// The maximum attempts of [`Database::transact`] and [`Database::update`] under conflicts.
 pub const ATTEMPTS_MAX: u32 = 100;
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -23,12 +23,12 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// How a transaction behaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransactionOptions {
-    /// What it may see of others.
+    /// The isolation level.
     pub isolation: Isolation,
 }
 
-/// Reads and writes that belong together. It sees the graph as it was at its begin, and its own changes.
-/// Dropped without a commit, it leaves nothing behind.
+/// A transaction. It reads the snapshot at its begin and its own changes. Dropping it without a commit rolls
+/// it back.
 ///
 /// ```
 /// use vervet::Database;
@@ -48,11 +48,11 @@ pub struct TransactionOptions {
 pub struct Transaction {
     pub(crate) database: Database,
     pub(crate) inner: vervet_txn::Transaction,
-    /// When the time of all its operations began, if it is another attempt; `None`: each has its own time.
+    /// Start of the time budget of all operations, in a further attempt; `None`: each operation has its own.
     pub(crate) started: Option<Instant>,
 }
 
-/// A point in a transaction to go back to.
+/// A point in a transaction to roll back to.
 #[derive(Debug)]
 pub struct Savepoint(vervet_txn::Savepoint);
 
@@ -60,7 +60,7 @@ impl Database {
     /// Begins a serializable transaction.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if another process (the message says which) writes to the directory.
+    /// [`ErrorKind::Unavailable`] if another process (the message names it) writes to the directory.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(TransactionOptions::default())
     }
@@ -74,13 +74,13 @@ impl Database {
         Ok(Transaction { database: self.clone(), inner, started: None })
     }
 
-    /// Runs `work` in a serializable transaction and commits; again from the start when it conflicts with
-    /// others, at most [`ATTEMPTS_MAX`] times. So `work` must do nothing that cannot be done twice. From the
-    /// second attempt on, the timeouts of queries and updates in `work` count from the end of the first
-    /// attempt, for all attempts together.
+    /// Runs `work` in a serializable transaction and commits. Retries from the start when it conflicts with
+    /// others, with at most [`ATTEMPTS_MAX`] attempts, so `work` must be repeatable. From the second attempt
+    /// on, the timeouts of queries and updates in `work` count from the end of the first attempt, for all
+    /// attempts together.
     ///
     /// # Errors
-    /// Those of `work` and of the commit.
+    /// Errors of `work` and of the commit.
     ///
     /// ```
     /// use vervet::Database;
@@ -105,7 +105,7 @@ impl Database {
         self.transact_from(None, work)
     }
 
-    /// [`Database::transact`]; the timeouts of operations count from `started`, if it is given.
+    /// Like [`Database::transact`]; the timeouts of operations count from `started`, if given.
     fn transact_from<T>(
         &self,
         mut started: Option<Instant>,
@@ -121,7 +121,7 @@ impl Database {
             });
             match done {
                 Err(error) if error.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {
-                    // Not all at the same time again.
+                    // Jitter, so that the conflicting transactions do not retry at the same time.
                     let spread = self.environment().random.next_u64().unwrap_or_default() % 64;
                     let pause = Duration::from_micros(u64::from(attempt) * spread);
                     started.get_or_insert_with(Instant::now);
@@ -133,7 +133,7 @@ impl Database {
         }
     }
 
-    /// Runs a SPARQL update request as one transaction, again when it conflicts with others.
+    /// Runs a SPARQL update request as one transaction; retries it when it conflicts with others.
     ///
     /// # Errors
     /// [`ErrorKind::Query`] with line, column and a caret; limits; [`ErrorKind::Conflict`] after
@@ -142,7 +142,7 @@ impl Database {
         self.transact_from(Some(Instant::now()), |transaction| transaction.update(text))
     }
 
-    /// [`Database::update`] with options. All attempts together have the time that the options allow.
+    /// [`Database::update`] with options. All attempts share the time budget of the options.
     ///
     /// # Errors
     /// As [`Database::update`].
@@ -186,7 +186,7 @@ impl Transaction {
         self.execute(prepared, options, |execution| Ok(prepared::answer(execution, prepared.query())?.0))
     }
 
-    /// Plans a query for what this transaction sees, and hands it to `run`.
+    /// Plans a query for what this transaction sees, and passes the plan to `run`.
     pub(crate) fn execute<T>(
         &self,
         prepared: &Prepared,
@@ -195,7 +195,7 @@ impl Transaction {
     ) -> Result<T> {
         let view = self.inner.view()?;
         let snapshot = view.as_snapshot();
-        // Counts from statistics would not be remembered as read.
+        // Counts from statistics would not enter the read set.
         let planning = plan_options(prepared.compiled().optimize, matches!(view, View::Plain(_)));
         let started = self.started.unwrap_or_else(|| options.begin());
         let control = control(options, started, None);
@@ -216,13 +216,14 @@ impl Transaction {
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Errors of `read`.
     pub fn read<T>(&self, read: impl FnOnce(Graph<'_>) -> Result<T>) -> Result<T> {
         let view = self.inner.view()?;
         read(Graph::new(view.as_snapshot()))
     }
 
-    /// Runs a SPARQL update request. If it fails half way, the transaction is as it was before.
+    /// Runs a SPARQL update request. If it fails half way, the transaction is rolled back to the state before
+    /// it.
     ///
     /// # Errors
     /// As [`Database::update`].
@@ -249,7 +250,7 @@ impl Transaction {
         done
     }
 
-    /// Adds a statement; `false`: it was there.
+    /// Adds a statement; `false`: it existed.
     ///
     /// # Errors
     /// Damaged data; a full disk.
@@ -258,8 +259,8 @@ impl Transaction {
         self.inner.insert(&statement)
     }
 
-    /// Makes sure that all these statements are there. Whether they were is not a read, so two transactions
-    /// that add the same do not conflict; much faster than one at a time.
+    /// Ensures that all these statements exist. Their former existence is not a read, so two transactions
+    /// that add the same statements do not conflict. Much faster than single insertions.
     ///
     /// # Errors
     /// As [`Transaction::insert`].
@@ -283,7 +284,7 @@ impl Transaction {
         })
     }
 
-    /// Removes a statement that has no identity of its own; `false`: it was not there.
+    /// Removes a statement without an identity; `false`: it did not exist.
     ///
     /// # Errors
     /// Damaged data.
@@ -306,7 +307,7 @@ impl Transaction {
         self.inner.remove(&Statement { subject, predicate, object, graph, edge: Id::UNBOUND })
     }
 
-    /// Marks this point.
+    /// Sets a savepoint.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
         Savepoint(self.inner.savepoint())
@@ -315,29 +316,29 @@ impl Transaction {
     /// Undoes all changes since `savepoint`.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: the savepoint is of another transaction, or of a part that was undone.
+    /// [`ErrorKind::Input`]: the savepoint belongs to another transaction, or was itself rolled back.
     pub fn roll_back_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.inner.roll_back_to(&savepoint.0)
     }
 
-    /// Makes all changes visible, and durable as the database was opened to do.
+    /// Makes all changes visible, and durable according to the durability of the database.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]: it collided with another transaction, of which the message tells; run it
-    /// again. [`ErrorKind::Constraint`]: it would break one, and nothing has happened. [`ErrorKind::Io`]: the
-    /// log could not be written.
+    /// [`ErrorKind::Conflict`]: a conflict with another transaction, which the message names; run it again.
+    /// [`ErrorKind::Constraint`]: the changes would violate a constraint; nothing has changed.
+    /// [`ErrorKind::Io`]: the log could not be written.
     pub fn commit(self) -> Result<Timestamp> {
         self.inner.commit()
     }
 
-    /// Forgets all changes. Dropping the transaction does the same.
+    /// Discards all changes. Dropping the transaction does the same.
     pub fn roll_back(self) {
         self.inner.roll_back();
     }
 }
 
-/// A transaction as what an update changes. What an update says is there or gone afterwards is so whatever
-/// was there before, so changes are not reads.
+/// A transaction as an [`UpdateTarget`]. An update fixes whether its statements exist afterwards, whatever
+/// existed before, so its changes are not reads.
 struct Target<'a> {
     inner: &'a mut vervet_txn::Transaction,
     gate: Option<Arc<dyn Gate>>,

@@ -1,29 +1,29 @@
-//! Updates, up to the border of storage: what a parsed request does to an [`UpdateTarget`].
+//! SPARQL Update, independent of storage: executes a parsed request on an [`UpdateTarget`].
 //!
 //! # Shape
-//! A target is a graph that can be read as a snapshot, numbers terms, and takes and gives up statements: a
-//! transaction, or a model in a test. Each operation reads the target as the one before has left it, finds
-//! out everything that it will remove and then everything that it will add, and changes the target only then.
+//! A target is a graph that can be read as a snapshot, interns terms, and inserts and removes statements: a
+//! transaction, or a model in a test. Each operation reads the target as the previous one has left it. It
+//! computes all its removals, then all its insertions, and only then changes the target.
 //!
 //! * `modify`: patterns, templates, `DATA` (a template with the one empty solution).
-//! * `remove`: which entries a statement that goes takes along.
+//! * `remove`: the entries that the removal of a statement affects.
 //! * `graphs`: `CLEAR`, `DROP`, `CREATE`, `ADD`, `MOVE`, `COPY`.
 //! * `documents`: `LOAD`.
 //! # Edges
-//! A statement that goes takes all its entries in that graph along, those with an identity too, and with an
-//! identity the statements about it. `DELETE { ?s ?p ?o ~ ?e }` removes the one entry. What comes is plain,
-//! and comes only if no entry of that statement is in the graph (with or without an identity): graphs are
-//! sets. What comes with a reifier (`~`, `{| |}`) becomes an edge: see `reifiers`. Graphs with edges cannot
-//! be copied or moved, since an edge is in one graph.
+//! Removing a statement removes all its entries in that graph, those with an identity included, and with an
+//! identity the statements about it. `DELETE { ?s ?p ?o ~ ?e }` removes a single entry. An inserted statement
+//! is plain, and is skipped if an entry of that statement (with or without an identity) is in the graph:
+//! graphs are sets. An inserted statement with a reifier (`~`, `{| |}`) becomes an edge: see `reifiers`.
+//! Graphs with edges cannot be copied or moved, since an edge is in one graph.
 //! # Cost
 //! Solutions are held as 8 bytes for each variable of a template; statements to remove as 40 bytes. Both
 //! count against the memory cap. Constants are looked up once for an operation.
 //! # Source
-//! SPARQL 1.1 Update, W3C 2013, §3 and §4. Empty graphs are not kept, so `CREATE` only fails for a graph that
-//! is there, and `DROP` is `CLEAR`.
+//! SPARQL 1.1 Update, W3C 2013, §3 and §4. Empty graphs are not stored, so `CREATE` only fails for an
+//! existing graph, and `DROP` equals `CLEAR`.
 //! # Not here
-//! Transactions, and the way back: a request that fails leaves the target changed half way, and whoever owns
-//! the target drops it.
+//! Transactions and rollback: a failed request leaves the target partly changed, and the owner of the target
+//! discards it.
 
 mod documents;
 mod graphs;
@@ -47,44 +47,44 @@ use vervet_snapshot::Snapshot;
 
 /// A graph that an update may change.
 pub trait UpdateTarget {
-    /// Calls `with` once, with the graph as it is now, earlier changes included.
+    /// Calls `with` once, with the current graph, earlier changes included.
     ///
     /// # Errors
-    /// Those of `with`, and of making the snapshot.
+    /// Errors of `with`, and of making the snapshot.
     fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()>;
 
-    /// What an update passes that turns out to be heavy.
+    /// The gate that a heavy update passes.
     fn gate(&self) -> Option<Arc<dyn Gate>> {
         None
     }
 
-    /// The id of a term, new if need be. Never called with the name of an edge that is not there.
+    /// The id of a term, interned if new. Never called with the name of an edge that does not exist.
     ///
     /// # Errors
-    /// Whatever the target cannot do.
+    /// Errors of the target.
     fn intern(&mut self, term: TermRef<'_>) -> Result<Id>;
 
-    /// An edge id that nobody has.
+    /// A new edge id.
     ///
     /// # Errors
-    /// Unsupported, unless the target says otherwise: its edges have no ids that could be given out.
+    /// Unsupported by default: the edges of the target have no ids to allocate.
     fn fresh_edge(&mut self) -> Result<Id> {
         Err(Error::new(ErrorKind::Unsupported, "new identities of statements (~) are not supported here"))
     }
 
-    /// Adds a statement; whether it was not there.
+    /// Adds a statement; returns whether it was new.
     ///
     /// # Errors
     /// As [`UpdateTarget::intern`].
     fn insert(&mut self, statement: &Statement) -> Result<bool>;
 
-    /// Removes exactly this statement (graph and edge too); whether it was there.
+    /// Removes exactly this statement (graph and edge included); returns whether it existed.
     ///
     /// # Errors
     /// As [`UpdateTarget::intern`].
     fn remove(&mut self, statement: &Statement) -> Result<bool>;
 
-    /// Adds statements, and returns how many were not there.
+    /// Adds statements; returns the number of new ones.
     ///
     /// # Errors
     /// As [`UpdateTarget::intern`].
@@ -92,7 +92,7 @@ pub trait UpdateTarget {
         statements.iter().try_fold(0, |count, statement| Ok(count + u64::from(self.insert(statement)?)))
     }
 
-    /// Removes statements, and returns how many were there.
+    /// Removes statements; returns how many existed.
     ///
     /// # Errors
     /// As [`UpdateTarget::intern`].
@@ -101,23 +101,23 @@ pub trait UpdateTarget {
     }
 }
 
-/// What a request may use.
+/// Options of an update request.
 #[derive(Default)]
 pub struct UpdateOptions<'a> {
     /// Limits (for the whole request), parameters.
     pub query: QueryOptions,
-    /// What `LOAD` may read; `None`: `LOAD` is an error.
+    /// The documents that `LOAD` may read; `None`: `LOAD` is an error.
     pub documents: Option<Documents<'a>>,
 }
 
-/// What a request has done. A statement that goes and comes again counts in both. Each identity of a
-/// statement counts: `:s :p :o ~ :a ~ :b` inserts two parallel edges, which a query that does not ask for
+/// Counts of the changes of a request. A statement that is removed and added again counts in both. Each
+/// identity of a statement counts: `:s :p :o ~ :a ~ :b` inserts two parallel edges, which a query without
 /// reifiers sees as one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpdateReport {
     /// Statements that were not there before.
     pub inserted: u64,
-    /// Statements that were there, those about edges that are gone included.
+    /// Statements that existed, including those about removed edges.
     pub removed: u64,
 }
 
@@ -141,8 +141,8 @@ pub(crate) fn parse(text: &str, options: &QueryOptions) -> Result<Update> {
 /// Runs all operations of a request on `target`.
 ///
 /// # Errors
-/// Limits; a parameter without a value; an operation that cannot be done and does not say `SILENT`; damaged
-/// data. The target may then hold a part of the changes.
+/// Limits; a parameter without a value; a failed operation without `SILENT`; damaged data. The target may
+/// then hold a part of the changes.
 pub fn run(
     update: &Update,
     target: &mut dyn UpdateTarget,
@@ -153,7 +153,7 @@ pub fn run(
     run_under(update, target, environment, options, control)
 }
 
-/// [`run`] under limits whose time may have begun before.
+/// [`run`] under limits whose time may already have begun.
 pub(crate) fn run_under(
     update: &Update,
     target: &mut dyn UpdateTarget,
@@ -178,7 +178,7 @@ pub(crate) fn run_under(
     Ok(request.report)
 }
 
-/// Statements that are added at a time, and keys that are expanded at a time.
+/// Statements added at a time, and keys expanded at a time.
 const CHUNK: usize = 1 << 14;
 
 /// A request that is running.
@@ -189,10 +189,10 @@ struct Request<'a, 'd> {
     documents: Option<&'a mut Documents<'d>>,
     control: Control<'static>,
     report: UpdateReport,
-    /// Begins the labels of new blank nodes: `uSEED_1`, `uSEED_2`. The first of them was in no graph when
-    /// the seed was drawn, so the others are not either.
+    /// Prefix of the labels of new blank nodes: `uSEED_1`, `uSEED_2`. No graph had the first of them when the
+    /// seed was drawn, so none has the others.
     seed: Option<u64>,
-    /// New blank nodes so far.
+    /// The number of new blank nodes so far.
     blanks: u64,
 }
 
@@ -217,7 +217,7 @@ impl Request<'_, '_> {
         }
     }
 
-    /// The answer of `ask` to the graph as it is now.
+    /// The result of `ask` on the current graph.
     fn read<T>(&mut self, ask: impl FnOnce(&dyn Snapshot, &Control<'_>) -> Result<T>) -> Result<T> {
         let (mut ask, mut answer) = (Some(ask), None);
         let control = &self.control;
@@ -227,14 +227,14 @@ impl Request<'_, '_> {
             }
             Ok(())
         })?;
-        answer.ok_or_else(|| Error::internal("the target of an update did not show its graph"))
+        answer.ok_or_else(|| Error::internal("the update target did not call back with a snapshot"))
     }
 
     fn lookup(&mut self, term: TermRef<'_>) -> Result<Option<Id>> {
         self.read(|snapshot, _| snapshot.lookup(term))
     }
 
-    /// The id of a term that a statement needs which is about to be added.
+    /// The id of a term of a statement that is about to be added.
     fn intern(&mut self, term: TermRef<'_>) -> Result<Id> {
         if let TermRef::NamedNode(node) = term
             && node.as_str().starts_with(EDGE_NAMESPACE)
@@ -247,7 +247,7 @@ impl Request<'_, '_> {
         self.target.intern(term)
     }
 
-    /// A blank node that is nowhere yet.
+    /// A new blank node.
     fn new_blank(&mut self) -> Result<Id> {
         let seed = match self.seed {
             Some(seed) => seed,
@@ -269,14 +269,14 @@ impl Request<'_, '_> {
         }
     }
 
-    /// The beginning of labels of blank nodes, which no other labels have: letters and digits.
+    /// A unique prefix for blank-node labels: letters and digits.
     fn new_scope(&mut self) -> Result<String> {
         self.new_blank()?;
         Ok(format!("u{}d{}x", self.seed.unwrap_or_default(), self.blanks))
     }
 
-    /// Adds statements, those with an identity first. Those without are there already where an entry with an
-    /// identity is. `statements` is empty afterwards.
+    /// Adds statements, those with an identity first. A plain statement with an existing entry that has an
+    /// identity is skipped. `statements` is empty afterwards.
     fn insert(&mut self, statements: &mut Vec<Statement>) -> Result<()> {
         let mut edges: Vec<Statement> = Vec::new();
         statements.retain(|statement| {
@@ -311,8 +311,8 @@ impl Request<'_, '_> {
     }
 }
 
-/// Whether `SILENT` covers it: the caller's mistakes and what the outside world refuses, but no damage and
-/// no limit.
+/// Whether `SILENT` covers the error: mistakes of the caller and refusals of the outside world, but neither
+/// damage nor limits.
 fn is_forgivable(error: &Error) -> bool {
     use ErrorKind::{Input, Io, Query, Unavailable, Unsupported};
     matches!(error.kind(), Query | Input | Io | Unsupported | Unavailable)

@@ -1,11 +1,11 @@
-//! What of a query cannot match anything: names that the graph does not have, variables that nothing binds,
-//! patterns of `REGEX` that cannot be read.
+//! Query warnings: names that the graph does not have, variables that are never bound, invalid `REGEX`
+//! patterns.
 //!
-//! By the standards all of these are legal and make answers empty. So they are no errors, and are looked for
-//! only when an answer is empty (or is a count of nothing): the caller decides.
+//! The standards allow all of these, and they make answers empty. So they are not errors, and are only
+//! computed when an answer is empty (or is a count of 0); the caller decides.
 //! # Cost
-//! A look-up in the dictionary for each name of the query, some microseconds. For a name that is not there
-//! the names of at most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
+//! One dictionary lookup for each name of the query, some microseconds. For an unknown name, the names of at
+//! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
 
 use crate::Transaction;
 use crate::database::Database;
@@ -20,21 +20,21 @@ use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, is_iri, name
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
-/// The most names among which one that was meant is looked for.
+/// The maximum number of candidates for a "did you mean" suggestion.
 const CANDIDATES_MAX: usize = 4096;
 
-/// The most warnings about one query.
+/// The maximum number of warnings about one query.
 const WARNINGS_MAX: usize = 16;
 
 const ANYWHERE: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: false };
 
-/// Something in a query that cannot match anything.
+/// A part of a query that cannot match anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Warning {
-    /// One line, as the message of an error.
+    /// One line, like the message of an error.
     pub message: String,
-    /// What may have been meant.
+    /// The suggested name.
     pub hint: Option<String>,
 }
 
@@ -49,8 +49,8 @@ impl fmt::Display for Warning {
 }
 
 impl Prepared {
-    /// What of the query cannot match anything in the graph as it is now, to be told when its answer is
-    /// empty.
+    /// The parts of the query that cannot match anything in the current graph, for display with an empty
+    /// answer.
     ///
     /// ```
     /// use vervet::{Database, Format};
@@ -80,7 +80,7 @@ impl Prepared {
         Ok(search.warnings)
     }
 
-    /// Whether the answer is a row even if nothing matches: a group without keys, such as a count.
+    /// Whether the answer has a row even without matches: a group without keys, such as a count.
     #[must_use]
     pub fn always_has_a_row(&self) -> bool {
         let mut node = &self.query().root;
@@ -99,13 +99,13 @@ impl Prepared {
         }
     }
 
-    /// [`Prepared::warnings`] if an answer of so many rows may come of what they are about; else none.
+    /// [`Prepared::warnings`] if they may explain an answer with this number of rows; else none.
     ///
     /// # Errors
     /// Damaged data.
     pub fn warnings_after(&self, rows: u64) -> Result<Vec<Warning>> {
         let is_ask = matches!(self.query().form, Form::Ask);
-        // The one row of ASK says nothing here: what it asks for may well not be there.
+        // The row of an ASK does not imply a match: its value may be `false`.
         if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
             self.warnings()
         } else {
@@ -115,9 +115,8 @@ impl Prepared {
 }
 
 impl Database {
-    /// What of a text of Gremlin cannot match anything in the graph as it is now: labels and keys that it
-    /// does not have. To be told when there are no results, or one that is 0; of a text that writes there are
-    /// none.
+    /// Labels and keys of a Gremlin script that the current graph does not have, for display with an empty
+    /// result or a single 0. A script that writes has no warnings.
     ///
     /// # Errors
     /// Damaged data.
@@ -130,8 +129,8 @@ impl Database {
 }
 
 impl Transaction {
-    /// [`Database::gremlin_warnings`], with the graph as this transaction sees it. What it looks up does not
-    /// count as read.
+    /// [`Database::gremlin_warnings`] for the graph that this transaction sees. The lookups do not enter the
+    /// read set.
     ///
     /// # Errors
     /// Damaged data.
@@ -153,7 +152,7 @@ fn of_script(snapshot: &dyn Snapshot, script: &GremlinScript) -> Result<Vec<Warn
     Ok(search.warnings)
 }
 
-/// The names that were looked for, and what came of it.
+/// A search for unknown names, and its warnings.
 struct Search<'s> {
     snapshot: &'s dyn Snapshot,
     warnings: Vec<Warning>,
@@ -215,7 +214,7 @@ impl<'s> Search<'s> {
                 self.bound.extend(path.variables());
                 self.path(&path.path)?;
             }
-            // Its names are those of another endpoint.
+            // Names in a service belong to another endpoint.
             Node::Service(service) => self.bound.extend(service.bound()),
             Node::Extend { variable, .. } => self.bound.push(*variable),
             Node::Values { variables, .. } => self.bound.extend(variables),
@@ -330,7 +329,7 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// The name of the predicate that was meant by another one, if there is one that is like it.
+    /// The existing predicate most similar to an unknown one, if any is similar.
     fn near_predicate(&self, iri: &str) -> Result<Option<String>> {
         let ids: Vec<Id> =
             self.snapshot.predicates().iter().take(CANDIDATES_MAX).map(|(id, _)| *id).collect();
@@ -347,7 +346,7 @@ impl<'s> Search<'s> {
         self.near(iri, &ids)
     }
 
-    /// The IRI among those of `ids` whose last part is most like that of `iri`.
+    /// The IRI among those of `ids` whose local name is most similar to that of `iri`.
     fn near(&self, iri: &str, ids: &[Id]) -> Result<Option<String>> {
         let (mut names, mut scratch) = (Vec::with_capacity(ids.len()), String::new());
         for id in ids.iter().filter(|id| id.is_vertex()) {
@@ -355,7 +354,7 @@ impl<'s> Search<'s> {
             self.snapshot.read_term(*id, &mut scratch, &mut |parts| parts.write_str(&mut name))?;
             names.push(name);
         }
-        // Those of the same namespace first: of equals the first one wins.
+        // The same namespace comes first: of equally similar names the first wins.
         let (namespace, local) = split(iri);
         names.sort_by_key(|name| split(name).0 != namespace);
         let near = vervet_sparql::nearest(local, names.iter().map(|name| split(name).1)).map(str::to_owned);
@@ -391,13 +390,13 @@ impl<'s> Search<'s> {
         Ok(())
     }
 
-    /// A label of vertices or, behind `E()`, of edges.
+    /// Checks a label of vertices or, behind `E()`, of edges.
     fn label(&mut self, label: &str) -> Result<()> {
-        // Several labels stand as `A::B`.
+        // Several labels are written as `A::B`.
         for label in label.split("::").filter(|label| !label.is_empty()) {
             let [class, predicate] =
                 [LABEL_NAMESPACE, KEY_NAMESPACE].map(|namespace| iri_of(namespace, label));
-            // Of a vertex without a type.
+            // The label of a vertex without a type.
             let is_default = label == "vertex";
             if !self.known.insert(class.clone())
                 || is_default
@@ -427,24 +426,24 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The IRI that a name of Gremlin stands for.
+/// The IRI that a Gremlin name maps to.
 fn iri_of(namespace: &str, name: &str) -> String {
     if is_iri(name) { name.to_owned() } else { name_iri(namespace, name) }
 }
 
-/// What Gremlin calls a label or a key.
+/// The Gremlin name of an IRI: a label or a key.
 fn name_of(iri: &str) -> String {
     let name = |namespace| vervet_model::vocab::iri_name(namespace, iri);
     name(KEY_NAMESPACE).or_else(|| name(LABEL_NAMESPACE)).unwrap_or_else(|| iri.to_owned())
 }
 
-/// Namespace and last part of an IRI.
+/// Namespace and local name of an IRI.
 fn split(iri: &str) -> (&str, &str) {
     let at = iri.rfind(['#', '/', ':']).map_or(0, |at| at + 1);
     iri.split_at(at)
 }
 
-/// An IRI with a prefix that everybody knows, if there is one.
+/// An IRI, shortened with a well-known prefix if there is one.
 fn shown(iri: &str) -> String {
     let known = vervet_sparql::well_known_prefixes().iter();
     let short = known.filter_map(|(prefix, namespace)| {

@@ -1,4 +1,4 @@
-//! Results as bytes: a query runs, and its batches go straight to the output.
+//! Result serialization: a query runs, and its batches are written directly to the output.
 
 use crate::execute::Execution;
 use crate::{Answer, Database, QueryOptions, prepared};
@@ -11,7 +11,7 @@ use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 pub use vervet_results::Format as OutputFormat;
 use vervet_results::{GraphWriter, RowWriter, TermSource};
 
-/// What was written.
+/// Counts of a written result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Written {
@@ -19,7 +19,7 @@ pub struct Written {
     pub rows: u64,
 }
 
-/// Reads the ids of one running query.
+/// Resolves the ids of one running query.
 struct Terms<'a, 'e>(&'a Evaluator<'e>);
 
 impl TermSource for Terms<'_, '_> {
@@ -33,14 +33,14 @@ impl TermSource for Terms<'_, '_> {
 }
 
 impl Database {
-    /// Runs a query of any form and writes its result, batch by batch: nothing is held but what the
-    /// query itself needs.
+    /// Runs a query of any form and streams its result batch by batch; only the query's own state is held in
+    /// memory.
     ///
-    /// `SELECT` and `ASK` take [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`; `CONSTRUCT` and
-    /// `DESCRIBE` take those for graphs (a table format writes N-Triples).
+    /// `SELECT` and `ASK` accept [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`; `CONSTRUCT` and
+    /// `DESCRIBE` accept graph formats (a table format writes N-Triples).
     ///
     /// # Errors
-    /// As [`Database::query`]; a format that does not fit the form; `out` fails.
+    /// As [`Database::query`]; a format that does not fit the query form; `out` fails.
     pub fn write(
         &self,
         text: &str,
@@ -52,7 +52,7 @@ impl Database {
         prepared.write_with(options, format, out)
     }
 
-    /// Writes the statements of one graph (`None`: the default graph) in a format for graphs, batch by batch.
+    /// Streams the statements of one graph (`None`: the default graph) in a graph format, batch by batch.
     ///
     /// # Errors
     /// Limits; a format for rows; `out` fails; damaged data.
@@ -69,7 +69,7 @@ impl Database {
         };
         let prepared = self.prepare_with(&text, options)?;
         let Form::Select(columns) = &prepared.query().form else {
-            return Err(Error::internal("a SELECT is something else"));
+            return Err(Error::internal("the query of a graph is not a SELECT"));
         };
         let &[subject, predicate, object] = columns.as_slice() else {
             return Err(Error::internal("a graph has three columns"));
@@ -104,8 +104,7 @@ impl crate::Prepared {
 }
 
 impl crate::Transaction {
-    /// Runs a prepared query on what this transaction sees and writes its result, as [`Database::write`]
-    /// does.
+    /// Runs a prepared query on what this transaction sees and streams its result like [`Database::write`].
     ///
     /// # Errors
     /// As [`Database::write`].
@@ -143,7 +142,7 @@ fn write(
                 writer.finish()?;
                 Ok(Written { rows: triples.len() as u64 })
             }
-            Answer::Solutions(_) => Err(Error::internal("a query that is no SELECT has solutions")),
+            Answer::Solutions(_) => Err(Error::internal("a query other than SELECT has solutions")),
         },
     }
 }

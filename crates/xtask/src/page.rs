@@ -36,7 +36,9 @@ pub(crate) fn page(checks: bool) -> Result<(), String> {
     }
     if !bundle::update(&page.join("dist"))? {
         if checks {
-            return Err("crates/server/console.tar.gz was not the console of page/; commit the new one".to_owned());
+            return Err(
+                "crates/server/console.tar.gz was not the console of page/; commit the new one".to_owned()
+            );
         }
         println!("== page: crates/server/console.tar.gz is new");
     }

@@ -1,38 +1,38 @@
-// What can be said of a Gremlin text without parsing it: texts in an editor are seldom complete.
+// Heuristic analysis of Gremlin text without a parser: texts in an editor are rarely complete.
 //
-// Everything here is linear in the text and never fails; on a text that is wrong the answers are guesses.
+// Everything here is linear in the text and never fails; on an invalid text the results are guesses.
 import type { Shape } from './reader';
 import { tokens, type Token } from './tokens';
 import { MARKS, MEMBERS, SOURCE_NAMES, TAKES, TERMINAL_NAMES, WRITES, type Takes } from './words';
 
-/** What may stand at a place. */
+/** The syntactic role of a position. */
 export type Role =
   | { readonly kind: 'start' }
-  /** Behind `g.`: what starts a traversal. */
+  /** After `g.`: spawns a traversal. */
   | { readonly kind: 'spawn' }
-  /** Behind a step and a dot. */
+  /** After a step and a dot. */
   | { readonly kind: 'step' }
-  /** Behind `P.`, `Order.` and so on. */
+  /** After `P.`, `Order.` and so on. */
   | { readonly kind: 'member'; readonly of: string }
-  /** In the brackets of a step, at the start of an argument. */
+  /** In the parentheses of a step, at the start of an argument. */
   | { readonly kind: 'argument'; readonly step: string; readonly takes: Takes | null }
   | { readonly kind: 'none' };
 
-/** A bracket that is open at the place in question. */
+/** A bracket that is open at the position. */
 interface Frame {
-  /** The step that it belongs to; empty for other brackets. */
+  /** The step of the bracket; empty for other brackets. */
   readonly step: string;
-  /** Arguments before this one. */
+  /** The number of arguments before this one. */
   arguments: number;
-  /** What the chain at this place begins with, and whether only words about the source have come since. */
+  /** Whether the chain at this position starts with the source and has only source steps so far. */
   fromSource: boolean;
-  /** Texts so far. */
+  /** String arguments so far. */
   readonly texts: string[];
 }
 
 const frame = (step: string): Frame => ({ step, arguments: 0, fromSource: false, texts: [] });
 
-/** What may stand after `before`, the tokens up to the place. `labels`: whether a text names a label. */
+/** The role of the position after the tokens `before`. `isLabel`: whether a string is a label. */
 export function roleAfter(before: readonly Token[], isLabel: (text: string) => boolean = () => false): Role {
   const code = before.filter(({ kind }) => kind !== 'comment');
   const frames = [frame('')];
@@ -104,7 +104,7 @@ function follow(frames: Frame[], token: Token, previous: Token | undefined): voi
   else if (token.kind === 'string') here.texts.push(unquoted(token.text));
 }
 
-/** Names that the text gives to places and side effects, in order, each once. */
+/** Step labels and side-effect names defined in the text, in order, without duplicates. */
 export function marksIn(all: readonly Token[]): string[] {
   const found = new Set<string>();
   all.forEach((token, i) => {
@@ -117,7 +117,7 @@ export function marksIn(all: readonly Token[]): string[] {
   return [...found];
 }
 
-/** The text of a string, without its quotation marks. */
+/** The content of a string literal, without its quotation marks. */
 export function unquoted(text: string): string {
   const inner = text.replace(/^["']/, '').replace(/["']$/, '');
   return inner.replace(/\\(.)/g, (_, escaped: string) => ({ n: '\n', t: '\t', r: '\r' })[escaped] ?? escaped);
@@ -131,12 +131,12 @@ export function writesIn(text: string): boolean {
   return tokens(text).some(({ kind, text: word }) => kind === 'step' && WRITES.has(word));
 }
 
-/** The steps of the text's last statement that stand in no brackets, and where each ends. */
+/** The top-level steps of the last statement, and their ends. */
 interface Outline {
   readonly statements: number;
   readonly startsAtSource: boolean;
   readonly steps: readonly { readonly name: string; readonly first: string }[];
-  /** End of the last statement, without what comes behind: a semicolon, a comment. */
+  /** End of the last statement, without a trailing semicolon or comment. */
   readonly end: number;
 }
 
@@ -161,28 +161,28 @@ function outlineOf(text: string): Outline {
   return { statements, startsAtSource, steps, end };
 }
 
-/** Steps behind which results are still of the shape that they had before. */
+/** Steps that keep the shape of the results before them. */
 const MODULATORS: ReadonlySet<string> = new Set('by with order limit range skip tail dedup toList next iterate sample option'.split(' '));
 
 /** How maps in the results become a table. */
 export function shapeOf(text: string): Shape {
   const { steps } = outlineOf(text);
   const last = steps.findLast(({ name }) => !MODULATORS.has(name));
-  // `toList` gives a list of what comes, `next` the entries of a map.
+  // `toList` returns a list of the results, `next` the entries of a map.
   const apart = steps.at(-1)?.name === 'next' && last !== undefined && !/^(?:project|select|valueMap|elementMap|propertyMap)$/.test(last.name);
   const maps = apart || /^(?:group|groupCount|cap|unfold)$/.test(last?.name ?? '') ? 'entries' : 'columns';
   return { maps, single: last?.name === 'valueMap' || last?.name === 'propertyMap' };
 }
 
-/** The text with a last step that tells how it runs, or why it has none. */
+/** The text with a final `explain()` or `profile()` step, or the reason why it cannot have one. */
 export function planned(text: string, run: boolean): { readonly text: string } | { readonly refused: string } {
   const { statements, startsAtSource, steps, end } = outlineOf(text);
   const last = steps.at(-1)?.name;
-  if (statements !== 1) return { refused: 'a plan is of one traversal: leave the others out' };
+  if (statements !== 1) return { refused: 'a plan covers a single traversal: remove the others' };
   if (!startsAtSource || last === undefined || steps[0]?.name === 'tx') return { refused: 'only a traversal that begins with g has a plan' };
   const ask = run ? 'profile' : 'explain';
   if (last === ask) return { text: text.slice(0, end) };
-  if (TERMINAL_NAMES.has(last) || last === 'profile') return { refused: `leave out ${last}() at the end: ${ask}() is to stand there` };
-  if (run && writesIn(text)) return { refused: 'to profile this would change the data; its plan can be shown' };
+  if (TERMINAL_NAMES.has(last) || last === 'profile') return { refused: `remove ${last}() at the end: ${ask}() must be the last step` };
+  if (run && writesIn(text)) return { refused: 'profiling would change the data; the plan can be shown instead' };
   return { text: `${text.slice(0, end)}.${ask}()` };
 }

@@ -1,5 +1,5 @@
-// Completion for Gremlin: steps behind a dot, what a step takes in its brackets, and names that occur in the data
-// inside of quotation marks.
+// Completion for Gremlin: steps after a dot, arguments in parentheses, and names from the data in quotation
+// marks.
 import { pickedCompletion, type Completion, type CompletionContext, type CompletionResult, type CompletionSource } from '@codemirror/autocomplete';
 import type { EditorView } from '@codemirror/view';
 import type { Names } from '../names';
@@ -10,11 +10,11 @@ import { encode, nameOf } from './mapping';
 import { tokens, type Token } from './tokens';
 import { MEMBERS, PREDICATES, SOURCE, STARTS, STEPS, TERMINALS, type Takes, type Word } from './words';
 
-/** The word before the cursor, outside of quotation marks. */
+/** The word before the cursor, outside quotation marks. */
 const WORD = /[\p{L}_$][\p{L}\p{N}_$]*$/u;
-/** Keys that say nothing about an element: Vervet's own. */
+/** Vervet's internal keys, which are not useful as completions. */
 const INNER = new Set(['http://www.w3.org/1999/02/22-rdf-syntax-ns#type', 'http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies', 'urn:vervet:id']);
-/** Steps whose argument is a traversal more often than not. */
+/** Steps whose argument is usually a traversal. */
 const OFTEN: ReadonlySet<string> = new Set('out in both outE inE bothE has hasLabel values where count order limit dedup by group groupCount path select repeat valueMap'.split(' '));
 
 export function completion(names: Names): CompletionSource {
@@ -30,14 +30,14 @@ export function completion(names: Names): CompletionSource {
     const word = context.matchBefore(WORD);
     const from = word?.from ?? context.pos;
     const here = role(from);
-    // Behind a dot there is always something to say; elsewhere somebody must have begun, or asked.
+    // After a dot, completion always starts; elsewhere the user must have begun a word, or requested it.
     const asked = context.explicit || word !== null || here.kind === 'spawn' || here.kind === 'step' || here.kind === 'member';
     const options = asked ? outside(here) : [];
     return options.length === 0 ? null : { from, options, validFor: WORD };
   };
 }
 
-/** Names, as the step wants them. */
+/** Name completions in the form that the step needs. */
 async function inString(names: Names, context: CompletionContext, token: Token, role: Role, marks: readonly string[]): Promise<CompletionResult | null> {
   if (role.kind !== 'argument' || role.takes === null) return null;
   const from = token.from + 1;
@@ -53,7 +53,7 @@ async function fromData(names: Names, takes: Exclude<Takes, 'mark'>, wanted: str
   const found = async (kind: 'class' | 'predicate'): Promise<Completion[]> =>
     (await names.find(kind, part)).flatMap((name) => option(name, kind) ?? []);
   if (takes !== 'label') return found('predicate');
-  // `hasLabel` is asked of edges, too.
+  // `hasLabel` also applies to edges.
   return [...(await found('class')), ...(await found('predicate')).map((one) => ({ ...one, boost: (one.boost ?? 0) - 20 }))];
 }
 
@@ -62,14 +62,14 @@ function option(name: Name, kind: 'class' | 'predicate'): Completion | null {
   if (full === null) return null;
   const isIri = full === name.iri;
   return {
-    // What is typed is compared with the local name of an IRI, which is shown with its prefix.
+    // Typed text is matched against the local name of an IRI, which is shown with its prefix.
     label: isIri ? localName(full) : full,
     ...(isIri ? { displayLabel: name.label ?? full, info: full } : {}),
     detail: name.count === undefined ? '' : name.count.toLocaleString('en'),
     type: kind === 'class' ? 'class' : 'property',
     boost: Math.min(9, Math.log10((name.count ?? 0) + 1)),
     apply: (view, completion, from, to) => {
-      // The quotation mark that the string begins with is the one to mind.
+      // Escapes for the quotation mark that the string begins with.
       const insert = quoted(full).slice(1, -1);
       view.dispatch({
         changes: { from, to, insert: view.state.sliceDoc(from - 1, from) === "'" ? insert : insert.replaceAll("\\'", "'").replaceAll('"', '\\"') },
@@ -104,7 +104,7 @@ function inBrackets(step: string): Completion[] {
     of.flatMap((name) => (MEMBERS.get(name) ?? []).map((label): Completion => ({ label, detail: name, type: 'keyword', boost: 20 })));
   const traversals = STEPS.map((word) => call(word));
   const predicates = PREDICATES.map((word) => call(word, 5));
-  const here: Completion = { label: '__', detail: 'a traversal from here', type: 'keyword', boost: -5 };
+  const here: Completion = { label: '__', detail: 'an anonymous traversal', type: 'keyword', boost: -5 };
   switch (step) {
     case 'by':
       return [...members('T', 'Order', 'Column'), ...traversals, here];
@@ -166,13 +166,13 @@ function call([label, detail]: Word, boost = 0): Completion {
   return { label, detail, type: 'function', boost, apply: applyCall };
 }
 
-/** Steps that need nothing in their brackets. */
+/** Steps without required arguments. */
 const EMPTY: ReadonlySet<string> = new Set(
   `count dedup path simplePath cyclicPath fold unfold id label key value inV outV bothV otherV identity drop element valueMap elementMap order
   iterate next toList toSet hasNext tryNext explain profile sum max min mean groupCount group none discard index reverse tree`.split(/\s+/),
 );
 
-/** With brackets, and the cursor in them if something is to be said there. */
+/** Inserts the parentheses, with the cursor inside if the step takes arguments. */
 function applyCall(view: EditorView, completion: Completion, from: number, to: number): void {
   const has = view.state.sliceDoc(to, to + 1) === '(';
   const text = has ? completion.label : `${completion.label}()`;
@@ -185,7 +185,7 @@ function applyCall(view: EditorView, completion: Completion, from: number, to: n
   });
 }
 
-/** Where the letters that were found are in what is shown: at its end. */
+/** The positions of matched letters in the displayed label: at its end. */
 function getMatch({ label, displayLabel = label }: Completion, matched: readonly number[] = []): readonly number[] {
   const shift = displayLabel.endsWith(label) ? displayLabel.length - label.length : 0;
   return displayLabel.endsWith(label) ? matched.map((at) => at + shift) : [];

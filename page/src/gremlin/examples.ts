@@ -1,10 +1,10 @@
-// Traversals that say something about any data.
+// Example traversals that work on any data.
 import type { Example } from '../language';
 
 export const EXAMPLES: readonly Example[] = [
   {
     title: 'Labels',
-    about: 'What kinds of vertices there are, and how many of each',
+    about: 'Labels of vertices, and the number of vertices of each',
     text: `g.V()
   .groupCount().by(label)
   .order(local).by(values, desc)
@@ -12,7 +12,7 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     title: 'Edges',
-    about: 'What connects them, and how often',
+    about: 'Labels of edges, and the number of edges of each',
     text: `g.E()
   .groupCount().by(label)
   .order(local).by(values, desc)
@@ -20,7 +20,7 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     title: 'Ten vertices',
-    about: 'The first that come, with all that is known of them',
+    about: 'Ten arbitrary vertices, with all their properties',
     text: `g.V()
   .limit(10)
   .elementMap()
@@ -28,7 +28,7 @@ export const EXAMPLES: readonly Example[] = [
   },
   {
     title: 'Walks',
-    about: 'Some ways of two edges, to see in the picture',
+    about: 'Some paths of two edges, for the picture',
     text: `g.V()
   .outE().inV()
   .outE().inV()

@@ -1,11 +1,11 @@
-// Reads GraphSON 3: typed JSON (`{"@type": "g:Int64", "@value": 7}`) to terms.
+// Parses GraphSON 3: typed JSON (`{"@type": "g:Int64", "@value": 7}`) into terms.
 //
-// What is typed and not known here is shown as its text with the name of its type, so that nothing is lost.
+// A value of an unknown type is shown as its text with the type name, so that no data is lost.
 import { XSD } from '../namespaces';
 import type { EdgeTerm, Property, Term, VertexTerm } from '../results/term';
 import { EDGE, vertexIri } from './mapping';
 
-/** The type to accept. */
+/** The media type to accept. */
 export const GRAPHSON = 'application/vnd.gremlin-v3.0+json';
 
 export interface Typed {
@@ -13,7 +13,7 @@ export interface Typed {
   readonly '@value': unknown;
 }
 
-/** Types of numbers and of other single values, by the datatype that says the same. */
+/** GraphSON types of numbers and other scalars, with their XSD datatypes. */
 const DATATYPES: Readonly<Record<string, string>> = {
   'g:Int32': `${XSD}int`,
   'g:Int64': `${XSD}long`,
@@ -26,14 +26,14 @@ const DATATYPES: Readonly<Record<string, string>> = {
   'gx:OffsetDateTime': `${XSD}dateTime`,
   'gx:LocalDate': `${XSD}date`,
 };
-/** Types whose text says all. */
+/** Types that are fully represented by their text. */
 const WORDS: ReadonlySet<string> = new Set(
   'g:T g:Direction g:Cardinality g:Order g:Scope g:Pop g:Pick g:Column g:Operator g:Barrier g:Merge g:DT g:Class gx:Char'.split(' '),
 );
 
 /**
- * JSON, with the numbers that a double cannot hold as texts: ids of 64 bits stay what they are. Nothing inside a string
- * looks like `"@value":`, since quotation marks have a backslash there.
+ * Parses JSON, with numbers that a double cannot represent as strings, so that 64-bit ids keep their value.
+ * `"@value":` cannot occur inside a string, since quotation marks are escaped there.
  */
 export function parseExact(json: string): unknown {
   return JSON.parse(json.replace(/("@value"\s*:\s*)(-?\d[\d.eE+-]{15,})/g, '$1"$2"'));
@@ -43,7 +43,7 @@ export function isTyped(value: unknown): value is Typed {
   return typeof value === 'object' && value !== null && '@type' in value;
 }
 
-/** The members of a typed list, set or array; nothing for anything else. */
+/** The members of a typed list, set or array; empty for anything else. */
 export function itemsOf(value: unknown): readonly unknown[] {
   const inner = isTyped(value) ? value['@value'] : value;
   return Array.isArray(inner) ? inner : [];
@@ -56,7 +56,7 @@ export function entriesOf(value: unknown): readonly (readonly [unknown, unknown]
   return typeof inner === 'object' && inner !== null ? Object.entries(inner) : [];
 }
 
-/** Null is null: a key without a value, a step without a result. */
+/** Null stays null: a key without a value, a step without a result. */
 export function termOf(value: unknown): Term | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return { kind: 'literal', value };
@@ -100,7 +100,7 @@ export function termOf(value: unknown): Term | null {
   return { kind: 'literal', value: text, datatype: DATATYPES[type] ?? type };
 }
 
-/** A value as a person reads it, for names of columns and ids. */
+/** A readable form of a value, for names of columns and ids. */
 export function textOf(value: unknown): string {
   return isTyped(value) ? textOf(value['@value']) : typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);
 }

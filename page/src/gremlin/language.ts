@@ -1,4 +1,4 @@
-// Gremlin, as the page uses it: TinkerPop's HTTP form, answers in GraphSON 3.
+// The Gremlin `Language`: TinkerPop's HTTP form, responses in GraphSON 3.
 import { tags } from '@lezer/highlight';
 import { highlighting } from '../highlight';
 import type { Call, Language } from '../language';
@@ -11,7 +11,7 @@ import { planIn } from './plan';
 import { ValuesReader } from './reader';
 import { scan, type Mode, type TokenKind } from './tokens';
 
-/** Edges of a vertex that a query for its neighbourhood asks for. */
+/** The number of edges of a vertex in a neighbourhood query. */
 const NEAR = 50;
 
 export const GREMLIN: Language = {
@@ -71,16 +71,16 @@ function call(text: string, seconds: number | null): Call {
   };
 }
 
-/** The id of a vertex as a text has it: numbers of 64 bits as such. */
+/** A vertex id as a Gremlin literal: 64-bit numbers as numbers. */
 function idOf(iri: string): string {
   const id = vertexId(iri);
   if (!/^(?:0|-?[1-9]\d{0,17})$/.test(id)) return quoted(id);
   return Math.abs(Number(id)) < 2 ** 31 ? id : `${id}L`;
 }
 
-/** What Gremlin calls a class or a predicate. */
+/** The Gremlin name of a class or a predicate. */
 function nameIn(iri: string): string {
   const [label, key] = [nameOf('label', iri), nameOf('key', iri)];
-  // An IRI of neither kind is its own name in both.
+  // An IRI outside both namespaces is its own name.
   return label === iri ? (key ?? iri) : (label ?? key ?? iri);
 }

@@ -1,15 +1,14 @@
-// How property graphs stand in RDF, which is how one graph is seen by two languages (docs/gremlin.md): ids, labels
-// and keys to IRIs and back.
+// The mapping of property graphs to RDF (docs/gremlin.md): ids, labels and keys to IRIs and back.
 
 const VERTEX = 'urn:vervet:vertex:';
 const LABEL = 'urn:vervet:label:';
 const KEY = 'urn:vervet:key:';
 export const EDGE = 'urn:vervet:edge:';
 
-/** Characters of a name that stand in an IRI as they are; of those from U+00A0 on all but private ones do. */
+/** Characters that need no encoding in an IRI; from U+00A0 on, all except private-use ones. */
 const PLAIN = /^[A-Za-z0-9\-._~:@!$&()*+,;=/]$/;
 
-/** The vertex with this id; null for blank nodes, which have no name. */
+/** The vertex with this id; null for blank nodes, which have no IRI. */
 export function vertexIri(id: string): string | null {
   if (id.startsWith('_:')) return null;
   return isIri(id) ? id : VERTEX + encode(id);
@@ -19,17 +18,17 @@ export function labelIri(label: string): string {
   return isIri(label) ? label : LABEL + encode(label);
 }
 
-/** The id of a resource, as Gremlin has it. */
+/** The Gremlin id of a resource. */
 export function vertexId(iri: string): string {
   return decode(VERTEX, iri) ?? iri;
 }
 
-/** What Gremlin calls a class (`label`) or a predicate (`key`); null if it has no way to name it. */
+/** The Gremlin name of a class (`label`) or a predicate (`key`); null if it has none. */
 export function nameOf(kind: 'label' | 'key', iri: string): string | null {
   return decode(kind === 'label' ? LABEL : KEY, iri) ?? (isIri(iri) ? iri : null);
 }
 
-/** What a part of a name looks like inside an IRI. */
+/** Encodes a part of a name for an IRI. */
 export function encode(name: string): string {
   return [...name].map((c) => (PLAIN.test(c) || isLetter(c.codePointAt(0) ?? 0) ? c : percent(c))).join('');
 }

@@ -1,8 +1,8 @@
-// The plan of a traversal: what `explain()` says is a text, what `profile()` says are steps with their times.
+// Parses plans of traversals: `explain()` returns a text, `profile()` returns steps with their times.
 import type { Plan, Step } from '../server';
 import { entriesOf, isTyped, itemsOf, parseExact, textOf } from './graphson';
 
-/** The plan in an answer to a traversal that ends in `explain()` or `profile()`. */
+/** The plan in the response to a traversal that ends in `explain()` or `profile()`. */
 export function planIn(answer: string): Plan {
   const { result } = parseExact(answer) as { result?: { data?: unknown } };
   const [first] = itemsOf(result?.data);
@@ -33,7 +33,7 @@ function add(steps: Step[], metrics: unknown, parent: number | null): void {
   }
 }
 
-/** The members of metrics, which are a map inside of their type. */
+/** The members of metrics, which are a typed map. */
 function membersOf(value: unknown): Map<string, unknown> {
   const inner = isTyped(value) ? value['@value'] : value;
   return new Map(entriesOf(inner).map(([name, member]) => [String(name), member] as const));

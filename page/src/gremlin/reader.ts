@@ -1,21 +1,21 @@
-// Reads the answer to a traversal as it arrives, and makes a table of it.
+// Incremental reader of traversal results, which become a table.
 //
-// Maps become columns if the traversal ends in a step that makes a map for each result, and rows of key and value if
-// it ends in one that makes a map of all. Elements, paths and single values are one column.
+// Maps become columns if the traversal ends in a step with one map per result, and rows of key and value if
+// it ends in a step with one map of all. Elements, paths and single values are one column.
 import { ArrayScan } from '../results/array';
 import { ROWS_MAX, type Content, type Reader, type Table } from '../results/result';
 import { entriesOf, isTyped, itemsOf, parseExact, termOf, textOf } from './graphson';
 import type { Term } from '../results/term';
 
-/** How maps become rows. `single`: lists of one value, which `valueMap` makes of every value, are that value. */
+/** How maps become rows. `single`: lists of one value, as in `valueMap`, become that value. */
 export interface Shape {
   readonly maps: 'columns' | 'entries';
   readonly single: boolean;
 }
 
-/** Columns that a table of maps may have; more are a column of maps. */
+/** The maximum number of columns of a table of maps; beyond it, the maps are shown in a single column. */
 const COLUMNS_MAX = 200;
-/** What stands before the results. */
+/** The text before the results. */
 const START = /"data"\s*:\s*(?:\{\s*"@type"\s*:\s*"g:List"\s*,\s*"@value"\s*:\s*)?\[/;
 
 export class ValuesReader implements Reader {
@@ -64,7 +64,7 @@ export class ValuesReader implements Reader {
   }
 }
 
-/** A result may stand for several: a traverser that comes often, a graph of many elements. */
+/** A result may stand for several: a traverser with a bulk, a graph with many elements. */
 function* spread(value: unknown): Iterable<unknown> {
   if (!isTyped(value)) return yield value;
   const inner = value['@value'] as Record<string, unknown>;
@@ -77,12 +77,12 @@ function* spread(value: unknown): Iterable<unknown> {
   } else yield value;
 }
 
-/** An answer without a list is one without results, if it says so. */
+/** Checks that a response without a list reports success without results. */
 function checkEmpty(text: string): void {
   if (text.trim() === '') return;
   const answer = JSON.parse(text) as { result?: { data?: unknown }; status?: { code?: unknown; message?: unknown } };
   if (Number(answer.status?.code) >= 400) throw new Error(textOf(answer.status?.message) || 'the server gave no reason');
-  if (answer.result?.data !== null) throw new Error('the answer is no result of a traversal');
+  if (answer.result?.data !== null) throw new Error('the answer is not the result of a traversal');
 }
 
 export function tableOf(values: readonly unknown[], shape: Shape): Table {
@@ -111,7 +111,7 @@ function typeOf(value: unknown): string {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? 'g:Map' : typeof value;
 }
 
-/** A column for each key, in the order in which they come first; null if there are too many. */
+/** A column for each key, in order of first occurrence; null if there are too many. */
 function columnsOf(maps: readonly unknown[], single: boolean): Table | null {
   const places = new Map<string, number>();
   const variables: string[] = [];
@@ -119,7 +119,7 @@ function columnsOf(maps: readonly unknown[], single: boolean): Table | null {
   for (const map of maps) {
     const row: (Term | null)[] = [];
     for (const [key, value] of entriesOf(map)) {
-      // The token `T.id` and a property `id` are two.
+      // The token `T.id` and a property `id` are different keys.
       const name = isTyped(key) ? `${key['@type']} ${textOf(key)}` : `${typeof key} ${textOf(key)}`;
       let place = places.get(name);
       if (place === undefined) {

@@ -1,7 +1,7 @@
-// Cuts Gremlin into tokens, line by line, for the highlighting and for `analysis.ts`.
+// Gremlin tokenizer, line by line, for highlighting and for `analysis.ts`.
 //
-// Every character belongs to exactly one token (`space` included), so a scan never sticks; what no rule knows is
-// `invalid`. Only strings go over a line's end: `Mode` is the quotation mark they wait for.
+// Every character belongs to exactly one token (`space` included), so a scan always advances; unmatched text
+// is `invalid`. Only strings cross line ends: `Mode` is the quotation mark that ends them.
 import type { Scan } from '../highlight';
 import { MEMBERS, MEMBER_NAMES, PREDICATE_NAMES, STEP_NAMES } from './words';
 
@@ -14,13 +14,13 @@ export interface Token {
   readonly from: number;
   readonly to: number;
   readonly text: string;
-  /** A string whose end is missing, in this line or in the whole text. */
+  /** A string without its end, in this line or in the whole text. */
   readonly open: boolean;
 }
 
 export type Mode = '"' | "'";
 
-/** In order: the first that matches wins. Sticky, so that they match at a position only. */
+/** In order: the first match wins. Sticky, so that they match only at a position. */
 const RULES: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['space', /\s+/uy],
   ['comment', /\/\/.*/uy],
@@ -46,7 +46,7 @@ export function scan(line: string, at: number, mode: Mode | null): Scan<TokenKin
   return { kind: 'invalid', to: at + ((line.codePointAt(at) ?? 0) > 0xffff ? 2 : 1), mode: null };
 }
 
-/** All tokens of `text` but the spaces. A string over several lines is one token for each of them. */
+/** All tokens of `text` except spaces. A string over several lines is one token per line. */
 export function tokens(text: string): Token[] {
   const found: Token[] = [];
   let start = 0;
@@ -63,7 +63,7 @@ export function tokens(text: string): Token[] {
   return found;
 }
 
-/** The part of a string that is on this line. */
+/** The part of a string on this line. */
 function rest(line: string, at: number, mode: Mode): Scan<TokenKind, Mode | null> {
   for (let i = at; i < line.length; i += 1) {
     if (line[i] === '\\') i += 1;
@@ -72,7 +72,9 @@ function rest(line: string, at: number, mode: Mode): Scan<TokenKind, Mode | null
   return { kind: 'string', to: line.length, mode };
 }
 
-/** Most words are two things: `label` with brackets is a step, without them a token; `P.not` is no step. */
+/**
+ * Most words have two roles: `label` with parentheses is a step, without them a token; `P.not` is not a step.
+ */
 function wordKind(text: string, before: string, after: string): TokenKind {
   if (text === 'true' || text === 'false' || text === 'null') return 'boolean';
   const of = /([\p{L}_]+)\s*\.\s*$/u.exec(before)?.[1];

@@ -1,6 +1,6 @@
-// The words of Gremlin (the language of TinkerPop 3.8), with what they do in a few words.
+// The words of Gremlin (TinkerPop 3.8), each with a short description.
 
-/** A word and what it does. */
+/** A word and its description. */
 export type Word = readonly [name: string, does: string];
 
 function words(text: string): readonly Word[] {
@@ -13,7 +13,7 @@ function words(text: string): readonly Word[] {
     });
 }
 
-/** What is said of a source before its traversal starts. */
+/** Source steps: configuration before a traversal starts. */
 export const SOURCE = words(`
   with               an option of the traversal
   withPath           remember paths
@@ -23,7 +23,7 @@ export const SOURCE = words(`
   withoutStrategies  leave strategies out
 `);
 
-/** What starts a traversal. */
+/** Start steps. */
 export const STARTS = words(`
   V       vertices: all, or those with these ids
   E       edges: all, or those with these ids
@@ -41,49 +41,49 @@ export const STEPS = words(`
   E           edges, for each traverser
   addE        add an edge
   addV        add a vertex
-  aggregate   collect what comes by in a side effect
-  all         keep lists whose items all fit
-  and         keep what all traversals find something for
-  any         keep lists of which an item fits
-  as          give this place a name
-  asBool      as a truth value
-  asDate      as a date
-  asNumber    as a number
-  asString    as a text
-  barrier     wait for all that come
+  aggregate   collect all values in a side effect
+  all         keep lists whose items all match
+  and         keep values for which all traversals have results
+  any         keep lists with a matching item
+  as          label this position
+  asBool      convert to a boolean
+  asDate      convert to a date
+  asNumber    convert to a number
+  asString    convert to a string
+  barrier     collect all traversers before continuing
   both        neighbours, along edges in both directions
   bothE       edges in both directions
   bothV       both ends of an edge
-  branch      go on by the value of a traversal
-  by          how the step before does it: key, token, traversal, order
+  branch      continue by the value of a traversal
+  by          an argument of the step before: key, token, traversal, order
   call        call a service
-  cap         what a side effect has collected
-  choose      one way or the other
-  coalesce    the first traversal that finds something
+  cap         the contents of a side effect
+  choose      if-then-else, or a switch with option()
+  coalesce    the first traversal with a result
   coin        keep with this probability
-  combine     two lists one behind the other
-  concat      texts one behind the other
-  conjoin     a list as one text, with this between its items
-  connectedComponent  the component that a vertex is in
-  constant    this value
-  count       how many there are
-  cyclicPath  keep paths that come back to a place
-  dateAdd     a later date
+  combine     two lists, concatenated
+  concat      concatenate strings
+  conjoin     join a list into a string with a separator
+  connectedComponent  the connected component of a vertex
+  constant    replace by this value
+  count       the number of results
+  cyclicPath  keep paths that visit an object twice
+  dateAdd     add to a date
   dateDiff    the time between two dates
-  dedup       each once
-  difference  items of a list that another lacks
-  discard     nothing goes on
-  disjunct    items that only one of two lists has
+  dedup       remove duplicates
+  difference  items of a list that are not in another
+  discard     drop all traversers
+  disjunct    items that are in only one of two lists
   drop        remove elements and properties
-  element     what a property belongs to
+  element     the owner of a property
   elementMap  id, label, ends and properties, as a map
-  emit        inside of repeat: what to give out on the way
+  emit        inside repeat: also emit intermediate results
   fail        end with an error
-  filter      keep what fits
-  flatMap     all that a traversal finds
-  fold        all of them as one list
-  format      a text with values in it: %{name}
-  from        where an edge or a path starts
+  filter      keep what matches
+  flatMap     all results of a traversal
+  fold        collect all into one list
+  format      a string with placeholders: %{name}
+  from        the start of an edge or a path
   group       a map of lists by key
   groupCount  a map of counts by key
   has         keep elements with a property
@@ -93,124 +93,124 @@ export const STEPS = words(`
   hasNot      keep elements without this property
   hasValue    keep properties with these values
   id          the id
-  identity    the same again
-  in          neighbours that edges come from
-  inE         edges that come in
-  inV         the vertex that an edge leads to
-  index       items with their numbers
-  inject      these values too
-  intersect   items that two lists share
-  is          keep values that fit
+  identity    the value unchanged
+  in          source vertices of incoming edges
+  inE         incoming edges
+  inV         the target vertex of an edge
+  index       items with their indices
+  inject      add these values
+  intersect   items in both lists
+  is          keep matching values
   key         the key of a property
-  lTrim       a text without spaces at its start
+  lTrim       remove leading white space
   label       the label
-  length      how long a text is
-  limit       the first so many
-  local       a traversal for each one alone
-  loops       inside of repeat: the round
-  map         the first that a traversal finds
-  match       patterns that must hold together
-  math        a formula
-  max         the largest
+  length      the length of a string
+  limit       the first n
+  local       run a traversal for each value separately
+  loops       inside repeat: the iteration count
+  map         the first result of a traversal
+  match       patterns that must all match
+  math        an arithmetic expression
+  max         the maximum
   mean        the average
-  merge       two collections as one, each once
+  merge       the union of two collections
   mergeE      find an edge, or add it
   mergeV      find a vertex, or add it
-  min         the smallest
-  none        keep lists of which no item fits
-  not         keep what a traversal finds nothing for
-  option      a way of branch, choose or merge
-  optional    what a traversal finds, or the same again
-  or          keep what one of the traversals finds something for
-  order       in order
-  otherV      the end of an edge that one does not come from
-  out         neighbours that edges lead to
-  outE        edges that go out
-  outV        the vertex that an edge starts at
+  min         the minimum
+  none        keep lists without a matching item
+  not         keep values for which a traversal has no result
+  option      a branch of branch, choose or merge
+  optional    the results of a traversal, or the value unchanged
+  or          keep values for which any traversal has results
+  order       sort
+  otherV      the other end of an edge
+  out         target vertices of outgoing edges
+  outE        outgoing edges
+  outV        the source vertex of an edge
   pageRank    the PageRank of vertices
-  path        the way from the start to here
+  path        the path of the traverser
   peerPressure  clusters of vertices
-  product     all pairs of two lists
-  profile     what each step did, and how long it took
+  product     all pairs of items of two lists
+  profile     the time and the counts of each step
   project     a map with these keys, a traversal for each
   properties  properties, with their keys
   property    set a property
   propertyMap a map of properties by key
-  rTrim       a text without spaces at its end
-  range       from the one to the other
-  repeat      a traversal, again and again
-  replace     a text with a part replaced
-  reverse     back to front
-  sack        what the traverser carries
-  sample      some, by chance
-  select      what was named before
+  rTrim       remove trailing white space
+  range       results from one index to another
+  repeat      loop over a traversal
+  replace     replace parts of a string
+  reverse     reverse
+  sack        the traverser's sack
+  sample      a random sample
+  select      values of labelled positions
   shortestPath  shortest paths
-  sideEffect  a traversal beside
-  simplePath  keep paths without a place twice
-  skip        all but the first so many
-  split       a text in parts
-  store       collect what comes by
+  sideEffect  run a traversal for its side effects
+  simplePath  keep paths without repeated objects
+  skip        all but the first n
+  split       split a string
+  store       collect values lazily in a side effect
   subgraph    collect edges as a graph
-  substring   a part of a text
+  substring   a part of a string
   sum         the sum
-  tail        the last so many
-  timeLimit   stop after so many milliseconds
-  times       of repeat: how often
-  to          where an edge or a path ends
+  tail        the last n
+  timeLimit   stop after this many milliseconds
+  times       of repeat: the number of iterations
+  to          the end of an edge or a path
   toE         edges in a direction
-  toLower     in small letters
-  toUpper     in capital letters
+  toLower     convert to lower case
+  toUpper     convert to upper case
   toV         an end of an edge
   tree        the paths as a tree
-  trim        a text without spaces around it
+  trim        remove surrounding white space
   unfold      the items of a collection
   union       the results of several traversals
-  until       of repeat: when to stop
+  until       of repeat: the end condition
   value       the value of a property
   valueMap    a map of lists of values by key
   values      the values of properties
-  where       keep what fits to what was named before
+  where       keep what matches a labelled value
   with        an option of the step before
 `);
 
-/** What ends a traversal. */
+/** Terminal steps. */
 export const TERMINALS = words(`
-  explain    the steps as they will run, without running them
+  explain    the steps as planned, without running them
   hasNext    whether there is a result
   iterate    run, without results
-  next       the first result, or the first so many
+  next       the first result, or the first n
   toList     all results as one list
   toSet      all results as one set
   toBulkSet  all results with their counts
   tryNext    the first result, if there is one
-  toString   the traversal as a text
+  toString   the traversal as a string
 `);
 
 export const PREDICATES = words(`
-  between            from the one, below the other
+  between            from the first (inclusive) to the second (exclusive)
   eq                 equal
-  gt                 above
-  gte                equal or above
-  inside             between the two, without them
-  lt                 below
-  lte                equal or below
+  gt                 greater
+  gte                greater or equal
+  inside             between the two, exclusive
+  lt                 less
+  lte                less or equal
   neq                not equal
-  not                not that
-  outside            below the one, or above the other
+  not                negation
+  outside            below the first, or above the second
   typeOf             of this type
   within             one of these
   without            none of these
-  containing         a text with this in it
-  endingWith         a text that ends with this
-  notContaining      a text without this in it
-  notEndingWith      a text that does not end with this
-  notRegex           a text that does not match this
-  notStartingWith    a text that does not begin with this
-  regex              a text that matches this
-  startingWith       a text that begins with this
+  containing         a string that contains this
+  endingWith         a string that ends with this
+  notContaining      a string that does not contain this
+  notEndingWith      a string that does not end with this
+  notRegex           a string that does not match this
+  notStartingWith    a string that does not begin with this
+  regex              a string that matches this
+  startingWith       a string that begins with this
 `);
 
-/** Enumerations, by their names; most of their members may stand alone. */
+/** Enumerations, by name; most of their members may be used unqualified. */
 export const MEMBERS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     T: 'id label key value',
@@ -239,12 +239,12 @@ export const MEMBER_NAMES: ReadonlySet<string> = new Set([...MEMBERS.values()].f
 /** Steps that change the graph. */
 export const WRITES: ReadonlySet<string> = new Set('addV addE mergeV mergeE property drop'.split(' '));
 
-/** What the texts in a step's brackets are names of. */
+/** What the string arguments of a step name. */
 export type Takes = 'label' | 'edge' | 'key' | 'mark';
 
 const all = (takes: Takes, steps: string): [string, Takes][] => steps.split(' ').map((step) => [step, takes]);
 
-/** By step; `mark`: a name that `as`, `aggregate` or another step gives. */
+/** By step; `mark`: a name defined by `as`, `aggregate` or another step. */
 export const TAKES: ReadonlyMap<string, Takes> = new Map([
   ...all('label', 'addV hasLabel'),
   ...all('edge', 'out in both outE inE bothE toE addE'),
@@ -252,5 +252,5 @@ export const TAKES: ReadonlyMap<string, Takes> = new Map([
   ...all('mark', 'select where from to cap dedup path'),
 ]);
 
-/** Steps whose texts are names for later. */
+/** Steps whose string arguments define names. */
 export const MARKS: ReadonlySet<string> = new Set('as aggregate store group groupCount subgraph tree withSideEffect project'.split(' '));

@@ -1,10 +1,10 @@
-// Finds where the items of a JSON array end, so that they can be parsed while the array still arrives.
+// Incremental splitter of a JSON array: finds the ends of its items while the array still arrives.
 //
-// The scan follows the depth of brackets and skips strings; each piece's complete items are parsed in one call.
+// The scan tracks bracket depth and skips strings; each chunk's complete items are parsed in one call.
 
 export class ArrayScan {
   readonly #parse: (json: string) => unknown[];
-  /** Text since the end of the last complete item, and where the scan is in it. */
+  /** Text since the end of the last complete item, and the position of the scan in it. */
   #text = '';
   #at = 0;
   #depth = 0;
@@ -15,12 +15,12 @@ export class ArrayScan {
     this.#parse = parse;
   }
 
-  /** Whether the array's closing bracket has come. */
+  /** Whether the array's closing bracket has arrived. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Takes what comes behind the array's opening bracket, in pieces; gives the items that are now complete. */
+  /** Takes chunks of the text after the array's opening bracket; returns the items that are now complete. */
   push(piece: string): unknown[] {
     if (this.#ended) return [];
     this.#text += piece;
@@ -43,7 +43,7 @@ export class ArrayScan {
         this.#depth -= 1;
       } else if (code === 44 && this.#depth === 0) end = i;
     }
-    // After an escape that the piece's end cuts in two this is past the end: the next piece is read from there.
+    // After an escape split by the end of a chunk, this is beyond the end: the next chunk is read from there.
     this.#at = i;
     if (end < 0) return [];
     const items = text.slice(0, end);

@@ -51,7 +51,7 @@ function jsonTerm(term: Term): unknown {
       return { type: 'triple', value };
     }
     default:
-      // Results of SPARQL have none of the others.
+      // SPARQL results have no other terms.
       return { type: 'literal', value: plain(term) };
   }
 }

@@ -1,6 +1,6 @@
-// Reads SPARQL results in JSON as they arrive.
+// Incremental reader of SPARQL results in JSON.
 //
-// The text before the first binding is kept until `"bindings": [` ends it; `ArrayScan` finds the bindings behind it.
+// The text before the first binding is buffered until `"bindings": [`; `ArrayScan` splits the bindings.
 import { XSD } from '../namespaces';
 import { ArrayScan } from './array';
 import { ROWS_MAX, type Content, type Reader } from './result';

@@ -1,4 +1,4 @@
-// What came back from the server. Rows of a table have a cell for each variable, null where it is unbound.
+// Results from the server. Rows of a table have a cell for each variable, null if unbound.
 import type { Term, Triple } from './term';
 
 export interface Table {
@@ -8,7 +8,7 @@ export interface Table {
 
 export type Content =
   | { readonly kind: 'table'; readonly table: Table }
-  /** What a traversal found: cells may be elements, paths and collections. */
+  /** Results of a traversal: cells may be elements, paths and collections. */
   | { readonly kind: 'values'; readonly table: Table }
   | { readonly kind: 'graph'; readonly triples: readonly Triple[] }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -18,25 +18,25 @@ export interface Result {
   readonly content: Content;
   /** False if reading stopped at `ROWS_MAX`. */
   readonly complete: boolean;
-  /** The beginning of the answer, as it came: at most `RAW_MAX` characters. */
+  /** The beginning of the response as received: at most `RAW_MAX` characters. */
   readonly raw: string;
   readonly bytes: number;
   /** From sending the request to the last byte read. */
   readonly milliseconds: number;
-  /** Names in the query that match nothing, in words. */
+  /** Warnings about names in the query that match nothing. */
   readonly warnings: readonly string[];
 }
 
-/** Rows or statements that the page reads; then it stops the query. */
+/** The maximum number of rows or statements that the page reads before it stops the query. */
 export const ROWS_MAX = 200_000;
-/** Characters of an answer that are kept as they came. */
+/** The maximum number of characters of the raw response that are kept. */
 export const RAW_MAX = 500_000;
 
-/** Reads an answer piece by piece, so that a long one can be stopped. */
+/** Incremental reader of a response, so that a long one can be stopped. */
 export interface Reader {
-  /** Returns false if it wants no more. */
+  /** Returns false to stop. */
   push(text: string): boolean;
-  /** After the last piece. Throws if the answer is not what it should be, and was not stopped. */
+  /** Called after the last chunk. Throws if the response is malformed, unless reading was stopped. */
   finish(): { content: Content; complete: boolean };
   readonly count: number;
 }

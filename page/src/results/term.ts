@@ -1,4 +1,4 @@
-// Values of results, and how they are written: terms of RDF, and what Gremlin has besides (elements, collections).
+// Values of results and their notation: RDF terms, and Gremlin's elements and collections.
 import { LABELS, NAME_KEYS, XSD, type Namespaces } from '../namespaces';
 
 export type Term =
@@ -14,9 +14,9 @@ export type Term =
 /** A vertex of a property graph. */
 export interface VertexTerm {
   readonly kind: 'vertex';
-  /** Its id as a person reads it. */
+  /** Its id in readable form. */
   readonly id: string;
-  /** Its name in RDF; null for a blank node. */
+  /** Its IRI; null for a blank node. */
   readonly iri: string | null;
   readonly label: string;
   readonly properties: readonly Property[];
@@ -25,7 +25,7 @@ export interface VertexTerm {
 export interface EdgeTerm {
   readonly kind: 'edge';
   readonly id: string;
-  /** Null if its id is not its name in RDF. */
+  /** Its IRI; null if its id is not its IRI in RDF. */
   readonly iri: string | null;
   readonly label: string;
   readonly source: VertexTerm;
@@ -44,7 +44,9 @@ export interface Triple {
   readonly object: Term;
 }
 
-/** As in N-Triples, elements and collections as Gremlin prints them; `namespaces` shortens IRIs as Turtle does. */
+/**
+ * As in N-Triples, elements and collections as Gremlin prints them; `namespaces` shortens IRIs as in Turtle.
+ */
 export function write(term: Term, namespaces?: Namespaces): string {
   const iri = (value: string): string => namespaces?.shorten(value) ?? `<${value}>`;
   switch (term.kind) {
@@ -76,23 +78,23 @@ function inside(term: Term | null): string {
   return term === null ? 'null' : plain(term);
 }
 
-/** A term as a person reads it: literals without their marks. */
+/** A term in readable form: literals without quotation marks and tags. */
 export function plain(term: Term): string {
   return term.kind === 'iri' || term.kind === 'literal' ? term.value : write(term);
 }
 
-/** Equal for equal terms only. */
+/** A key that is equal exactly for equal terms. */
 export function keyOf(term: Term): string {
   return iriOf(term) ?? write(term);
 }
 
-/** The resource that a term is, if it is one that has a name. */
+/** The IRI of a term, if it is a resource with an IRI. */
 export function iriOf(term: Term): string | null {
   if (term.kind === 'iri') return term.value;
   return term.kind === 'vertex' || term.kind === 'edge' ? term.iri : null;
 }
 
-/** What a person calls a vertex; null if no property says. */
+/** The display name of a vertex; null if no property provides one. */
 export function nameOf({ properties }: VertexTerm): string | null {
   // Data from RDF have predicates as keys.
   for (const name of [...LABELS.slice(0, 1), ...NAME_KEYS]) {
@@ -111,7 +113,10 @@ export function isNumber(term: Term | null): boolean {
   return term?.kind === 'literal' && term.datatype !== undefined && NUMBERS.has(term.datatype);
 }
 
-/** Order of a sorted column: unbound, blank, IRIs, elements by id, numbers by value, other literals by text, all else. */
+/**
+ * Order of a sorted column: unbound, blank, IRIs, elements by id, numbers by value, other literals by text,
+ * the rest.
+ */
 export function compare(a: Term | null, b: Term | null): number {
   const [x, y] = [rank(a), rank(b)];
   if (x !== y || a === null || b === null) return x - y;

@@ -1,4 +1,4 @@
-// Reads an answer that is a message: what an update says.
+// Reader of text responses, such as those of updates.
 import type { Content, Reader } from './result';
 
 export class TextReader implements Reader {

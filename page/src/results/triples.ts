@@ -1,4 +1,4 @@
-// Reads N-Triples (1.2: with triple terms) as they arrive, a line at a time.
+// Incremental reader of N-Triples (1.2: with triple terms), line by line.
 import { XSD } from '../namespaces';
 import { ROWS_MAX, type Content, type Reader } from './result';
 import type { Term, Triple } from './term';

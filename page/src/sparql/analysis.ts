@@ -1,15 +1,15 @@
-// What can be said of a SPARQL text without parsing it: texts in an editor are seldom complete.
+// Heuristic analysis of SPARQL text without a parser: texts in an editor are rarely complete.
 //
-// Everything here is linear in the text and never fails; on a text that is wrong the answers are guesses.
+// Everything here is linear in the text and never fails; on an invalid text the results are guesses.
 import { RDF_TYPE, unescapeIri } from '../namespaces';
 import type { Edge } from '../language';
 import { tokens, type Token } from './tokens';
 import { STARTS } from './words';
 
-/** What a text asks for, which decides where it goes and what comes back. */
+/** The kind of a request, which determines its endpoint and its result. */
 export type Request = 'table' | 'boolean' | 'graph' | 'update';
 
-/** What may stand at a place. `class`: an object after `a`. */
+/** The syntactic role of a position. `class`: an object after `a`. */
 export type Role = 'start' | 'prefix' | 'subject' | 'predicate' | 'object' | 'class' | 'expression';
 
 export function requestOf(text: string): Request {
@@ -33,18 +33,18 @@ export function declaredIn(all: readonly Token[]): Map<string, string> {
   return found;
 }
 
-/** Variables by first occurrence, with their `?`. `$x` and `?x` are the same one. */
+/** Variables by first occurrence, with their `?`. `$x` and `?x` are the same variable. */
 export function variablesIn(all: readonly Token[]): string[] {
   return [...new Set(all.filter(({ kind }) => kind === 'variable').map(({ text }) => `?${text.slice(1)}`))];
 }
 
-/** A bracket that is open at the place in question. */
+/** A bracket that is open at the position. */
 interface Frame {
   readonly kind: 'group' | 'list' | 'path' | 'expression';
-  /** Terms of the statement so far: 0 to 3. */
+  /** The number of terms of the current statement: 0 to 3. */
   terms: number;
   subject: string;
-  /** As written, with the operators of a path. */
+  /** As written, with path operators. */
   predicate: string;
   /** The next term is not part of a statement: the name of a graph, or a datatype. */
   skip: boolean;
@@ -52,7 +52,7 @@ interface Frame {
 
 const TERMS: ReadonlySet<string> = new Set(['variable', 'iri', 'name', 'blank', 'string', 'number', 'boolean']);
 
-/** What may stand after `before`, the tokens up to the place. */
+/** The role of the position after the tokens `before`. */
 export function roleAfter(before: readonly Token[]): Role {
   const { frame, previous } = walk(before, () => undefined);
   if (frame === undefined) {
@@ -67,7 +67,7 @@ export function roleAfter(before: readonly Token[]): Role {
   return isType(frame.predicate) ? 'class' : 'object';
 }
 
-/** Patterns `?source predicate ?target` of a text: variables without their mark, predicates as written. */
+/** Patterns `?source predicate ?target` of a text: variables without `?`, predicates as written. */
 export function edgesIn(all: readonly Token[]): Edge[] {
   const found: Edge[] = [];
   walk(all, (source, predicate, target) => {
@@ -80,7 +80,7 @@ export function edgesIn(all: readonly Token[]): Edge[] {
 
 type OnStatement = (subject: string, predicate: string, object: string) => void;
 
-/** Follows brackets and statements; returns the innermost bracket that is open at the end. */
+/** Tracks brackets and statements; returns the innermost bracket that is open at the end. */
 function walk(all: readonly Token[], onStatement: OnStatement): { frame: Frame | undefined; previous: Token | undefined } {
   const frames: Frame[] = [];
   let previous: Token | undefined;
@@ -109,7 +109,7 @@ function step(frames: Frame[], token: Token, previous: Token | undefined, onStat
     case '(':
       if (frame?.kind === 'path') return open('path');
       if (frame?.kind !== 'group' || previous?.kind === 'keyword' || previous?.kind === 'function') {
-        // `a (…)` has a list behind a keyword; all other brackets behind words are expressions.
+        // `a (…)` is a list after a keyword; all other parentheses after words are expressions.
         return open(previous?.text === 'a' && frame?.kind === 'group' ? 'list' : 'expression');
       }
       return open(frame.terms === 1 ? 'path' : 'list');

@@ -1,6 +1,6 @@
-// Completion for SPARQL: what may stand at the cursor decides what is proposed, and in which order.
+// Completion for SPARQL: the role of the cursor's position determines the proposals and their order.
 //
-// A name from the data is inserted in its short form; where the text does not declare the prefix, the same
+// A name from the data is inserted in its short form; if the text does not declare the prefix, the same
 // change adds the PREFIX line.
 import { pickedCompletion, type Completion, type CompletionContext, type CompletionResult, type CompletionSource } from '@codemirror/autocomplete';
 import type { EditorView } from '@codemirror/view';
@@ -12,10 +12,10 @@ import { declaredIn, roleAfter, variablesIn, type Role } from './analysis';
 import { tokens, type Token } from './tokens';
 import { FUNCTIONS, KEYWORDS } from './words';
 
-/** The word before the cursor: a variable, a prefixed name or what may become one, an open IRI. */
+/** The word before the cursor: a variable, a (partial) prefixed name, an open IRI. */
 const WORD = /(?:[?$][\p{L}\p{N}_]*|<[^<>"{}|^`\\\s]*|[\p{L}_][\p{L}\p{N}_.\-]*(?::[\p{L}\p{N}_.%\-]*)?|:[\p{L}\p{N}_.%\-]*)$/u;
 
-/** Words that may stand where a pattern starts. */
+/** Keywords that may start a pattern. */
 const IN_GROUP = new Set('FILTER OPTIONAL UNION MINUS BIND VALUES GRAPH SERVICE EXISTS NOT SELECT'.split(' '));
 const IN_EXPRESSION = new Set('AS IN NOT EXISTS DISTINCT SEPARATOR'.split(' '));
 
@@ -51,7 +51,7 @@ export function completion(names: Names): CompletionSource {
   };
 }
 
-/** Where the letters that were found are in what is shown: behind the prefix. */
+/** The positions of matched letters in the displayed label: after the prefix. */
 function getMatch({ label, displayLabel = label }: Completion, matched: readonly number[] = []): readonly number[] {
   return matched.map((at) => at + displayLabel.length - label.length);
 }
@@ -86,7 +86,7 @@ function applyCall(view: EditorView, completion: Completion, from: number, to: n
   });
 }
 
-/** Behind the word PREFIX: whole declarations. */
+/** After the keyword PREFIX: whole declarations. */
 function prefixLines(namespaces: Namespaces, declared: ReadonlyMap<string, string>): Completion[] {
   return [...namespaces]
     .filter(([prefix]) => !declared.has(prefix))
@@ -111,12 +111,12 @@ function option(name: Name, kind: NameKind, namespaces: Namespaces, start: strin
   const short = asIri ? null : namespaces.split(name.iri);
   const full = short === null ? `<${name.iri}>` : `${short.prefix}:${short.local}`;
   return {
-    // What is typed is compared with the local name, until it has a colon.
+    // Typed text is matched against the local name, until it contains a colon.
     label: short === null || start.includes(':') ? full : short.local,
     displayLabel: full,
     detail: name.count === undefined ? '' : name.count.toLocaleString('en'),
     type: kind === 'class' ? 'class' : 'property',
-    // The more frequent, the higher: the digits of the count.
+    // More frequent names rank higher, by the number of digits of their count.
     boost: Math.min(9, Math.log10((name.count ?? 0) + 1)),
     info: short === null ? localName(name.iri) : name.iri,
     apply: (view, completion, from, to) => {
@@ -126,7 +126,7 @@ function option(name: Name, kind: NameKind, namespaces: Namespaces, start: strin
   };
 }
 
-/** The short form of an IRI, and the PREFIX line that it needs, if the text has none. */
+/** The short form of an IRI, with the PREFIX line that the text lacks. */
 export function naming(text: string, iri: string, namespaces: Namespaces): Naming {
   const short = namespaces.split(iri);
   if (short === null) return { text: `<${iri}>`, line: '', place: 0 };

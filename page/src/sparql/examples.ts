@@ -1,10 +1,10 @@
-// Queries that say something about any data.
+// Example queries that work on any data.
 import type { Example } from '../language';
 
 export const EXAMPLES: readonly Example[] = [
   {
     title: 'Classes',
-    about: 'What kinds of things there are, and how many of each',
+    about: 'Classes, and the number of their instances',
     text: `SELECT ?class (COUNT(*) AS ?vertices)
 WHERE {
   ?vertex a ?class
@@ -16,7 +16,7 @@ LIMIT 100
   },
   {
     title: 'Predicates',
-    about: 'What is said about them, and how often',
+    about: 'Predicates, and the number of their statements',
     text: `SELECT ?predicate (COUNT(*) AS ?statements)
 WHERE {
   ?subject ?predicate ?object
@@ -28,7 +28,7 @@ LIMIT 100
   },
   {
     title: 'Ten statements',
-    about: 'The first that come',
+    about: 'Ten arbitrary statements',
     text: `SELECT ?subject ?predicate ?object
 WHERE {
   ?subject ?predicate ?object
@@ -38,7 +38,7 @@ LIMIT 10
   },
   {
     title: 'A picture',
-    about: 'Some vertices and what connects them, drawn as a graph',
+    about: 'Some vertices and their edges, drawn as a graph',
     text: `CONSTRUCT {
   ?a ?first ?b .
   ?b ?second ?c

@@ -1,4 +1,4 @@
-// SPARQL, as the page uses it.
+// The SPARQL `Language`.
 import { tags } from '@lezer/highlight';
 import { highlighting } from '../highlight';
 import type { Call, Language } from '../language';

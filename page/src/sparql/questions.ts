@@ -1,7 +1,7 @@
-// What panels and pictures ask for themselves, whichever language the editor has.
+// Queries of panels and pictures, whichever language the editor has.
 import { LABELS } from '../namespaces';
 
-/** A query for a graph of at most `limit` statements from and to `iri`, each. */
+/** A query for a graph of at most `limit` statements in each direction at `iri`. */
 export function around(iri: string, limit: number): string {
   return `CONSTRUCT { ${quoted(iri)} ?p ?o . ?s ?q ${quoted(iri)} }
 WHERE {
@@ -11,7 +11,7 @@ WHERE {
 }`;
 }
 
-/** A query for a table `?vertex ?label ?type` about `iris`, label and type unbound where there are none. */
+/** A query for a table `?vertex ?label ?type` about `iris`; label and type may be unbound. */
 export function facts(iris: readonly string[]): string {
   const labels = LABELS.map((predicate, i) => `  OPTIONAL { ?vertex ${quoted(predicate)} ?label${i} }`);
   return `SELECT ?vertex ?label ?type WHERE {
@@ -22,7 +22,7 @@ ${labels.join('\n')}
 }`;
 }
 
-/** An IRI from data, as a query may have it: nothing in it can end it. */
+/** An IRI from the data as an IRI reference, escaped so that it cannot end early. */
 export function quoted(iri: string): string {
   return `<${iri.replace(/[\x00-\x20<>"{}|^`\\]/g, encodeURIComponent)}>`;
 }

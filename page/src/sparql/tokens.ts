@@ -1,7 +1,7 @@
-// Cuts SPARQL into tokens, line by line, for the highlighting and for `analysis.ts`.
+// SPARQL tokenizer, line by line, for highlighting and for `analysis.ts`.
 //
-// Every character belongs to exactly one token (`space` included), so a scan never sticks; what no rule
-// knows is `invalid`. Only long strings go over a line's end: `Mode` is the quotation mark they wait for.
+// Every character belongs to exactly one token (`space` included), so a scan always advances; unmatched text
+// is `invalid`. Only long strings cross line ends: `Mode` is the quotation mark that ends them.
 
 import { FUNCTIONS, KEYWORDS } from './words';
 
@@ -30,7 +30,7 @@ const LOCAL = String.raw`(?:[\p{L}\p{N}_:]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?
 const LOCAL_MORE = String.raw`(?:[\p{L}\p{N}_:\-·]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%])`;
 const PREFIX = String.raw`(?:\p{L}(?:[\p{L}\p{N}_.\-·]*[\p{L}\p{N}_\-·])?)?`;
 
-/** In order: the first that matches wins. Sticky, so that they match at a position only. */
+/** In order: the first match wins. Sticky, so that they match only at a position. */
 const RULES: readonly (readonly [TokenKind | 'space', RegExp])[] = [
   ['space', /\s+/uy],
   ['comment', /#.*/uy],
@@ -64,7 +64,7 @@ export function scan(line: string, at: number, mode: Mode): Scanned {
   return { kind: 'invalid', to: at + ((line.codePointAt(at) ?? 0) > 0xffff ? 2 : 1), mode: null };
 }
 
-/** All tokens of `text` but the spaces. A long string is one token for each of its lines. */
+/** All tokens of `text` except spaces. A long string is one token per line. */
 export function tokens(text: string): Token[] {
   const found: Token[] = [];
   let start = 0;
@@ -81,7 +81,7 @@ export function tokens(text: string): Token[] {
   return found;
 }
 
-/** The part of a long string that is on this line. */
+/** The part of a long string on this line. */
 function rest(line: string, at: number, mode: '"""' | "'''"): Scanned {
   for (let i = at; i < line.length; i += 1) {
     if (line[i] === '\\') i += 1;

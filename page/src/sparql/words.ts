@@ -1,4 +1,4 @@
-// The words of SPARQL 1.1 and 1.2, by what they are. Upper case; the language itself does not care.
+// The keywords of SPARQL 1.1 and 1.2, by category. Upper case; SPARQL keywords are case-insensitive.
 
 export const KEYWORDS: ReadonlySet<string> = new Set(
   `ADD ALL AS ASC ASK BASE BIND BY CLEAR CONSTRUCT COPY CREATE DATA DEFAULT DELETE DESC DESCRIBE DISTINCT DROP EXISTS
@@ -14,7 +14,7 @@ export const FUNCTIONS: ReadonlySet<string> = new Set(
   UCASE URI UUID YEAR`.split(/\s+/),
 );
 
-/** Words that start a query or an update, and what it asks for. */
+/** Keywords that start a query or an update, with the kind of the request. */
 export const STARTS: ReadonlyMap<string, 'table' | 'boolean' | 'graph' | 'update'> = new Map([
   ['SELECT', 'table'],
   ['ASK', 'boolean'],

@@ -1,15 +1,15 @@
-// Questions that need an answer before anything goes on: who are you, how shall it be called, which keys.
+// Modal dialogs: sign-in, the name of a saved query, keyboard shortcuts.
 import { h, keys } from '../dom';
 
-/** Asks for a user and password or a token. An `Authorization` header, or null if the question was closed. */
+/** Prompts for a user and password or a token. Returns an `Authorization` header, or null if closed. */
 export function askForCredentials(again: boolean): Promise<string | null> {
   const user = h('input', { name: 'user', autocomplete: 'username', spellcheck: 'false' });
   const password = h('input', { name: 'password', type: 'password', autocomplete: 'current-password' });
   const token = h('input', { name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false' });
   const form = [
     again
-      ? h('p', { class: 'bad', role: 'alert' }, 'The server did not take that.')
-      : h('p', { class: 'faint' }, 'This server answers only to those it knows. What you enter is kept until this tab is closed.'),
+      ? h('p', { class: 'bad', role: 'alert' }, 'The server rejected these credentials.')
+      : h('p', { class: 'faint' }, 'This server requires authentication. The credentials are kept until this tab is closed.'),
     h('label', {}, 'User', user),
     h('label', {}, 'Password', password),
     h('p', { class: 'or' }, 'or'),
@@ -32,19 +32,19 @@ export function showKeys(): void {
     ['Mod-Enter', 'run the query'],
     ['Escape', 'cancel it'],
     ['Mod-Shift-Enter', 'show its plan without running it'],
-    ['Ctrl-Space', 'propose words and names, as typing does'],
-    ['Tab', 'take the proposal; elsewhere, go on'],
-    ['Mod-/', 'make a line a comment'],
+    ['Ctrl-Space', 'show completions, as typing does'],
+    ['Tab', 'accept the completion; otherwise, move on'],
+    ['Mod-/', 'comment out a line'],
     ['Mod-S', 'save the query in this browser'],
     ['Alt-1 … Alt-4', 'table, picture, text, plan'],
-    ['Alt-L', 'the other language'],
+    ['Alt-L', 'switch the language'],
     ['Alt-E', 'go to the editor'],
     ['↑ ↓ ← →, Enter', 'in the table: move, open a resource'],
-    ['Alt-←, Alt-→', 'on the title of a column: its width'],
-    ['+ − 0, arrows', 'in the picture: zoom, all in sight, move'],
+    ['Alt-←, Alt-→', 'on a column header: change its width'],
+    ['+ − 0, arrows', 'in the picture: zoom, fit, move'],
   ];
   const list = h('table', { class: 'keys' }, ...rows.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, keys(key))), h('td', {}, does))));
-  const parts = h('p', { class: 'parts' }, h('a', { href: 'licenses.txt', target: '_blank', rel: 'noreferrer' }, 'Licences of the parts of this page'));
+  const parts = h('p', { class: 'parts' }, h('a', { href: 'licenses.txt', target: '_blank', rel: 'noreferrer' }, 'Licences of the libraries in this page'));
   void ask('Keys', null, [list, parts], () => null);
 }
 

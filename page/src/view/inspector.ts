@@ -1,11 +1,11 @@
-// A panel about one resource: its types, what is said of it, what refers to it. Links in it lead on, and back.
+// A panel about one resource: its types, outgoing and incoming statements, with navigation and a way back.
 import { button, h } from '../dom';
 import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import { keyOf, plain, type Term, type Triple } from '../results/term';
 import { count } from '../quantities';
 import { iriParts, termElement } from './term';
 
-/** Values of a predicate that are shown at first. */
+/** Values of a predicate shown initially. */
 const VALUES_SHOWN = 12;
 
 interface InspectorOptions {
@@ -17,7 +17,7 @@ interface InspectorOptions {
   readonly onToggle: (open: boolean) => void;
 }
 
-/** Statements that are read in each direction. */
+/** Statements read in each direction. */
 const LIMIT = 200;
 
 export class Inspector {
@@ -97,7 +97,7 @@ export class Inspector {
       h(
         'p',
         { class: 'actions' },
-        button({ text: 'Draw', label: 'Draw what is around it', class: 'plain', onClick: () => this.#options.onPicture(iri) }),
+        button({ text: 'Draw', label: 'Draw its neighbourhood', class: 'plain', onClick: () => this.#options.onPicture(iri) }),
         button({ text: 'Describe in editor', class: 'plain', onClick: () => this.#options.onQuery(iri) }),
       ),
       content,
@@ -114,7 +114,7 @@ function isIri(term: Term, iri: string): boolean {
 function body(iri: string, triples: readonly Triple[], namespaces: Namespaces): HTMLElement {
   const out = grouped(triples.filter(({ subject }) => isIri(subject, iri)), ({ object }) => object, namespaces);
   const into = grouped(triples.filter(({ object }) => isIri(object, iri)), ({ subject }) => subject, namespaces);
-  if (triples.length === 0) return h('p', { class: 'faint' }, 'Nothing is said about it here.');
+  if (triples.length === 0) return h('p', { class: 'faint' }, 'There are no statements about it.');
   return h(
     'div',
     {},
@@ -127,7 +127,7 @@ function body(iri: string, triples: readonly Triple[], namespaces: Namespaces): 
 function grouped(triples: readonly Triple[], value: (triple: Triple) => Term, namespaces: Namespaces): HTMLElement[] {
   const groups = new Map<string, { predicate: Term; values: Map<string, Term> }>();
   for (const triple of triples) {
-    // Types stand above.
+    // Types are shown above.
     if (isIri(triple.predicate, RDF_TYPE) && value(triple) === triple.object) continue;
     const key = keyOf(triple.predicate);
     const group = groups.get(key) ?? { predicate: triple.predicate, values: new Map<string, Term>() };

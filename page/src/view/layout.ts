@@ -1,18 +1,20 @@
-// Places for the vertices of a picture: springs along edges, repulsion between all, a pull to the middle.
+// Force-directed layout of a picture: springs along edges, repulsion between all vertices, gravity to the
+// centre.
 //
-// The same input has the same picture: vertices start on a spiral (those with a place, at it), most connected
-// first. Cost: `ROUNDS * n^2` steps for n vertices, so the model's cap keeps it below a tenth of a second.
-// A last pass moves labels apart; where every vertex has a place, that is all that happens. After Fruchterman and Reingold, "Graph drawing by force-directed placement",
-// 1991; different: boxes instead of points, and a pull instead of a frame.
+// Deterministic: vertices start on a spiral (placed vertices at their position), the most connected first.
+// Cost: `ROUNDS * n^2` steps for n vertices, so the model's cap keeps it below a tenth of a second. A last
+// pass separates labels; if every vertex has a position, it is the only one. After Fruchterman and Reingold,
+// "Graph drawing by force-directed placement", 1991; differences: boxes instead of points, and gravity
+// instead of a frame.
 
 export interface Box {
   readonly id: string;
-  /** With the label, in pixels. */
+  /** Including the label, in pixels. */
   readonly width: number;
   readonly height: number;
-  /** How far below the vertex's middle that of the box is: labels hang below. */
+  /** The offset of the box's centre below the vertex: labels hang below. */
   readonly drop: number;
-  /** Where it was, if it had a place. */
+  /** Its previous position, if any. */
   readonly at: Point | null;
 }
 
@@ -25,12 +27,12 @@ const ROUNDS = 300;
 const SPREAD_ROUNDS = 150;
 /** Length of an edge at rest. */
 const LENGTH = 84;
-/** To the middle, for each pixel that something is away from it. */
+/** Gravity to the centre, per pixel of distance. */
 const PULL = 0.12;
 const STRETCH_MAX = 1.6;
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-/** `aspect`: width by height of the area that the picture is for. */
+/** `aspect`: width by height of the picture's area. */
 export function arrange(boxes: readonly Box[], edges: readonly { source: string; target: string }[], aspect = 1): Map<string, Point> {
   const index = new Map(boxes.map(({ id }, i) => [id, i] as const));
   const pairs = edges.flatMap(({ source, target }) => {
@@ -40,7 +42,7 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
   const points = start(boxes, pairs);
   const degree = new Float64Array(boxes.length);
   for (const [a, b] of pairs) [degree[a], degree[b]] = [(degree[a] ?? 0) + 1, (degree[b] ?? 0) + 1];
-  // Who has a place is hard to move: people remember it.
+  // A placed vertex is hard to move, to preserve the user's mental map.
   const mobility = Float64Array.from(boxes, ({ at }) => (at === null ? 1 : 0.1));
   const rounds = boxes.some(({ at }) => at === null) ? ROUNDS : 0;
   for (let round = 0; round < rounds; round += 1) {
@@ -52,7 +54,7 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
   return new Map(boxes.map(({ id }, i) => [id, points[i] ?? { x: 0, y: 0 }] as const));
 }
 
-/** On a spiral, the most connected in the middle; new ones near a neighbour that has a place. */
+/** On a spiral, the most connected in the centre; new ones near a placed neighbour. */
 function start(boxes: readonly Box[], pairs: readonly (readonly [number, number])[]): Point[] {
   const neighbours = boxes.map((): number[] => []);
   for (const [a, b] of pairs) {
@@ -75,9 +77,9 @@ function start(boxes: readonly Box[], pairs: readonly (readonly [number, number]
 
 interface Round {
   readonly degree: Float64Array;
-  /** Part of the way that a vertex goes. */
+  /** The fraction of a force that moves a vertex. */
   readonly mobility: Float64Array;
-  /** The longest way of a round. */
+  /** The maximum step of a round. */
   readonly step: number;
   readonly aspect: number;
 }
@@ -95,7 +97,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
     for (let j = i + 1; j < n; j += 1) {
       const b = points[j]!;
       let [dx, dy] = [a.x - b.x, a.y - b.y];
-      // Two at one place part in a direction that depends on who they are.
+      // Two vertices at one position separate in a direction that depends on their indices.
       if (dx === 0 && dy === 0) [dx, dy] = [Math.cos(i + j), Math.sin(i + j)];
       const square = Math.max(dx * dx + dy * dy, 25);
       const force = (LENGTH * LENGTH) / square;
@@ -108,7 +110,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
     const [a, b] = [points[i]!, points[j]!];
     const [dx, dy] = [b.x - a.x, b.y - a.y];
     const distance = Math.max(1, Math.hypot(dx, dy));
-    // Edges of hubs are longer and softer, so that their neighbours find room.
+    // Edges of hubs are longer and softer, to make room for their neighbours.
     const crowd = Math.sqrt(Math.min(degree[i] ?? 1, degree[j] ?? 1));
     const force = distance / LENGTH / crowd;
     push(i, dx * force, dy * force);
@@ -123,7 +125,10 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
   }
 }
 
-/** Moves boxes that overlap apart, along the shorter way; a wide area makes ways to the side shorter. False if none did. */
+/**
+ * Separates overlapping boxes, along the shorter axis; a wide area favours horizontal moves. False if none
+ * overlapped.
+ */
 function spread(points: Point[], boxes: readonly Box[], aspect: number): boolean {
   let moved = false;
   for (let i = 0; i < points.length; i += 1) {
@@ -148,7 +153,7 @@ function spread(points: Point[], boxes: readonly Box[], aspect: number): boolean
   return moved;
 }
 
-/** Uses the area: makes the picture up to `STRETCH_MAX` times as wide or as high as it came out. */
+/** Fills the area: stretches the picture up to `STRETCH_MAX` times in width or height. */
 function stretch(points: Point[], aspect: number): void {
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
   const width = Math.max(...xs) - Math.min(...xs);

@@ -1,13 +1,13 @@
-// How long a query may take: as long as the server allows, or less.
+// The time limit of queries: the server's, or a shorter one.
 import { h } from '../dom';
 
 const CHOICES = [1, 5, 20, 60, 300, 1800];
 
 export interface TimeLimit {
   readonly element: HTMLElement;
-  /** In seconds; null for as long as the server allows. */
+  /** In seconds; null for the server's limit. */
   seconds(): number | null;
-  /** What the server allows, in seconds, once that is known. */
+  /** Sets the server's limit, in seconds, once it is known. */
   allow(most: number): void;
 }
 
@@ -15,7 +15,7 @@ export function timeLimit(remembered: number | null, onChange: (seconds: number 
   const select = h('select', {
     class: 'limit',
     'aria-label': 'Time limit',
-    title: 'How long a query may take',
+    title: 'Maximum time of a query',
     onchange: () => onChange(seconds()),
   });
   const seconds = (): number | null => (select.value === '' ? null : Number(select.value));

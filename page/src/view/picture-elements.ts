@@ -1,8 +1,8 @@
-// What a table of elements, edges and paths adds to a picture.
+// Adds a table of elements, edges and paths to a picture.
 //
-// An edge brings its two ends. The places of a path follow each other: by the edge that stands between them, else by an
-// edge without a label. Vertices of one row are connected to its first by the name of their column, as rows of
-// resources are, unless the row has an edge or a path. A path of values alone is drawn, too.
+// An edge adds its two ends. Consecutive objects of a path are connected by the edge between them, or else by
+// an unlabelled edge. Vertices of one row are connected to its first by the name of their column, as rows of
+// resources are, unless the row has an edge or a path. A path that contains only values is drawn as well.
 import { labelIri } from '../gremlin/mapping';
 import type { Table } from '../results/result';
 import { nameOf, type EdgeTerm, type Term, type VertexTerm } from '../results/term';
@@ -42,7 +42,7 @@ function add(model: PictureModel, term: Term | null): void {
 function addVertex(model: PictureModel, vertex: VertexTerm): void {
   const drawn = model.vertex(resource(vertex));
   if (drawn === null) return;
-  // Several labels stand in one text; the first is the colour.
+  // Several labels are one string; the first determines the colour.
   const [label = ''] = vertex.label.split('::');
   if (label !== 'vertex') model.type(drawn.id, labelIri(label));
   const name = nameOf(vertex);
@@ -77,12 +77,12 @@ function addPath(model: PictureModel, items: readonly (Term | null)[]): void {
   }
 }
 
-/** A vertex as a resource, so that it is the one that statements about it mean. */
+/** A vertex as a resource, so that it is identical to the resource in statements. */
 function resource({ iri, id }: VertexTerm): Term {
   return iri === null ? { kind: 'blank', value: id.replace(/^_:/, '') } : { kind: 'iri', value: iri };
 }
 
-/** Labels that are IRIs are told by their last part. */
+/** Labels that are IRIs are shown as their local name. */
 function labelOf(label: string): string {
   return /^urn:|:\/\//.test(label) ? (/[^#/:]+$/.exec(label)?.[0] ?? label) : label;
 }

@@ -1,8 +1,8 @@
-// What a picture of a graph has: vertices, edges, labels and types, made from triples or from rows.
+// The model of a picture: vertices, edges, labels and types, built from triples or from rows.
 //
-// Literals are not vertices: they are told by the panel about a resource. Types are colours, not edges, unless
-// that would leave a picture without any edge. A triple term between resources is an edge, too, with its predicate in the
-// marks of triple terms: it need not be stated. At most `VERTICES_MAX` vertices; what comes later is counted.
+// Literals are not vertices: the panel about a resource shows them. Types are colours, not edges, unless the
+// picture would have no edges otherwise. A triple term between resources is an edge too, with its predicate
+// in triple-term brackets: it need not be asserted. At most `VERTICES_MAX` vertices; the rest is counted.
 import type { Edge as VariableEdge } from '../language';
 import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
@@ -16,7 +16,7 @@ export interface Vertex {
   readonly iri: string | null;
   label: string;
   type: string | null;
-  /** True if a click has shown what is around it. */
+  /** True once a click has shown its neighbourhood. */
   expanded: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Edge {
   readonly source: string;
   readonly target: string;
   readonly label: string;
-  /** The same is said the other way round. */
+  /** The same edge exists in the other direction. */
   bothWays: boolean;
 }
 
@@ -41,15 +41,15 @@ export class PictureModel {
     this.#namespaces = namespaces;
   }
 
-  /** Edges between vertices of the picture that found no place. */
+  /** Edges between vertices of the picture that exceed the limit. */
   leftEdges = 0;
 
-  /** Vertices that found no place. */
+  /** The number of vertices that exceed the limit. */
   get left(): number {
     return this.#left.size;
   }
 
-  /** Resources without a label or a type, that nobody has asked about. They count as asked from now on. */
+  /** Resources without a label or a type that were not queried yet. Marks them as queried. */
   takeUnknown(): string[] {
     const unknown = [...this.vertices.values()].filter(
       ({ id, iri, type }) => iri !== null && !this.#asked.has(id) && (type === null || !this.#named.has(id)),
@@ -79,8 +79,8 @@ export class PictureModel {
   }
 
   /**
-   * `edges` say which variables a row connects. Resources of a row that they leave alone are connected
-   * to the row's first resource by the name of their variable.
+   * `edges` are the pairs of variables that a row connects. Other resources of a row are connected to the
+   * row's first resource by the name of their variable.
    */
   addTable({ variables, rows }: Table, edges: readonly VariableEdge[]): void {
     const place = new Map(variables.map((name, i) => [name, i] as const));
@@ -111,7 +111,7 @@ export class PictureModel {
     }
   }
 
-  /** Draws a triple term, if it is one, and those in it. */
+  /** Draws a triple term, and the triple terms in it. */
   quoted(term: Term | null): void {
     if (term?.kind !== 'triple') return;
     const { subject, predicate, object } = term;
@@ -148,19 +148,19 @@ export class PictureModel {
     else this.edges.set(id, { id, source: from.id, target: to.id, label, bothWays: false });
   }
 
-  /** Edges, those that go both ways twice. */
+  /** The number of edges, with bidirectional ones counted twice. */
   get edgeCount(): number {
     return [...this.edges.values()].reduce((sum, { bothWays }) => sum + (bothWays ? 2 : 1), 0);
   }
 
-  /** Types that vertices have, most frequent first. */
+  /** The types of the vertices, most frequent first. */
   types(): { type: string; count: number }[] {
     const counts = new Map<string, number>();
     for (const { type } of this.vertices.values()) if (type !== null) counts.set(type, (counts.get(type) ?? 0) + 1);
     return [...counts].map(([type, count]) => ({ type, count })).sort((a, b) => b.count - a.count);
   }
 
-  /** The vertex of a term, drawn from now on; null if there is no place for it. */
+  /** The vertex of a term, added if necessary; null if the picture is full. */
   vertex(term: Term): Vertex | null {
     const id = keyOf(term);
     const known = this.vertices.get(id);
@@ -199,7 +199,7 @@ function edgeLabel(predicate: string): string {
   return predicate.replace(/<([^>]*)>/g, (_, iri: string) => localName(iri)).replace(/[\p{L}\p{N}_.\-]*:(?=[\p{L}\p{N}_])/gu, '');
 }
 
-/** Columns that name a resource: `label`, `name` the first one, `xLabel` and `xName` that of `x`. */
+/** Columns with display names: `label` or `name` for the first resource, `xLabel` or `xName` for `x`. */
 function namesOf(variables: readonly string[]): { name: number; of: number | null }[] {
   return variables.flatMap((variable, name): { name: number; of: number | null }[] => {
     if (/^(?:label|name|title)$/i.test(variable)) return [{ name, of: null }];

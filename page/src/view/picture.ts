@@ -1,6 +1,7 @@
-// The picture of a graph: Cytoscape draws it, `layout.ts` places it, `picture-model.ts` knows what is in it.
+// The picture of a graph: rendered by Cytoscape, with positions from `layout.ts` and content from
+// `picture-model.ts`.
 //
-// Cytoscape is loaded with the first picture, not with the page. A click on a vertex shows what is around it.
+// Cytoscape is loaded with the first picture, not with the page. A click on a vertex shows its neighbourhood.
 import type { Core, ElementDefinition, EventObject } from 'cytoscape';
 import { button, h } from '../dom';
 import type { Namespaces } from '../namespaces';
@@ -10,7 +11,7 @@ import { arrange } from './layout';
 import { VERTICES_MAX, type PictureModel, type Vertex } from './picture-model';
 import { iriParts } from './term';
 
-/** What a resource is called, and of what type it is; null if nobody says. */
+/** The display name and the type of a resource; null if unknown. */
 export interface Fact {
   readonly iri: string;
   readonly label: string | null;
@@ -24,22 +25,22 @@ interface PictureOptions {
   readonly onProblem: (message: string) => void;
 }
 
-/** Colours of types, most frequent first; further types share the last. The style sheet has them. */
+/** Colours of types, most frequent first; further types share the last one. The style sheet defines them. */
 const COLOURS = 7;
-/** Edges up to which every one shows its label; above, only those of the vertex in question do. */
+/** Up to this number of edges, all labels are shown; beyond it, only those of the active vertex. */
 const LABELLED_EDGES_MAX = 30;
-/** Edges of a vertex up to which each shows its label while the pointer is on the vertex. */
+/** Up to this number of edges of a vertex, all their labels are shown while the pointer is on it. */
 const TOLD_MAX = 12;
-/** Characters of a label that are drawn. */
+/** The maximum number of characters of a drawn label. */
 const LABEL_MAX = 32;
-/** Height of letters at a zoom of 1, in pixels. */
+/** Font size at a zoom of 1, in pixels. */
 const LABEL_SIZE = 12;
-/** Vertices up to which labels grow when they get too small: more would cover each other. */
+/** Up to this number of vertices, labels that become too small are enlarged; beyond it they would overlap. */
 const ENLARGED_MAX = 24;
-/** Pixels that a line of a label has at most, and one of its characters about. */
+/** Maximum width of a line of a label, and the approximate width of a character, in pixels. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
-/** Edges above which they are thin: what counts is then the whole. */
+/** Above this number, edges are thin: the overall structure matters. */
 const THIN_FROM = 200;
 
 export class PictureView {
@@ -62,7 +63,7 @@ export class PictureView {
       { class: 'tools', role: 'group', 'aria-label': 'View' },
       button({ icon: 'plus', label: 'Larger (+)', onClick: () => this.#zoom(1.3) }),
       button({ icon: 'minus', label: 'Smaller (−)', onClick: () => this.#zoom(1 / 1.3) }),
-      button({ icon: 'fit', label: 'All in sight (0)', onClick: () => this.#fit() }),
+      button({ icon: 'fit', label: 'Fit to view (0)', onClick: () => this.#fit() }),
       button({ icon: 'again', label: 'Arrange again', onClick: () => this.#arrangeAgain() }),
       button({ icon: 'picture', label: 'Save as PNG', onClick: () => this.#savePicture() }),
     );
@@ -79,7 +80,7 @@ export class PictureView {
     if (this.#core === null) {
       this.#say('Loading …');
       const { default: cytoscape } = await import('cytoscape');
-      // Somebody else may have been faster.
+      // A concurrent call may already have created it.
       this.#core ??= cytoscape({ container: this.#canvas, minZoom: 0.08, maxZoom: 3, autounselectify: true, pixelRatio: 'auto' });
       this.#core.removeAllListeners();
       this.#core.on('tap', 'node', (event: EventObject) => void this.#expand(event.target.id() as string));
@@ -98,7 +99,7 @@ export class PictureView {
     if (await this.#complete()) this.#fit();
   }
 
-  /** Takes colours from the style sheet again: the theme has changed. */
+  /** Reloads colours from the style sheet after a change of theme. */
   restyle(): void {
     const css = getComputedStyle(this.element);
     const probe = h('span', { hidden: true });
@@ -193,10 +194,10 @@ export class PictureView {
     const [model, namespaces] = [this.#model, this.#namespaces];
     if (model === null || namespaces === null) return;
     const text = `${counted(model.vertices.size, 'vertex')}, ${counted(model.edgeCount, 'edge')}`;
-    this.#canvas.setAttribute('aria-label', `Picture of ${text}. The table has the same as text.`);
+    this.#canvas.setAttribute('aria-label', `Picture of ${text}. The table shows the same data as text.`);
     const left = [
-      model.left > 0 ? `${count(model.left)} more than the ${VERTICES_MAX} vertices that fit in a picture` : '',
-      model.leftEdges > 0 ? 'not all edges between them' : '',
+      model.left > 0 ? `${count(model.left)} vertices beyond the limit of ${VERTICES_MAX} are not shown` : '',
+      model.leftEdges > 0 ? 'not all edges are shown' : '',
     ].filter((part) => part !== '');
     this.#say([text, ...left].join('; '));
     this.element.classList.toggle('capped', left.length > 0);
@@ -214,7 +215,7 @@ export class PictureView {
     this.#note.textContent = text;
   }
 
-  /** Asks for labels and types that neither the query nor its answer has. True if there were some. */
+  /** Fetches missing labels and types. True if there were any. */
   async #complete(): Promise<boolean> {
     const model = this.#model;
     const iris = model?.takeUnknown() ?? [];
@@ -235,7 +236,7 @@ export class PictureView {
     if (model === null || vertex === undefined) return;
     this.#choose(id);
     if (vertex.iri === null) {
-      this.#options.onProblem(id.startsWith('_:') ? 'a blank node has no name to ask for' : 'a value has nothing around it');
+      this.#options.onProblem(id.startsWith('_:') ? 'a blank node cannot be queried by name' : 'a value has no neighbourhood');
       return;
     }
     this.#options.onOpen(vertex.iri);
@@ -291,7 +292,7 @@ export class PictureView {
     }
   }
 
-  /** Labels of a picture that is seen from afar are larger, so that they can be read. */
+  /** Enlarges labels at low zoom, so that they stay readable. */
   #sizeLabels(): void {
     const [core, model] = [this.#core, this.#model];
     if (core === null || model === null) return;

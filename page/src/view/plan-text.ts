@@ -1,7 +1,8 @@
-// Reads the steps of a plan out of its text, for servers that send no steps: `├─ expand  …   461  8,354  190.2 µs`.
+// Parses the steps of a plan from its text, for servers without structured steps:
+// `├─ expand  …   461  8,354  190.2 µs`.
 //
-// The header names the columns, whose cells end where their names end. A text that does not fit in every line
-// has no steps: then it is shown as it is.
+// The header names the columns, whose cells end where their names end. A text with a line that does not match
+// has no steps: it is shown as it is.
 import type { Step } from '../server';
 
 const HEADER = /^plan\b.*? {2,}(est\. rows)(?: +(rows) +(time))?(?: +(threads))?$/;

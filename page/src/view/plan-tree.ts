@@ -1,7 +1,7 @@
-// The order in which the steps of a plan are shown.
+// The display order of the steps of a plan.
 import type { Step } from '../server';
 
-/** Steps below their parents, in the order in which they came. Steps in a cycle or without a parent are roots. */
+/** Steps below their parents, in their original order. Steps in a cycle or without a parent are roots. */
 export function inOrder(steps: readonly Step[]): { step: Step; depth: number }[] {
   const ids = new Set(steps.map(({ id }) => id));
   const children = new Map<number | null, Step[]>();

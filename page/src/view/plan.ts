@@ -1,11 +1,11 @@
-// A plan: its steps as a tree, estimated beside actual rows, time as bars. Without steps: its text.
+// The view of a plan: steps as a tree, estimated beside actual rows, time as bars. Without steps: its text.
 import { h } from '../dom';
 import { count, duration } from '../quantities';
 import type { Plan, Step } from '../server';
 import { stepsIn } from './plan-text';
 import { inOrder } from './plan-tree';
 
-/** An estimate that is off by more is worth a look. */
+/** An estimate is highlighted if it is off by more than this factor. */
 const OFF = 10;
 
 export function planElement(plan: Plan, shorten: (text: string) => string): HTMLElement {

@@ -1,4 +1,4 @@
-// The result: four ways to look at it, and files to save it as. Draws a view when it is looked at, not before.
+// The result: four views, and export to files. A view is rendered when it is first shown.
 import { button, h } from '../dom';
 import { GRAPHSON } from '../gremlin/graphson';
 import type { Language } from '../language';
@@ -19,7 +19,7 @@ export type ViewName = 'table' | 'picture' | 'text' | 'plan';
 interface ResultOptions {
   readonly picture: PictureView;
   readonly onOpen: (iri: string) => void;
-  /** Somebody wants the plan of what is in the editor; `run`: with its times. */
+  /** Called to show the plan of the text in the editor; `run`: with measured times. */
   readonly onPlan: (run: boolean) => void;
   readonly onDownload: (accept: string, extension: string) => void;
 }
@@ -40,7 +40,7 @@ export class ResultView {
   readonly #tabs: Tabs;
   #shown: Shown | null = null;
   #drawn = new Set<ViewName>();
-  /** How results of each kind were looked at last. */
+  /** The last view used for each kind of result. */
   #preferred: Record<Content['kind'], ViewName> = { table: 'table', values: 'table', graph: 'picture', boolean: 'table', update: 'table' };
 
   constructor(options: ResultOptions) {
@@ -58,7 +58,7 @@ export class ResultView {
     return this.#shown;
   }
 
-  /** What is shown while there is no result. */
+  /** Shown while there is no result. */
   welcome(element: HTMLElement): void {
     this.#panels.table.replaceChildren(element);
     for (const name of ['picture', 'text'] as const) this.#panels[name].replaceChildren(empty('No result yet', 'Run a query to see it here.'));
@@ -73,7 +73,9 @@ export class ResultView {
     this.#draw();
   }
 
-  /** The query that ran brought no result: what an earlier one found is taken away, so that nobody takes it for the answer. */
+  /**
+   * Removes an earlier result after a failed or cancelled query, so that it is not mistaken for the answer.
+   */
   outdate(how: 'cancelled' | 'failed', wrote: boolean): void {
     this.#shown = null;
     this.#drawn.clear();
@@ -81,7 +83,7 @@ export class ResultView {
     this.#drawFiles();
     const title = how === 'cancelled' ? 'Cancelled' : 'Failed';
     const said = how === 'cancelled' && wrote
-      ? 'Whether the update was committed before it was cancelled is not known: look at the data.'
+      ? 'It is unknown whether the update was committed before it was cancelled: check the data.'
       : how === 'cancelled' ? 'The query was cancelled, so there is no result.' : 'The query failed, so there is no result.';
     for (const name of ['table', 'picture', 'text'] as const) this.#panels[name].replaceChildren(empty(title, said));
   }
@@ -104,7 +106,7 @@ export class ResultView {
     this.element.querySelector<HTMLElement>(`#tab-${view}`)?.focus();
   }
 
-  /** Shows a graph as a picture, whatever was looked at last. */
+  /** Shows a graph as a picture, whatever view was used last. */
   drawGraph(shown: Shown): void {
     this.#preferred.graph = 'picture';
     this.show(shown);
@@ -117,7 +119,7 @@ export class ResultView {
   }
 
   #offerPlan(): void {
-    this.#panels.plan.replaceChildren(this.#planBar(), empty('How a query runs', 'The plan shows the steps and how many rows they are expected to make; the profile runs the query and shows what they made, and how long it took.'));
+    this.#panels.plan.replaceChildren(this.#planBar(), empty('How a query runs', 'The plan shows the steps with their estimated rows; the profile runs the query and shows actual rows and times.'));
   }
 
   #planBar(): HTMLElement {
@@ -160,8 +162,8 @@ export class ResultView {
   }
 
   #drawText({ result }: Shown): void {
-    const cut = result.raw.length >= RAW_MAX ? h('p', { class: 'faint' }, `The first ${count(RAW_MAX)} characters. The files have all of it.`) : '';
-    this.#panels.text.replaceChildren(h('pre', { class: 'raw', tabindex: 0, 'aria-label': 'The answer as it came' }, result.raw || '(empty)'), cut);
+    const cut = result.raw.length >= RAW_MAX ? h('p', { class: 'faint' }, `The first ${count(RAW_MAX)} characters. The files are complete.`) : '';
+    this.#panels.text.replaceChildren(h('pre', { class: 'raw', tabindex: 0, 'aria-label': 'The raw response' }, result.raw || '(empty)'), cut);
   }
 
   #drawPicture({ result, language, text, namespaces }: Shown): void {
@@ -182,14 +184,14 @@ export class ResultView {
     }
     const { picture } = this.#options;
     panel.replaceChildren(picture.element);
-    picture.show(model, namespaces).catch(() => panel.replaceChildren(empty('No picture', 'The part of this page that draws could not be loaded.')));
+    picture.show(model, namespaces).catch(() => panel.replaceChildren(empty('No picture', 'The drawing component of this page could not be loaded.')));
   }
 
   #drawFiles(): void {
     const shown = this.#shown;
     if (shown === null) return this.#files.replaceChildren();
     const { content, complete } = shown.result;
-    /** `alone`: the server has no such file, so that of a result that is cut is cut, too. */
+    /** `alone`: made in the page without a server format, so a truncated result gives a truncated file. */
     const file = (title: string, extension: string, accept: string, make: (() => string) | null, alone = false): HTMLElement =>
       button({
         text: title,
@@ -215,16 +217,16 @@ export class ResultView {
   }
 }
 
-/** Rows that are statements: resource, predicate, anything. */
+/** Rows that are statements: resource, predicate, any term. */
 function asTriples({ rows }: Table): { subject: never; predicate: never; object: never }[] | null {
   const triples = rows.map(([subject, predicate, object]) => ({ subject, predicate, object }));
   const fits = triples.every(({ subject, predicate, object }) => subject && subject.kind !== 'literal' && predicate?.kind === 'iri' && object);
   const predicates = new Set(triples.map(({ predicate }) => predicate && predicate.kind === 'iri' && predicate.value));
-  // Predicates are few; three columns of things are not statements.
+  // Predicates are few; three columns of other resources are not statements.
   return fits && predicates.size <= Math.max(4, triples.length / 2) ? (triples as never) : null;
 }
 
-/** What the server says of names that match nothing. */
+/** The server's warnings about names that match nothing. */
 function warnings({ warnings: texts }: Result): HTMLElement | '' {
   return texts.length === 0 ? '' : h('ul', { class: 'warnings', role: 'status' }, ...texts.map((text) => h('li', {}, text)));
 }
@@ -239,7 +241,7 @@ export function saveFile(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** What there is, in words: `1,234 rows`. */
+/** The size of a result: `1,234 rows`. */
 export function amount({ content, complete }: Result): string {
   const first = complete ? '' : 'first ';
   switch (content.kind) {

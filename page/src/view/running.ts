@@ -1,4 +1,4 @@
-// The requests that run on the server, with a button to stop each. Read again every second while it is open.
+// The dialog of running requests, with a button to stop each. Refreshes every second while it is open.
 import { button, h } from '../dom';
 import { counted, duration } from '../quantities';
 import type { Running } from '../server';
@@ -37,10 +37,10 @@ export function showRunning(source: Source): void {
 }
 
 function show(list: HTMLElement, running: readonly Running[], stop: (id: number) => void): void {
-  // A button that has the focus is not replaced under the finger of a person: its row stays in place by its number.
+  // A focused button is not replaced while the user operates it: its row stays in place by its number.
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset['id'] : undefined;
   const rows = running.map((request) => row(request, stop));
-  list.replaceChildren(...(rows.length > 0 ? rows : [h('p', { class: 'faint' }, 'Nothing runs that you may see. Short requests are not listed.')]));
+  list.replaceChildren(...(rows.length > 0 ? rows : [h('p', { class: 'faint' }, 'There are no running requests that you may see. Short requests are not listed.')]));
   if (focused !== undefined) list.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
 }
 

@@ -1,4 +1,4 @@
-// The side: queries to take (examples, saved ones, history), and names that occur in the data.
+// The side panel: queries (examples, saved ones, history), and names in the data.
 import { button, h } from '../dom';
 import type { Language, LanguageId } from '../language';
 import { languageOf, memory, type Past } from '../memory';
@@ -11,7 +11,7 @@ import { iriParts } from './term';
 import { tabs } from './tabs';
 
 interface SideOptions {
-  /** That of the editor. */
+  /** The language of the editor. */
   readonly language: () => Language;
   readonly languages: readonly Language[];
   readonly names: Names;
@@ -20,7 +20,7 @@ interface SideOptions {
   readonly onSay: (text: string) => void;
 }
 
-/** Names of a kind that the list shows. */
+/** The number of names of a kind in the list. */
 const NAMES_SHOWN = 100;
 
 export class Side {
@@ -53,7 +53,7 @@ export class Side {
     const language = this.#options.language();
     const saved = memory.saved();
     const past = memory.past();
-    // Those of the other language say so.
+    // Queries in the other language are tagged.
     const tag = (id: LanguageId): HTMLElement | null =>
       id === language.id ? null : h('span', { class: 'tag' }, languages.find((one) => one.id === id)?.name ?? id);
     const take = (title: string, about: string, text: string, id: LanguageId): HTMLButtonElement =>
@@ -97,7 +97,7 @@ export class Side {
     );
   }
 
-  /** Adds the queries of a file; those of the same name are replaced. */
+  /** Imports the queries of a file, replacing those with the same name. */
   #import(): void {
     const input = h('input', { type: 'file', accept: 'application/json,.json' });
     input.addEventListener('change', () => {
@@ -114,7 +114,7 @@ export class Side {
     input.click();
   }
 
-  /** Asks for the names again, and shows them. Later calls win. */
+  /** Fetches the names again, and shows them. Later calls win. */
   async refreshNames(): Promise<void> {
     const { names } = this.#options;
     this.#asked += 1;
@@ -125,7 +125,7 @@ export class Side {
     if (asked !== this.#asked) return;
     const section = (title: string, kind: NameKind, found: readonly Name[]): (HTMLElement | string)[] => [
       h('h2', {}, title, found.length > 0 ? h('span', { class: 'faint' }, count(found.length)) : ''),
-      found.length === 0 ? h('p', { class: 'faint' }, wanted === '' ? 'None that the server knows of.' : 'No name like this.') : '',
+      found.length === 0 ? h('p', { class: 'faint' }, wanted === '' ? 'The server reports none.' : 'No matching name.') : '',
       ...found.slice(0, NAMES_SHOWN).map(({ iri, count: number }) => {
         const { head, local } = iriParts(iri, namespaces);
         return h(
@@ -141,7 +141,7 @@ export class Side {
   }
 }
 
-/** The first line that says something: no prefixes, no comments. */
+/** The first meaningful line: neither a prefix nor a comment. */
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   const body = lines.filter((line) => line !== '' && !/^(?:#|\/\/|PREFIX\b|BASE\b)/i.test(line));

@@ -1,4 +1,4 @@
-// A choice of a few, all in sight: radio buttons in one row. One stop of the Tab key, arrow keys choose.
+// A choice among a few visible options: radio buttons in one row. One tab stop; arrow keys choose.
 import { h } from '../dom';
 
 export interface Choice {
@@ -8,11 +8,11 @@ export interface Choice {
 
 export interface Switch {
   readonly element: HTMLElement;
-  /** Shows what is chosen, without telling anybody. */
+  /** Shows the chosen option, without a notification. */
   show(id: string): void;
 }
 
-/** `hint`: what a pointer is told beside the label. */
+/** `hint`: an addition to the label in the tooltip. */
 export function choiceOf(label: string, hint: string, choices: readonly Choice[], onChoose: (id: string) => void): Switch {
   let chosen = choices[0]?.id ?? '';
   const buttons = choices.map(({ id, title }) => h('button', { type: 'button', role: 'radio', onclick: () => onChoose(id) }, title));

@@ -1,8 +1,9 @@
-// A table of any length: only the rows in sight are elements.
+// A virtualized table: only the visible rows are elements.
 //
-// Rows have one height, so a row's place is its number times `ROW`; a spacer of the whole height makes the
-// scroll bar true. Columns are as wide as their texts until somebody drags their edge (or presses Alt and an arrow key on
-// their title); a double click gives them back. The grid is one stop of the Tab key; arrow keys move a cell cursor, Enter opens a resource.
+// Rows have a fixed height, so a row's position is its number times `ROW`; a spacer of the total height gives
+// the scroll bar its size. Columns fit their texts until the user drags their edge (or presses Alt and an
+// arrow key on their title); a double click resets them. The grid is one tab stop; arrow keys move a cell
+// cursor, Enter opens a resource.
 import { h, icon } from '../dom';
 import type { Namespaces } from '../namespaces';
 import type { Table } from '../results/result';
@@ -10,13 +11,13 @@ import { compare, iriOf, isNumber, plain, type Term } from '../results/term';
 import { count } from '../quantities';
 import { iriParts, shownLength, termElement } from './term';
 
-/** Height of a row in CSS pixels; the style sheet has the same. */
+/** Height of a row in CSS pixels; the style sheet contains the same value. */
 const ROW = 32;
-/** Rows drawn above and below those in sight. */
+/** Rows rendered above and below the visible ones. */
 const MARGIN = 10;
-/** Rows whose texts decide about the widths of columns. */
+/** Rows whose texts determine the widths of columns. */
 const SAMPLE = 200;
-/** The least width of a column, and what a key changes it by, in CSS pixels. */
+/** The minimum width of a column, and the step of a key, in CSS pixels. */
 const WIDTH_MIN = 48;
 const WIDTH_STEP = 24;
 
@@ -29,9 +30,9 @@ export class TableView {
   #order: Uint32Array | null = null;
   #sorted: { column: number; down: boolean } | null = null;
   #numeric: boolean[] = [];
-  /** Widths by the texts, that of the numbers of rows first. */
+  /** Widths by the texts, the column of row numbers first. */
   #natural: number[] = [];
-  /** Widths as somebody wants them, without the first; null if nobody does. */
+  /** Widths set by the user, without the first column; null if not set. */
   #wanted: number[] | null = null;
   #drawn = new Map<number, HTMLElement>();
   #cursor = { row: 0, column: 0 };
@@ -85,7 +86,7 @@ export class TableView {
   #setWidths(): void {
     const [first = 0, ...natural] = this.#natural;
     const widths = this.#wanted ?? natural;
-    // The last column takes what is left, so that lines go to the end.
+    // The last column takes the remaining width, so that rows extend to the edge.
     const columns = widths.map((width, i) => (this.#wanted === null ? `minmax(${width}px, ${width}fr)` : i + 1 < widths.length ? `${width}px` : `minmax(${width}px, 1fr)`));
     this.element.style.setProperty('--columns', [`${first}px`, ...columns].join(' '));
     this.element.style.setProperty('--width', `${first + widths.reduce((sum, width) => sum + width, 0)}px`);
@@ -96,12 +97,12 @@ export class TableView {
     this.#setWidths();
   }
 
-  /** Widths as they are on the screen. */
+  /** The current widths on the screen. */
   #measured(): number[] {
     return [...this.#head.querySelectorAll('[role=columnheader]')].map((cell) => cell.getBoundingClientRect().width);
   }
 
-  /** The edge that is dragged. */
+  /** The draggable edge of a column. */
   #handle(column: number): HTMLElement {
     const handle = h('span', { class: 'handle', 'aria-hidden': 'true', ondblclick: () => ((this.#wanted = null), this.#setWidths()) });
     handle.addEventListener('pointerdown', (event) => {
@@ -133,7 +134,7 @@ export class TableView {
     this.#head.replaceChildren(h('div', { class: 'cell number', 'aria-hidden': 'true' }), ...cells);
   }
 
-  /** Keys of Gremlin may be IRIs. */
+  /** Gremlin keys may be IRIs. */
   #title(name: string): string {
     if (this.#namespaces === null || !/:\/\/|^urn:/.test(name)) return name;
     const { head, local } = iriParts(name, this.#namespaces);
@@ -148,7 +149,7 @@ export class TableView {
     this.#widen(column, (from[column] ?? 0) + step, from);
   }
 
-  /** Up, down, as it came. */
+  /** Cycles through ascending, descending and original order. */
   #sort(column: number): void {
     const before = this.#sorted?.column === column ? this.#sorted : null;
     this.#sorted = before === null ? { column, down: false } : before.down ? null : { column, down: true };
@@ -231,7 +232,7 @@ export class TableView {
       this.#moveTo(...move);
       this.#reveal();
     } else if (event.key === 'Enter') {
-      // What the cell shows first that can be opened.
+      // The first item of the cell that can be opened.
       const iri = term && (iriOf(term) ?? this.#drawn.get(row)?.querySelector<HTMLElement>(`#cell-${row}-${column} [data-iri]`)?.dataset['iri']);
       if (!iri) return;
       event.preventDefault();

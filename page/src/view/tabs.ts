@@ -1,4 +1,4 @@
-// Tabs as ARIA has them: one stop of the Tab key, arrow keys choose.
+// ARIA tabs: one tab stop, arrow keys choose.
 import { h } from '../dom';
 
 export interface Tab {

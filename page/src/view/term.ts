@@ -1,11 +1,12 @@
-// A term as an element; a triple term is written around its parts. Resources, vertices and edges are buttons with `data-iri`; whoever holds them listens for the click.
+// A term as an element; a triple term contains its parts. Resources, vertices and edges are buttons with
+// `data-iri`; the container listens for clicks.
 import { h } from '../dom';
 import { XSD, abbreviate, type Namespaces } from '../namespaces';
 import { isNumber, nameOf, plain, write, type EdgeTerm, type Property, type Term, type VertexTerm } from '../results/term';
 
-/** Characters of a literal that a cell shows. */
+/** The maximum number of characters of a literal in a cell. */
 const SHOWN_MAX = 300;
-/** Items of a collection that a cell shows, and properties that a tooltip has. */
+/** The maximum number of items of a collection in a cell, and of properties in a tooltip. */
 const ITEMS_MAX = 40;
 
 export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
@@ -20,7 +21,7 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
       );
     }
     case 'blank':
-      return h('span', { class: 'blank', title: 'a blank node: it has no name outside of this answer' }, `_:${term.value}`);
+      return h('span', { class: 'blank', title: 'a blank node: its label is only valid in this result' }, `_:${term.value}`);
     case 'literal': {
       const text = term.value.length > SHOWN_MAX ? `${term.value.slice(0, SHOWN_MAX)}…` : term.value;
       const tag = term.language ?? datatypeTag(term, namespaces);
@@ -60,7 +61,7 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
   }
 }
 
-/** `brief`: as the end of an edge, where its label would be too much. */
+/** `brief`: without the label, as the end of an edge. */
 function vertexElement(vertex: VertexTerm, brief = false): HTMLElement {
   const { iri, id, label } = vertex;
   const name = brief ? null : nameOf(vertex);
@@ -78,7 +79,7 @@ function edgeElement({ iri, label }: EdgeTerm, namespaces: Namespaces): HTMLElem
     : h('button', { type: 'button', class: 'arrow', tabindex: -1, 'data-iri': iri }, ...inner);
 }
 
-/** Places one behind the other, with the labels of the edges between them. */
+/** The objects of a path in order, with the labels of the edges between them. */
 function pathElement(items: readonly (Term | null)[], namespaces: Namespaces): HTMLElement {
   const parts: (HTMLElement | string)[] = [];
   let at: string | null = null;
@@ -107,7 +108,7 @@ function between(items: readonly HTMLElement[], separator: string): (HTMLElement
   return items.flatMap((item, i) => (i === 0 ? [item] : [separator, item]));
 }
 
-/** Ids that are IRIs by their last part. */
+/** Ids that are IRIs, shortened to their last part. */
 function shortId(id: string): string {
   return id.includes('://') ? abbreviate(id).local || id : id;
 }
@@ -121,7 +122,7 @@ function short(text: string): string {
   return text.length > 2000 ? `${text.slice(0, 2000)}…` : text;
 }
 
-/** About the number of characters that `termElement` shows. */
+/** The approximate number of characters that `termElement` shows. */
 export function shownLength(term: Term, namespaces: Namespaces): number {
   if (term.kind === 'iri') {
     const { head, local } = iriParts(term.value, namespaces);
@@ -143,7 +144,7 @@ export function iriParts(iri: string, namespaces: Namespaces): { head: string; l
   return short === null ? abbreviate(iri) : { head: `${short.prefix}:`, local: short.local };
 }
 
-/** Datatypes that a value's look gives away have no tag. */
+/** Datatypes that are evident from the value have no tag. */
 function datatypeTag(term: Term & { kind: 'literal' }, namespaces: Namespaces): string | null {
   const { datatype } = term;
   if (datatype === undefined || datatype === `${XSD}boolean` || isNumber(term)) return null;

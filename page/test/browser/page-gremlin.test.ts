@@ -164,7 +164,7 @@ describe.skipIf(browserPath === null)('Gremlin in the page', () => {
     expect(await page.locator('.plan').innerText()).not.toContain('Estimated');
     await shell.write('g.V().toList()');
     await page.keyboard.press('ControlOrMeta+Shift+Enter');
-    await page.getByText('leave out toList() at the end').waitFor();
+    await page.getByText('remove toList() at the end').waitFor();
   });
 
   it('marks the place of an error', async () => {

@@ -362,7 +362,7 @@ describe.skipIf(browserPath === null)('a server that asks who you are', () => {
       await page.getByLabel('User').fill('ann');
       await page.getByLabel('Password').fill('wrong');
       await page.keyboard.press('Enter');
-      await page.getByText('The server did not take that.').waitFor();
+      await page.getByText('The server rejected these credentials.').waitFor();
       await page.getByLabel('User').fill('ann');
       await page.getByLabel('Password').fill('s3cret é');
       await page.keyboard.press('Enter');

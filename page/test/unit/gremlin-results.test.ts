@@ -150,7 +150,7 @@ describe('the answer to a traversal', () => {
     expect(read(['{"requestId":"x","result":{"data":null},"status":{"code":204}}']).table.rows).toEqual([]);
     expect(read(['']).table.rows).toEqual([]);
     expect(() => read(['{"result":{"data":null},"status":{"code":597,"message":"no such step"}}'])).toThrow('no such step');
-    expect(() => read(['{"x":1}'])).toThrow('no result');
+    expect(() => read(['{"x":1}'])).toThrow('not the result of a traversal');
     expect(() => read([response([long(1)]).slice(0, 90)])).toThrow();
     expect(() => read([response([long(1), MARKO]).slice(0, 180)])).toThrow('ends in the middle');
   });

@@ -1,13 +1,12 @@
-//! Features: one question for each, in our engine and in a peer, by turns.
+//! Feature benchmark: one query for each feature, in our engine and in a peer, interleaved.
 //!
 //! # Shape
-//! Each engine answers a question once for its values, under the time limit; values must agree before
-//! anything else is done. Then come rounds: in each, one engine after the other answers from text, planned
-//! anew, serialised as TSV into a sink, again and again for `SLICE`, but once at least. Both thus meet the
-//! same other work on the machine. The median of all answers counts; an answer that took longer than `LONG`
-//! is not repeated.
+//! Each engine first answers a query once for its values, under the time limit; values must agree before any
+//! timing. Then come rounds: in each, one engine after the other answers from text, planned anew, serialized
+//! as TSV into a sink, repeatedly for `SLICE`, but at least once. So both experience the same other load of
+//! the machine. The median of all answers counts; an answer that took longer than `LONG` is not repeated.
 //! # Not here
-//! What planning or serialisation adds, and loops by hand: see [`crate::lubm`], [`crate::patterns`].
+//! The cost of planning or serialization, and hand-written loops: see [`crate::lubm`], [`crate::patterns`].
 
 mod questions;
 mod report;
@@ -25,38 +24,38 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// For so long an engine answers in one round.
+/// The time of an engine in one round.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// An answer that takes longer is its own measurement.
+/// A slower answer is its own measurement.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Vertices by their number of edges out; `$HUB` is the first, `$OTHER` the one at [`OTHER`].
+/// Vertices by out-degree; `$HUB` is the first, `$OTHER` the one at [`OTHER`].
 const BY_DEGREE: &str =
     "SELECT ?a (COUNT(*) AS ?n) { ?a <urn:e> ?b } GROUP BY ?a ORDER BY DESC(?n) ?a LIMIT 1000";
 
-/// Of the vertices by degree, one in the middle: it has some edges, and is not a neighbour of all.
+/// A medium position in the vertices by degree: such a vertex has some edges, and is not a neighbour of all.
 const OTHER: usize = 500;
 
 const HAS_UNIVERSITIES: &str =
     "SELECT ?x { ?x a <http://swat.cse.lehigh.edu/onto/univ-bench.owl#Department> } LIMIT 1";
 
-/// What to measure.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct FeatureOptions {
-    /// Only questions of these names; all if empty.
+    /// Only queries with these names; empty: all.
     pub only: Vec<String>,
-    /// How often engines take turns.
+    /// The number of rounds.
     pub rounds: usize,
-    /// For each way in the light mix; zero: none.
+    /// Time for each mode in the light mix; zero: none.
     pub light: Duration,
 }
 
-/// Loads one file into the engines of `contest`, and puts the questions to them that its kind of data has.
+/// Loads one file into the engines of `contest`, and runs the queries for its kind of data.
 ///
 /// # Errors
-/// The file cannot be read, or holds neither kind of data; no question has a name that was asked for. An
-/// engine that fails in a question is a remark in the report.
+/// The file cannot be read, or holds neither kind of data; no query has a requested name. An engine that
+/// fails in a query gets a remark in the report.
 pub fn run(
     title: &str,
     file: &Path,
@@ -94,7 +93,7 @@ pub fn run(
     Ok(report)
 }
 
-/// What stands for the constants of the questions about a graph.
+/// The values of the constants in queries about a graph.
 fn vertices(engine: &dyn Engine) -> Result<Vec<(&'static str, String)>> {
     let mut sink = Sink::keeping();
     engine.query_tsv(BY_DEGREE, &mut sink)?;
@@ -116,15 +115,15 @@ struct First {
     timing: Timing,
 }
 
-/// How it ended in one engine.
+/// The outcome in one engine.
 enum Outcome {
     Answered(First),
-    /// Given up after this time.
+    /// Cancelled after this time.
     Cut(Duration),
     Failed(Error),
 }
 
-/// Puts one question to the engines of `contest`.
+/// Runs one query in the engines of `contest`.
 fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) -> FeatureFigures {
     let mut figures = FeatureFigures { feature: question.name.to_owned(), ..FeatureFigures::default() };
     let limit = contest.time_limit;
@@ -148,7 +147,7 @@ fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) ->
         figures.wrong = true;
         figures.remarks.push(what);
     }
-    // Before times are measured: large results are not to take the caches and the memory of the engines.
+    // Before timing: large results must not occupy the caches and the memory of the engines.
     drop(tables);
     let mut times = [Times::default(), Times::default()];
     for _ in 0..rounds {
@@ -169,7 +168,7 @@ fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) ->
     figures
 }
 
-/// Answers for the values, within the limit.
+/// One answer for its values, within the limit.
 fn first(engine: &mut dyn Engine, question: &Question, text: &str, limit: Option<Duration>) -> Outcome {
     engine.set_time_limit(limit);
     let begin = Instant::now();
@@ -196,7 +195,7 @@ struct Times {
 }
 
 impl Times {
-    /// Answers for [`SLICE`], once at least.
+    /// Answers for [`SLICE`], at least once.
     fn take(&mut self, engine: &dyn Engine, text: &str) -> Result<()> {
         let slice = Instant::now();
         loop {
@@ -222,7 +221,7 @@ fn table(engine: &dyn Engine, text: &str) -> Result<ResultTable> {
     sink.table()
 }
 
-/// How two results differ in what counts.
+/// The difference of two results in the compared aspect.
 fn difference(compare: Compare, one: &ResultTable, other: &ResultTable) -> Option<String> {
     if one.header != other.header {
         return Some(format!("headers {:?} and {:?}", one.header, other.header));

@@ -1,29 +1,29 @@
-//! The questions: each asks for one feature of SPARQL, or for one way in which a feature is used.
+//! The queries of the feature benchmark: each uses one feature of SPARQL, in one way.
 //!
 //! # Shape
-//! Two sets, one for each kind of data: universities after LUBM, and graphs of `<urn:e>`. `$HUB` and `$OTHER`
-//! are IRIs that [`super::run`] puts in. Answers over a whole power-law graph explode, so there most
-//! questions begin at a vertex.
+//! Two sets, one for each kind of data: LUBM universities, and graphs of `<urn:e>`. [`super::run`]
+//! substitutes IRIs for `$HUB` and `$OTHER`. Results over a whole power-law graph explode, so most queries
+//! there start at a vertex.
 
-/// What must be equal between two engines.
+/// The compared aspect of two results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compare {
-    /// The rows, whatever their order.
+    /// The rows, in any order.
     Rows,
-    /// The rows in their order: the query orders them completely.
+    /// The rows in order: the query orders them completely.
     Order,
     /// The number of rows: the rest is up to the engine.
     Number,
 }
 
-/// One question.
+/// One query.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     /// Its name in tables and options.
     pub name: &'static str,
-    /// In SPARQL, without prefixes.
+    /// SPARQL text, without prefixes.
     pub text: &'static str,
-    /// What is compared.
+    /// The compared aspect.
     pub compare: Compare,
 }
 
@@ -42,14 +42,14 @@ const fn number(name: &'static str, text: &'static str) -> Question {
 /// All statements, as a table.
 pub(super) const EXPORT: &str = "export";
 
-/// All vertices that one vertex leads to, counted.
+/// The number of vertices reachable from one vertex.
 pub(super) const REACH: &str = "path-plus-count";
 
-/// Stands before each question.
+/// Prefixes of each query.
 pub(super) const PREFIXES: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-bench.owl#> \
                             PREFIX d0: <http://www.Department0.University0.edu/> ";
 
-/// About universities. Department 0 of university 0 is in every file of LUBM.
+/// Queries on universities. Department 0 of university 0 is in every file of LUBM.
 pub const UNIVERSITIES: &[Question] = &[
     rows("count", "SELECT (COUNT(*) AS ?n) { ?x ub:takesCourse ?c }"),
     rows("count-join", "SELECT (COUNT(*) AS ?n) { ?x ub:takesCourse ?c . ?y ub:takesCourse ?c }"),
@@ -236,7 +236,8 @@ pub const UNIVERSITIES: &[Question] = &[
     rows(EXPORT, "SELECT ?s ?p ?o { ?s ?p ?o }"),
 ];
 
-/// About a graph of `<urn:e>`; `$HUB` is the vertex with the most edges out, `$OTHER` one of the middle.
+/// Queries on a graph of `<urn:e>`; `$HUB` is the vertex with the highest out-degree, `$OTHER` has a medium
+/// one.
 pub const GRAPH: &[Question] = &[
     rows("count", "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b }"),
     rows("count-paths-2", "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b . ?b <urn:e> ?c }"),

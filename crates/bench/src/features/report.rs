@@ -1,4 +1,4 @@
-//! What the questions took: as tables for people and as JSON for keeping.
+//! Reports of the feature benchmark: readable tables, and JSON for archiving.
 
 use super::questions::{EXPORT, REACH};
 use crate::measure::{Timing, geometric_mean};
@@ -19,17 +19,17 @@ const REACH_CPU_MS: f64 = 20.0;
 const LIGHT_FROM_TEXT: f64 = 25_000.0;
 const LIGHT_PREPARED: f64 = 60_000.0;
 
-/// What one engine took.
+/// The measurement of one engine.
 #[derive(Clone, Copy, Default, Serialize, Debug)]
 pub struct Side {
     /// From text to the last byte of TSV.
     pub timing: Option<Timing>,
-    /// It was given up after this time.
+    /// The query was cancelled after this time.
     pub cut_ms: Option<f64>,
 }
 
 impl Side {
-    /// Its time, or as long as was waited for it.
+    /// Its time, or the time until it was cancelled.
     fn wall_ms(&self) -> Option<f64> {
         self.timing.map(|timing| timing.median_ms).or(self.cut_ms)
     }
@@ -37,7 +37,7 @@ impl Side {
     fn cell(&self, limit: Option<Duration>) -> String {
         match (self.timing, self.cut_ms, limit) {
             (Some(timing), ..) => figure(timing.median_ms),
-            // The watch looks only now and then, so the time of giving up says less than the limit.
+            // Cancellation is polled, so the limit is more informative than the time until it took effect.
             (None, Some(_), Some(limit)) => format!("over {} s", limit.as_secs_f64()),
             (None, Some(cut), None) => format!("> {}", figure(cut)),
             (None, None, _) => "-".to_owned(),
@@ -45,7 +45,7 @@ impl Side {
     }
 }
 
-/// What one question took in each engine.
+/// The measurements of one query in each engine.
 #[derive(Default, Serialize, Debug)]
 pub struct FeatureFigures {
     /// Its name.
@@ -56,19 +56,19 @@ pub struct FeatureFigures {
     pub ours: Side,
     /// The peer.
     pub peer: Side,
-    /// What does not fit.
+    /// Discrepancies.
     pub remarks: Vec<String>,
     /// Whether values differ.
     pub wrong: bool,
 }
 
 impl FeatureFigures {
-    /// Ours for 0, else the peer.
+    /// Our engine for 0, else the peer.
     pub(super) fn side(&mut self, index: usize) -> &mut Side {
         if index == 0 { &mut self.ours } else { &mut self.peer }
     }
 
-    /// How many times faster our engine is; a bound if one of the two was given up.
+    /// The speed-up of our engine over the peer; a bound if one of the two was cancelled.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         if self.ours.timing.is_none() && self.peer.timing.is_none() {
@@ -77,7 +77,7 @@ impl FeatureFigures {
         Some(self.peer.wall_ms()? / self.ours.wall_ms()?)
     }
 
-    /// The same in CPU time.
+    /// [`Self::ratio`] in CPU time.
     #[must_use]
     pub fn cpu_ratio(&self) -> Option<f64> {
         Some(self.peer.timing?.cpu_median_ms / self.ours.timing?.cpu_median_ms)
@@ -93,12 +93,12 @@ impl FeatureFigures {
     }
 }
 
-/// All questions on one set of data.
+/// All queries on one set of data.
 #[derive(Serialize, Debug)]
 pub struct FeatureReport {
-    /// What was measured, as a heading.
+    /// The heading.
     pub title: String,
-    /// The arguments it was called with.
+    /// The command-line arguments.
     pub command: String,
     /// The day (UTC).
     pub date: String,
@@ -110,20 +110,20 @@ pub struct FeatureReport {
     pub ours: Option<String>,
     /// Name of the peer.
     pub peer: Option<String>,
-    /// An answer may take so long.
+    /// The time limit of an answer.
     pub limit: Option<Duration>,
-    /// What loading took.
+    /// The measurements of loads.
     pub loads: Vec<LoadFigures>,
-    /// What questions took.
+    /// The measurements of queries.
     pub features: Vec<FeatureFigures>,
     /// Throughput of the light mix.
     pub light: Vec<LightFigures>,
-    /// What was asked for.
+    /// The targets.
     pub targets: Vec<Target>,
 }
 
 impl FeatureReport {
-    /// An empty report of now and here.
+    /// An empty report with the current date and machine.
     #[must_use]
     pub fn new(
         title: String,
@@ -147,7 +147,7 @@ impl FeatureReport {
         }
     }
 
-    /// Whether all values agree and our engine has answered all it was asked.
+    /// Whether all values agree and our engine has answered every query.
     #[must_use]
     pub fn is_right(&self) -> bool {
         self.features.iter().all(|feature| !feature.wrong && feature.remarks.is_empty())
@@ -172,7 +172,7 @@ impl FeatureReport {
         write(file, &format!("# Benchmark\n\n{}", sections.join("\n")))
     }
 
-    /// Sets beside what was measured what was asked for.
+    /// Sets the targets and the figures reached.
     pub(super) fn set_targets(&mut self) {
         self.machine = machine();
         let ratios = self.ratios();
@@ -205,7 +205,7 @@ impl FeatureReport {
         self.features.iter().filter_map(FeatureFigures::ratio).collect()
     }
 
-    /// The questions for which `wanted` holds.
+    /// The queries for which `wanted` holds.
     fn table(&self, wanted: impl Fn(&FeatureFigures) -> bool) -> Option<Table> {
         let (ours, peer) = (self.ours.as_deref().unwrap_or("-"), self.peer.as_deref().unwrap_or("-"));
         let mut table = Table::new(&[

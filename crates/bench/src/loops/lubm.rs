@@ -1,4 +1,4 @@
-//! Q1 to Q7 of LUBM as loops.
+//! LUBM Q1 to Q7 as hand-written loops.
 
 use super::{Arrays, Csr, NO_CLASS, TYPE};
 use vervet_model::Result;
@@ -12,7 +12,7 @@ const UNDERGRADUATE: u8 = 3;
 const FULL_PROFESSOR: u8 = 4;
 const COURSE: u8 = 5;
 const RESEARCH_GROUP: u8 = 6;
-/// A term that is of two classes is of the first one in this list.
+/// A term with two classes gets the first one in this list.
 const CLASSES: [&str; 7] = [
     "University",
     "Department",
@@ -42,7 +42,7 @@ pub struct LubmLoops<'a> {
 }
 
 impl<'a> LubmLoops<'a> {
-    /// Arrays of the N-Triples in `text`.
+    /// Builds the arrays from the N-Triples in `text`.
     ///
     /// # Errors
     /// See [`Arrays::parse`].
@@ -54,7 +54,7 @@ impl<'a> LubmLoops<'a> {
             Some(number) => types.inward.of(number).to_vec(),
             None => Vec::new(),
         });
-        // The first class is written last, and stays.
+        // The first class is written last, so it wins.
         for number in (UNIVERSITY..=RESEARCH_GROUP).rev() {
             for &member in &members[usize::from(number)] {
                 class[member as usize] = number;
@@ -80,14 +80,14 @@ impl<'a> LubmLoops<'a> {
         })
     }
 
-    /// What was loaded.
+    /// The loaded arrays.
     #[must_use]
     pub fn arrays(&self) -> &Arrays<'a> {
         &self.arrays
     }
 
-    /// Runs query `q1` to `q7`; `rows` then holds the bindings, as many numbers a row as are selected.
-    /// Gives the number of rows; `None` if there is no loop for this query.
+    /// Runs query `q1` to `q7`; `rows` then holds the bindings, one number per selected variable. Returns the
+    /// number of rows; `None` if there is no loop for this query.
     #[must_use]
     pub fn run(&self, query: &str, rows: &mut Vec<u32>) -> Option<u64> {
         rows.clear();
@@ -109,7 +109,7 @@ impl<'a> LubmLoops<'a> {
         self.class[term as usize] == class
     }
 
-    /// From each department to its university, to the graduates of that; is one a member here?
+    /// Department → its university → the graduates of that university; tests membership in the department.
     fn graduates_of_their_own_university(&self, student: u8, rows: &mut Vec<u32>) -> usize {
         for &department in &self.members[usize::from(DEPARTMENT)] {
             for &university in self.organization_out.of(department) {
@@ -179,7 +179,7 @@ impl<'a> LubmLoops<'a> {
         2
     }
 
-    /// From each full professor to the advised, to the courses taught; does the one take the other?
+    /// Full professor → advisee, and → course taught; tests whether the advisee takes the course.
     fn students_of_their_advisors(&self, rows: &mut Vec<u32>) -> usize {
         for &professor in &self.members[usize::from(FULL_PROFESSOR)] {
             let courses = self.teacher_out.of(professor);
@@ -202,7 +202,7 @@ impl<'a> LubmLoops<'a> {
 mod tests {
     use super::*;
 
-    /// A class is a single byte, and the list order decides; constants and the list agree.
+    /// A class is a single byte, and the order of the list decides; constants and list agree.
     #[test]
     fn classes_are_numbered_as_listed() {
         let text = format!(

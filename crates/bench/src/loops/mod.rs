@@ -1,14 +1,14 @@
-//! What the machine allows: graph patterns as hand-written loops over plain arrays.
+//! Performance baseline: graph patterns as hand-written loops over plain arrays.
 //!
 //! # Shape
-//! Terms are numbered in order of first sight. One [`Csr`] per predicate and direction: `u32` offsets over
-//! all terms, `u32` neighbours sorted. One byte for each term says its class. No versions, no
-//! compression, no planner: whoever wrote the loop was the planner.
+//! Terms are numbered in order of first occurrence. One [`Csr`] per predicate and direction: `u32` offsets
+//! over all terms, sorted `u32` neighbours. One byte for each term encodes its class. No versions, no
+//! compression, no planner: the author of the loop was the planner.
 //! # Cost
 //! 8 bytes a term and predicate for the offsets, 8 bytes a statement for the neighbours. Loading is naive:
 //! split lines, one hash map of borrowed strings, a sort per predicate and direction.
 //! # Not here
-//! Serialisation: a result is a vector of numbers.
+//! Serialization: a result is a vector of numbers.
 
 mod lubm;
 mod patterns;
@@ -19,7 +19,7 @@ pub use patterns::PatternLoops;
 use rustc_hash::FxHashMap;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// No class, or none of those that have a number.
+/// No class, or a class without a number.
 pub const NO_CLASS: u8 = u8::MAX;
 const TYPE: &str = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
 
@@ -31,7 +31,7 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// From pairs of (key, neighbour) in ascending order, for the keys `0..keys`.
+    /// Builds it from pairs of (key, neighbour) in ascending order, for the keys `0..keys`.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there are more than 2^32 pairs.
@@ -59,13 +59,13 @@ impl Csr {
         &self.neighbours[self.offsets[key] as usize..self.offsets[key + 1] as usize]
     }
 
-    /// Number of entries.
+    /// The number of entries.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// Number of keys, those without neighbours included.
+    /// The number of keys, those without neighbours included.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -76,7 +76,7 @@ impl Csr {
     #[must_use]
     pub fn has(&self, key: u32, neighbour: u32) -> bool {
         let neighbours = self.of(key);
-        // A handful of neighbours is read faster than it is searched.
+        // A linear scan of a few neighbours is faster than a binary search.
         if neighbours.len() <= 16 {
             neighbours.contains(&neighbour)
         } else {
@@ -95,7 +95,7 @@ pub struct Both {
 }
 
 impl Both {
-    /// From pairs of (subject, object) in any order; repeated ones count once.
+    /// Builds it from pairs of (subject, object) in any order; duplicates count once.
     ///
     /// # Errors
     /// As [`Csr::from_sorted`].
@@ -119,10 +119,10 @@ pub struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// Reads N-Triples as most writers write them: one statement a line, single blanks, no comments.
+    /// Parses N-Triples in their usual layout: one statement per line, single blanks, no comments.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] with the number of the first line that looks different.
+    /// [`ErrorKind::Input`] with the number of the first line in another layout.
     pub fn parse(text: &'a str) -> Result<Self> {
         let mut terms = Vec::new();
         let mut numbers = FxHashMap::default();
@@ -160,13 +160,13 @@ impl<'a> Arrays<'a> {
         Ok(Self { terms, numbers, predicates, statements })
     }
 
-    /// Number of distinct statements.
+    /// The number of distinct statements.
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.statements
     }
 
-    /// Number of terms.
+    /// The number of terms.
     #[must_use]
     pub fn terms(&self) -> usize {
         self.terms.len()
@@ -184,7 +184,7 @@ impl<'a> Arrays<'a> {
         self.terms[number as usize]
     }
 
-    /// Takes a predicate out; an empty one if there is none.
+    /// Takes a predicate out of the arrays; an empty one if it does not occur.
     fn take(&mut self, predicate: &str) -> Both {
         self.predicates.remove(predicate).unwrap_or_else(|| {
             let empty = || Csr { offsets: vec![0; self.terms.len() + 1], neighbours: Vec::new() };

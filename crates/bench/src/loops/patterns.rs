@@ -17,23 +17,23 @@ impl PatternLoops {
         Ok(Self { edges: Both::from_pairs(vertices, edges)? })
     }
 
-    /// Number of edges.
+    /// The number of edges.
     #[must_use]
     pub fn edges(&self) -> usize {
         self.edges.outward.entries()
     }
 
-    /// The vertex with the most edges outwards.
+    /// The vertex with the highest out-degree.
     #[must_use]
     pub fn largest(&self) -> u32 {
-        // The first of equals.
+        // The first one if several are equal.
         let better = |best: (u32, usize), (vertex, out): (u32, &[u32])| {
             if out.len() > best.1 { (vertex, out.len()) } else { best }
         };
         self.adjacencies().fold((0, 0), better).0
     }
 
-    /// Number of (a, b, c) with edges a→b, b→c, a→c.
+    /// The number of (a, b, c) with edges a→b, b→c, a→c.
     #[must_use]
     pub fn triangles(&self) -> u64 {
         let mut count = 0;
@@ -45,7 +45,7 @@ impl PatternLoops {
         count
     }
 
-    /// Number of (a, b, c, d) with edges from each to every later one.
+    /// The number of (a, b, c, d) with edges from each to every later one.
     #[must_use]
     pub fn cliques(&self) -> u64 {
         let mut count = 0;
@@ -62,17 +62,17 @@ impl PatternLoops {
         count
     }
 
-    /// Number of (a, b, c) with edges a→b, b→c.
+    /// The number of (a, b, c) with edges a→b, b→c.
     #[must_use]
     pub fn two_paths(&self) -> u64 {
         let inward = &self.edges.inward;
         self.adjacencies().map(|(vertex, out)| out.len() as u64 * inward.of(vertex).len() as u64).sum()
     }
 
-    /// Number of (a, c) with at least one b so that a→b, b→c.
+    /// The number of (a, c) with at least one b such that a→b, b→c.
     #[must_use]
     pub fn two_hops(&self) -> u64 {
-        // The last vertex that reached each one.
+        // For each vertex, the last start vertex that reached it.
         let mut reached_by = vec![u32::MAX; self.out().keys()];
         let mut count = 0;
         for (vertex, seconds) in self.adjacencies() {
@@ -88,7 +88,7 @@ impl PatternLoops {
         count
     }
 
-    /// Number of vertices that one or more edges lead to from `start`.
+    /// The number of vertices reachable from `start` by one or more edges.
     #[must_use]
     pub fn reach(&self, start: u32) -> u64 {
         if start as usize >= self.out().keys() {
@@ -117,7 +117,7 @@ impl PatternLoops {
     }
 }
 
-/// Calls `each` with every number that both sorted lists hold.
+/// Calls `each` with every number in both sorted lists.
 #[inline]
 fn common(one: &[u32], other: &[u32], mut each: impl FnMut(u32)) {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
@@ -142,7 +142,7 @@ fn common(one: &[u32], other: &[u32], mut each: impl FnMut(u32)) {
     }
 }
 
-/// The index of the first number that is not below `number`.
+/// The index of the first number that is not below `number`, by galloping search.
 fn gallop(sorted: &[u32], number: u32) -> usize {
     let mut step = 1;
     while step < sorted.len() && sorted[step] < number {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use vervet_generate::PowerLaw;
 
-    /// The loops against the definitions, on a graph small enough for four nested loops.
+    /// The loops agree with the definitions, on a graph small enough for four nested loops.
     #[test]
     fn counts_follow_the_definitions() {
         let list = PowerLaw { vertices: 24, edges: 150, ..PowerLaw::default() }.generate();

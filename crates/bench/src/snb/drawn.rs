@@ -1,4 +1,4 @@
-//! What parameters are drawn from: persons, messages, names and dates that are in the data.
+//! Parameter values of the social network: persons, messages, names and dates from the data.
 
 use super::input;
 use super::network::milliseconds;
@@ -11,23 +11,23 @@ use vervet_model::{Error, Result};
 /// See the header of this file. No list is empty.
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
-    /// Number of parameters of each operation.
+    /// The number of parameters of each operation.
     pub(super) count: usize,
     /// Persons with a friend.
     pub(crate) persons: Vec<i64>,
-    /// Messages; posts and comments in turns.
+    /// Messages; posts and comments alternate.
     pub(super) messages: Vec<i64>,
     /// Frequent first names.
     pub(super) names: Vec<String>,
-    /// The countries of most messages.
+    /// The countries with the most messages.
     pub(super) countries: Vec<String>,
     /// Countries in which persons work.
     pub(super) work_countries: Vec<String>,
     pub(super) tags: Vec<String>,
     pub(super) tag_classes: Vec<String>,
-    /// A date before which most messages are.
+    /// A date after most messages.
     pub(super) until: i64,
-    /// A longer and a shorter time; begin and number of days.
+    /// A longer and a shorter period: start and number of days.
     pub(super) long: (i64, i64),
     pub(super) short: (i64, i64),
 }
@@ -36,11 +36,10 @@ const PREFIXES: &str = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:>
 const DAY_MS: i64 = 86_400_000;
 
 impl Drawn {
-    /// Draws `count` of each from a network; persons, messages, names and dates that the file names are taken
-    /// instead.
+    /// Draws `count` of each from a network; persons, messages, names and dates in `file` take precedence.
     ///
     /// # Errors
-    /// The network has none of something; the file cannot be read.
+    /// The network lacks a kind of values; the file cannot be read.
     pub(crate) fn new(database: &Database, file: Option<&Path>, count: usize) -> Result<Self> {
         let mut random = Random::new(5);
         let mut numbers = |pattern: &str, count: usize| -> Result<Vec<i64>> {
@@ -92,7 +91,7 @@ impl Drawn {
         Ok(drawn)
     }
 
-    /// Takes what a file names.
+    /// Takes the values from a file.
     fn take(&mut self, file: &Path) -> Result<()> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Error::io(format_args!("read {}", file.display()), &error))?;
@@ -102,7 +101,7 @@ impl Drawn {
             let all = json[name].as_array().into_iter().flatten();
             all.filter_map(Json::as_str).map(str::to_owned).collect()
         };
-        // A kind stands before the number: `pers933`, `comm962072733427`.
+        // A prefix denotes the kind: `pers933`, `comm962072733427`.
         let numbers = |name: &str| -> Vec<i64> {
             let number = |text: &String| text.trim_start_matches(char::is_alphabetic).parse().ok();
             texts(name).iter().filter_map(number).collect()
@@ -134,7 +133,7 @@ impl Drawn {
         Ok(())
     }
 
-    /// One of a list that is not empty.
+    /// An element of a non-empty list, cyclically.
     pub(crate) fn of<T>(list: &[T], index: usize) -> &T {
         &list[index % list.len()]
     }

@@ -8,24 +8,24 @@ use crate::measure::geometric_mean;
 use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure, figure_or_dash};
 
-/// What a load took.
+/// The measurements of loads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
     /// Vertices and edges.
     pub(super) rows: u64,
-    /// Seconds of the CPU and by the wall clock, into memory.
+    /// Seconds of CPU and of wall time, into memory.
     pub(super) memory: (f64, f64),
-    /// The same into a directory, synced.
+    /// Seconds of CPU and of wall time, into a synced directory.
     pub(super) disk: (f64, f64),
     pub(super) disk_bytes: u64,
-    /// After all queries, in a process that has opened it.
+    /// After all queries, in a process that has opened the directory.
     pub(super) resident_bytes: Option<u64>,
 }
 
-/// Vertices and edges of a network of scale factor 0.1, which times and bytes are asked for; rates and ratios
-/// are asked for with any.
+/// Vertices and edges of a network of scale factor 0.1: the targets of times and bytes apply to it; those of
+/// rates and ratios apply to any.
 const ROWS_OF_TARGETS: std::ops::Range<u64> = 1_600_000..2_000_000;
-/// Milliseconds of the CPU that half of the runs are to stay below.
+/// Upper bounds of the median, in milliseconds of CPU.
 const MEDIANS_MS: [(&str, f64); 12] = [
     ("point look-up", 0.01),
     ("IS1", 0.05),
@@ -44,11 +44,11 @@ const HOPS_P99_MS: f64 = 20.0;
 const LOAD_RATE: f64 = 1e6;
 const DISK_BYTES: f64 = 45e6;
 const RESIDENT_BYTES: f64 = 100e6;
-/// Times faster than the peer: the short queries together, and each of IC1 to IC4.
+/// Minimum speed-ups over the peer: the short queries together, and each of IC1 to IC4.
 const SHORT_RATIO: f64 = 10.0;
 const COMPLEX_RATIO: f64 = 30.0;
 
-/// One operation, for whoever waits.
+/// One operation, as a progress line.
 pub(super) fn line(operation: &Operation, outcome: &Outcome) -> String {
     let peer = match &outcome.peer.trouble {
         Some(trouble) => format!(", peer: {trouble}"),

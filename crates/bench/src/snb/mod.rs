@@ -2,12 +2,12 @@
 //! texts.
 //!
 //! # Shape
-//! * `network`: the files, of an archive or made. `drawn`: what parameters are drawn from. `workload`: what
-//!   is run. `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
-//! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; those
-//!   of both languages must be as many, those of the peer the same. Then come rounds over all parameters, as
+//! * `network`: the files, from an archive or generated. `drawn`: parameter values. `workload`: the
+//!   operations. `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
+//! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; both
+//!   languages must return equally many, and the peer the same rows. Then come rounds over all parameters, as
 //!   many as the time allows.
-//! * Times are those of the CPU, all threads together, from the text to values: parsing, planning, running.
+//! * Times are CPU times of all threads together, from the text to values: parsing, planning, running.
 
 mod drawn;
 mod figures;
@@ -32,28 +32,27 @@ use tempfile::TempDir;
 use vervet::{Database, DatabaseOptions};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What to measure, on what, for how long.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct SnbOptions {
-    /// Only operations with these names; all if empty.
+    /// Only operations with these names; empty: all.
     pub only: Vec<String>,
-    /// A file that names persons, messages and dates to ask for; drawn from the data without it.
+    /// A file with persons, messages and dates for parameters; without it they are drawn from the data.
     pub parameters: Option<PathBuf>,
-    /// Number of parameters of each operation.
+    /// The number of parameters of each operation.
     pub count: usize,
     /// Time for each operation in each language.
     pub time: Duration,
     /// Compare with this process.
     pub peer: Option<PeerOptions>,
-    /// This program, to measure memory in a process of its own; not measured without it.
+    /// The path of this program, to measure memory in a subprocess; without it memory is not measured.
     pub program: Option<PathBuf>,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// An unknown operation; something fails; the rows of two languages are not as many, or those of the peer are
-/// others.
+/// An unknown operation; a failure; the languages differ in the number of rows, or the peer in the rows.
 pub fn run(network: &Network, options: &SnbOptions) -> Result<SectionReport> {
     let failed = |error: std::io::Error| Error::io("make a temporary folder", &error);
     let folder = tempfile::Builder::new().prefix("vervet-bench-").tempdir().map_err(failed)?;
@@ -108,8 +107,8 @@ fn store(network: &Network, directory: &Path) -> Result<Stored> {
     Ok(Stored { rows, memory, disk, disk_bytes, resident_bytes: None })
 }
 
-/// Opens a stored network, runs each operation of Gremlin once with each parameter, and gives the resident
-/// memory after that: what a process of its own does.
+/// Opens a stored network, runs each Gremlin operation once with each parameter, and returns the resident
+/// memory after that: the task of a subprocess.
 ///
 /// # Errors
 /// As [`run`].
@@ -124,7 +123,7 @@ pub fn resident(directory: &Path, parameters: Option<&Path>, count: usize) -> Re
     resident_bytes()
 }
 
-/// Runs everything in small on a made network, without the peer.
+/// Runs a small version on a generated network, without the peer.
 ///
 /// # Errors
 /// As [`run`].
@@ -140,7 +139,7 @@ pub fn self_check() -> Result<SectionReport> {
     run(&Network::made(60), &options)
 }
 
-/// A folder that goes with the value.
+/// A temporary folder, removed on drop.
 fn temporary() -> Result<TempDir> {
     let made = tempfile::Builder::new().prefix("vervet-bench-").tempdir();
     made.map_err(|error| Error::io("make a temporary folder", &error))

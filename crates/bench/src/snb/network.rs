@@ -1,9 +1,9 @@
 //! The files of a social network: CSV with typed headers, one for each kind of vertex and of edge.
 //!
 //! # Shape
-//! What an archive has in another form is written in this one: files that continue others are put to them,
-//! dates of the form `20120601000000000` become milliseconds since 1970, and headers without types get them.
-//! So the database and the peer read the same files, and the queries of the conformance suite fit.
+//! Archives in other layouts are converted: continuation files are appended, dates of the form
+//! `20120601000000000` become milliseconds since 1970, and untyped headers get types. So the database and the
+//! peer read the same files, and the queries of the conformance suite apply.
 
 use super::input;
 use std::fs::File;
@@ -20,7 +20,7 @@ pub struct Network {
     files: Vec<(String, String)>,
 }
 
-/// Types of columns that have none in their header.
+/// Types of columns with untyped headers.
 const TYPES: [(&str, &str); 10] = [
     ("id", "LONG"),
     ("birthday", "LONG"),
@@ -35,10 +35,10 @@ const TYPES: [(&str, &str); 10] = [
 ];
 
 impl Network {
-    /// The files of an archive (`.tar.zst`); where it has several forms of the same, those below `vanilla/`.
+    /// The files of an archive (`.tar.zst`); if it has several layouts, those below `vanilla/`.
     ///
     /// # Errors
-    /// It cannot be read, or has no files of a network.
+    /// The archive cannot be read, or contains no files of a network.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |error: std::io::Error| Error::io(format_args!("read {}", path.display()), &error);
         let packed = File::open(path).map_err(failed)?;
@@ -56,7 +56,7 @@ impl Network {
         if found.iter().any(|(name, _)| name.contains("vanilla/")) {
             found.retain(|(name, _)| name.contains("vanilla/"));
         }
-        // A file goes on where the one of the same name has ended.
+        // A file continues the previous one of the same name.
         found.sort();
         let mut files: Vec<(String, String)> = Vec::new();
         for (inside, text) in found {
@@ -80,13 +80,13 @@ impl Network {
         Ok(Self { name, files })
     }
 
-    /// So many persons with friends, messages and the rest, the same each time: for a self-check.
+    /// A generated network with `persons` persons, the same each time: for a self-check.
     #[must_use]
     pub fn made(persons: u32) -> Self {
         Self { name: format!("{persons} made persons"), files: made(persons.max(2)) }
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -98,7 +98,7 @@ impl Network {
         self.files.iter().map(|(_, text)| text.lines().skip(1).count() as u64).sum()
     }
 
-    /// Loads all of it.
+    /// Loads all files.
     ///
     /// # Errors
     /// The load fails.
@@ -112,7 +112,7 @@ impl Network {
     /// Writes the files into a folder.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The files cannot be written.
     pub fn write_to(&self, folder: &Path) -> Result<()> {
         for (name, text) in &self.files {
             let file = folder.join(name);
@@ -123,8 +123,8 @@ impl Network {
     }
 }
 
-/// The name of a file without what numbers it, with capitals where the labels have them, and its header with
-/// types; `None`: it has no header.
+/// The name of a file without its number, with the capitals of the labels, and its header with types; `None`:
+/// no header.
 fn named(inside: &str, text: &str) -> Result<(String, Option<String>)> {
     let file = inside.rsplit('/').next().unwrap_or_default();
     let stem = file.strip_suffix(".csv").unwrap_or(file);
@@ -162,7 +162,7 @@ fn named(inside: &str, text: &str) -> Result<(String, Option<String>)> {
     Ok((format!("{name}.csv"), is_header.then_some(header)))
 }
 
-/// Puts rows to a file, whose header says where dates are.
+/// Appends rows to a file, whose header marks dates.
 fn append(whole: &mut String, rows: &str) {
     let header = whole.lines().next().unwrap_or_default();
     let dates: Vec<bool> = header
@@ -183,7 +183,7 @@ fn append(whole: &mut String, rows: &str) {
     }
 }
 
-/// Milliseconds from 1970 to `20120601000000000` or `20120601`; `None`: it is written otherwise.
+/// Milliseconds from 1970 to `20120601000000000` or `20120601`; `None`: another format.
 pub(super) fn milliseconds(text: &str) -> Option<i64> {
     if !matches!(text.len(), 8 | 17) || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -199,11 +199,11 @@ pub(super) fn milliseconds(text: &str) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + rest)
 }
 
-/// Day 0 of a made network, in milliseconds since 1970, and a day.
+/// Day 0 of a generated network, in milliseconds since 1970, and a day.
 const BEGIN_MS: u64 = 1_262_304_000_000;
 const DAY_MS: u64 = 86_400_000;
 
-/// Files of a made network: tags and places are few, so that questions have answers.
+/// Files of a generated network: few tags and places, so that queries have results.
 fn made(persons: u32) -> Vec<(String, String)> {
     let mut random = Random::new(11);
     let mut files: Vec<(String, String)> = Vec::new();
@@ -288,7 +288,7 @@ fn made(persons: u32) -> Vec<(String, String)> {
             put("Forum_hasMember_Person", ":START_ID(Forum)|:END_ID(Person)|joinDate:LONG", row);
         }
     }
-    // Even numbers are posts, odd ones comments on what was written before.
+    // Even numbers are posts, odd ones comments on earlier messages.
     for id in 0..persons * 8 {
         let (author, time) = (random.below(persons), day(&mut random));
         let rest = format!("{time}|1.2.3.4|Opera");

@@ -1,16 +1,15 @@
-//! TinkerGraph: a process of Java that loads the same files and runs the same texts (`peers/tinkergraph`).
+//! TinkerGraph: a Java process that loads the same files and runs the same texts (`peers/tinkergraph`).
 //!
 //! # Protocol
-//! The process gets a folder of CSV files, says `{"loaded": …}` in a line, then answers each line with a
-//! line.
+//! The process gets a folder of CSV files, writes a line `{"loaded": …}`, then answers each line with a line.
 //!
 //! | line in | line out |
 //! | --- | --- |
-//! | `{"name", "text", "seconds", "parameters": [{name: value}]}` | `{"runs": [[ms]], "rows": [n], "hashes": ["hex"]}`; a parameter that was given up has no runs and `null` rows; `{"trouble": "…"}` |
+//! | `{"name", "text", "seconds", "parameters": [{name: value}]}` | `{"runs": [[ms]], "rows": [n], "hashes": ["hex"]}`; a cancelled parameter has no runs and `null` rows; `{"trouble": "…"}` |
 //! | end of input | `{"heap": bytes}` |
 //!
-//! Hashes are sums of the hashes of canonical texts (`run::canonical`), so that the order of results does not
-//! count.
+//! Hashes are sums of the hashes of canonical texts (`run::canonical`), so the order of results does not
+//! matter.
 
 use super::network::Network;
 use super::run::{Found, PeerOutcome, Times};
@@ -25,16 +24,16 @@ use tempfile::TempDir;
 use vervet_conformance::ldbc::{Parameter, Parameters};
 use vervet_model::{Error, Result};
 
-/// Where the peer is.
+/// Options of the peer.
 #[derive(Clone, Debug)]
 pub struct PeerOptions {
     /// The script that starts it with a folder (`peers/tinkergraph/run.sh`).
     pub script: PathBuf,
-    /// Operations that one run of takes longer are given up.
+    /// An operation with a run longer than this is cancelled.
     pub limit: Duration,
 }
 
-/// A process that has loaded.
+/// A process that has loaded the network.
 pub(super) struct Peer {
     process: Child,
     to: ChildStdin,
@@ -44,7 +43,7 @@ pub(super) struct Peer {
     _folder: TempDir,
 }
 
-/// What it was at the end.
+/// Its figures at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerEnd {
     pub(super) load_cpu_seconds: f64,
@@ -79,7 +78,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Runs an operation there.
+    /// Runs an operation in the peer.
     pub(super) fn run(&mut self, operation: &Operation, time: Duration) -> Result<PeerOutcome> {
         let parameters: Vec<Json> = operation.parameters.iter().map(parameters_as_json).collect();
         let line = json!({
@@ -106,7 +105,7 @@ impl Peer {
         Ok(PeerOutcome { found: found.collect(), times: Times { runs: runs.collect() }, trouble: None })
     }
 
-    /// Ends it.
+    /// Ends the process.
     pub(super) fn end(self) -> Result<PeerEnd> {
         let Self { mut process, to, from, load_cpu_seconds, .. } = self;
         drop(to);
@@ -124,7 +123,7 @@ impl Peer {
     }
 }
 
-/// Parameters as programs of Java get them.
+/// Parameters as JSON for Java programs.
 pub(crate) fn parameters_as_json(parameters: &Parameters) -> Json {
     let value = |parameter: &Parameter| match parameter {
         Parameter::Vertex(text) | Parameter::Text(text) => json!(text),

@@ -1,4 +1,4 @@
-//! Runs an operation: rows first, then times.
+//! Runs an operation: first for its rows, then for its times.
 
 use super::input;
 use super::workload::Operation;
@@ -10,21 +10,21 @@ use vervet::gremlin::{GremlinOptions, GremlinResults, Value};
 use vervet_conformance::ldbc::Parameters;
 use vervet_model::{Error, Result};
 
-/// An operation is not measured any longer once it has taken so many times its time.
+/// The measurement of an operation stops after this multiple of its time.
 const PATIENCE: u32 = 8;
 
-/// What came of one set of parameters.
+/// The result for one set of parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub(crate) rows: u64,
-    /// Of the canonical texts of the results, in any order.
+    /// Sum over the canonical texts of the results, independent of their order.
     pub(crate) hash: u64,
 }
 
-/// Times of one engine in one language, in milliseconds of the CPU.
+/// Times of one engine in one language, in milliseconds of CPU.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Times {
-    /// For each set of parameters the times of its runs; none where the time was up before.
+    /// For each set of parameters the times of its runs; empty if the time was up before.
     pub(super) runs: Vec<Vec<f64>>,
 }
 
@@ -33,19 +33,18 @@ impl Times {
         self.runs.concat()
     }
 
-    /// Half of all runs were faster.
+    /// The median of all runs.
     pub(super) fn median(&self) -> Option<f64> {
         self.quantile(0.5)
     }
 
-    /// The time that this share of all runs was not above.
+    /// A quantile of all runs.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         let all = self.all();
         (!all.is_empty()).then(|| quantile(&all, share))
     }
 
-    /// How many times the time of another this is, over the parameters that both have run: sums of their
-    /// medians.
+    /// The ratio to other times, over the parameters that both have run: sums of their medians.
     pub(super) fn ratio_to(&self, other: &Self) -> Option<f64> {
         let (mut own, mut others) = (0.0, 0.0);
         for (a, b) in self.runs.iter().zip(&other.runs).filter(|(a, b)| !a.is_empty() && !b.is_empty()) {
@@ -56,17 +55,17 @@ impl Times {
     }
 }
 
-/// What the peer did.
+/// The results of the peer.
 #[derive(Clone, Default, Debug)]
 pub(super) struct PeerOutcome {
-    /// For each set of parameters; `None`: it was given up before.
+    /// For each set of parameters; `None`: cancelled before.
     pub(super) found: Vec<Option<Found>>,
     pub(super) times: Times,
-    /// Why it has no figures.
+    /// Why there are no figures.
     pub(super) trouble: Option<String>,
 }
 
-/// What came of an operation.
+/// The results of an operation.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Outcome {
     pub(super) found: Vec<Found>,
@@ -81,7 +80,7 @@ impl Outcome {
         self.found.iter().map(|found| found.rows).sum()
     }
 
-    /// Whether the peer has found the same.
+    /// Checks that the peer has found the same.
     pub(super) fn check_peer(&self, operation: &Operation) -> Result<()> {
         for (i, (ours, theirs)) in self.found.iter().zip(&self.peer.found).enumerate() {
             if let Some(theirs) = theirs.filter(|theirs| theirs != ours) {
@@ -102,7 +101,7 @@ impl Outcome {
     }
 }
 
-/// Runs an operation with each of its parameters once in Gremlin.
+/// Runs an operation in Gremlin once with each of its parameters.
 pub(crate) fn once(database: &Database, operation: &Operation) -> Result<Vec<Found>> {
     operation
         .parameters
@@ -115,7 +114,7 @@ pub(crate) fn once(database: &Database, operation: &Operation) -> Result<Vec<Fou
         .collect()
 }
 
-/// Runs an operation in both languages for `time` each, after a look at its rows.
+/// Runs an operation in both languages for `time` each, after checking its rows.
 pub(super) fn run(database: &Database, operation: &Operation, time: Duration) -> Result<Outcome> {
     let found = once(database, operation)?;
     let options: Vec<GremlinOptions> = operation.parameters.iter().map(options).collect();
@@ -129,7 +128,7 @@ pub(super) fn run(database: &Database, operation: &Operation, time: Duration) ->
     if let Some(texts) = texts {
         for (i, text) in texts.iter().enumerate() {
             let rows = sparql(database, text)?;
-            // A count is a row in both.
+            // A count is one row in both languages.
             if rows != outcome.found[i].rows {
                 let message = format!(
                     "{}, parameters {i}: {} rows in Gremlin, {rows} in SPARQL",
@@ -164,7 +163,7 @@ fn sparql(database: &Database, text: &str) -> Result<u64> {
     Ok(found.len() as u64)
 }
 
-/// Rounds over all parameters until the time is up, at least one; less where that would take much longer.
+/// Rounds over all parameters until the time is up, at least one; fewer where that would take much longer.
 fn rounds(count: usize, time: Duration, mut one: impl FnMut(usize) -> Result<()>) -> Result<Times> {
     let mut times = Times { runs: vec![Vec::new(); count] };
     let begin = Instant::now();
@@ -183,8 +182,8 @@ fn rounds(count: usize, time: Duration, mut one: impl FnMut(usize) -> Result<()>
     }
 }
 
-/// A result as text, the same in every engine: whole numbers without fraction, the entries of lists and of
-/// maps in the order of their texts, elements by their ids.
+/// A result as canonical text, the same in every engine: whole numbers without fraction, the entries of lists
+/// and maps in the order of their texts, elements by their ids.
 pub(crate) fn canonical(value: &Value) -> String {
     let sorted = |mut texts: Vec<String>, ends: [&str; 2]| {
         texts.sort_unstable();

@@ -1,11 +1,11 @@
-//! What is run: IS1 to IS7 and IC1 to IC14, look-ups and hops, the templates of Grasper and of G-Tran.
+//! The operations: IS1 to IS7 and IC1 to IC14, lookups and hops, the templates of Grasper and of G-Tran.
 
 use super::drawn::Drawn;
 use super::input;
 use vervet_conformance::ldbc::{Parameters, QUERIES, Query, Sparql};
 use vervet_model::Result;
 
-/// Which table an operation is in.
+/// The table of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Group {
     Network,
@@ -14,7 +14,7 @@ pub(super) enum Group {
     GTran,
 }
 
-/// What runs, with what.
+/// An operation with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     pub(crate) name: String,
@@ -25,7 +25,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// A text of Gremlin alone.
+    /// An operation with only a Gremlin text.
     pub(crate) fn plain(name: &str, gremlin: &str, parameters: Vec<Parameters>) -> Self {
         let (name, gremlin) = (name.to_owned(), gremlin.to_owned());
         Self { name, group: Group::Hops, gremlin, sparql: None, parameters }
@@ -36,13 +36,13 @@ impl Operation {
         self.group == Group::Network
     }
 
-    /// Its text in SPARQL with a set of parameters; `None`: there is none.
+    /// Its SPARQL text for a set of parameters; `None`: there is none.
     pub(super) fn sparql_text(&self, parameters: &Parameters) -> Option<String> {
         self.sparql.as_deref().map(|text| parameters.fill_in(text))
     }
 }
 
-/// Look-ups and hops from a person: name, Gremlin, SPARQL.
+/// Lookups and hops from a person: name, Gremlin, SPARQL.
 const HOPS: [(&str, &str, &str); 8] = [
     ("point look-up", "g.V(person).values('firstName')", "SELECT ?name { $person :firstName ?name }"),
     (
@@ -82,8 +82,8 @@ const GRASPER: [&str; 8] = [
     "g.V().has('firstName', firstName).aggregate('a').in('knows').out('knows').has('gender', 'male').where(without('a')).values('id')",
 ];
 
-/// G-Tran's templates (arXiv 2105.04449, Table 5) in the Gremlin of today: what is one vertex to start from
-/// is found by its id, and `between` excludes its end.
+/// G-Tran's templates (arXiv 2105.04449, Table 5) in current Gremlin: a single start vertex is found by its
+/// id, and `between` excludes its upper bound.
 const GTRAN: [(&str, &str); 8] = [
     (
         "IS1",
@@ -119,10 +119,10 @@ const GTRAN: [(&str, &str); 8] = [
     ),
 ];
 
-/// Operations with these names, or all of them.
+/// Operations with these names, or all.
 ///
 /// # Errors
-/// There is no operation of a name.
+/// An unknown name.
 pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation>> {
     let mut all = Vec::new();
     for query in &QUERIES {
@@ -137,7 +137,7 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
             parameters: (0..drawn.count).map(|i| parameters(query, drawn, i)).collect(),
         });
     }
-    // Of all there is.
+    // The parameters of all queries together.
     let any = |i: usize| {
         QUERIES.iter().map(|query| parameters(query, drawn, i)).fold(Parameters::default(), Parameters::with)
     };

@@ -1,4 +1,4 @@
-//! Bank transfers: each reads two accounts and writes both. The sum of all accounts never changes.
+//! Bank transfers: each reads two accounts and writes both. The sum of all accounts is invariant.
 
 use super::TransactionOptions;
 use super::clients::{self, Load};

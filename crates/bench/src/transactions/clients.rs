@@ -1,4 +1,4 @@
-//! Clients: threads that run transactions one after another for some time, and what came of it.
+//! Clients: threads that run transactions in a loop for some time, and their results.
 
 use crate::measure::process_cpu;
 use std::sync::Barrier;
@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// How long and with how many threads.
+/// The duration and number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Threads.
     pub clients: usize,
     /// After this time no client begins another transaction.
     pub time: Duration,
-    /// Runs that warm up each client first, unmeasured.
+    /// Unmeasured warm-up runs of each client.
     pub warm_up: u64,
 }
 
-/// What the clients did.
+/// The results of the clients.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Transactions that committed, or reads that ended.
+    /// Transactions that committed, or reads that finished.
     pub done: u64,
-    /// Attempts that were refused for a conflict.
+    /// Attempts that failed with a conflict.
     pub conflicts: u64,
     /// By the wall clock.
     pub seconds: f64,
@@ -33,19 +33,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What was done, by second.
+    /// The throughput per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.done as f64 / self.seconds
     }
 
-    /// The share of attempts that were refused.
+    /// The share of attempts that failed with a conflict.
     #[must_use]
     pub fn abort_share(&self) -> f64 {
         self.conflicts as f64 / (self.done + self.conflicts).max(1) as f64
     }
 
-    /// The time that this share of attempts stayed below, in microseconds.
+    /// A quantile of the times of attempts, in microseconds.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> f64 {
         let last = self.times.len().saturating_sub(1);
@@ -55,11 +55,11 @@ impl Outcome {
     }
 }
 
-/// Runs `attempt` in every client, with its number and the number of its attempt, again and again. A conflict
-/// counts and is not repeated: the next attempt is another one.
+/// Runs `attempt` in every client in a loop, with the numbers of client and attempt. A conflict is counted
+/// and not retried: the next attempt is a new one.
 ///
 /// # Errors
-/// Any other error of `attempt`, of the first client that has one.
+/// Any other error of `attempt`, of the first client with one.
 pub(super) fn run(load: Load, attempt: impl Fn(usize, u64) -> Result<()> + Sync) -> Result<Outcome> {
     let (start, stop) = (Barrier::new(load.clients + 1), AtomicBool::new(false));
     let client = |client: usize| -> Result<(u64, u64, Vec<u64>)> {

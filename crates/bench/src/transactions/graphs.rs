@@ -1,4 +1,4 @@
-//! The graphs that transactions run on: universities or the social network, in memory or in a directory.
+//! The graphs of transaction benchmarks: universities or the social network, in memory or in a directory.
 
 use crate::data::PlainFile;
 use std::fs::File;
@@ -9,7 +9,7 @@ use vervet::{Database, DatabaseOptions, Durability, Format, LoadOptions, NamedNo
 use vervet_generate::{Random, generate_lubm};
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Where a database is, and when its commits count as done.
+/// The location of a database, and the durability of its commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In memory.
@@ -19,7 +19,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// As people call it.
+    /// Its display name.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -34,11 +34,11 @@ impl Place {
 pub struct Data {
     name: String,
     files: Vec<(String, Vec<u8>)>,
-    /// What vertices are drawn from.
+    /// The class from which vertices are drawn.
     class: &'static str,
 }
 
-/// A database of its own; its directory goes with it.
+/// A database with its temporary directory, which is removed on drop.
 #[derive(Debug)]
 pub struct Made {
     /// The database.
@@ -76,12 +76,12 @@ impl Data {
                 files.push((file, bytes));
             }
         }
-        // A file without header goes on where the one of the same name has ended.
+        // A file without header continues the previous one of the same name.
         files.sort();
         Ok(Self { name, files, class: POST })
     }
 
-    /// A few made universities, for a self-check.
+    /// A few generated universities, for a self-check.
     ///
     /// # Errors
     /// None in memory.
@@ -113,13 +113,13 @@ impl Data {
         Self { name: format!("{persons} made persons"), files, class: "urn:vervet:label:Person" }
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A new database with all of it.
+    /// A new database with all of the data.
     ///
     /// # Errors
     /// The load fails.
@@ -138,7 +138,7 @@ impl Data {
     /// The vertices that transactions draw from, in a fixed order.
     ///
     /// # Errors
-    /// The data has none.
+    /// The data contains none.
     pub fn vertices(&self, db: &Database) -> Result<Vec<NamedNode>> {
         let snapshot = db.snapshot();
         let graph = snapshot.graph();
@@ -158,10 +158,10 @@ impl Data {
 }
 
 impl Made {
-    /// Without any statement.
+    /// An empty database.
     ///
     /// # Errors
-    /// No room for a directory.
+    /// No space for a directory.
     pub fn empty(place: Place, change: impl FnOnce(&mut DatabaseOptions)) -> Result<Self> {
         let mut options = DatabaseOptions::default();
         change(&mut options);
@@ -180,13 +180,13 @@ impl Made {
         Ok(Self { db, directory, options })
     }
 
-    /// Where its files are.
+    /// The path of its files.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.directory.as_ref().map(|directory| directory.path().join("db"))
     }
 
-    /// Closes it and opens it again.
+    /// Closes and reopens the database.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -198,7 +198,7 @@ impl Made {
         Ok(Self { db, directory: Some(directory), options })
     }
 
-    /// Bytes of its files.
+    /// The size of its files, in bytes.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -207,7 +207,7 @@ impl Made {
         let failed = |error: std::io::Error| Error::io(format_args!("list {}", path.display()), &error);
         let mut bytes = 0;
         for entry in std::fs::read_dir(&path).map_err(failed)? {
-            // A file may go meanwhile.
+            // A file may be removed concurrently.
             bytes += entry.map_err(failed)?.metadata().map_or(0, |data| data.len());
         }
         Ok(bytes)

@@ -1,5 +1,5 @@
-//! Additions: one edge at a time, by many clients at once with a sync for each commit, a million at once; and
-//! reading the log of all that again.
+//! Insertions: one edge per transaction, by many clients with a sync for each commit, a million in one
+//! transaction; and recovery from the resulting log.
 
 use super::TransactionOptions;
 use super::clients::{self, Load};
@@ -14,7 +14,7 @@ use vervet_model::{Error, Result};
 const LINK: &str = "urn:bench:link";
 const MIB: f64 = 1_048_576.0;
 
-/// A random edge between two of `vertices`, the same in each run.
+/// Inserts a random edge between two of `vertices`, the same in each run.
 fn insert(db: &Database, vertices: &[NamedNode], link: &NamedNode, client: usize, number: u64) -> Result<()> {
     let mut random = Random::new((client as u64) << 40 | number);
     let mut draw = || random.pick(vertices);
@@ -70,7 +70,7 @@ pub(super) fn single(data: &Data, options: &TransactionOptions, report: &mut Sec
     Ok(())
 }
 
-/// The same with a sync for each commit, shared by those who commit at once.
+/// Single-edge transactions with a sync for each commit, shared by concurrent commits (group commit).
 pub(super) fn group_commit(
     data: &Data,
     options: &TransactionOptions,
@@ -106,7 +106,7 @@ pub(super) fn group_commit(
     Ok(())
 }
 
-/// Many statements in one transaction, and what reopening then takes.
+/// Many statements in one transaction, and the time of reopening.
 pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         format!("{} statements in one transaction", count(options.bulk)),
@@ -169,7 +169,7 @@ pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut Secti
     recovery_of_small(data, options, report)
 }
 
-/// Opening after many small transactions.
+/// Reopening after many small transactions.
 fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "Recovery of small transactions",
@@ -196,7 +196,7 @@ fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut Sec
             }
         }
         let after = made.db.snapshot().statement_count();
-        // Closed first: what is in the buffer counts.
+        // Closed first, so that buffered records count.
         let made = made.reopen()?;
         let log = made.disk_bytes()?.saturating_sub(before) as f64 / MIB;
         let (recovery, made) = reopen(made)?;
@@ -219,7 +219,7 @@ fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut Sec
     Ok(())
 }
 
-/// Opening it again, less what opening takes without a log.
+/// The time of reopening, minus the time of opening without a log.
 fn reopen(made: Made) -> Result<(f64, Made)> {
     let begin = Instant::now();
     let made = made.reopen()?;

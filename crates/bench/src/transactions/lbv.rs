@@ -1,11 +1,11 @@
-//! The mixes of the LBV benchmark, as G-Tran ran them (arXiv 2105.04449, Table 4 and §6): read-only, four
-//! reads to one write, one read to four writes; of the reads and of the writes each kind as often as the
-//! others.
+//! The mixes of the LBV benchmark, as run by G-Tran (arXiv 2105.04449, Table 4 and §6): read-only, four reads
+//! to one write, one read to four writes; all kinds of reads are equally frequent, as are all kinds of
+//! writes.
 //!
 //! # Shape
-//! Vertices, edges and values are drawn evenly from what is there at the start; one that has been removed
-//! meanwhile is looked for, and that is all. A read is a snapshot, since transactions that only read need
-//! nothing else; a write is one transaction through the typed interface.
+//! Vertices, edges and values are drawn uniformly from those at the start; for one that has been removed
+//! meanwhile, the operation is only the failed lookup. A read is a snapshot, since read-only transactions
+//! need nothing else; a write is one transaction through the typed interface.
 
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
@@ -20,9 +20,9 @@ use vervet::{
 use vervet_generate::Random;
 use vervet_model::{ErrorKind, Result};
 
-/// Edges and values that transactions draw from.
+/// The maximum number of edges and values that transactions draw from.
 const DRAWN_MAX: usize = 200_000;
-/// What G-Tran reports for its three mixes, serializable, 20 threads on one machine, in transactions a
+/// The figures of G-Tran for the three mixes, serializable, 20 threads on one machine, in transactions per
 /// second.
 const REPORTED: [f64; 3] = [12_000.0, 5_000.0, 2_900.0];
 
@@ -61,7 +61,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
             for (durability, pre_read) in
                 [(Durability::None, true), (Durability::Sync, true), (Durability::Sync, false)]
             {
-                // Reads do not depend on these.
+                // Isolation and durability do not affect reads.
                 if reads == 100 && (isolation, durability) != (Isolation::Serializable, Durability::None) {
                     continue;
                 }
@@ -229,7 +229,7 @@ impl Drawn {
     fn write(&self, db: &Database, isolation: Isolation, random: &mut Random) -> Result<()> {
         let mut transaction = db.begin_with(Begin { isolation })?;
         match self.change(&mut transaction, random) {
-            // Somebody has removed it meanwhile.
+            // Another client has removed it meanwhile.
             Err(error) if error.kind() == ErrorKind::Input => return Ok(()),
             changed => changed?,
         }
@@ -295,7 +295,7 @@ fn black_box_edges(graph: Graph<'_>, label: &str) -> Result<()> {
     })
 }
 
-/// Predicates with objects of a kind, without that of classes.
+/// Predicates with objects of a kind, without `rdf:type`.
 fn names(db: &Database, test: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let all = db.select("SELECT DISTINCT ?p { ?s ?p ?o }")?;

@@ -1,8 +1,8 @@
-//! `vervet-bench transactions`: what changes cost, and what they cost those who read.
+//! `vervet-bench transactions`: the cost of transactions, for writers and for readers.
 //!
 //! # Shape
-//! One file for each part; each gives sections (a table and a sentence or two) and targets. `clients` runs
-//! the threads, `graphs` makes the databases.
+//! One file for each part; each returns sections (a table and a sentence or two) and targets. `clients` runs
+//! the threads, `graphs` creates the databases.
 
 mod bank;
 mod clients;
@@ -19,32 +19,32 @@ use crate::sections::SectionReport;
 use std::time::Duration;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What there is to measure.
+/// The names of all parts.
 pub const PARTS: [&str; 7] = ["inserts", "sync", "bulk", "readers", "lbv", "bank", "steady"];
 
-/// What to measure, on what, for how long.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// Only these of [`PARTS`]; all if empty.
+    /// Only these of [`PARTS`]; empty: all.
     pub only: Vec<String>,
     /// Time for each figure.
     pub time: Duration,
-    /// Number of updates of the part `steady`.
+    /// The number of updates of the part `steady`.
     pub updates: u64,
     /// The part `steady` runs for this time instead.
     pub steady_time: Option<Duration>,
-    /// No more updates, and reads, of the part `steady` than so many a second.
+    /// The maximum rate of updates, and of reads, of the part `steady`, per second.
     pub rate: Option<f64>,
-    /// Statements of one transaction of the part `bulk`.
+    /// The statements of one transaction of the part `bulk`.
     pub bulk: u64,
     /// Numbers of client threads.
     pub clients: Vec<usize>,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// An unknown part; something fails, or a value is wrong.
+/// An unknown part; a failure, or a wrong value.
 pub fn run(data: &Data, options: &TransactionOptions) -> Result<SectionReport> {
     if let Some(part) = options.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
         let message = format!("there is no part {part:?}");
@@ -76,7 +76,7 @@ pub fn run(data: &Data, options: &TransactionOptions) -> Result<SectionReport> {
     Ok(report)
 }
 
-/// Runs every part in small, on made data: whatever is wrong is found there too.
+/// Runs a small version of every part on generated data, with all its checks.
 ///
 /// # Errors
 /// As [`run`].

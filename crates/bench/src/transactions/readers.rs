@@ -1,5 +1,5 @@
-//! What writers cost those who read: the light queries, alone, over a version without changes, and beside a
-//! writer that commits all the time.
+//! The impact of writers on readers: the light queries alone, over a version with a delta, and beside a
+//! continuously committing writer.
 
 use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
@@ -11,19 +11,19 @@ use vervet::{Database, Direction, Durability, NamedNode, Vertex};
 use vervet_generate::Random;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// A transaction of the writer takes so many edges, and takes them away again in the next one.
+/// A writer transaction adds this many edges, and the next one removes them.
 const WRITES: usize = 1;
 
-/// What else happens while the readers read.
+/// The concurrent load beside the readers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
     Nothing,
-    /// Nothing, but a transaction has changed something elsewhere before.
+    /// No load, but an earlier transaction has changed another predicate.
     ChangedElsewhere,
-    /// A thread that uses the processor, and nothing of the database: what a second thread costs on this
+    /// A thread that uses the processor without using the database: the cost of a second thread on this
     /// machine.
     Spin,
-    /// A writer that commits all the time: edges of a predicate that nobody reads.
+    /// A continuously committing writer of edges of a predicate that is not read.
     WriterElsewhere,
     /// A writer of the edges that are read.
     WriterHere,
@@ -44,7 +44,7 @@ impl Beside {
     }
 }
 
-/// How often each is measured, in turns: the best counts, so that a slow moment of the machine does not.
+/// The number of interleaved rounds: the best counts, to exclude slow moments of the machine.
 const ROUNDS: usize = 5;
 
 pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
@@ -66,7 +66,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
                 *best = Some(outcome);
             }
             if *beside == Beside::WriterHere {
-                // The next round begins without changes again.
+                // The next round starts without a delta again.
                 db.checkpoint()?;
             }
         }
@@ -189,7 +189,7 @@ fn write(db: &Database, vertices: &[NamedNode], link: &NamedNode, number: u64, a
     transaction.commit().map(drop)
 }
 
-/// The predicate, other than the class, of which the first vertices have most neighbours.
+/// The predicate, other than `rdf:type`, in which the first vertices have the most neighbours.
 fn busiest(db: &Database, vertices: &[NamedNode]) -> Result<String> {
     let text = format!(
         "SELECT ?p (COUNT(?o) AS ?n) {{ VALUES ?s {{ {} }} ?s ?p ?o FILTER(isIRI(?o)) }} \

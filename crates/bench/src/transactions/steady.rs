@@ -1,9 +1,9 @@
-//! A long run of mixed load: does memory stay flat, and the disk, and does a reader ever wait?
+//! A long mixed load: is memory use flat, and disk use, and does a reader ever wait?
 //!
 //! # Shape
-//! A client that writes: it replaces values of a property, adds edges and takes old ones away, so that the
-//! graph soon has its final size. A client that reads light queries. Every so often a sample of the resident
-//! set, of the files and of the longest read since the last one. Checkpoints come as they do in use.
+//! A writing client replaces property values, adds edges and removes old ones, so that the graph soon has its
+//! final size. A reading client runs light queries. Samples record the resident set, the files and the
+//! longest read since the last sample. Checkpoints run as in production.
 
 use super::TransactionOptions;
 use super::graphs::{Data, Made, Place};
@@ -17,13 +17,13 @@ use vervet_generate::Random;
 use vervet_model::{Error, Result};
 
 const MIB: f64 = 1_048_576.0;
-/// Edges that the writer has added and not yet taken away.
+/// Edges that the writer has added and not yet removed.
 const EDGES: u64 = 20_000;
 const SAMPLES: usize = 30;
 /// Shorter pauses are not worth a sleep.
 const PACE_MIN: Duration = Duration::from_millis(1);
 
-/// What a sample saw.
+/// The content of a sample.
 struct Sample {
     seconds: f64,
     updates: u64,
@@ -94,7 +94,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
     Ok(())
 }
 
-/// Samples until the updates are made or the time is over.
+/// Takes samples until the updates are done or the time is up.
 fn sample(
     made: &Made,
     options: &TransactionOptions,
@@ -102,7 +102,7 @@ fn sample(
     begin: Instant,
     mut failed: impl FnMut() -> bool,
 ) -> Result<Vec<Sample>> {
-    // Every vertex has its value by then, nearly, and every edge that is added takes another one away.
+    // By then nearly every vertex has its value, and every added edge replaces a removed one.
     let settled = 4 * EDGES;
     let mut samples: Vec<Sample> = Vec::new();
     let step = options.updates.saturating_sub(settled) / SAMPLES as u64;
@@ -159,7 +159,7 @@ fn write(db: &Database, vertices: &[NamedNode], progress: &Progress, rate: Optio
         let round = number / 2;
         if number % 2 == 0 {
             let at = random.index(vertices.len());
-            // Some of these are terms that the dictionary gets anew.
+            // Some of these are terms that are new to the dictionary.
             let new = match number % 20 {
                 0 => Literal::from(format!("value number {number}")),
                 _ => Literal::from(i64::from(random.below(u32::MAX))),
@@ -203,7 +203,7 @@ fn read(db: &Database, vertices: &[NamedNode], progress: &Progress, rate: Option
     Ok(())
 }
 
-/// Keeps a client from being faster than it should be.
+/// Limits the rate of a client.
 struct Pace {
     begin: Instant,
     rate: Option<f64>,
@@ -214,11 +214,11 @@ impl Pace {
         Self { begin: Instant::now(), rate }
     }
 
-    /// Returns when so many may have been done.
+    /// Returns once `done` operations are due.
     fn wait(&self, done: u64) {
         let Some(rate) = self.rate else { return };
         let due = Duration::try_from_secs_f64(done as f64 / rate).unwrap_or(Duration::MAX);
-        // A client that is behind does not sleep; one that is ahead by little does not either.
+        // A client that is behind, or only slightly ahead, does not sleep.
         if let Some(ahead) = due.checked_sub(self.begin.elapsed()).filter(|ahead| *ahead > PACE_MIN) {
             std::thread::sleep(ahead);
         }

@@ -1,4 +1,4 @@
-//! A client that is a WebSocket and the format alone: GraphBinary on one blocking socket.
+//! The bare client: a WebSocket with GraphBinary on one blocking socket, without a driver.
 
 use super::ADD;
 use super::clients::{self, Client, Flow, Single, Writes};
@@ -18,7 +18,7 @@ use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
 
 const FORMAT: Format = Format::GraphBinary1;
 
-/// See the header of this file. It connects when it is first asked for something.
+/// See the header of this file. It connects on the first request.
 pub(super) struct Bare {
     address: SocketAddr,
     socket: Option<WebSocket<TcpStream>>,
@@ -81,7 +81,7 @@ impl Bare {
     /// The bytes of the messages that answer one request, and its id.
     ///
     /// # Errors
-    /// The server does not answer, or says that it cannot.
+    /// The server does not answer, or answers with an error.
     pub(super) fn record(
         &mut self,
         format: clients::Format,
@@ -114,7 +114,7 @@ impl Bare {
         }
     }
 
-    /// The results in the next message, whose request it is, and whether it is the last of it.
+    /// The results in the next message, the id of its request, and whether it is the last one.
     fn receive(&mut self) -> Result<(Option<Uuid>, Vec<Value>, bool)> {
         loop {
             let message = self.socket()?.read().map_err(|error| internal(&error))?;
@@ -147,7 +147,7 @@ impl Bare {
         }
     }
 
-    /// Reads until one request less is on its way.
+    /// Reads until one request less is in flight.
     fn land(&mut self) -> Result<()> {
         while !self.receive()?.2 {}
         Ok(())
@@ -237,7 +237,7 @@ impl Client for Bare {
     }
 }
 
-/// As a request has them.
+/// Bindings as the argument of a request.
 pub(super) fn bindings(bound: HashMap<String, Value>) -> Map {
     bound.into_iter().map(|(name, value)| (Value::text(name), value)).collect()
 }

@@ -1,11 +1,11 @@
-//! What is asked of a client that measures.
+//! The interface of a measuring client.
 
 use crate::snb::Found;
 use std::time::Duration;
 use vervet_conformance::ldbc::Parameters;
 use vervet_model::Result;
 
-/// How a client speaks.
+/// The protocol of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Format {
     GraphBinary,
@@ -21,21 +21,21 @@ impl Format {
     }
 }
 
-/// Requests one after the other.
+/// Sequential requests.
 #[derive(Clone, Debug)]
 pub(super) struct Single {
-    /// What each took, in µs.
+    /// Times of the requests, in µs.
     pub(super) times: Vec<f64>,
-    /// How many there were, unmeasured ones included.
+    /// The number of requests, warm-up included.
     pub(super) requests: u64,
 }
 
-/// Many requests at a time.
+/// Pipelined requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) requests: u64,
     pub(super) seconds: f64,
-    /// How many there were, unmeasured ones included.
+    /// The number of requests, warm-up included.
     pub(super) all: u64,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Flow {
 pub(super) struct Writes {
     pub(super) vertices: u32,
     pub(super) in_flight: u32,
-    /// In one session, with a commit behind [`Self::commit_each`] of them and at the end; else each is a
-    /// transaction.
+    /// In one session, with a commit after every [`Self::commit_each`] of them and at the end; otherwise each
+    /// is a transaction.
     pub(super) session: bool,
     pub(super) commit_each: u32,
-    /// What the names of the vertices begin with.
+    /// Prefix of the names of the vertices.
     pub(super) name: String,
 }
 
@@ -59,16 +59,16 @@ pub(super) trait Client {
     /// Processor time of the client in this process.
     fn own_cpu(&self) -> Duration;
 
-    /// What a text gives with each of its parameters.
+    /// The results of a text for each of its parameters.
     fn look(&mut self, text: &str, parameters: &[Parameters]) -> Result<Vec<Found>>;
 
-    /// Asks again and again for `time`, after as long unmeasured.
+    /// Sends sequential requests for `time`, after an equally long warm-up.
     fn one(&mut self, text: &str, parameters: &[Parameters], time: Duration) -> Result<Single>;
 
-    /// The same with so many requests on their way.
+    /// Sends pipelined requests, with `in_flight` at a time.
     fn many(&mut self, text: &str, parameters: &[Parameters], in_flight: u32, time: Duration)
     -> Result<Flow>;
 
-    /// Adds vertices; how many seconds it took until all was committed.
+    /// Adds vertices; returns the seconds until all were committed.
     fn write(&mut self, writes: &Writes) -> Result<f64>;
 }

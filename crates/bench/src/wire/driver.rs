@@ -1,4 +1,4 @@
-//! Programs of Java: TinkerPop's driver as a client, and TinkerPop's server as a peer (`peers/gremlin`).
+//! Java programs: TinkerPop's driver as a client, and TinkerPop's server as a peer (`peers/gremlin`).
 //!
 //! # Protocol
 //! The driver answers each line with a line, and ends with its input.
@@ -11,8 +11,8 @@
 //! | `{"do": "many", "text", "parameters", "seconds", "in_flight"}` | `{"requests": n, "seconds": s, "all": n}` |
 //! | `{"do": "write", "vertices", "in_flight", "session", "commit_each", "name"}` | `{"seconds": s}` |
 //!
-//! `{"trouble": "…"}` is an answer to all of them. The server gets a folder of CSV files and says `{"port":
-//! n}`.
+//! `{"trouble": "…"}` is the error response to all of them. The server gets a folder of CSV files and prints
+//! `{"port": n}`.
 
 use super::clients::{Client, Flow, Format, Single, Writes};
 use crate::snb::{Found, parameters_as_json};
@@ -25,7 +25,7 @@ use std::time::Duration;
 use vervet_conformance::ldbc::Parameters;
 use vervet_model::{Error, Result};
 
-/// A process that is spoken to in lines; ends with the value.
+/// A process with a line protocol; ends when this value is dropped.
 struct Process {
     child: Child,
     to: Option<ChildStdin>,
@@ -69,7 +69,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.to = None;
-        // It ends with its input; if not, there is nothing to do about it.
+        // The process ends with its input; a failure to wait has no remedy.
         let _ = self.child.wait();
     }
 }
@@ -82,7 +82,7 @@ impl Driver {
         Ok(Self(Process::start(script, &["Driver".as_ref()])?))
     }
 
-    /// Connects, once and for what is asked from now on.
+    /// Connects for all further requests.
     pub(super) fn connect(&mut self, address: SocketAddr, format: Format) -> Result<()> {
         let (host, port) = (address.ip().to_string(), address.port());
         self.0.ask(&json!({"do": "connect", "host": host, "port": port, "format": format.name()}))?;

@@ -8,10 +8,10 @@ use crate::snb::Network;
 use crate::table::{count, figure};
 use std::fmt;
 
-/// What a server may add to the embedded interface.
+/// The maximum overhead of a server over the embedded interface.
 const ADDED_MS_MAX: f64 = 0.15;
 
-/// Who asks whom, and how.
+/// A combination of client, server and format.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Way {
     pub(super) server: &'static str,
@@ -28,7 +28,7 @@ impl Way {
         self.server == OURS
     }
 
-    /// The same way to the server that has all its answers at hand.
+    /// The same combination with the floor server.
     fn to_floor(&self) -> Self {
         Self { server: FLOOR, ..self.clone() }
     }
@@ -40,19 +40,19 @@ impl fmt::Display for Way {
     }
 }
 
-/// One request at a time; times in µs.
+/// Sequential requests; times in µs.
 #[derive(Clone, Debug)]
 pub(super) struct Light {
     pub(super) way: Way,
-    /// Which of the texts.
+    /// The index of the text.
     pub(super) at: usize,
     pub(super) median: f64,
     pub(super) p99: f64,
-    /// Processor time of this process for a request.
+    /// Processor time of this process per request.
     pub(super) server_cpu: f64,
 }
 
-/// Many requests at a time.
+/// Pipelined requests.
 #[derive(Clone, Debug)]
 pub(super) struct Many {
     pub(super) way: Way,
@@ -61,7 +61,7 @@ pub(super) struct Many {
     pub(super) server_cpu: f64,
 }
 
-/// Vertices that were added.
+/// Added vertices.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     pub(super) way: Way,
@@ -70,7 +70,7 @@ pub(super) struct Written {
     pub(super) server_cpu: f64,
 }
 
-/// All that was measured.
+/// All measurements.
 pub(super) struct Figures {
     title: String,
     texts: Vec<&'static str>,
@@ -101,7 +101,7 @@ impl Figures {
         self.embedded.get(at).map_or(f64::NAN, |times| quantile(times, share))
     }
 
-    /// The median of the same request the same way to the server that only looks answers up.
+    /// The median of the same request to the floor server.
     fn floor(&self, light: &Light) -> Option<f64> {
         let way = light.way.to_floor();
         self.light.iter().find(|other| other.at == light.at && other.way == way).map(|floor| floor.median)

@@ -1,10 +1,10 @@
-//! A server that has all its answers at hand: what a request costs on its way, whoever answers it.
+//! The floor server: answers from a table, to measure the inherent cost of a request's transport.
 //!
 //! # Shape
-//! Our server's answers are recorded once as bytes. A blocking thread for each connection reads a request
-//! with our reader, looks the answer up by its text and bindings, writes the id of the request into it, and
-//! sends it. It has no limits, users, sessions, transactions or graph, and hands nothing to another thread:
-//! no server can add less without keeping a processor busy while it waits.
+//! Our server's responses are recorded once as bytes. A blocking thread for each connection reads a request
+//! with our parser, looks the response up by text and bindings, inserts the id of the request, and sends it.
+//! It has no limits, users, sessions, transactions or graph, and passes nothing to another thread: no server
+//! can have less overhead without keeping a processor busy while it waits.
 
 use super::bare::Bare;
 use super::clients::Format;
@@ -20,7 +20,7 @@ use vervet::gremlin::{Map, Value};
 use vervet_model::{Error, Result};
 use vervet_tinkerpop::{Limits, Request};
 
-/// Answers by the text that asks for them.
+/// Responses by request text.
 #[derive(Default)]
 pub(super) struct Answers(HashMap<String, Vec<Recorded>>);
 
@@ -29,15 +29,15 @@ pub(super) struct Answers(HashMap<String, Vec<Recorded>>);
 struct Recorded {
     format: Format,
     bytes: Vec<u8>,
-    /// Where the id stands in it.
+    /// The position of the id in it.
     id_at: usize,
 }
 
 impl Answers {
-    /// Asks a server for everything, in both formats.
+    /// Records the responses of a server to all requests, in both formats.
     ///
     /// # Errors
-    /// It does not answer, or an answer does not say whose it is.
+    /// It does not answer, or a response contains no request id.
     pub(super) fn record(bare: &mut Bare, light: &[Operation]) -> Result<Self> {
         let mut all = Self::default();
         for operation in light {
@@ -58,7 +58,7 @@ impl Answers {
         Ok(all)
     }
 
-    /// The messages that answer a request; none if nobody has recorded it.
+    /// The messages that answer a request; empty if it was not recorded.
     fn to(&self, format: Format, request: &Request) -> Vec<Message> {
         let Some(Value::String(text)) = request.args.get(&Value::text("gremlin")) else { return Vec::new() };
         let key = match request.args.get(&Value::text("bindings")) {
@@ -80,7 +80,7 @@ impl Answers {
     }
 }
 
-/// An id as an answer says it.
+/// The encoding of an id in a response.
 fn said(format: Format, id: Uuid) -> Vec<u8> {
     match format {
         Format::GraphBinary => id.as_bytes().to_vec(),
@@ -94,7 +94,7 @@ fn key(text: &str, bindings: &Map) -> String {
     format!("{text} {}", bound.join(" "))
 }
 
-/// See the header of this file. It ends with the process; its threads with their connections.
+/// See the header of this file. It ends with the process; its threads end with their connections.
 pub(super) struct Floor {
     pub(super) address: SocketAddr,
     _thread: JoinHandle<()>,
@@ -104,7 +104,7 @@ impl Floor {
     /// Listens on a loopback address.
     ///
     /// # Errors
-    /// The system gives no socket.
+    /// The system cannot create a socket.
     pub(super) fn start(answers: Answers) -> Result<Self> {
         let failed = |error: std::io::Error| Error::io("listen", &error);
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(failed)?;
@@ -120,7 +120,7 @@ impl Floor {
     }
 }
 
-/// Answers until the client goes, or asks what nobody has recorded.
+/// Answers until the client disconnects, or sends a request that was not recorded.
 fn talk(stream: TcpStream, answers: &Answers) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut socket: WebSocket<TcpStream> = tungstenite::accept(stream).ok()?;

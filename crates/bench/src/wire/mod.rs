@@ -1,21 +1,20 @@
-//! `vervet-bench wire`: what the Gremlin Server adds to what the embedded interface takes.
+//! `vervet-bench wire`: the overhead of the Gremlin Server over the embedded interface.
 //!
 //! # Shape
-//! * `clients`: what a client can do. `bare`: a WebSocket and nothing else, in this process. `driver`:
-//!   TinkerPop's driver for Java, a process (`peers/gremlin`), to our server and, if asked for, to
-//!   TinkerPop's own with TinkerGraph.
-//! * `floor`: a server that only looks up what ours has said.
+//! * `clients`: the client interface. `bare`: a WebSocket without a driver, in this process. `driver`:
+//!   TinkerPop's driver for Java, a process (`peers/gremlin`), to our server and optionally to TinkerPop's
+//!   own with TinkerGraph.
+//! * `floor`: a server that replays our server's responses.
 //! * `figures`: tables and targets.
 //! * The server runs in this process on a database in a directory, so its processor time is that of this
 //!   process while the driver works.
-//! * Each text is asked with each of its parameters once first, and must give what the embedded interface
-//!   gives.
+//! * Each text first runs once with each of its parameters, and must return what the embedded interface
+//!   returns.
 //!
-//! # What is compared
-//! All times are those of the wall clock around one call, since waiting is what a server adds. The client
-//! that does nothing but `g.inject(1)` shows what the way itself costs, the bare client what of that is the
-//! driver's, and the same requests to a server that has all its answers at hand (`floor`) what of it no
-//! server can save.
+//! # Comparison
+//! All times are wall times of one call, since waiting is what a server adds. The request `g.inject(1)` shows
+//! the cost of the transport itself, the bare client the driver's share of it, and the same requests to the
+//! floor server the part that no server can avoid.
 
 mod bare;
 mod clients;
@@ -40,42 +39,42 @@ use vervet_conformance::ldbc::Parameters;
 use vervet_model::{Error, Result};
 use vervet_server::{Server, ServerOptions};
 
-/// Light requests: a look-up, hops and the short query of a person.
+/// Light requests: a lookup, hops and the short query of a person.
 const LIGHT: [&str; 3] = ["point look-up", "1 hop", "IS1"];
-/// The request that asks for nothing.
+/// The request without work.
 const NOTHING: &str = "g.inject(1)";
-/// Names of servers in tables.
+/// The name of our server in tables.
 const OURS: &str = "ours";
 const FLOOR: &str = "floor";
 const PEER: &str = "Gremlin Server";
-/// What writes add.
+/// The write request.
 const ADD: &str = "g.addV('person').property('name', x)";
 
-/// What to measure, with whom, for how long.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct WireOptions {
-    /// The script that starts programs of Java (`peers/gremlin/run.sh`); only the bare client without it.
+    /// The script that starts Java programs (`peers/gremlin/run.sh`); without it only the bare client runs.
     pub script: Option<PathBuf>,
-    /// Also TinkerPop's own server.
+    /// Also measure TinkerPop's own server.
     pub against_gremlin_server: bool,
-    /// A file that names persons to ask for.
+    /// A file with persons for parameters.
     pub parameters: Option<PathBuf>,
-    /// Number of parameters of each text.
+    /// The number of parameters of each text.
     pub count: usize,
     /// Time for each figure.
     pub time: Duration,
-    /// Vertices that are added for each figure.
+    /// The number of vertices added for each figure.
     pub vertices: u32,
-    /// Requests on their way at a time, where there are many.
+    /// Requests in flight, in pipelined measurements.
     pub in_flight: u32,
-    /// Vertices of a transaction of a session.
+    /// Vertices per transaction of a session.
     pub commit_each: u32,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// Something fails; a client gets other results than the embedded interface gives.
+/// A failure; a client gets other results than the embedded interface returns.
 pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
     let folder = tempfile::Builder::new()
         .prefix("vervet-bench-")
@@ -87,7 +86,7 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
     let mut light = vec![nothing()];
     light.extend(operations(&drawn, &LIGHT.map(str::to_owned))?);
     for operation in &mut light[1..] {
-        // Nothing is sent that the text does not use.
+        // No parameters that the text does not use.
         let person = |i| Parameters::default().person("person", *Drawn::of(&drawn.persons, i));
         operation.parameters = (0..options.count).map(person).collect();
     }
@@ -134,7 +133,7 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
     Ok(figures.report())
 }
 
-/// Runs everything in small with the bare client on a made network.
+/// Runs a small version with the bare client on a generated network.
 ///
 /// # Errors
 /// As [`run`].
@@ -152,7 +151,7 @@ pub fn self_check() -> Result<SectionReport> {
     run(&Network::made(60), &options)
 }
 
-/// The request that asks for nothing, as an operation.
+/// The request without work, as an operation.
 fn nothing() -> Operation {
     Operation::plain("g.inject(1)", NOTHING, vec![Parameters::default()])
 }
@@ -202,7 +201,7 @@ fn gremlin_options(parameters: &Parameters) -> GremlinOptions {
     GremlinOptions { bindings: parameters.bindings(), ..GremlinOptions::default() }
 }
 
-/// Vertices a second that a program adds one by one in transactions of as many as a session has.
+/// Vertices per second that an embedded program adds one by one, in transactions as large as a session's.
 fn embedded_writes(database: &Database, options: &WireOptions) -> Result<f64> {
     let begin = Instant::now();
     let mut transaction = database.begin()?;
@@ -218,19 +217,19 @@ fn embedded_writes(database: &Database, options: &WireOptions) -> Result<f64> {
     Ok(f64::from(options.vertices) / begin.elapsed().as_secs_f64())
 }
 
-/// Asks a client for everything.
+/// Measures all requests with a client.
 struct Measure<'m> {
     options: &'m WireOptions,
     light: &'m [Operation],
     found: &'m [Vec<Found>],
-    /// Of our server.
+    /// The database of our server.
     database: Option<&'m Database>,
-    /// Of the next names of vertices.
+    /// The number of the next vertex name.
     number: usize,
 }
 
 impl Measure<'_> {
-    /// One request at a time.
+    /// Sequential requests.
     fn light(
         &self,
         server: &'static str,
@@ -260,7 +259,7 @@ impl Measure<'_> {
         Ok(())
     }
 
-    /// Many requests at a time, and writes.
+    /// Pipelined requests, and writes.
     fn heavy(
         &mut self,
         server: &'static str,
@@ -292,7 +291,7 @@ impl Measure<'_> {
             None => &[(false, 0), (false, 1)],
         };
         for &(session, one) in kinds {
-            // A sync for each vertex, or a way there and back.
+            // A sync for each vertex, or a round trip.
             let fewer = if session && one == 0 { 1 } else { 10 };
             let writes = Writes {
                 vertices: (self.options.vertices / fewer).max(1),
@@ -301,7 +300,7 @@ impl Measure<'_> {
                 commit_each: self.options.commit_each,
                 name: String::new(),
             };
-            // Once unmeasured.
+            // One warm-up run.
             for counted in [false, true] {
                 self.number += 1;
                 let writes = Writes { name: format!("{} {} ", client.name(), self.number), ..writes.clone() };
@@ -328,7 +327,7 @@ impl Measure<'_> {
         Ok(())
     }
 
-    /// How many there are in our database.
+    /// The number of vertices in our database.
     fn vertices(&self) -> Result<Option<i64>> {
         let Some(database) = self.database else { return Ok(None) };
         let count = database.gremlin("g.V().hasLabel('person').count()")?;
@@ -336,7 +335,7 @@ impl Measure<'_> {
     }
 }
 
-/// What a client has found.
+/// The results of a client.
 fn found(values: &[Value]) -> Found {
     Found {
         rows: values.len() as u64,

@@ -1,7 +1,6 @@
-//! Shows that a load that is killed at any point leaves the database as it was: children are ended with
-//! SIGKILL at random times until twenty of them were in the middle, and each time the database must be sound
-//! and answer as before. (Another load may have become visible just before the kill: then it must be there
-//! whole.)
+//! Crash test of loads: a killed load leaves the database unchanged. Children are killed (SIGKILL) at random
+//! times until twenty were killed in the middle; each time the database must be sound and answer as before.
+//! (A load may have become visible just before the kill: then it must be complete.)
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::people;
@@ -9,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
 const POINTS: u32 = 20;
-/// Children in all; some end before they are killed.
+/// The maximum number of children; some end before they are killed.
 const CHILDREN_MAX: u32 = 100;
 
 #[test]
@@ -20,7 +19,7 @@ fn a_killed_load_leaves_the_database_as_it_was() {
     let count = |name: &str| place.ok(&["query", name, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"]);
     let small = count("db");
 
-    // How long a whole load takes here, and what it leaves.
+    // The time of a complete load on this machine, and its result.
     place.ok(&["load", "whole", "people.ttl"]);
     let started = Instant::now();
     place.ok(&["load", "whole", "lubm.nt"]);
@@ -64,10 +63,10 @@ fn a_killed_load_leaves_the_database_as_it_was() {
         }
     }
     assert!(killed > POINTS / 2, "only {killed} loads were killed before their end");
-    // A killed load does not stand in the way of the next one.
+    // A killed load does not block the next one.
     place.ok(&["load", "db", "lubm.nt"]);
     assert_eq!(count("db"), large);
-    // … nor leave its files behind.
+    // … nor leave files behind.
     let files = |name: &str| std::fs::read_dir(place.path(name)).unwrap().count();
     assert_eq!(files("db"), files("whole"));
     println!("{killed} loads were killed before their end");

@@ -1,5 +1,5 @@
-//! Shows, by the built binary alone, how data gets into a database and out of it: load, info, check,
-//! export, malformed files, generated data, the shell and the demo.
+//! Data in and out of a database, through the built binary: load, info, check, export, malformed files,
+//! generated data, the shell and the demo.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Place, people};
@@ -12,7 +12,7 @@ fn sorted(text: &str) -> Vec<String> {
     lines
 }
 
-/// While another process loads, a load says which one it is and changes nothing; queries go on.
+/// A load refuses to run beside a writing process and names it, without changes; queries continue.
 #[test]
 fn one_process_loads_at_a_time() {
     let place = people();
@@ -48,7 +48,7 @@ fn a_load_says_what_it_did() {
     place.fails(&["load", "db", "nothing.nt"], 1, &["nothing.nt"]);
 }
 
-/// An index of words is asked for at a load, or later; loads and updates keep it.
+/// A load requests the word index, the first or a later one; loads and updates maintain it.
 #[test]
 fn texts_are_found_by_their_words() {
     let place = Place::new();
@@ -235,7 +235,7 @@ fn the_shell_reads_scripts() {
         "{}",
         done.out
     );
-    // Prefixes are there without a PREFIX line.
+    // Well-known prefixes need no PREFIX line.
     let done =
         place.run_with_input(&["shell", "db"], ".format tsv\nSELECT (COUNT(*) AS ?n) { ?p rdf:type ?c };\n");
     assert_eq!(done.out, "?n\n\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>\n", "{}", done.err);
@@ -247,7 +247,7 @@ fn the_shell_reads_scripts() {
 #[test]
 fn the_demo_answers() {
     let text = Place::new().ok(&["demo"]);
-    // Numbers that a script over the tables of nodes and edges gives too.
+    // Numbers that a script computed from the tables of nodes and edges.
     let numbers = ["9526", "310", "11183", "4322034", "1106304", "1,463"];
     let words = ["Kelvin R. Lawrence", "212,461 statements", "Singapore", "FRA", "1. ", "9. ", "Vienna"];
     for part in numbers.iter().chain(&words) {

@@ -1,12 +1,12 @@
-//! The built binary, ended with SIGKILL in the middle of durable commits, again and again on one directory:
-//! every commit that it has told of is there, at most the one in flight besides, and none of them in part.
+//! Crash test of commits: the built binary is killed (SIGKILL) during durable commits, repeatedly on one
+//! directory. Every acknowledged commit survives, plus at most the one in flight, and each commit is atomic.
 //!
 //! # Shape
-//! `vervet shell` gets commits through a pipe without end: requests of their own and transactions of several
-//! requests in turn. With `.timing on` it says on the standard error that each is done. It is ended after a
-//! random time from its start, so that some are hit while they open the directory; then `vervet check` and
-//! `vervet query` tell what is left. `VERVET_KILLS` is how often: 6, and 50 for a release (CONTRIBUTING.md).
-//! What threads and checkpoints do meanwhile is killed in `vervet/tests/it/killed.rs`, loads in `crash.rs`.
+//! `vervet shell` receives commits through an endless pipe: single requests and transactions of several
+//! requests in turn. With `.timing on` it acknowledges each on standard error. It is killed a random time
+//! after its start, sometimes while it opens the directory; then `vervet check` and `vervet query` inspect
+//! the result. `VERVET_KILLS` is the number of kills: 6, and 50 for a release (CONTRIBUTING.md).
+//! `vervet/tests/it/killed.rs` covers concurrent threads and checkpoints, `crash.rs` covers loads.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -15,12 +15,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// Statements that a commit adds for good, each with terms of its own.
+/// Statements that a commit adds permanently, each with new terms.
 const PARTS: u64 = 4;
-/// The longest life of a shell.
+/// The longest lifetime of a shell.
 const LIFE_MAX: Duration = Duration::from_millis(600);
 
-/// What makes commit `number`: the counter moves on, and its parts come.
+/// The input for commit `number`: increments the counter and adds the parts.
 fn script(number: u64) -> String {
     let parts: String =
         (0..PARTS).map(|part| format!(" . <urn:w> <urn:part> <urn:part:{number}:{part}>")).collect();
@@ -32,7 +32,7 @@ fn script(number: u64) -> String {
     }
 }
 
-/// Hands over commits until nobody reads them any more.
+/// Writes commits until the reader closes the pipe.
 fn feed(mut input: ChildStdin, first: u64) {
     let mut write = |text: &str| input.write_all(text.as_bytes()).and_then(|()| input.flush());
     if write(".timing on\n").is_ok() {
@@ -40,7 +40,7 @@ fn feed(mut input: ChildStdin, first: u64) {
     }
 }
 
-/// How many commits these lines tell of.
+/// The number of commits that these lines acknowledge.
 fn acknowledged(lines: &[String]) -> u64 {
     let (mut done, mut is_open) = (0, false);
     for line in lines {
@@ -49,7 +49,7 @@ fn acknowledged(lines: &[String]) -> u64 {
         } else if line.starts_with("commit ") {
             (done, is_open) = (done + 1, false);
         } else {
-            // The last line may be cut.
+            // The last line may be incomplete.
             let is_last = std::ptr::eq(line, &raw const *lines.last().unwrap());
             assert!(line.contains("added, ") || is_last, "the shell says: {line}");
             done += u64::from(!is_open && line.contains("removed in "));
@@ -58,7 +58,7 @@ fn acknowledged(lines: &[String]) -> u64 {
     done
 }
 
-/// How many commits are there, none of them in part.
+/// The number of commits in the database; asserts that each is complete.
 fn committed(place: &Place) -> u64 {
     let column = |query: &str| -> Vec<String> {
         let rows = place.ok(&["query", "db", query, "--format", "csv"]);
@@ -105,7 +105,7 @@ fn a_killed_shell_keeps_what_it_has_told_of() {
         let lines = BufReader::new(shell.stderr.take().unwrap());
         let feeder = std::thread::spawn(move || feed(input, known + 1));
         let reader = std::thread::spawn(move || lines.lines().map_while(Result::ok).collect::<Vec<String>>());
-        // A random moment; nothing is waited for.
+        // A random moment, without synchronization.
         std::thread::sleep(
             LIFE_MAX.mul_f64(f64::from(u32::try_from(random >> 32).unwrap()) / f64::from(u32::MAX)),
         );
@@ -127,7 +127,7 @@ fn a_killed_shell_keeps_what_it_has_told_of() {
         "{kills} kills, {in_the_middle} after a commit; {known} commits, {in_flight} of them not acknowledged"
     );
     assert!(in_the_middle > 0, "no shell came to commit");
-    // The next one goes on.
+    // The next shell continues.
     let done = place.run_with_input(&["shell", "db"], &(script(known + 1) + &script(known + 2)));
     assert_eq!((done.code, done.err.as_str()), (0, ""));
     assert_eq!(committed(&place), known + 2);

@@ -1,10 +1,10 @@
-//! What commands leave that fail, and what they say of other processes.
+//! Leftovers of failed commands, and messages about other processes.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{PEOPLE, Place, people};
 use std::process::Stdio;
 
-/// users 9: loads that fail, addresses that are taken and misspelt directories make no database.
+/// users 9: failed loads, occupied addresses and misspelt directories create no database.
 #[test]
 fn users_9_failures_and_typos_make_no_database() {
     let place = Place::new();
@@ -21,18 +21,18 @@ fn users_9_failures_and_typos_make_no_database() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     place.fails(&["serve", "new", "--create", "--bind", &address], 1, &["could not listen on"]);
-    assert!(!place.path("new").exists(), "the address is looked at before anything is made");
+    assert!(!place.path("new").exists(), "the address is checked before anything is created");
 }
 
-/// users 11: another writer is told that a server has the database, and where; `recover` without
-/// `--cut-at-damage` needs no lock.
+/// users 11: the error of a second writer names the server that owns the database, and its address; `recover`
+/// without `--cut-at-damage` needs no lock.
 #[test]
 fn users_11_a_server_is_named_with_its_address() {
     let place = people();
     let mut command = place.command(&["serve", "db", "--bind", "127.0.0.1:0"]);
     let mut server = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stderr.take().unwrap()));
-    // It says its address once it holds the database.
+    // It prints its address once it owns the database.
     let address = lines.find_map(|line| {
         let line = line.unwrap();
         let at = line.find("http://127.0.0.1:")?;

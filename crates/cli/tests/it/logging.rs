@@ -1,4 +1,4 @@
-//! What `vervet serve` logs, and what it tells a service manager: the built binary, over its real protocol.
+//! The log and the service notifications of `vervet serve`: the built binary over its real protocol.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,8 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// users 23 and 25: standard error had two lines and nothing else, not even when requests failed; systemd was
-/// told nothing.
+/// users 23 and 25: standard error had only two lines, even when requests failed; systemd was not notified.
 #[test]
 fn users_23_serve_logs_what_happens_and_notifies() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -74,8 +73,8 @@ fn users_23_serve_logs_what_happens_and_notifies() {
     assert!(server.wait().expect("it ends").success());
 }
 
-/// users 23: what keeps the server from starting is an event of the log too, with its hint, also where the
-/// log itself cannot begin as it should.
+/// users 23: a failure at startup is a log event too, with its hint, even if the log itself cannot start as
+/// configured.
 #[test]
 fn users_23_failures_at_the_start_are_json() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -109,7 +108,7 @@ fn users_23_failures_at_the_start_are_json() {
             assert!(last["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{arguments:?}: {text}");
         }
     }
-    // Without events there is the text.
+    // Without events, the failure is plain text.
     let output = Command::new(env!("CARGO_BIN_EXE_vervet"))
         .args(["serve", "--log-format", "json", "--log-level", "off", "/nowhere/at/all"])
         .output()

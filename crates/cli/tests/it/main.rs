@@ -1,4 +1,4 @@
-//! Tests of the crate from outside, one module a subject, in one program: linked once.
+//! Integration tests of the crate, one module per subject, in one program that is linked once.
 
 mod common;
 mod crash;

@@ -1,5 +1,5 @@
-//! Shows, by the built binary alone, how property graphs come in and go out: GraphSON, GraphML, tables with a
-//! mapping, and the made social network.
+//! Property graphs in and out, through the built binary: GraphSON, GraphML, tables with a mapping, and the
+//! generated social network.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::Place;
@@ -28,7 +28,7 @@ fn graphs_go_out_and_come_back() {
     place.fails(&["export", "db", "--format", "csv"], 2, &["known are nt, nq, ttl, trig, graphson"]);
 }
 
-/// What could not be loaded again under its name is not written there.
+/// An export refuses file names under which it could not be loaded again.
 #[test]
 fn the_name_of_an_export_says_its_format_or_none() {
     let place = Place::new();
@@ -46,7 +46,7 @@ fn the_name_of_an_export_says_its_format_or_none() {
         let written = if name == "-" { said } else { std::fs::read_to_string(place.path(name)).unwrap() };
         assert_eq!(written, quads, "{name}");
     }
-    // An empty graph is an empty file in GraphSON, which loads.
+    // An empty graph is an empty GraphSON file, which loads.
     place.file("empty.ttl", "");
     place.ok(&["load", "empty", "empty.ttl"]);
     for name in ["e.graphson", "e.graphson2", "e.graphml", "e.ttl", "e.nq"] {

@@ -1,5 +1,5 @@
-//! Shows, by the built binary alone, what `vervet query` writes: each format byte by byte, parameters,
-//! data in memory, plans, limits, and errors that point at the mistake.
+//! `vervet query` through the built binary: each format byte by byte, parameters, data in memory, plans,
+//! limits, and errors with positions.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Place, people};
@@ -7,10 +7,10 @@ use crate::common::{Place, people};
 const NAMES: &str = "PREFIX : <http://example.org/>
 SELECT ?p ?name ?age { ?p :name ?name OPTIONAL { ?p :age ?age } } ORDER BY ?p";
 
-/// What a count of three looks like.
+/// The output for a count of three.
 const COUNTED: &str = "?n\n\"3\"^^<http://www.w3.org/2001/XMLSchema#integer>\n";
 
-/// What a text was probably meant as stands behind its error.
+/// The error of a text in another language suggests the right command.
 #[test]
 fn texts_for_another_command_say_which() {
     let place = people();
@@ -42,7 +42,7 @@ fn tsv_to_the_letter() {
         <http://example.org/eve>\t\"Eve, \\\"the\\\" <3rd>\\tline\\nbreak\"\t\n";
     let place = people();
     assert_eq!(place.ok(&["query", "db", NAMES, "--format", "tsv"]), expected);
-    // The default of a pipe.
+    // The default for a pipe.
     assert_eq!(place.ok(&["query", "db", NAMES]), expected);
 }
 

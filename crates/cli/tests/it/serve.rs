@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
 
-/// A server; killed at the end.
+/// A server process; killed on drop.
 struct Serving {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStderr>>,
@@ -29,7 +29,7 @@ impl Serving {
         serving
     }
 
-    /// The next line of standard error with this in it.
+    /// The next line of standard error that contains `part`.
     fn line_with(&mut self, part: &str) -> String {
         self.lines.find(|line| line.as_ref().unwrap().contains(part)).unwrap().unwrap()
     }
@@ -55,8 +55,8 @@ impl Drop for Serving {
     }
 }
 
-/// security S10, users 25: SIGHUP reads the configuration again, and does not end the server; a wrong one
-/// changes nothing.
+/// security S10, users 25: SIGHUP reloads the configuration without ending the server; an invalid one changes
+/// nothing.
 #[test]
 fn s10_a_hangup_reloads() {
     // SHA-256 of `one` and `two`.
@@ -82,7 +82,7 @@ fn s10_a_hangup_reloads() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// The files of a database are private to its user, also those of the log (security S9).
+/// The files of a database, the log included, are private to its user (security S9).
 #[test]
 fn s9_a_database_is_private() {
     use std::os::unix::fs::MetadataExt;
@@ -101,7 +101,7 @@ fn s9_a_database_is_private() {
     assert!(files >= 4, "manifest, dictionary, segments, log: {files}");
 }
 
-/// users 26: on a terminal the password is not shown, and asked for twice.
+/// users 26: on a terminal the password is hidden and typed twice.
 #[test]
 fn users_26_a_password_is_not_shown_and_typed_twice() {
     let place = Place::new();
@@ -121,7 +121,7 @@ fn users_26_a_password_is_not_shown_and_typed_twice() {
             while !shown.ends_with(prompt.as_bytes()) {
                 let mut byte = [0];
                 if terminal.read_exact(&mut byte).is_err() {
-                    // It has ended without asking again.
+                    // It has ended without a second prompt.
                     break 'typing;
                 }
                 shown.push(byte[0]);
@@ -129,7 +129,7 @@ fn users_26_a_password_is_not_shown_and_typed_twice() {
             writeln!(terminal, "{answer}").unwrap();
         }
         let done = child.wait_with_output().unwrap();
-        // All ends of the terminal but this one are closed: reading ends, on Linux with an error.
+        // All other ends of the terminal are closed: reading ends, on Linux with an error.
         let _ = terminal.read_to_end(&mut shown);
         (String::from_utf8(shown).unwrap(), String::from_utf8(done.stdout).unwrap(), done.status.success())
     };

@@ -1,6 +1,5 @@
-//! Shows what `vervet query --service` makes of an endpoint on the loopback interface that answers with
-//! triple terms: values as deep as they may be, and for what is nested far deeper an error, where a parser of
-//! results would overflow its stack.
+//! `vervet query --service` with a loopback endpoint that answers with triple terms: values up to the nesting
+//! limit work, and deeper nesting is an error, where a recursive parser would overflow its stack.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Done, Place};
@@ -11,7 +10,7 @@ const JSON: &str = "application/sparql-results+json";
 const XML: &str = "application/sparql-results+xml";
 const TSV: &str = "text/tab-separated-values";
 
-/// What the command says if the endpoint answers with this document.
+/// The outcome of the command if the endpoint answers with this document.
 fn asked(media_type: &str, document: &str) -> Done {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}/sparql", listener.local_addr().unwrap());
@@ -34,7 +33,7 @@ fn asked(media_type: &str, document: &str) -> Done {
             }
         }
         reader.read_exact(&mut vec![0; length]).unwrap();
-        // Who has read enough may go away.
+        // The client may disconnect once it has read enough.
         let _ = (&stream).write_all(answer.as_bytes());
     });
     let place = Place::new();
@@ -45,7 +44,7 @@ fn asked(media_type: &str, document: &str) -> Done {
     done
 }
 
-/// A document whose one value is a triple term of this depth.
+/// A document whose only value is a triple term of this depth.
 fn document(media_type: &str, depth: usize) -> String {
     match media_type {
         JSON => format!(
@@ -71,7 +70,7 @@ fn document(media_type: &str, depth: usize) -> String {
 #[test]
 fn triple_terms_of_an_endpoint() {
     for media_type in [JSON, XML, TSV] {
-        // The parser of terms in a table has a lower limit of its own.
+        // The term parser of TSV has a lower limit of its own.
         for depth in [0, 1, if media_type == TSV { 60 } else { 100 }] {
             let done = asked(media_type, &document(media_type, depth));
             assert_eq!(done.code, 0, "{media_type}, {depth}: {}", done.err);
@@ -87,7 +86,7 @@ fn an_endpoint_that_nests_without_end() {
             let done = asked(media_type, &document(media_type, depth));
             assert_eq!(done.out, "", "{media_type}");
             assert!(done.err.len() < 2000, "{media_type}: {}", done.err);
-            // A command that overflows its stack ends by a signal, and says nothing.
+            // A stack overflow would end the command by a signal, without a message.
             assert!((1..128).contains(&done.code), "{media_type}, {depth}: {done:?}");
             assert!(
                 done.err.contains("nested") || done.err.contains("cannot be read"),

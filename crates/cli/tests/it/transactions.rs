@@ -1,5 +1,4 @@
-//! Transactions in the shell, levels of durability, and what to do about a damaged log: by the built binary
-//! alone.
+//! Transactions in the shell, durability levels, and recovery of a damaged log: through the built binary.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Done, Place, people};
@@ -44,8 +43,8 @@ fn a_script_commits_and_rolls_back() {
     assert_eq!(count(&place, "?s <urn:p> ?o"), 3);
 }
 
-/// Leading dots are how Gremlin is mostly written: a line that goes on with a traversal is no command, and
-/// what came before it is not run without it.
+/// Gremlin lines often begin with a dot: such a line continues a traversal and is not a command, and the
+/// lines before it do not run on their own.
 #[test]
 fn a_traversal_of_several_lines_is_one_input() {
     let place = people();
@@ -68,8 +67,7 @@ fn a_traversal_of_several_lines_is_one_input() {
     assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
     assert!(done.out.lines().any(|line| line.trim() == "1"), "{}", done.out);
     assert_eq!(all().trim(), "2");
-    // A second line that is no step is an error, also if it is the name of a command, and nothing of it
-    // happens.
+    // A second line that is not a step is an error, even if it is the name of a command, and has no effect.
     for script in
         ["g.addV('half')\n.info\n;\n", "g.addV('half')\n.quit\n", "g.addV('half')\n.propperty('a',1);\n"]
     {
@@ -77,7 +75,7 @@ fn a_traversal_of_several_lines_is_one_input() {
         assert_eq!(done.code, 1, "{script}: {done:?}");
         assert_eq!(all().trim(), "2", "{script}");
     }
-    // A first line is a command or nothing.
+    // A first line that begins with a dot is a command or an error.
     let done = gremlin(".property('a',1);\n");
     assert!(done.code == 1 && done.err.contains("unknown: \".property('a',1);\""), "{done:?}");
     assert_eq!(gremlin(&format!(".prefixes\n{whole}.quit\n")).code, 0);
@@ -100,7 +98,7 @@ fn plans_and_formats_follow_the_language() {
         let (json, rest) = done.out.split_once('\n').unwrap();
         assert_eq!(json, "3", "{}", done.out);
         assert!(rest.contains(r#"{"@type":"g:Int64","@value":3}"#) && rest.contains("result"), "{rest}");
-        // GraphSON leaves SPARQL the format that it had.
+        // `graphson` does not change the format of SPARQL.
         assert_eq!(rest.matches(r#""boolean""#).count(), if query.is_empty() { 0 } else { 2 }, "{rest}");
     }
     for (language, name) in [("gremlin", "csv"), ("gremlin", "yaml"), ("sparql", "yaml")] {
@@ -138,7 +136,7 @@ fn what_is_no_command_here_says_what_is() {
     assert_eq!(count(&place, "?s <urn:p> ?o"), 0);
 }
 
-/// Who has an open transaction owns the directory; others read what was committed.
+/// A process with an open transaction owns the directory; others read committed data.
 #[test]
 fn an_open_transaction_keeps_other_writers_out_and_lets_readers_in() {
     let place = people();
@@ -201,7 +199,7 @@ fn a_damaged_log_is_explained_and_cut() {
     assert!(place.ok(&["recover", "db"]).contains("sound"));
     assert_eq!(count(&place, "?s ?p ?o"), before + 11);
 
-    // A commit in the middle.
+    // Damage a commit in the middle.
     let logs = logs(&place);
     let path = logs.iter().max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();
     let mut bytes = std::fs::read(path).unwrap();
@@ -223,7 +221,7 @@ fn a_damaged_log_is_explained_and_cut() {
     place.fails(&["recover", "db", "--yes"], 2, &["--cut-at-damage"]);
 
     let done = place.run(&["recover", "db", "--cut-at-damage"]);
-    assert_eq!(done.code, 2, "nobody can be asked: {done:?}");
+    assert_eq!(done.code, 2, "no terminal to ask on: {done:?}");
     assert!(done.err.contains("nothing was changed") && done.err.contains("--yes"), "{}", done.err);
     let done = place.run_with_input(&["recover", "db", "--cut-at-damage"], "y\n");
     assert_eq!(done.code, 2, "an answer from a pipe is none: {done:?}");
@@ -231,7 +229,7 @@ fn a_damaged_log_is_explained_and_cut() {
 
     let text = place.ok(&["recover", "db", "--cut-at-damage", "--yes"]);
     assert!(text.contains("the log was cut"), "{text}");
-    // A prefix of the commits, as the command said.
+    // A prefix of the commits, as the command reported.
     assert_eq!(count(&place, "?s ?p ?o"), before + 5);
     assert!(place.ok(&["recover", "db"]).contains("sound"));
     place.ok(&["update", "db", "INSERT DATA { <urn:new> <urn:p> 1 }"]);

@@ -1,5 +1,4 @@
-//! Shows, by the built binary alone, that updates are there for the next process, whole or not at all, and
-//! that a backup is a database.
+//! Updates through the built binary: durable for the next process, atomic; and a backup is a database.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Place, people};
@@ -24,7 +23,7 @@ fn updates_are_there_for_the_next_process() {
     let piped = place.run_with_input(&["update", "db"], "DELETE WHERE { <urn:a> <urn:q> 1 }");
     assert_eq!(piped.code, 0, "{piped:?}");
     assert_eq!(count(&place, "db", "?s ?p ?o"), before + 1);
-    // A load goes on from there.
+    // A later load continues from there.
     place.file("more.nt", "<urn:x> <urn:q> <urn:y> .\n");
     place.ok(&["load", "db", "more.nt"]);
     place.ok(&["update", "db", "INSERT DATA { <urn:x> <urn:q> <urn:z> }"]);
@@ -40,7 +39,7 @@ fn a_request_that_fails_changes_nothing() {
     place.fails(&["update", "db", "INSERT DATA { <urn:a> <urn:p> }"], 1, &["line 1", "^"]);
     place.fails(&["update", "db", "INSERT DATA { <urn:a> <urn:p> 1 } ; LOAD <urn:x>"], 1, &["error:"]);
     assert_eq!(count(&place, "db", "?s ?p ?o"), before);
-    // A directory that is not there is made.
+    // A missing directory is created.
     place.ok(&["update", "new", "INSERT DATA { <urn:a> <urn:p> 1 }"]);
     assert_eq!(count(&place, "new", "?s ?p ?o"), 1);
 }
@@ -70,7 +69,7 @@ fn constraints_are_kept() {
     }
     let broken = ["is broken: <urn:b> and <urn:a> both have", "hint:"];
     place.fails(&["update", "db", "INSERT DATA { <urn:b> <urn:p> 1 }"], 1, &broken);
-    // A load that would break it leaves everything as it was.
+    // A load that would violate it changes nothing.
     let one = "<urn:b> <urn:p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n";
     place.file("more.nt", &format!("{one}<urn:x> <urn:y> <urn:z> .\n"));
     let before = count(&place, "db", "?s ?p ?o");
@@ -98,8 +97,8 @@ fn a_backup_is_a_database() {
     assert!(place.ok(&["check", "copy"]).contains("sound"));
 }
 
-/// users 3 and 4, storage B13, by the built binary: a backup is restored where no database is, and nowhere
-/// else; lost logs and manifests are told.
+/// users 3 and 4, storage B13, through the built binary: a backup is restored only into a directory without a
+/// database; lost logs and manifests are reported.
 #[test]
 fn a_backup_is_restored_where_no_database_is() {
     let place = people();

@@ -1,9 +1,9 @@
-//! A transaction takes effect as a whole (`C`) or not at all (`RB`).
+//! Atomicity: a transaction takes effect as a whole (`C`) or not at all (`RB`).
 
 use super::world::{Client, Stop, World, integers, person};
 use vervet::{Answer, Transaction};
 
-/// Readers beside the writers: at any time they see one of the two states.
+/// Readers beside the writers: each read sees one of the two states.
 const READERS: usize = 14;
 
 const START: &str = "INSERT DATA {
@@ -32,7 +32,7 @@ fn add_email(transaction: &mut Transaction, email: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether the clients see `allowed` only, and the end is the last of these.
+/// Checks that the clients see only `allowed` states, and that the end state is the last of them.
 fn check(
     world: &World,
     clients: &[Who],
@@ -65,7 +65,7 @@ fn check(
     Err(format!("the end counts {end:?} in place of {:?}", allowed.last()))
 }
 
-/// `C`: what was committed is there.
+/// `C`: committed data is there.
 pub(super) fn commit(world: &World) -> Result<(), String> {
     let mut clients = vec![Who::Reader; READERS];
     clients.insert(0, Who::Writer);
@@ -82,11 +82,11 @@ pub(super) fn commit(world: &World) -> Result<(), String> {
             )?;
             Ok(())
         })?;
-        done.ok_or_else(|| "the only writer aborts".to_owned())
+        done.ok_or_else(|| "the only writer aborted".to_owned())
     })
 }
 
-/// `RB`: what was rolled back was never there.
+/// `RB`: rolled-back data is never visible.
 pub(super) fn roll_back(world: &World) -> Result<(), String> {
     let mut clients = vec![Who::Reader; READERS];
     clients.splice(0..0, [Who::Writer, Who::BackToSavepoint]);
@@ -99,7 +99,7 @@ pub(super) fn roll_back(world: &World) -> Result<(), String> {
                 transaction.roll_back_to(&before)?;
                 Ok(())
             })?;
-            return done.ok_or_else(|| "a transaction that changes nothing aborts".to_owned());
+            return done.ok_or_else(|| "a transaction without changes aborted".to_owned());
         }
         client.roll_back(|client, transaction| {
             add_email(transaction, "new")?;
@@ -107,7 +107,7 @@ pub(super) fn roll_back(world: &World) -> Result<(), String> {
             let ask = format!("ASK {{ {} a <urn:acid:Person> }}", person(2));
             match transaction.query(&ask)? {
                 Answer::Boolean(true) => Ok(()),
-                _ => Err(Stop::Failed("the second person is not there".to_owned())),
+                _ => Err(Stop::Failed("the second person is missing".to_owned())),
             }
         })
     })?;

@@ -1,10 +1,10 @@
-//! Anomalies along a cycle of four persons whose versions are always counted up together.
+//! Anomalies along a cycle of four persons whose versions are always incremented together.
 
 use super::THREADS;
 use super::world::{Client, Stop, World, integers, person};
 use vervet::Transaction;
 
-/// Transactions of the one writer.
+/// The number of transactions of the only writer.
 const WRITES: u32 = 100;
 const PERSONS: u64 = 4;
 
@@ -14,12 +14,12 @@ enum Who {
     Reader,
 }
 
-/// `OTV`: once something of a transaction was seen, all of it stays seen.
+/// `OTV`: once a part of a transaction was seen, all of it stays visible.
 pub(super) fn observed_transaction_vanishes(world: &World) -> Result<(), String> {
     check(world, 50, |first, second| first.iter().max() <= second.iter().min())
 }
 
-/// `FR`: of a transaction all is seen or nothing.
+/// `FR`: a transaction is seen completely or not at all.
 pub(super) fn fractured_read(world: &World) -> Result<(), String> {
     check(world, 100, |first, second| first == second)
 }
@@ -50,11 +50,11 @@ fn check(world: &World, readers: u32, allowed: impl Fn(&[i64; 4], &[i64; 4]) -> 
     states.sort_unstable();
     states.dedup();
     world.note(&format!("{} states seen", states.len()));
-    // Else nothing has happened beside the readers.
+    // Otherwise no write has overlapped with the readers.
     if states.len() < 3 { Err(format!("the readers saw versions {states:?} only")) } else { Ok(()) }
 }
 
-/// Writes as long as the others read. One draw in five is of nobody in the cycle.
+/// Writes while the readers run. One draw in five picks a person outside the cycle.
 fn write(world: &World, client: &mut Client<'_>, readers: u32) -> Result<(), String> {
     let others = u32::try_from(THREADS - 1).unwrap_or(1);
     let pause = world.sleep * readers / others / WRITES;
@@ -80,7 +80,7 @@ fn write(world: &World, client: &mut Client<'_>, readers: u32) -> Result<(), Str
     if end == [counted; 4] { Ok(()) } else { Err(format!("versions {end:?} after {counted} commits")) }
 }
 
-/// The cycle from a person on, with all versions.
+/// The pattern of the cycle starting at a person, with all versions.
 fn cycle(start: u64) -> String {
     let person = person(start);
     format!(

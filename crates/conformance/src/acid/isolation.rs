@@ -1,4 +1,4 @@
-//! Anomalies with one or two vertices: dirty writes, dirty and circular reads, reads that do not repeat.
+//! Anomalies with one or two vertices: dirty writes, dirty and circular reads, non-repeatable reads.
 
 use super::world::{World, count_up, integer, integers, person, set, text};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ enum Who {
 }
 
 impl World {
-    /// So many writers (numbered from 1) and readers, in an order drawn by chance.
+    /// Writers (numbered from 1) and readers, in random order.
     fn writers_and_readers(&self, writers: i64, readers: usize) -> Vec<Who> {
         let mut clients: Vec<Who> = (1..=writers).map(Who::Writer).collect();
         clients.extend(std::iter::repeat_n(Who::Reader, readers));
@@ -23,7 +23,7 @@ impl World {
     }
 }
 
-/// `G0`: writers append their numbers to three lists; all three have one order.
+/// `G0`: writers append their numbers to three lists; all lists must have the same order.
 pub(super) fn dirty_write(world: &World) -> Result<(), String> {
     const WRITERS: u64 = 200;
     let lists = [person(1), person(2), EDGE.to_owned()];
@@ -54,7 +54,7 @@ pub(super) fn dirty_write(world: &World) -> Result<(), String> {
     if let Some(other) = others.iter().find(|other| **other != first) {
         return Err(format!("the lists differ in order or content: {first} and {other}"));
     }
-    // Nothing that was acknowledged is lost, nothing that aborted is there.
+    // Acknowledged writes are not lost, and aborted ones are not there.
     let mut expected: Vec<u64> = committed.into_iter().flatten().chain([0]).collect();
     let mut listed = first.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
     expected.sort_unstable();
@@ -65,7 +65,7 @@ pub(super) fn dirty_write(world: &World) -> Result<(), String> {
     Err(format!("the list {first} is not that of the committed {expected:?}"))
 }
 
-/// `G1a`: nobody reads what is rolled back later.
+/// `G1a`: no read of data that is rolled back later.
 pub(super) fn aborted_read(world: &World) -> Result<(), String> {
     const EACH: usize = 5;
     let vertex = &person(1);
@@ -93,7 +93,7 @@ pub(super) fn aborted_read(world: &World) -> Result<(), String> {
     }
 }
 
-/// `G1b`: nobody reads what its writer has written over before the commit.
+/// `G1b`: no read of data that its writer overwrites before the commit.
 pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
     let vertex = &person(1);
     world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 99 }}"))?;
@@ -116,7 +116,7 @@ pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
     }
 }
 
-/// `G1c`: of two transactions at most one reads what the other one wrote.
+/// `G1c`: of two transactions at most one reads the other's writes.
 pub(super) fn circular_information_flow(world: &World) -> Result<(), String> {
     let pair = [person(1), person(2)];
     world.start(&format!("INSERT DATA {{ {} {VERSION} 0 . {} {VERSION} 0 }}", pair[0], pair[1]))?;
@@ -142,7 +142,7 @@ pub(super) fn circular_information_flow(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// `IMP`: what is read twice is the same.
+/// `IMP`: repeated reads are equal.
 pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
     let vertex = &person(1);
     world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
@@ -169,7 +169,7 @@ pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
     Err(format!("version {last} after {commits} commits"))
 }
 
-/// `PMP`: what is counted twice is the same: no phantoms.
+/// `PMP`: repeated counts are equal: no phantoms.
 pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
     const COUNT: &str =
         "SELECT (COUNT(*) AS ?n) { ?p a <urn:acid:Person> ; <urn:acid:likes> <urn:acid:post:1> }";

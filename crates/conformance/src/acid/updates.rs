@@ -1,4 +1,4 @@
-//! What concurrent writers do to each other: lost updates (`LU`) and write skew (`WS`).
+//! Anomalies of concurrent writers: lost updates (`LU`) and write skew (`WS`).
 
 use super::world::{Stop, World, count_up, integer, integers, person, set};
 use vervet::{Isolation, Transaction};
@@ -6,7 +6,7 @@ use vervet::{Isolation, Transaction};
 const FRIENDS: &str = "<urn:acid:friends>";
 const VALUE: &str = "<urn:acid:value>";
 
-/// `LU`: every friendship that was acknowledged is there, and counted.
+/// `LU`: every acknowledged friendship exists, and is counted.
 pub(super) fn lost_update(world: &World) -> Result<(), String> {
     const COUNT: &str = "SELECT (COUNT(*) AS ?n)
         { <urn:acid:person:1> <urn:acid:knows> ?friend . ?friend a <urn:acid:Person> }";
@@ -35,7 +35,7 @@ pub(super) fn lost_update(world: &World) -> Result<(), String> {
 }
 
 const PAIRS: u64 = 10;
-/// What the pairs hold together at the start.
+/// The sum of all pairs at the start.
 const START: i64 = 1500;
 const TAKEN: i64 = 100;
 
@@ -49,7 +49,7 @@ fn values(transaction: &Transaction, [one, two]: &[String; 2]) -> Result<[i64; 2
     integers(transaction, &query, ["a", "b"])
 }
 
-/// `WS`: the sum of each pair stays positive. Under snapshot isolation it need not, and must be able not to.
+/// `WS`: the sum of each pair stays positive. Under snapshot isolation, write skew must be possible.
 pub(super) fn write_skew(world: &World) -> Result<(), String> {
     let persons: String =
         (0..=PAIRS).map(pair).map(|[one, two]| format!("{one} {VALUE} 70 . {two} {VALUE} 80 . ")).collect();
@@ -89,8 +89,8 @@ pub(super) fn write_skew(world: &World) -> Result<(), String> {
     }
 }
 
-/// Two transactions that surely overlap, on a pair that nobody else uses; whether both commit. The first one
-/// always does.
+/// Two transactions that certainly overlap, on a pair that no other client uses; returns whether both commit.
+/// The first one always does.
 fn skewed_by_force(world: &World) -> Result<bool, String> {
     let pair = &pair(PAIRS);
     let run = || {

@@ -1,4 +1,4 @@
-//! What a test runs in: a database, clients on threads, and the count of how transactions ended.
+//! The environment of a test: a database, clients on threads, and counts of transaction outcomes.
 
 use super::THREADS;
 use std::fmt;
@@ -15,9 +15,9 @@ use vervet_testkit::Random;
 /// Why a transaction did not commit.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It collided with another one, which is allowed.
+    /// A conflict with another transaction, which is allowed.
     Conflict,
-    /// Anything else fails the test.
+    /// Any other error; fails the test.
     Failed(String),
 }
 
@@ -30,7 +30,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// How the transactions of a test ended.
+/// Counts of transaction outcomes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) writer_commits: usize,
@@ -80,13 +80,13 @@ impl World {
         Ok(Self { isolation, sleep, database, seed, tally, notes })
     }
 
-    /// Commits the start graph: an update request.
+    /// Commits the start graph, given as an update request.
     pub(super) fn start(&self, request: &str) -> Result<(), String> {
         self.database.update(request).map(drop).map_err(|error| format!("start graph: {error}"))
     }
 
-    /// Runs `work` for each of `clients` once, at most [`THREADS`] at a time, begun in the order given; what
-    /// they gave back, in any order.
+    /// Runs `work` once for each of `clients`, at most [`THREADS`] at a time, started in the given order;
+    /// returns the results in any order.
     pub(super) fn run<C: Copy + Sync, T: Send>(
         &self,
         clients: &[C],
@@ -97,7 +97,7 @@ impl World {
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
-                    // Relaxed: only the number counts; the scope's end orders the rest.
+                    // Relaxed: only the number matters; the end of the scope orders everything else.
                     while let Some((number, client)) =
                         Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, *clients.get(n)?)))
                     {
@@ -111,7 +111,7 @@ impl World {
         ends.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
     }
 
-    /// The same clients in an order drawn by chance.
+    /// The clients in random order.
     pub(super) fn shuffled<C>(&self, mut clients: Vec<C>) -> Vec<C> {
         let mut random = Random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         for end in (1..clients.len()).rev() {
@@ -121,14 +121,14 @@ impl World {
         clients
     }
 
-    /// Reads when all clients are done.
+    /// Reads after all clients have finished.
     pub(super) fn after<T>(
         &self,
         read: impl FnOnce(&mut Transaction) -> Result<T, Stop>,
     ) -> Result<T, String> {
         let read = self.begin().map_err(Stop::from).and_then(|mut transaction| read(&mut transaction));
         read.map_err(|stop| match stop {
-            Stop::Conflict => "a read conflicts with nothing".to_owned(),
+            Stop::Conflict => "a read-only transaction conflicted".to_owned(),
             Stop::Failed(message) => message,
         })
     }
@@ -146,12 +146,12 @@ impl World {
         lock(&self.notes).clone()
     }
 
-    /// Adds to the line of this test.
+    /// Appends to the output line of this test.
     pub(super) fn note(&self, text: &str) {
         *lock(&self.notes) += &format!("; {text}");
     }
 
-    /// Closes the database in `folder`; opened again, it holds the same statements.
+    /// Closes the database in `folder`, reopens it, and checks that it has the same statements.
     pub(super) fn reopened_is_the_same(self, folder: Option<&Path>) -> Result<(), String> {
         let Some(folder) = folder else { return Ok(()) };
         let before = statements(&self.database)?;
@@ -160,7 +160,7 @@ impl World {
         if before == after {
             return Ok(());
         }
-        Err(format!("opened again, it is different: {before:?} has become {after:?}"))
+        Err(format!("the reopened database differs: {before:?} before, {after:?} after"))
     }
 }
 
@@ -182,19 +182,19 @@ fn statements(database: &Database) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// What the mutexes guard is whole after each change.
+/// Ignores poisoning: the guarded data is consistent after each change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Somebody who runs transactions, one at a time.
+/// A client that runs transactions, one at a time.
 pub(super) struct Client<'a> {
     world: &'a World,
     random: Random,
 }
 
 impl Client<'_> {
-    /// A transaction that writes; `None`: it aborted.
+    /// Runs a transaction that writes; `None`: it aborted.
     pub(super) fn write<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
@@ -205,7 +205,7 @@ impl Client<'_> {
         Ok(end)
     }
 
-    /// A transaction that only reads; `None`: it aborted.
+    /// Runs a read-only transaction; `None`: it aborted.
     pub(super) fn read<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
@@ -216,7 +216,7 @@ impl Client<'_> {
         Ok(end)
     }
 
-    /// A transaction that changes its mind.
+    /// Runs a transaction that is rolled back.
     pub(super) fn roll_back(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Transaction) -> Result<(), Stop>,
@@ -249,12 +249,12 @@ impl Client<'_> {
         }
     }
 
-    /// Sleeps for between a half and one and a half of the usual time.
+    /// Sleeps between half and one and a half of the usual time.
     pub(super) fn sleep(&mut self) {
         self.sleep_for(self.world.sleep);
     }
 
-    /// Lets others come between, every second time: where the description has one statement and no sleep, few
+    /// Yields to other clients, every second time: where the description has one statement and no sleep, few
     /// transactions would overlap on a machine with few cores.
     pub(super) fn linger(&mut self) {
         if self.random.one_in(2) {
@@ -262,19 +262,19 @@ impl Client<'_> {
         }
     }
 
-    /// Sleeps for about this long.
+    /// Sleeps for about this time.
     pub(super) fn sleep_for(&mut self, time: Duration) {
         let percent = u32::try_from(50 + self.random.below(101)).unwrap_or(100);
         std::thread::sleep(time * percent / 100);
     }
 
-    /// A number below `limit`.
+    /// A random number below `limit`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.random.below(limit)
     }
 }
 
-/// A person by number.
+/// The IRI of a person.
 pub(super) fn person(number: u64) -> String {
     format!("<urn:acid:person:{number}>")
 }
@@ -287,7 +287,7 @@ pub(super) fn set(vertex: &str, property: &str, value: i64) -> String {
     )
 }
 
-/// A request that counts up a property.
+/// A request that increments a property.
 pub(super) fn count_up(vertex: &str, property: &str) -> String {
     format!(
         "DELETE {{ {vertex} {property} ?old }} INSERT {{ {vertex} {property} ?new }} \
@@ -295,7 +295,7 @@ pub(super) fn count_up(vertex: &str, property: &str) -> String {
     )
 }
 
-/// The integers of the only solution of a query, column after column.
+/// The integers of the only solution of a query, by column.
 pub(super) fn integers<const N: usize>(
     transaction: &Transaction,
     query: &str,
@@ -306,7 +306,7 @@ pub(super) fn integers<const N: usize>(
     let mut values = [0; N];
     for (value, column) in values.iter_mut().zip(columns) {
         let read = row.integer(column)?;
-        *value = read.ok_or_else(|| Stop::Failed(format!("?{column} is no integer in {query}")))?;
+        *value = read.ok_or_else(|| Stop::Failed(format!("?{column} is not an integer in {query}")))?;
     }
     Ok(values)
 }
@@ -317,7 +317,7 @@ pub(super) fn integer(transaction: &Transaction, vertex: &str, property: &str) -
     Ok(integers(transaction, &query, ["value"])?[0])
 }
 
-/// The only value of a property, a text.
+/// The only value of a property, a string.
 pub(super) fn text(transaction: &Transaction, vertex: &str, property: &str) -> Result<String, Stop> {
     let query = format!("SELECT ?value {{ {vertex} {property} ?value }}");
     let solutions = transaction.select(&query)?;

@@ -1,9 +1,9 @@
-//! Clients that run random transactions, and write down what they see.
+//! Clients that run random transactions and record what they see.
 //!
 //! # Shape
 //! Each client is a thread. It draws a transaction of one to four operations, runs it step by step with
-//! pauses, so that transactions overlap also where there are few cores, commits, and goes on, whatever the
-//! end was. The keys of a history are a window that moves, so lists stay short.
+//! pauses, so that transactions overlap even with few cores, commits, and continues whatever the outcome. The
+//! keys of a history are a sliding window, so lists stay short.
 
 use super::THREADS;
 use super::record::{Entry, History, Kind, Operation};
@@ -16,29 +16,28 @@ use vervet::{
 };
 use vervet_testkit::Random;
 
-/// Keys that are in use at a time.
+/// The number of keys in use at a time.
 const KEYS: u64 = 6;
-/// Transactions of all clients together after which one key gives way to the next one.
+/// Transactions of all clients together after which the oldest key is replaced by a new one.
 const KEY_LIFE: u64 = 40;
 
-/// Where a database is that is not in memory.
+/// The location of an on-disk database.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// Emptied before.
+    /// Emptied first.
     pub(super) directory: PathBuf,
     pub(super) durability: Durability,
-    /// Whether a new base is written again and again meanwhile. Else the database is closed and opened half
-    /// way.
+    /// Whether new bases are written continuously. Otherwise the database is closed and reopened half way.
     pub(super) checkpoints: bool,
 }
 
-/// What kind of history it shall be.
+/// The kind of a history.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) storage: Storage,
     pub(super) transactions: u64,
     pub(super) place: Option<Place>,
-    /// Whether each operation runs in a transaction of its own, again until it commits: a fault.
+    /// Whether each operation runs in a transaction of its own, retried until it commits: a fault.
     pub(super) split: bool,
     /// Whether two transactions at the end each read what the other one writes. Only snapshot isolation lets
     /// both commit.
@@ -129,7 +128,7 @@ fn skew<'a>(database: &Database, one: &mut Client<'a>, two: &mut Client<'a>) -> 
     Ok(())
 }
 
-/// Until every client has run `share` transactions since its start.
+/// Runs until every client has run `share` transactions since its start.
 fn race(
     database: &Database,
     clients: &mut [Client<'_>],
@@ -167,13 +166,13 @@ fn join(thread: std::thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What all clients of a history share.
+/// State shared by all clients of a history.
 struct Common<'a> {
     setting: &'a Setting,
     start: Instant,
     /// The next element.
     elements: AtomicU64,
-    /// Transactions begun by all clients.
+    /// The number of transactions begun by all clients.
     begun: AtomicU64,
 }
 
@@ -183,7 +182,7 @@ impl Common<'_> {
     }
 
     fn element(&self) -> u64 {
-        // Relaxed: only that each number is given once counts.
+        // Relaxed: only uniqueness of the numbers matters.
         self.elements.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -237,8 +236,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// What the next transaction shall do. Of four, one only reads, one writes what it has not read, and two
-    /// mix.
+    /// Draws the operations of the next transaction. Of four transactions, one is read-only, one writes
+    /// without reading first, and two are mixed.
     fn draw(&mut self) -> Vec<Operation> {
         let oldest = self.common.begun.fetch_add(1, Ordering::Relaxed) / KEY_LIFE;
         let (style, count) = (self.random.below(4), 1 + self.random.below(4));
@@ -295,7 +294,7 @@ impl Client<'_> {
         }
     }
 
-    /// Lets others come between.
+    /// Yields to other clients.
     fn pause(&mut self) {
         match self.random.below(4) {
             0 => std::thread::yield_now(),

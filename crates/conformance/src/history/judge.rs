@@ -1,12 +1,12 @@
-//! Programs that judge histories.
+//! Third-party checkers of histories.
 //!
 //! # Shape
-//! A judge is a process. dbcop is given a folder, and prints `NAME: PASS` or `NAME: FAIL (why)` for each
-//! file; Elle is given `judge.clj`, a script of ours that calls it, and prints a line for each file too.
-//! dbcop searches for an order of the transactions, which can take exponential time: it gets a folder for
-//! each history and [`SEARCH_MAX`].
+//! A checker is a process. dbcop takes a folder, and prints `NAME: PASS` or `NAME: FAIL (why)` for each file;
+//! Elle runs through our script `judge.clj`, which also prints a line for each file. dbcop searches for an
+//! order of the transactions, which can take exponential time: it gets a folder for each history and
+//! [`SEARCH_MAX`].
 //! # Not here
-//! The judges themselves: docs/histories.md says where they are to be had.
+//! The checkers themselves: docs/histories.md says how to get them.
 
 use super::plant::Fault;
 use super::record::Kind;
@@ -18,24 +18,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest that Elle may take for one folder.
+/// The time limit of Elle for one folder.
 const TIME_MAX: Duration = Duration::from_secs(900);
 const SCRIPT: &str = include_str!("judge.clj");
 
-/// The longest that dbcop may search for one history.
+/// The time limit of dbcop's search for one history.
 const SEARCH_MAX: Duration = Duration::from_secs(20);
 
-/// What a judge says of a history.
+/// The verdict on a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Verdict {
     Accepted,
-    /// In its words.
+    /// With the checker's message.
     Rejected(String),
-    /// It has found nothing in [`SEARCH_MAX`], or says that it does not know.
+    /// No result within [`SEARCH_MAX`], or unknown.
     None,
 }
 
-/// By the name of the history.
+/// Verdicts by name of the history.
 type Verdicts = BTreeMap<String, Verdict>;
 
 /// Every history of a level must be accepted at this level.
@@ -54,7 +54,7 @@ pub(super) fn accepted_by_dbcop(
     Ok(())
 }
 
-/// The same. For those under snapshot isolation it is printed how many are serializable.
+/// Like [`accepted_by_dbcop`]. For histories under snapshot isolation it prints how many are serializable.
 pub(super) fn accepted_by_elle(
     options: &Options,
     level: Level,
@@ -111,7 +111,7 @@ fn say(judge: &str, level: &str, verdicts: &Verdicts, start: Instant) {
     );
 }
 
-/// A history without a verdict counts as not run; but of all there must be one with a verdict.
+/// A history without a verdict counts as not run; but at least one of all must have a verdict.
 fn add(report: &mut Report, category: &str, verdicts: &Verdicts, accept: bool, histories: u64) {
     for (name, verdict) in verdicts {
         let outcome = match verdict {
@@ -185,7 +185,7 @@ fn elle(program: &Path, options: &Options, folder: &Path, level: &str) -> Result
     Ok(verdicts)
 }
 
-/// What a program prints, if it ends with one of these codes; `None`: it took longer than `most`.
+/// The output of a program that ends with one of these codes; `None`: it exceeded `most`.
 fn output(mut command: Command, codes: &[i32], most: Duration) -> Result<Option<String>, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = command
@@ -203,7 +203,7 @@ fn output(mut command: Command, codes: &[i32], most: Duration) -> Result<Option<
         match child.try_wait().map_err(|error| format!("{name}: {error}"))? {
             Some(status) => break status,
             None if start.elapsed() > most => {
-                // Both fail only if it has just ended.
+                // Both fail only if the process has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ok(None);

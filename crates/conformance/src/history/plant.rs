@@ -1,9 +1,8 @@
-//! Histories with a fault, which a judge must reject.
+//! Histories with a planted fault, which a checker must reject.
 //!
 //! # Shape
-//! Three faults are one changed read in a history that is otherwise as the database made it; two are made by
-//! the clients, so they also show that the load is one under which a database without isolation would be
-//! found out.
+//! Three faults change one read in an otherwise genuine history; two are produced by the clients, so they
+//! also show that the load would expose a database without isolation.
 
 use super::client::{self, Setting};
 use super::record::{Entry, History, Kind, Operation};
@@ -11,14 +10,14 @@ use super::storage::Shape;
 use vervet::Isolation;
 use vervet_testkit::Random;
 
-/// What is wrong with a history.
+/// The fault of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     /// Two transactions have read the same elements of a key and both have written it.
     LostUpdate,
-    /// A transaction has seen one write of another one, and not the other write.
+    /// A transaction has seen one write of another transaction, but not its other write.
     FracturedRead,
-    /// A transaction has read what was never committed.
+    /// A transaction has read a write that was never committed.
     AbortedRead,
     /// Clients ran each operation in a transaction of its own.
     Split,
@@ -41,13 +40,13 @@ impl Fault {
         }
     }
 
-    /// Whether a level forbids it.
+    /// Whether a level forbids the fault.
     pub(super) fn breaks(self, isolation: Isolation) -> bool {
         self != Self::WriteSkew || isolation == Isolation::Serializable
     }
 }
 
-/// A history with this fault.
+/// Records a history with this fault.
 pub(super) fn record(
     kind: Kind,
     shape: Shape,
@@ -61,7 +60,7 @@ pub(super) fn record(
         skew: fault == Fault::WriteSkew,
         ..Setting::new(kind, shape, level, transactions)
     };
-    // A short history need not have a place for every fault.
+    // Not every short history has a suitable place for the fault.
     for _ in 0..20 {
         let mut history = client::record(&setting, random)?;
         let done = match fault {
@@ -77,7 +76,7 @@ pub(super) fn record(
     Err(format!("no place for fault '{}' in {} histories", fault.name(), kind.name()))
 }
 
-/// Two transactions that write a key: the later one gets to have read what the earlier one had read.
+/// Of two transactions that write a key, the later one gets the read of the earlier one.
 fn lost_update(history: &mut History) -> Option<()> {
     let find = |(at, later): (usize, &Entry)| {
         let key = written(later).find(|key| read_first(later, *key).is_some() && !read_after(later, *key))?;
@@ -90,8 +89,8 @@ fn lost_update(history: &mut History) -> Option<()> {
     Some(())
 }
 
-/// A transaction that has read two writes of another one: of one key it gets to have read what was there
-/// before.
+/// A transaction that has read two writes of another one gets, for one of the keys, the value before that
+/// write.
 fn fractured_read(history: &mut History) -> Option<()> {
     let find = |(at, reader): (usize, &Entry)| {
         let clean = |key: &u64| !written(reader).any(|other| other == *key);
@@ -113,7 +112,7 @@ fn fractured_read(history: &mut History) -> Option<()> {
     Some(())
 }
 
-/// A read of a key that some refused transaction had written: it gets to have seen this.
+/// A read of a key that an aborted transaction had written gets the aborted write.
 fn aborted_read(history: &mut History) -> Option<()> {
     let refused = history.entries.iter().filter(|entry| !entry.committed);
     let (key, element) = refused
@@ -132,7 +131,7 @@ fn aborted_read(history: &mut History) -> Option<()> {
     Some(())
 }
 
-/// From the middle on, so that there is a history before and after it.
+/// Starts in the middle, so that there is history before and after the fault.
 fn committed(history: &History) -> impl Iterator<Item = (usize, &Entry)> {
     let all = history.entries.iter().enumerate();
     let in_the_middle = all.clone().filter(|(at, _)| at % 5 > 1);
@@ -146,7 +145,7 @@ fn reads(entry: &Entry) -> impl Iterator<Item = (u64, &[u64])> {
     })
 }
 
-/// Keys that a transaction writes.
+/// The keys that a transaction writes.
 fn written(entry: &Entry) -> impl Iterator<Item = u64> {
     entry.operations.iter().filter_map(|operation| match operation {
         Operation::Write { key, .. } => Some(*key),
@@ -170,7 +169,7 @@ fn writer_of(history: &History, element: u64) -> Option<&Entry> {
     history.entries.iter().find(wrote)
 }
 
-/// What a transaction saw of a key that it had not written before.
+/// The read of a key that precedes the transaction's own writes of it.
 fn read_first(entry: &Entry, of: u64) -> Option<&[u64]> {
     let first = entry.operations.iter().find(|operation| match operation {
         Operation::Read { key, .. } | Operation::Write { key, .. } => *key == of,
@@ -181,7 +180,7 @@ fn read_first(entry: &Entry, of: u64) -> Option<&[u64]> {
     }
 }
 
-/// Whether a transaction reads a key that it has written.
+/// Whether a transaction reads a key after writing it.
 fn read_after(entry: &Entry, of: u64) -> bool {
     let of_key = entry.operations.iter().filter(|operation| match operation {
         Operation::Read { key, .. } | Operation::Write { key, .. } => *key == of,
@@ -191,7 +190,7 @@ fn read_after(entry: &Entry, of: u64) -> bool {
         .any(|operation| matches!(operation, Operation::Read { .. }))
 }
 
-/// All reads of a key before its first write.
+/// Replaces all reads of a key before its first write.
 fn change(entry: &mut Entry, of: u64, to: &[u64]) {
     for operation in &mut entry.operations {
         match operation {

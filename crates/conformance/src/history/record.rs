@@ -1,10 +1,10 @@
-//! What is written down of transactions.
+//! The recorded form of transactions.
 //!
 //! # Invariants
-//! An element (the value that a write gives, or what an append adds) is a number that no other operation of
-//! the history writes, and never 0. So whoever reads it is known to have read from one transaction.
+//! An element (the value of a write or an append) is a number that no other operation of the history writes,
+//! and never 0. So a read identifies the transaction that it read from.
 
-/// What the keys of a history are.
+/// The type of the keys of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A key has at most one element; a write replaces it.
@@ -29,20 +29,20 @@ impl Kind {
 pub(super) enum Operation {
     /// All elements of a key, in order. `None`: the transaction ended before it read.
     Read { key: u64, seen: Option<Vec<u64>> },
-    /// The element that takes the place of the one before, or is appended.
+    /// The element that replaces the previous one, or is appended.
     Write { key: u64, element: u64 },
 }
 
-/// A transaction that ended.
+/// A finished transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Which client ran it; each runs one after the other.
+    /// The client that ran it; each client runs one transaction at a time.
     pub(super) client: u64,
-    /// Nanoseconds since the start of the history, before its begin.
+    /// Nanoseconds from the start of the history to just before its begin.
     pub(super) began: u128,
-    /// The same, after its commit had returned.
+    /// Nanoseconds from the start of the history to just after its commit returned.
     pub(super) ended: u128,
-    /// Whether it committed; else it conflicted with others, and nothing of it has happened.
+    /// Whether it committed; otherwise it conflicted, and has no effects.
     pub(super) committed: bool,
     pub(super) operations: Vec<Operation>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     pub(super) kind: Kind,
-    /// By client, and for each client in order.
+    /// By client, and in order for each client.
     pub(super) entries: Vec<Entry>,
 }
 

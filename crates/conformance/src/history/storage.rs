@@ -1,15 +1,15 @@
-//! How a key's elements stand in the graph, and the queries and updates that read and write them.
+//! Storage layouts of keys in the graph, and the queries and updates that read and write them.
 //!
 //! # Shape
-//! | shape | key `K` has element `E` | what a read goes through |
+//! | layout | key `K` has element `E` | access path of a read |
 //! | --- | --- | --- |
-//! | property | `K :value E` | values of a property, forwards |
+//! | property | `K :value E` | property values, forward |
 //! | edge | `K :has E` | edges of a vertex |
-//! | inverse | `E :of K` | a predicate with its object given: the reverse index |
+//! | inverse | `E :of K` | a predicate with its object bound: the reverse index |
 //! | type | `E a K` | vertices of a type |
 //! | tag | `E :tag "K"` | the index from a value to its vertices |
 //!
-//! Elements of a list also have positions: `E :position P`, or in the shape *property* a value `"P E"`.
+//! Elements of a list also have positions: `E :position P`, or in the layout *property* a value `"P E"`.
 
 use super::record::Kind;
 use oxrdf::{Literal, Term};
@@ -41,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// The pattern of the elements of a key, or of one of them.
+    /// The pattern for the elements of a key, or for one of them.
     fn pattern(self, key: u64, element: &str) -> String {
         let vertex = vertex("key", key);
         match self {
@@ -58,7 +58,7 @@ fn vertex(kind: &str, number: u64) -> String {
     format!("{NAMESPACE}{kind}:{number}")
 }
 
-/// The keys of a history, as one client of it reads and writes them.
+/// The keys of a history, as a client reads and writes them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage {
     pub(super) kind: Kind,
@@ -67,18 +67,18 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// Whether a list has its length beside it: see the header of [`super`].
+    /// Whether a list stores its length: see the header of [`super`].
     fn has_length(self) -> bool {
         self.kind == Kind::List && self.isolation == Isolation::Snapshot && self.shape != Shape::Property
     }
 
-    /// Whether keys begin with an element, which the first transaction of a history writes. Two that write
-    /// the first edge of a vertex do not get in each other's way under snapshot isolation.
+    /// Whether the first transaction of a history writes an element to each key. Two transactions that write
+    /// the first edge of a vertex do not conflict under snapshot isolation.
     pub(super) fn starts_with_elements(self) -> bool {
         self.kind == Kind::Register && self.shape != Shape::Property
     }
 
-    /// What must be there before the first transaction.
+    /// Writes what the first transaction requires.
     pub(super) fn set_up(self, transaction: &mut Transaction, keys: u64) -> Result<()> {
         if self.has_length() {
             let lengths: String =
@@ -88,19 +88,19 @@ impl Storage {
         Ok(())
     }
 
-    /// All elements of a key in order, by SPARQL or by typed calls.
+    /// All elements of a key in order, by SPARQL or by typed methods.
     pub(super) fn read(self, transaction: &Transaction, key: u64, random: &mut Random) -> Result<Vec<u64>> {
         let mut elements = if random.one_in(2) {
             self.read_by_query(transaction, key)?
         } else {
             transaction.read(|graph| self.read_by_calls(graph, key))?
         };
-        // Registers that have several elements are for the judges.
+        // A register with several elements is left for the checkers to reject.
         elements.sort_unstable();
         Ok(elements.into_iter().map(|(_, element)| element).collect())
     }
 
-    /// Elements after their positions.
+    /// Pairs of position and element.
     fn read_by_query(self, transaction: &Transaction, key: u64) -> Result<Vec<(u64, u64)>> {
         let pattern = self.shape.pattern(key, "?element");
         let positioned = self.kind == Kind::List && self.shape != Shape::Property;
@@ -144,7 +144,7 @@ impl Storage {
         vertices.into_iter().map(element).collect()
     }
 
-    /// Position and element of what stands for one.
+    /// Position and element of the term that represents an element.
     fn element(self, term: &Term, position: i64) -> Result<(u64, u64)> {
         let numbers = match term {
             Term::Literal(literal) if self.kind == Kind::List => literal
@@ -216,7 +216,7 @@ impl Storage {
     }
 }
 
-/// The database gave back what nobody wrote.
+/// The error if the database returned a value that no client wrote.
 fn unexpected(what: &str) -> Error {
     Error::new(ErrorKind::Internal, format!("not an element of a history: {what}"))
 }

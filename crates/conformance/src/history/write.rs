@@ -1,10 +1,10 @@
-//! Histories as files.
+//! Writes histories as files.
 //!
 //! # Shape
-//! `FOLDER/NAME.edn`: for Elle, an operation a line, in the order of time; Jepsen's invocations and
+//! `FOLDER/NAME.edn`: for Elle, an operation per line, in order of time; Jepsen's invocations and
 //! completions, with micro-operations `[:r key seen]` and `[:w key element]` or `[:append key element]`.
-//! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is given to it as a
-//! register of its last element, which it determines, so what a read saw is one version in both kinds.
+//! `FOLDER/dbcop/NAME/NAME.json`: for dbcop, which takes folders, by session. A list is represented as a
+//! register of its last element, which determines the list, so a read is one version in both kinds.
 
 use super::record::{Entry, History, Kind, Operation};
 use serde_json::{Value, json};
@@ -19,14 +19,14 @@ pub(super) fn write(history: &History, folder: &Path, name: &str) -> Result<(), 
     std::fs::write(json.join(format!("{name}.json")), dbcop(history).to_string()).map_err(problem)
 }
 
-/// Jepsen's form.
+/// Jepsen's format.
 pub(super) fn edn(history: &History) -> String {
     let mut events: Vec<(u128, bool, &Entry)> = Vec::with_capacity(2 * history.entries.len());
     for entry in &history.entries {
         events.push((entry.began, false, entry));
         events.push((entry.ended, true, entry));
     }
-    // At one time what begins is first, so nothing is said to be over before it.
+    // At equal times, invocations precede completions, so no operation appears to end too early.
     events.sort_by_key(|(time, ends, _)| (*time, *ends));
     let mut text = String::new();
     for (index, (time, ends, entry)) in events.into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn edn(history: &History) -> String {
                 Operation::Read { key, seen: Some(seen) } if ends => match (history.kind, seen.as_slice()) {
                     (Kind::Register, []) => write!(text, "[:r {key} nil]"),
                     (Kind::Register, [one]) => write!(text, "[:r {key} {one}]"),
-                    // What no register can hold: no judge lets it pass.
+                    // Impossible for a register: every checker rejects it.
                     (Kind::Register, several) => write!(text, "[:r {key} {several:?}]"),
                     (Kind::List, all) => {
                         let all: Vec<String> = all.iter().map(u64::to_string).collect();
@@ -65,9 +65,9 @@ pub(super) fn edn(history: &History) -> String {
     text
 }
 
-/// dbcop's form: committed transactions, and of each what it read of others and the last write of each key.
-/// dbcop takes the writes of all transactions that it is given for done, and has no place for a read of an
-/// own write that is overwritten later, nor for one that repeats what was read. Elle sees all of it.
+/// dbcop's format: committed transactions, each with its reads of other transactions' writes and the last
+/// write of each key. dbcop treats all given writes as executed, and cannot represent a read of an own write
+/// that is overwritten later, nor a repeated read. Elle sees all of these.
 pub(super) fn dbcop(history: &History) -> Value {
     let clients = history.entries.iter().map(|entry| entry.client).max().map_or(0, |last| last + 1);
     let transaction = |entry: &Entry| {

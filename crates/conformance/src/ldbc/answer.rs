@@ -1,7 +1,7 @@
-//! Rows of answers, whoever gave them: ours in two languages, and those expected.
+//! Rows of answers from any source: ours in two languages, and the expected ones.
 //!
-//! A truth value is 0 or 1, a number without fraction an integer, a list without order a set: so each of the
-//! three can write them as it does.
+//! A boolean becomes 0 or 1, a number without fraction an integer, an unordered list a set, so that the three
+//! sources may represent them differently.
 
 use super::query::Kind;
 use oxrdf::{Literal, Term};
@@ -11,10 +11,10 @@ use std::fmt;
 use time::{Date, Month};
 use vervet::gremlin::Value;
 
-/// What stands between the values of a set that is written as a text, and between the parts of such a value.
+/// Separates the values of a set that is written as a string, and the parts of such a value.
 const BETWEEN_VALUES: char = ';';
 const BETWEEN_PARTS: &str = "|";
-/// Integers are as large at most where they are written as doubles.
+/// The maximum integer that a double represents exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A row.
@@ -23,17 +23,17 @@ pub type Row = Vec<Cell>;
 /// A value of a row.
 #[derive(Clone, PartialEq, PartialOrd, Debug)]
 pub enum Cell {
-    /// Nothing.
+    /// No value.
     Missing,
-    /// A number without fraction, or a truth value.
+    /// A number without fraction, or a boolean.
     Integer(i64),
     /// Any other number.
     Double(f64),
-    /// A text.
+    /// A string.
     Text(String),
-    /// Values in this order.
+    /// A list with an order.
     List(Vec<Cell>),
-    /// Texts in any order.
+    /// A set of strings.
     Set(BTreeSet<String>),
 }
 
@@ -46,13 +46,13 @@ impl Cell {
         Self::Double(number)
     }
 
-    /// The values of a map of Gremlin; `None`: it is none.
+    /// The values of a Gremlin map; `None`: not a map.
     pub(super) fn of_columns(value: &Value) -> Option<Vec<Self>> {
         let Value::Map(map) = value else { return None };
         Some(map.values().map(Self::of_value).collect())
     }
 
-    /// The number that it is; `None`: it is none.
+    /// Its numeric value; `None`: not a number.
     pub(super) fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
@@ -68,7 +68,7 @@ impl Cell {
             Value::Double(number) => Self::double(*number),
             Value::String(text) => Self::Text(text.to_string()),
             Value::List(values) => Self::List(values.iter().map(Self::of_value).collect()),
-            // One of several things about a person, such as a job.
+            // One of several attributes of a person, such as a job.
             Value::Map(map) => {
                 let parts: Vec<String> =
                     map.values().map(|value| Self::of_value(value).to_string()).collect();
@@ -111,7 +111,7 @@ impl Cell {
             },
             Json::String(text) => Self::Text(text.clone()),
             Json::Array(values) => Self::List(values.iter().map(Self::of_json).collect()),
-            // Name, year and place, in the order in which the map has its keys.
+            // Name, year and place, in the key order of the map.
             Json::Object(map) => {
                 let part = |name: &str| map.get(name).map(|part| Self::of_json(part).to_string());
                 let parts: Vec<String> =
@@ -121,7 +121,7 @@ impl Cell {
         }
     }
 
-    /// The value as its column holds it.
+    /// The value converted to the kind of its column.
     pub(super) fn settled(self, kind: Kind) -> Self {
         match (kind, self) {
             (Kind::Set, Self::Missing) => Self::Set(BTreeSet::new()),
@@ -139,7 +139,7 @@ impl Cell {
     }
 }
 
-/// Milliseconds from 1970 to a day, as `1984-05-25`.
+/// Milliseconds from 1970 to a day, such as `1984-05-25`.
 fn day_ms(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,21 +1,21 @@
-//! Archives of CSV files, and loading them.
+//! Reads archives of CSV files, and loads them.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use vervet::{Database, Format, LoadOptions, Source};
 
-/// The CSV files of an archive, in the order of their names.
+/// The CSV files of an archive, ordered by name.
 #[derive(Clone, Debug)]
 pub struct Archive {
     files: Vec<(String, Vec<u8>)>,
 }
 
 impl Archive {
-    /// The files of a `.tar.zst` whose path has `folder` in it.
+    /// The files of a `.tar.zst` whose path contains `folder`.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The archive cannot be read.
     pub fn open(path: &Path, folder: &str) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let packed = File::open(path).map_err(failed)?;
@@ -41,11 +41,11 @@ impl Archive {
         &self.files
     }
 
-    /// The same with files of posts and comments, which have nothing but numbers: those of the files that say
-    /// who has written them. For an archive whose files of messages are not there.
+    /// Adds files of posts and comments that contain only ids, taken from the creator files. For an archive
+    /// without files of messages.
     ///
     /// # Errors
-    /// It does not say who has written them.
+    /// A creator file is missing.
     pub fn with_messages(mut self) -> Result<Self, String> {
         for kind in ["post", "comment"] {
             let name = format!("{kind}_hasCreator_person_0_0.csv");
@@ -63,7 +63,7 @@ impl Archive {
     }
 }
 
-/// Loads the files of an archive as the social network; the number of statements.
+/// Loads the files of an archive as the social network; returns the number of statements.
 ///
 /// # Errors
 /// The load fails.

@@ -1,7 +1,7 @@
-//! Expected answers: one JSON object a line, in two forms.
+//! Expected answers: one JSON object per line, in two formats.
 //!
 //! `{"query", "params", "columns", "rows"}` has rows as lists. `{"query", "params", "result"}` has maps (or
-//! one map), and its names of parameters end in the name of the query (`personIdQ1`, `person2IdQ14EndNode`).
+//! one map), and its parameter names end in the name of the query (`personIdQ1`, `person2IdQ14EndNode`).
 
 use super::answer::{Cell, Row};
 use super::parameters::Parameters;
@@ -9,7 +9,7 @@ use super::query::{Order, Query};
 use serde_json::Value as Json;
 use std::path::Path;
 
-/// How many rows a message shows.
+/// The maximum number of rows in a message.
 const SHOWN_MAX: usize = 2;
 
 /// A query with values for its parameters, and its answer.
@@ -19,7 +19,7 @@ pub(super) struct Case {
     rows: Vec<Row>,
 }
 
-/// Reads a file; cases of one query are together, in the order of the file.
+/// Reads a file; cases are grouped by query, in the order of the file.
 pub(super) fn read(path: &Path) -> Result<Vec<Case>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut cases = Vec::new();
@@ -53,12 +53,12 @@ fn case(line: &str) -> Result<Case, String> {
 
 fn parameters(given: &serde_json::Map<String, Json>) -> Result<Parameters, String> {
     let mut all = Parameters::default();
-    let number = |name: &str, value: &Json| value.as_i64().ok_or_else(|| format!("{name} is no number"));
+    let number = |name: &str, value: &Json| value.as_i64().ok_or_else(|| format!("{name} is not a number"));
     let text = |name: &str, value: &Json| {
-        value.as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
+        value.as_str().map(str::to_owned).ok_or_else(|| format!("{name} is not a string"))
     };
     for (name, value) in given {
-        // Names that end in that of their query.
+        // Parameter names that end in the name of their query.
         let plain = ["personId", "person1Id", "person2Id"].into_iter().find(|plain| name.starts_with(plain));
         all = match plain.unwrap_or(name) {
             "personId" => all.person("person", number(name, value)?),
@@ -76,7 +76,7 @@ fn parameters(given: &serde_json::Map<String, Json>) -> Result<Parameters, Strin
             "tagClassName" => all.text("tagClass", text(name, value)?),
             "workFromYear" => all.number("year", number(name, value)?),
             "month" => all.month(number(name, value)?),
-            // That of the specification, which is in our texts.
+            // The value of the specification, which is in our query texts.
             "limit" | "durationDays" => all,
             other => return Err(format!("the parameter {other} is unknown")),
         };
@@ -85,7 +85,7 @@ fn parameters(given: &serde_json::Map<String, Json>) -> Result<Parameters, Strin
 }
 
 impl Case {
-    /// Whether rows are those expected; what is different.
+    /// Compares rows with the expected ones; an error describes the difference.
     pub(super) fn compare(&self, found: &[Row]) -> Result<(), String> {
         let (mut expected, mut found) = (self.rows.clone(), found.to_vec());
         if self.query.order == Order::LastDescending {

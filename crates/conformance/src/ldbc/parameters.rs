@@ -1,11 +1,11 @@
-//! Values for the parameters of a query, in both languages.
+//! Values of query parameters, in both languages.
 //!
 //! | parameter | value |
 //! | --- | --- |
 //! | `person`, `person1`, `person2` | a person |
-//! | `message`; `post`, `comment` | who knows only the number of a message knows two vertices, of which one is there |
+//! | `message`; `post`, `comment` | the number of a message stands for two candidate vertices, of which one exists |
 //! | `startDate`, `endDate`, `minDate`, `maxDate` | milliseconds since 1970 |
-//! | `month`, `following`; `firstDay`, `monthEnd`, `nextMonth`, `lastDay` | of IC10: numbers of two months; from the 21st of the one to the 21st of the other as texts `MM-DD`, ends excluded |
+//! | `month`, `following`; `firstDay`, `monthEnd`, `nextMonth`, `lastDay` | of IC10: numbers of two months; from the 21st of the first to the 21st of the second as strings `MM-DD`, ends excluded |
 //! | `firstName`, `countryX`, `countryY`, `country`, `tagName`, `tagClass` | names |
 //! | `year` | a number |
 
@@ -21,11 +21,11 @@ const DAY_MS: i64 = 86_400_000;
 /// A value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parameter {
-    /// A vertex by its name, as `Person:933`.
+    /// A vertex by its name, such as `Person:933`.
     Vertex(String),
     /// Several vertices.
     Vertices(Vec<String>),
-    /// A text.
+    /// A string.
     Text(String),
     /// A number.
     Number(i64),
@@ -36,14 +36,14 @@ pub enum Parameter {
 pub struct Parameters(BTreeMap<&'static str, Parameter>);
 
 impl Parameters {
-    /// The same with a person under `name`.
+    /// Adds a person under `name`.
     #[must_use]
     pub fn person(mut self, name: &'static str, number: i64) -> Self {
         self.0.insert(name, Parameter::Vertex(format!("Person:{number}")));
         self
     }
 
-    /// The same with a message.
+    /// Adds a message.
     #[must_use]
     pub fn message(mut self, number: i64) -> Self {
         let [post, comment] = ["Post", "Comment"].map(|space| format!("{space}:{number}"));
@@ -53,13 +53,13 @@ impl Parameters {
         self
     }
 
-    /// The same with a time that begins with `start`, in milliseconds since 1970, and lasts so many days.
+    /// Adds a time range that begins with `start`, in milliseconds since 1970, and lasts `days` days.
     #[must_use]
     pub fn days(self, start: i64, days: i64) -> Self {
         self.number("startDate", start).number("endDate", start.saturating_add(days.saturating_mul(DAY_MS)))
     }
 
-    /// The same with a month of birthdays, 1 to 12.
+    /// Adds a month of birthdays, 1 to 12.
     #[must_use]
     pub fn month(mut self, month: i64) -> Self {
         let next = month % 12 + 1;
@@ -71,33 +71,33 @@ impl Parameters {
         self.number("month", month).number("following", next)
     }
 
-    /// The same with a text.
+    /// Adds a string.
     #[must_use]
     pub fn text(mut self, name: &'static str, text: impl Into<String>) -> Self {
         self.0.insert(name, Parameter::Text(text.into()));
         self
     }
 
-    /// The same with a number.
+    /// Adds a number.
     #[must_use]
     pub fn number(mut self, name: &'static str, number: i64) -> Self {
         self.0.insert(name, Parameter::Number(number));
         self
     }
 
-    /// The same with those of another; the other's count.
+    /// Adds the parameters of `other`, which take precedence.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// All of them.
+    /// All parameters.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Parameter)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// As values of variables of Gremlin.
+    /// As Gremlin bindings.
     #[must_use]
     pub fn bindings(&self) -> HashMap<String, Value> {
         let value = |parameter: &Parameter| match parameter {
@@ -111,7 +111,7 @@ impl Parameters {
         self.iter().map(|(name, parameter)| (name.to_owned(), value(parameter))).collect()
     }
 
-    /// A text of SPARQL with terms in the place of `$name`; other names stay.
+    /// A SPARQL text with terms in place of `$name`; other names stay.
     #[must_use]
     pub fn fill_in(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len() + 64);

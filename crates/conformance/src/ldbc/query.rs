@@ -1,4 +1,4 @@
-//! The queries: their texts and what their columns hold.
+//! The queries: their texts and the contents of their columns.
 
 use super::answer::{Cell, Row};
 use super::parameters::Parameters;
@@ -6,51 +6,51 @@ use vervet::Database;
 use vervet::gremlin::GremlinOptions;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// What a column holds, where that is not just a value.
+/// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// A number or a text.
+    /// A number or a string.
     Plain,
-    /// Milliseconds since 1970; expected as a date in one of the files.
+    /// Milliseconds since 1970; one of the files expects a date.
     Day,
-    /// Whole minutes; expected with a fraction in one of the files, whose engine divides integers so.
+    /// Whole minutes; one of the files expects a fraction, because its engine divides integers that way.
     Minutes,
-    /// Texts in any order.
+    /// A set of strings.
     Set,
-    /// Values in this order.
+    /// A list with an order.
     List,
 }
 
-/// Which order rows come in.
+/// The order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// One.
+    /// A total order.
     Total,
-    /// By the last column, descending; equals in any.
+    /// By the last column, descending; equal rows in any order.
     LastDescending,
 }
 
-/// What there is of a query in SPARQL.
+/// The SPARQL form of a query.
 #[derive(Clone, Copy, Debug)]
 pub enum Sparql {
-    /// Its text, with `$name` where values of parameters go.
+    /// Its text, with `$name` in place of parameter values.
     Text(&'static str),
-    /// The language has no such query; why.
+    /// The language cannot express the query; why.
     Inexpressible(&'static str),
 }
 
 /// A query.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
-    /// Its name, as `IC1`.
+    /// Its name, such as `IC1`.
     pub name: &'static str,
-    /// In Gremlin; parameters are variables.
+    /// Its Gremlin text; parameters are variables.
     pub gremlin: &'static str,
-    /// In SPARQL.
+    /// Its SPARQL form.
     pub sparql: Sparql,
     pub(super) kinds: &'static [Kind],
     pub(super) order: Order,
-    /// What the columns are called in the answers that name them.
+    /// The names of the columns in answers with named columns.
     pub(super) fields: &'static [&'static str],
 }
 
@@ -74,11 +74,11 @@ macro_rules! query {
 }
 
 const NO_SHORTEST_PATH: &str =
-    "paths of SPARQL say whether there is one, not how long it is or what it leads through";
+    "SPARQL paths only test for existence: they return neither length nor vertices";
 
 use Kind::{Day, List, Minutes, Plain, Set};
 
-/// All of them.
+/// All queries.
 pub const QUERIES: [Query; 21] = [
     query!(
         "IS1",
@@ -173,16 +173,16 @@ pub const QUERIES: [Query; 21] = [
 ];
 
 impl Query {
-    /// The query of a name.
+    /// The query with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         QUERIES.iter().find(|query| query.name == name)
     }
 
-    /// Runs it in Gremlin.
+    /// Runs the Gremlin form.
     ///
     /// # Errors
-    /// Those of the database; rows of another shape.
+    /// Errors of the database; rows with other columns.
     pub fn gremlin_rows(
         &self,
         database: &Database,
@@ -195,16 +195,16 @@ impl Query {
             .values()
             .map(|value| {
                 let cells = Cell::of_columns(value)
-                    .ok_or_else(|| Error::internal(format!("{}: a result is no map", self.name)))?;
+                    .ok_or_else(|| Error::internal(format!("{}: a result is not a map", self.name)))?;
                 self.row(cells)
             })
             .collect()
     }
 
-    /// Its text in SPARQL with the values of its parameters.
+    /// The SPARQL text with the values of its parameters.
     ///
     /// # Errors
-    /// The language has no such query.
+    /// The language cannot express the query.
     pub fn sparql_text(&self, parameters: &Parameters) -> Result<String> {
         match self.sparql {
             Sparql::Text(text) => Ok(parameters.fill_in(text)),
@@ -214,10 +214,10 @@ impl Query {
         }
     }
 
-    /// Runs it in SPARQL.
+    /// Runs the SPARQL form.
     ///
     /// # Errors
-    /// Those of the database; the language has no such query.
+    /// Errors of the database; the language cannot express the query.
     pub fn sparql_rows(&self, database: &Database, parameters: &Parameters) -> Result<Vec<Row>> {
         let found = database.select(&self.sparql_text(parameters)?)?;
         let mut rows = Vec::with_capacity(found.len());
@@ -228,7 +228,7 @@ impl Query {
         Ok(rows)
     }
 
-    /// A row whose cells are what their columns hold.
+    /// A row with its cells converted to the kinds of their columns.
     pub(super) fn row(&self, cells: Vec<Cell>) -> Result<Row> {
         if cells.len() != self.kinds.len() {
             let message =

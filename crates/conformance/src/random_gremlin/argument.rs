@@ -1,4 +1,4 @@
-//! Arguments of random steps: values, predicates, and what `by` takes.
+//! Arguments of random steps: values, predicates, and arguments of `by`.
 
 use super::graph::{BOOLEANS, DOUBLES, INTS, LONGS, MIXED, TEXTS};
 use super::traversal::{Kind, Unit, Writer};
@@ -13,10 +13,10 @@ pub(super) const VERTEX_KEYS: [(&str, Kind); 7] = [
     ("near", Kind::Int),
     ("mixed", Kind::Mixed),
 ];
-/// The same of edges.
+/// Likewise for edges.
 pub(super) const EDGE_KEYS: [(&str, Kind); 3] =
     [("weight", Kind::Double), ("since", Kind::Int), ("mixed", Kind::Mixed)];
-/// The same of properties of vertices.
+/// Likewise for properties of vertices.
 pub(super) const META_KEYS: [(&str, Kind); 2] = [("since", Kind::Int), ("note", Kind::Text)];
 
 impl Writer<'_> {
@@ -31,7 +31,7 @@ impl Writer<'_> {
         Some(keys[self.random.below(keys.len())].clone())
     }
 
-    /// A literal, mostly of a kind.
+    /// A literal, usually of a given kind.
     pub(super) fn value(&mut self, kind: &Kind) -> String {
         let any = self.random.chance(8);
         let values: &[&'static str] = match kind {
@@ -87,8 +87,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A predicate that one value passes or fails as a whole. (TinkerPop makes two tests of `inside` in
-    /// `has`, which different values of a key may pass.)
+    /// A predicate that a single value passes or fails as a whole. (In `has`, TinkerPop splits `inside` into
+    /// two tests, which different values of a key may pass.)
     pub(super) fn whole_predicate(&mut self, kind: &Kind) -> String {
         loop {
             let predicate = self.predicate(kind, 0);
@@ -98,8 +98,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What `by` takes to make one value of what is of a kind: its text with `#` for traversals, these, and
-    /// the kind of the value.
+    /// An argument of `by` that maps a value of a kind to one value: its text with `#` for nested traversals,
+    /// those traversals, and the kind of the result.
     pub(super) fn by(&mut self, kind: &Kind, depth: usize) -> (String, Vec<Vec<Unit>>, Kind) {
         let id = if self.graph.numbered { Kind::Long } else { Kind::Text };
         let plain = |text: &str, kind: Kind| (text.to_owned(), Vec::new(), kind);
@@ -126,7 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A traversal that gives one value at most.
+    /// A traversal with at most one result.
     pub(super) fn single(&mut self, kind: &Kind, depth: usize) -> (Vec<Unit>, Kind) {
         let labels = self.labels.clone();
         let history = self.has_history;
@@ -141,7 +141,7 @@ impl Writer<'_> {
         (units, inner)
     }
 
-    /// What makes one of many.
+    /// A reducing unit.
     pub(super) fn reduced(&mut self, kind: &Kind) -> (Unit, Kind) {
         match self.random.below(7) {
             0 | 1 => (Unit::new("count()"), Kind::Long),

@@ -1,10 +1,10 @@
-//! Results as texts that two engines can be compared by.
+//! Canonical texts of results, for comparison between engines.
 //!
 //! # Invariants
-//! Types of numbers show; fractions have ten digits, since sums round as their order has it. Maps, sets and
-//! bags are sorted; lists too, where the traversal has not said in what order they are filled. Elements are
-//! their ids, properties their key and value (ids of properties are the engine's). `Answers.java` writes the
-//! same.
+//! Number types are visible; fractions have ten digits, since rounding of sums depends on their order. Maps,
+//! sets and bags are sorted; lists too, where the traversal does not define their order. Elements are
+//! represented by their ids, properties by key and value (ids of properties are engine-specific).
+//! `Answers.java` writes the same form.
 
 use vervet::gremlin::Value;
 

@@ -1,20 +1,20 @@
-//! A small random property graph, as statements of Gremlin that make it.
+//! A small random property graph, as Gremlin statements that create it.
 //!
 //! # Shape
-//! 10 to 60 vertices with ids of one type, of three labels or none; up to twice as many edges, parallel ones
-//! and loops among them. Each key but `mixed` and `nums` has values of one type, so that results can be put
-//! into an order; `tag` and `nums` may have several values, and values of `tag` have properties. One key is
-//! also the label of edges.
+//! 10 to 60 vertices with ids of one type, with one of three labels or none; up to twice as many edges, with
+//! parallel edges and self-loops. Each key but `mixed` and `nums` has values of one type, so that results can
+//! be ordered; `tag` and `nums` may have several values, and values of `tag` have meta-properties. One key is
+//! also an edge label.
 //!
-//! *With changes*: some of it first, with elements and values that are not of the graph ([`Graph::staged`]);
-//! then the rest, and what takes those away.
+//! *With changes*: first a part of it, with extra elements and values ([`Graph::staged`]); then the rest, and
+//! the removal of the extras.
 
 use crate::random::Random;
 use std::fmt::Write;
 
 pub(super) const VERTEX_LABELS: [&str; 3] = ["person", "place", "thing"];
 pub(super) const EDGE_LABELS: [&str; 3] = ["knows", "likes", "near"];
-/// Literals of one text, which may stand for a value of any key.
+/// String literals that may be the value of any key.
 pub(super) const TEXTS: [&str; 7] = ["'ann'", "'bob'", "'eve'", "'Ann'", "'a b'", "''", "'bobby'"];
 pub(super) const INTS: [&str; 6] = ["0", "1", "2", "3", "5", "-1"];
 pub(super) const LONGS: [&str; 5] = ["0L", "1L", "2L", "5000000000L", "-3L"];
@@ -23,11 +23,11 @@ pub(super) const BOOLEANS: [&str; 2] = ["true", "false"];
 pub(super) const MIXED: [&str; 10] = ["1", "1L", "1.0d", "2", "2.5d", "'1'", "'ann'", "true", "0", "3L"];
 const NUMBERS: [&str; 6] = ["1", "1L", "1.0d", "2", "2.5d", "3L"];
 
-/// A property, and what is said about its value.
+/// A property with the meta-properties of its value.
 struct Property {
     key: &'static str,
     value: &'static str,
-    /// Whether the key may have several.
+    /// Whether the key may have several values.
     list: bool,
     meta: Vec<(&'static str, &'static str)>,
 }
@@ -49,7 +49,7 @@ struct Edge {
 pub(super) struct Graph {
     vertices: Vec<Vertex>,
     edges: Vec<Edge>,
-    /// Whether ids are Longs; texts if not.
+    /// Whether ids are Longs; otherwise strings.
     pub(super) numbered: bool,
 }
 
@@ -122,7 +122,7 @@ impl Graph {
         Self { vertices, edges, numbered }
     }
 
-    /// The literal of an id of a vertex; of none that is there, sometimes.
+    /// The literal of a vertex id; sometimes of a missing vertex.
     pub(super) fn vertex_id(&self, random: &mut Random) -> String {
         match random.chance(3) {
             true if self.numbered => "777L".to_owned(),
@@ -136,7 +136,7 @@ impl Graph {
         self.edges[random.below(self.edges.len())].id.clone()
     }
 
-    /// What makes it.
+    /// The statements that create the graph.
     pub(super) fn statements(&self) -> Vec<String> {
         let vertices = self.vertices.iter().map(|vertex| {
             let properties: String = vertex.properties.iter().map(property).collect();
@@ -145,7 +145,7 @@ impl Graph {
         vertices.chain(self.edges.iter().map(|edge| self.new_edge(edge))).collect()
     }
 
-    /// What makes a part of it and more, and what makes it of that.
+    /// The statements for a part of the graph and extras, and those that turn it into the graph.
     pub(super) fn staged(&self, random: &mut Random) -> [Vec<String>; 2] {
         let (mut base, mut later) = (Vec::new(), Vec::new());
         let noise = |which: usize| match self.numbered {
@@ -161,7 +161,7 @@ impl Graph {
                 let at = format!("g.V({})", vertex.id);
                 match (early, random.below(10)) {
                     (false, _) | (true, 0..6) => statement += &property(own),
-                    // Another value, which the right one takes the place of.
+                    // Another value, which the right one replaces.
                     (true, 6 | 7) if !own.list => {
                         let _ = write!(statement, ".property(single,'{}','other')", own.key);
                         later.push(at + &property(own));

@@ -1,4 +1,4 @@
-//! TinkerGraph: a process of Java that makes the same graphs and runs the same texts
+//! TinkerGraph: a Java process that creates the same graphs and runs the same texts
 //! (`crates/bench/peers/tinkergraph`).
 //!
 //! # Protocol
@@ -6,8 +6,8 @@
 //!
 //! | line in | line out |
 //! | --- | --- |
-//! | `{"graph": ["text"]}`: texts that make the graph of all that follow | `{"loaded": n}` |
-//! | `{"text", "bags", "milliseconds", "most"}` | `{"results": ["text"]}`, see `canonical`; `{"error": "…"}`; `{"late": true}`: longer than that, or more results |
+//! | `{"graph": ["text"]}`: texts that create the graph of the following requests | `{"loaded": n}` |
+//! | `{"text", "bags", "milliseconds", "most"}` | `{"results": ["text"]}`, see `canonical`; `{"error": "…"}`; `{"late": true}`: limit of time or results exceeded |
 
 use super::{Answer, RESULTS_MAX, TIMEOUT};
 use serde_json::{Value as Json, json};
@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A process that waits for lines; it ends with this value.
+/// The process; it ends when this value is dropped.
 pub(super) struct Peer {
     process: Child,
     to: ChildStdin,
@@ -36,7 +36,7 @@ impl Peer {
         }
     }
 
-    /// Makes the graph that the following traversals run on.
+    /// Creates the graph for the following traversals.
     pub(super) fn make(&mut self, statements: &[String]) -> Result<(), String> {
         let answer = self.ask(&json!({ "graph": statements }))?;
         match answer["loaded"].as_u64() {
@@ -45,7 +45,7 @@ impl Peer {
         }
     }
 
-    /// What it answers; `ordered`: results come in an order; `bags`: lists have none.
+    /// Its answer; `ordered`: results have an order; `bags`: lists have none.
     pub(super) fn answer(&mut self, text: &str, ordered: bool, bags: bool) -> Result<Answer, String> {
         let milliseconds = u64::try_from(TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         let asked = json!({ "text": text, "bags": bags, "milliseconds": milliseconds, "most": RESULTS_MAX });

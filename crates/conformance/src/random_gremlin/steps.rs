@@ -1,11 +1,11 @@
-//! The units that a random traversal goes on with, by what a traverser is at.
+//! The units that can continue a random traversal, by the kind of the traverser's value.
 
 use super::graph::{EDGE_LABELS, VERTEX_LABELS};
 use super::traversal::{Keeps, Kind, Unit, Writer, text};
 
 type Step = (Unit, Kind, Keeps);
 
-/// Ids, each once: what is named twice TinkerGraph may find twice, and nothing says so.
+/// Ids without duplicates: TinkerGraph may find a duplicate id twice, which is undocumented.
 fn once(mut ids: Vec<String>) -> Vec<String> {
     ids.sort_unstable();
     ids.dedup();
@@ -17,7 +17,7 @@ fn boxed(kind: &Kind) -> Box<Kind> {
 }
 
 impl Writer<'_> {
-    /// What a traversal begins with.
+    /// The first unit of a traversal.
     pub(super) fn start(&mut self) -> (Unit, Kind) {
         match self.random.below(12) {
             0..6 => (Unit::new("V()"), Kind::Vertex),
@@ -39,7 +39,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A unit for what is of a kind, and what it leads to. `outer`: it stands in no other.
+    /// A unit for values of a kind, and the kind of its results. `outer`: it is not nested.
     pub(super) fn step(&mut self, kind: &Kind, depth: usize, outer: bool) -> Step {
         self.budget = self.budget.saturating_sub(1);
         let depth = if self.budget == 0 { 0 } else { depth };
@@ -77,7 +77,7 @@ impl Writer<'_> {
     fn edge_labels(&mut self) -> String {
         match self.random.below(10) {
             0..4 => String::new(),
-            // Not one of them twice: TinkerGraph walks such edges twice, and nothing says so.
+            // Without duplicates: TinkerGraph walks such edges twice, which is undocumented.
             4 => {
                 let first = self.random.below(EDGE_LABELS.len());
                 format!("'{}','{}'", EDGE_LABELS[first], EDGE_LABELS[(first + 1) % EDGE_LABELS.len()])
@@ -112,7 +112,7 @@ impl Writer<'_> {
                 let keys = self.random.pick(&["", "'tag'", "'name','age'", "'nums','none'"]);
                 let kind = Kind::Table(Box::new(Kind::Text), Box::new(Kind::Bag(Box::new(Kind::Mixed))));
                 let with = self.random.pick(&["", "", ".by(__.unfold())", ".with(WithOptions.tokens)"]);
-                // One of several values would be one of choice.
+                // One of several values would be an arbitrary choice.
                 let (keys, with) = match with {
                     ".by(__.unfold())" => ("'name','age'", with),
                     _ => (keys, with),
@@ -151,7 +151,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What vertices and edges have in common.
+    /// Units for vertices and edges.
     fn of_element(&mut self, kind: &Kind) -> Option<Step> {
         let id = if self.graph.numbered { Kind::Long } else { Kind::Text };
         let (key, of) = self.key(kind)?;
@@ -384,7 +384,7 @@ impl Writer<'_> {
         Some((unit, kind.clone(), Keeps::Order))
     }
 
-    /// Traversals inside of others.
+    /// Units with nested traversals.
     fn branch(&mut self, kind: &Kind, depth: usize) -> Option<Step> {
         if depth == 0 {
             return None;
@@ -430,14 +430,14 @@ impl Writer<'_> {
                 )
             }
             7 => {
-                // TinkerGraph asks it before there is anything to count, and lets one stand for many.
+                // TinkerGraph evaluates it before there is input to count, and merges equal traversers.
                 let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
                 self.gathers = gathers;
                 (Unit::with("optional(#)", vec![a]), either(a_kind, kind.clone()), Keeps::Nothing)
             }
             8 => {
-                // As in `optional`: TinkerGraph gives the count of nothing where there is nothing.
+                // As in `optional`: TinkerGraph returns the count of an empty input.
                 let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
                 self.gathers = gathers;
@@ -458,7 +458,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What looks back.
+    /// Units that use labels and paths.
     fn history(&mut self, kind: &Kind, depth: usize) -> Option<Step> {
         Some(match self.random.below(9) {
             0..3 => {
@@ -480,7 +480,7 @@ impl Writer<'_> {
                 let mut kinds = Vec::new();
                 for (name, of) in [(a, a_kind), (b, b_kind)] {
                     let (by, traversals, of) = self.by(&of, depth.min(1));
-                    // One modulator would be for both.
+                    // A single modulator would apply to both.
                     template += if by.is_empty() { ".by()" } else { &by };
                     nested.extend(traversals);
                     kinds.push((name, of));
@@ -524,12 +524,12 @@ impl Writer<'_> {
         };
         let kinds = [a, b, c].map(|name| (name, Kind::Vertex)).to_vec();
         self.labels.extend(kinds.iter().cloned());
-        // The order in which patterns are walked shows in paths.
+        // Paths show the order in which the patterns were walked.
         self.has_history = false;
         (Unit::new(format!("match({patterns})")), Kind::Project(kinds), Keeps::Nothing)
     }
 
-    /// What cuts an order.
+    /// A unit that cuts an ordered result.
     fn cut(&mut self) -> String {
         let n = self.random.below(5);
         match self.random.below(6) {
@@ -541,7 +541,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An order that is total, and what cuts it.
+    /// A total order, and a unit that cuts it.
     fn ordered(&mut self, kind: &Kind) -> Option<Step> {
         let direction = self.random.pick(&["", ",asc", ",desc"]);
         let order = match kind {
@@ -549,7 +549,7 @@ impl Writer<'_> {
                 let first = match self.random.chance(60) {
                     true => {
                         let (key, of) = self.key(kind)?;
-                        // What compares as equal and is not is put into an order by the id.
+                        // Values that compare as equal but differ are ordered by the id.
                         let _ = of;
                         format!(".by('{key}'{direction})")
                     }
@@ -564,7 +564,7 @@ impl Writer<'_> {
         };
         let cut = self.cut();
         if !cut.is_empty() {
-            // Of equal ones some are left.
+            // An arbitrary choice among equal values remains.
             self.forget();
         }
         if self.random.chance(20) {
@@ -574,7 +574,7 @@ impl Writer<'_> {
         Some((Unit::new(format!("{order}{cut}")), kind.clone(), Keeps::Makes))
     }
 
-    /// What looks at many traversers.
+    /// Units that reduce many traversers.
     fn gathered(&mut self, kind: &Kind, depth: usize, outer: bool) -> Option<Step> {
         if self.is_repeated || !self.gathers {
             return None;
@@ -620,14 +620,14 @@ impl Writer<'_> {
                     }
                     0 => (format!("groupCount(){by}"), Kind::Long),
                     1 => {
-                        // What gives nothing behind another step that gathers, TinkerGraph shows what it has
-                        // gathered of.
+                        // If the traversal gives nothing behind another barrier, TinkerGraph shows the
+                        // barrier's state.
                         let gathers = std::mem::replace(&mut self.gathers, false);
                         let (value, value_kind) = self.single(kind, depth.min(1));
                         self.gathers = gathers;
                         if ["values('tag').fold()", "values('nums').fold()"].contains(&text(&value).as_str())
                         {
-                            // TinkerGraph makes `by("tag")` of it, which refuses several values.
+                            // TinkerGraph rewrites it to `by("tag")`, which rejects several values.
                             return None;
                         }
                         nested.push(value);

@@ -1,41 +1,42 @@
-//! Traversals as trees of texts, and the random writer of them.
+//! Traversals as trees of texts, and their random generator.
 //!
 //! # Shape
-//! A [`Unit`] is a few steps that make sense only together, with the traversals inside of them; a traversal
-//! is a list of units, and any unit may be left out to make it shorter. The writer knows the [`Kind`] of what
-//! a traverser is at, and writes what goes on from there: `steps` has the units, `argument` predicates and
+//! A [`Unit`] is a few steps that only make sense together, with their nested traversals; a traversal is a
+//! list of units, and any unit may be removed to minimize it. The generator tracks the [`Kind`] of the
+//! traverser's value and picks a unit that accepts it: `steps` has the units, `argument` predicates and
 //! modulators.
 //! # Invariants
-//! What is written has one answer. Where Gremlin leaves a choice open, it is not written: `limit` stands
-//! behind an order that is total; what chooses one of equal ones (`dedup`) forgets how it came there, and so
-//! do labels and paths; a list that nobody has put into an order ([`Kind::Bag`]) is not asked for its order,
-//! nor compared by it; a modulator gives one value.
+//! A generated traversal has exactly one answer. Choices that Gremlin leaves open are not generated: `limit`
+//! follows a total order; a step that picks one of several equal values (`dedup`) discards their history, and
+//! so their labels and paths; a list of undefined order ([`Kind::Bag`]) is compared without its order; a
+//! modulator gives one value.
 
-//! # Not written, because of TinkerGraph 3.8.1
-//! Each was found by this suite; Vervet does what the steps are documented to do, or nothing is said:
-//! * `identity().identity()` as a whole traversal: both are removed, and one without steps gives nothing.
-//! * `count().is(…)`: it counts no further than the test needs and gives that as the result; bounds of other
-//!   types are cast.
-//! * What gathers (`count`, `fold`, `group`, `dedup`) in `optional` and `local`: where nothing comes in they
-//!   give the count of that, and one of several equal traversers stands for all.
-//! * What gathers, and gives nothing, in the second `by` of `group`: the map shows what was gathered.
-//! * `by(values("k").fold())` of a key with several values: it becomes `by("k")`, which refuses them.
-//! * One label or id twice (`out("a", "a")`, `hasId(1, 1)`): it finds such elements twice.
+//! # Not generated, because of TinkerGraph 3.8.1
+//! This suite found each of these; Vervet follows the documentation, or the behaviour is undocumented:
+//! * `identity().identity()` as a whole traversal: both are removed, and a traversal without steps gives
+//!   nothing.
+//! * `count().is(…)`: it counts no further than the test needs and returns that as the result; bounds of
+//!   other types are cast.
+//! * Reducing barriers (`count`, `fold`, `group`, `dedup`) in `optional` and `local`: for empty input they
+//!   return the count of that, and one of several equal traversers represents all.
+//! * A reducing barrier without a result in the second `by` of `group`: the map shows the barrier's state.
+//! * `by(values("k").fold())` of a key with several values: it becomes `by("k")`, which rejects them.
+//! * A duplicate label or id (`out("a", "a")`, `hasId(1, 1)`): it finds such elements twice.
 //! * `has(k, inside(a, b))` where `k` has several values: it becomes two tests, which different values may
 //!   pass.
-//! * `dedup("a", "b")` of labels that `match` gives: equal pairs come more than once.
-//! * `substring` with negative places on an empty text: an error of arithmetic.
-//! * An order of results behind walks and `values`: equal traversers may come together.
+//! * `dedup("a", "b")` of labels from `match`: equal pairs occur more than once.
+//! * `substring` with negative positions on an empty string: an arithmetic error.
+//! * The order of results behind walks and `values`: equal traversers may be merged.
 
 use super::graph::Graph;
 use crate::random::Random;
 
-/// Steps, with `#` for each traversal inside of them.
+/// Steps, with `#` for each nested traversal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unit {
     pub(super) template: String,
     pub(super) nested: Vec<Vec<Unit>>,
-    /// Whether the order of results is the one that it makes.
+    /// Whether it defines the order of the results.
     pub(super) makes_order: bool,
 }
 
@@ -49,7 +50,7 @@ impl Unit {
     }
 }
 
-/// What a traverser is at.
+/// The kind of a traverser's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Vertex,
@@ -63,13 +64,13 @@ pub(super) enum Kind {
     Boolean,
     /// A value of any of these types.
     Mixed,
-    /// A list, bag or set whose order nobody knows.
+    /// A list, bag or set of undefined order.
     Bag(Box<Kind>),
     /// A list with an order.
     List(Box<Kind>),
     /// A map with these keys, or some of them.
     Project(Vec<(String, Kind)>),
-    /// A map of any keys.
+    /// A map with arbitrary keys.
     Table(Box<Kind>, Box<Kind>),
     Entry(Box<Kind>, Box<Kind>),
     Path,
@@ -78,7 +79,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Values of one type, which have an order that is total.
+    /// Whether values have one type with a total order.
     pub(super) fn is_ordered(&self) -> bool {
         matches!(self, Self::Int | Self::Long | Self::Double | Self::Text | Self::Boolean)
     }
@@ -91,7 +92,7 @@ impl Kind {
         self.is_ordered() || *self == Self::Mixed
     }
 
-    /// Whether equal ones are the same in every answer.
+    /// Whether equal values are indistinguishable in every answer.
     pub(super) fn is_plain(&self) -> bool {
         self.is_scalar() || matches!(self, Self::Vertex | Self::Edge)
     }
@@ -101,14 +102,14 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Traversal {
     pub(super) units: Vec<Unit>,
-    /// Whether results come in an order that the traversal says.
+    /// Whether the traversal defines the order of the results.
     pub(super) ordered: bool,
-    /// Whether there are lists whose order it does not say.
+    /// Whether there are lists of undefined order.
     pub(super) bags: bool,
 }
 
 impl Traversal {
-    /// Writes one for a graph.
+    /// Generates a traversal for a graph.
     pub(super) fn new(random: &mut Random, graph: &Graph) -> Self {
         let mut writer = Writer {
             random,
@@ -142,7 +143,7 @@ impl Traversal {
         format!("g.{}", text(&self.units))
     }
 
-    /// Whether each name that [`Writer::name`] gave is still given by a step.
+    /// Whether each name from [`Writer::name`] is still defined by a step.
     pub(super) fn has_its_names(&self) -> bool {
         let text = self.text();
         let quoted: Vec<&str> = text.split('\'').skip(1).step_by(2).collect();
@@ -155,7 +156,7 @@ impl Traversal {
     }
 }
 
-/// Whether a unit may stand behind others: see *Not written* in the header.
+/// Whether a unit may follow others: see *Not generated* in the header.
 fn goes_on(units: &[Unit], unit: &Unit) -> bool {
     let name = |unit: &Unit| unit.template.split('(').next().unwrap_or_default().to_owned();
     let filters =
@@ -188,14 +189,14 @@ pub(super) fn text(units: &[Unit]) -> String {
     units.join(".")
 }
 
-/// What a step does to an order of results.
+/// The effect of a step on the order of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Keeps {
-    /// It may lose it.
+    /// It may lose the order.
     Nothing,
-    /// What comes first goes first. (Not behind walks and `values`: TinkerGraph may put equal ones together.)
+    /// It preserves the order. (Not walks and `values`: TinkerGraph may merge equal traversers.)
     Order,
-    /// It makes one.
+    /// It defines an order.
     Makes,
 }
 
@@ -209,25 +210,25 @@ impl Keeps {
     }
 }
 
-/// Writes units.
+/// Generates units.
 pub(super) struct Writer<'r> {
     pub(super) random: &'r mut Random,
     pub(super) graph: &'r Graph,
-    /// Labels that traversers have, and of what.
+    /// Labels of traversers, and the kinds of their values.
     pub(super) labels: Vec<(String, Kind)>,
-    /// Whether all that is equal has come the same way.
+    /// Whether equal traversers have equal histories.
     pub(super) has_history: bool,
     /// See [`Traversal`].
     pub(super) bags: bool,
-    /// Numbers of names that have been given.
+    /// The number of names generated so far.
     pub(super) fresh: usize,
-    /// Units that may still be written.
+    /// The number of units that may still be generated.
     pub(super) budget: usize,
-    /// Inside of `repeat`.
+    /// Whether this is inside `repeat`.
     pub(super) is_repeated: bool,
-    /// Whether what gathers traversers may stand here.
+    /// Whether reducing barriers are allowed here.
     pub(super) gathers: bool,
-    /// What a side effect holds.
+    /// The contents of the side effect.
     pub(super) stored: Option<Kind>,
 }
 
@@ -237,8 +238,7 @@ impl Writer<'_> {
         format!("{prefix}{}", self.fresh)
     }
 
-    /// A traversal inside of another, for what is of a kind; and what it leads to. Labels that it gives are
-    /// its own.
+    /// A nested traversal for values of a kind, and the kind of its results. Its labels are local.
     pub(super) fn nested(&mut self, kind: &Kind, depth: usize) -> (Vec<Unit>, Kind) {
         let length = 1 + usize::from(self.random.chance(40)) + usize::from(self.random.chance(15));
         let labels = self.labels.len();
@@ -254,11 +254,11 @@ impl Writer<'_> {
         (units, kind)
     }
 
-    /// As [`Self::nested`], but it only asks: what it does to histories is forgotten.
+    /// Like [`Self::nested`], for a filter: its effect on histories is discarded.
     pub(super) fn question(&mut self, kind: &Kind, depth: usize) -> Vec<Unit> {
         let (labels, has_history) = (self.labels.clone(), self.has_history);
-        // At an end of what `where` asks, a label is not given but asked for, and filters may change their
-        // places.
+        // At an end of a `where` traversal, `as` tests a label instead of defining it, and filters may be
+        // reordered.
         let has_labels = |units: &[Unit]| units.iter().any(|unit| unit.template.starts_with("as("));
         loop {
             let (units, _) = self.nested(kind, depth);
@@ -270,7 +270,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Equal ones become one, or a number of them.
+    /// Equal traversers are merged into one, or into a number of them.
     pub(super) fn forget(&mut self) {
         self.labels.clear();
         self.has_history = false;

@@ -1,19 +1,19 @@
-//! TinkerPop's scenarios have no news: what fails is in `known-failures.txt` with its reason, and all that is
-//! in there fails. Each scenario runs on the base, on the delta, and with every step as a step.
+//! TinkerPop's scenarios pass, except for `known-failures.txt`, whose entries must all fail. Each scenario
+//! runs on the base, on the delta, and with every step as a step.
 //!
-//! The feature files are looked for as [`crate::test_data`] says; without them nothing runs.
+//! The feature files are located by [`crate::test_data`]; without them the test is skipped.
 
 use crate::{Report, known, tinkerpop, tinkerpop_suite};
 use std::io::Write;
 use std::process::Command;
 
-/// How many scenarios passed when this number was written (2026-11-22); more is better.
+/// The number of passing scenarios on 2026-11-22, as a lower bound.
 const LEAST: usize = 2035;
 
 #[test]
 fn scenarios_have_the_expected_results() {
     let Some(root) = tinkerpop_suite() else {
-        let message = "SKIPPED: TinkerPop's feature files are not there; set VERVET_TEST_DATA to run them\n";
+        let message = "SKIPPED: TinkerPop's feature files are missing; set VERVET_TEST_DATA to run them\n";
         std::io::stderr().write_all(message.as_bytes()).expect("there is a place for errors");
         return;
     };
@@ -22,11 +22,11 @@ fn scenarios_have_the_expected_results() {
     println!("{report}");
     let news = known::news(&report, &["gremlin/"]);
     assert!(news.is_empty(), "{}", news.join("\n"));
-    // A suite that silently lost its tests would pass everything.
+    // Guards against silently lost tests.
     assert!(report.passed() >= LEAST, "only {} scenarios pass, there were {LEAST}", report.passed());
 }
 
-/// Through the driver only a part runs here; `cargo xtask conformance tinkerpop --wire` has them all.
+/// Only a part runs through the driver here; `cargo xtask conformance tinkerpop --wire` runs all.
 #[test]
 fn a_part_goes_through_the_driver() {
     let python = std::env::var("VERVET_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());

@@ -1,10 +1,10 @@
-//! Triple terms against Oxigraph: random expressions, and random patterns over random data (in a base, in
-//! changes over it, and opened again) give the same rows.
+//! Triple terms against Oxigraph: random expressions, and random patterns over random data (in a base, as
+//! changes over it, and after reopening) give the same rows.
 //!
-//! Where the two differ on purpose, the generator keeps away: terms are in canonical form, `<` stands between
-//! no triple terms, no literal has an unknown datatype where its value counts, alternatives of paths are
-//! counted otherwise there, and paths of no length do not find a triple term that no statement has.
-//! `VERVET_SEED` chooses another run.
+//! The generator avoids intended differences: terms are in canonical form, `<` does not compare triple terms,
+//! no literal has an unknown datatype where its value counts, alternatives of paths have another multiplicity
+//! there, and empty paths do not find a triple term that occurs in no statement. `VERVET_SEED` chooses
+//! another run.
 
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
@@ -170,7 +170,7 @@ fn patterns_find_the_same_statements() {
         let environment = Environment::simulated(round);
         let open = || Database::open_or_create_in(environment.clone(), Path::new("/db")).expect("opens");
         let database = open();
-        // A part in the base, the rest in changes; and something that goes again.
+        // A part in the base, the rest as changes; and a statement that is removed again.
         let (base, changes) = lines.split_at(random.usize(0..lines.len()));
         let text = format!("PREFIX : <http://e/>\n{}", base.concat());
         database.load_text(Format::Turtle, &text).expect("loads");
@@ -193,8 +193,8 @@ fn patterns_find_the_same_statements() {
         let check = |database: &Database, when: &str| {
             let mut rows = 0;
             for query in &queries {
-                // There a variable of a triple term that stands for what cannot be its subject is an error,
-                // here no solution.
+                // In Oxigraph, a variable of a triple term bound to a term that cannot be its subject is an
+                // error; here it has no solution.
                 let Ok(expected) = theirs(&store, query) else {
                     ours(database, query).expect("it runs");
                     continue;

@@ -1,7 +1,6 @@
-//! The W3C's suites have no news: what fails is in `known-failures.txt` with its reason, and all that is in
-//! there fails.
+//! The W3C's suites pass, except for `known-failures.txt`, whose entries must all fail.
 //!
-//! The suites are looked for as [`crate::test_data`] says; without them nothing runs.
+//! The suites are located by [`crate::test_data`]; without them the tests are skipped.
 
 use crate::{Report, known, rdf, sparql, w3c_suites};
 use std::io::Write;
@@ -9,9 +8,8 @@ use std::path::Path;
 
 fn check(name: &str, folders: &[&str], least: usize, run: fn(&Path, &mut Report) -> Result<(), String>) {
     let Some(root) = w3c_suites() else {
-        // Not by a macro, whose output a passing test keeps to itself.
-        let message =
-            format!("SKIPPED: the W3C's suites are not there; set VERVET_TEST_DATA to run {name}\n");
+        // Not a macro, since the test harness captures its output.
+        let message = format!("SKIPPED: the W3C's suites are missing; set VERVET_TEST_DATA to run {name}\n");
         std::io::stderr().write_all(message.as_bytes()).expect("there is a place for errors");
         return;
     };
@@ -20,7 +18,7 @@ fn check(name: &str, folders: &[&str], least: usize, run: fn(&Path, &mut Report)
     println!("{report}");
     let news = known::news(&report, folders);
     assert!(news.is_empty(), "{}", news.join("\n"));
-    // A suite that silently lost its tests would pass everything.
+    // Guards against silently lost tests.
     assert!(report.passed() >= least, "only {} tests of {name} pass, there were {least}", report.passed());
 }
 
@@ -34,6 +32,6 @@ fn rdf_documents_are_read() {
     check("rdf", &["rdf11/"], LEAST_RDF, rdf::run);
 }
 
-/// How many tests passed when these numbers were written (2026-11-22); more is better.
+/// The number of passing tests on 2026-11-22, as a lower bound.
 const LEAST_SPARQL: usize = 1215;
 const LEAST_RDF: usize = 990;

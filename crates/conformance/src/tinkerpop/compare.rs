@@ -1,15 +1,15 @@
-//! Whether a result is what a scenario expects.
+//! Compares a result with the expectation of a scenario.
 //!
 //! # Invariants
-//! As the reference compares: types of numbers count, finite doubles may be 1e-15 apart, labels of paths do
-//! not count, lists have an order, bags have none and are what a list of the same items is.
+//! As in the reference: number types count, finite doubles may differ by 1e-15, labels of paths do not count,
+//! lists are ordered, bags are not and equal a list with the same items.
 
 use super::notation::show;
 use vervet::gremlin::{Bulk, Map, Tree, Value};
 
 const DOUBLE_APART_MAX: f64 = 1e-15;
 
-/// Whether a result is this value.
+/// Whether a result equals this value.
 pub(super) fn same(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Double(a), Value::Double(b)) if a.is_finite() && b.is_finite() => {
@@ -26,7 +26,7 @@ pub(super) fn same(expected: &Value, actual: &Value) -> bool {
     }
 }
 
-/// Whether both have the same values at the same places.
+/// Whether both have equal values at the same positions.
 pub(super) fn in_order(expected: &[Value], actual: &[Value]) -> bool {
     expected.len() == actual.len() && expected.iter().zip(actual).all(|(a, b)| same(a, b))
 }
@@ -38,7 +38,7 @@ fn same_map(expected: &Map, actual: &Map) -> bool {
         })
 }
 
-/// The items of a bag, each as often as it is in it.
+/// The items of a bag, repeated by their multiplicity.
 pub(super) fn items(bulk: &Bulk) -> Vec<Value> {
     bulk.iter()
         .flat_map(|(value, count)| std::iter::repeat_n(value, usize::try_from(*count).unwrap_or(usize::MAX)))
@@ -46,7 +46,7 @@ pub(super) fn items(bulk: &Bulk) -> Vec<Value> {
         .collect()
 }
 
-/// What is only in one of two bags; `None`: they are the same. Each expected value takes one actual one.
+/// The difference of two bags; `None`: equal. Each expected value consumes one actual value.
 pub(super) fn differences(expected: &[Value], actual: &[Value]) -> Option<String> {
     let mut rest: Vec<&Value> = actual.iter().collect();
     let mut missing = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn differences(expected: &[Value], actual: &[Value]) -> Option<String
         .then(|| format!("missing {}; too many {}", show_some(missing), show_some(rest)))
 }
 
-/// A list for people, cut where it is long.
+/// A readable list, truncated.
 pub(super) fn show_some<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     const SHOWN_MAX: usize = 12;
     let all: Vec<&Value> = values.into_iter().collect();
@@ -71,7 +71,7 @@ pub(super) fn show_some<'v>(values: impl IntoIterator<Item = &'v Value>) -> Stri
     format!("[{}]", text.join(" | "))
 }
 
-/// Whether two trees have the same branches, in whatever order.
+/// Whether two trees have the same branches, in any order.
 pub(super) fn same_tree(expected: &Tree, actual: &Tree) -> bool {
     expected.children.len() == actual.children.len()
         && expected.children.iter().all(|(value, below)| {

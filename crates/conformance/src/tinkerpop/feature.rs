@@ -1,33 +1,33 @@
-//! Gherkin, as far as the feature files use it: tags, scenarios, steps with a text or a table behind them.
+//! Gherkin parser for the subset that the feature files use: tags, scenarios, steps with a text or a table.
 //!
 //! # Not here
-//! Backgrounds, outlines, rules: a file that has them is refused, so that no scenario is lost without a word.
+//! Backgrounds, outlines, rules: a file that contains them is an error, so that no scenario is silently lost.
 
 /// A scenario of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Scenario {
-    /// Its name; a few occur twice.
+    /// Its name; a few names occur twice.
     pub(super) name: String,
     /// `@Tag`, those of the feature first.
     pub(super) tags: Vec<String>,
     pub(super) steps: Vec<Step>,
 }
 
-/// `Given …`, with what stands below it.
+/// A step (`Given …`) with its text or table.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Step {
-    /// Without the first word.
+    /// The text without the first word.
     pub(super) text: String,
-    /// The text between two `"""`, without the indentation of the first one.
+    /// The text between two `"""`, without the indentation of the first.
     pub(super) block: Option<String>,
     /// Rows of cells, the header first.
     pub(super) table: Vec<Vec<String>>,
 }
 
-/// The scenarios of a file.
+/// Parses the scenarios of a file.
 ///
 /// # Errors
-/// The line that is none of this subset.
+/// The line outside this subset.
 pub(super) fn parse(text: &str) -> Result<Vec<Scenario>, String> {
     let (mut of_all, mut tags) = (Vec::new(), Vec::new());
     let mut scenarios: Vec<Scenario> = Vec::new();
@@ -68,14 +68,14 @@ pub(super) fn parse(text: &str) -> Result<Vec<Scenario>, String> {
             } else if let Some(("Given" | "When" | "Then" | "And" | "But", text)) = trimmed.split_once(' ') {
                 scenario.steps.push(Step { text: text.trim().to_owned(), ..Step::default() });
             } else {
-                return refuse("neither a step nor anything else that is known");
+                return refuse("neither a step nor another known line");
             }
         } else {
             return refuse("something before the first scenario");
         }
     }
     if block.is_some() {
-        return Err("a text does not end".to_owned());
+        return Err("unterminated text".to_owned());
     }
     Ok(scenarios)
 }

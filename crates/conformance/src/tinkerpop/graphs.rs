@@ -1,8 +1,8 @@
-//! The graphs that scenarios run on, and their elements by name.
+//! The graphs of scenarios, and lookup of their elements by name.
 //!
 //! # Shape
-//! A named graph is read from its file once. *Base*: it is loaded as RDF, as docs/loading.md has property
-//! graphs. *Delta*: a transaction writes it with traversals. The empty graph is made anew for each scenario.
+//! A named graph is read from its file once. *Base*: it is loaded as RDF, in the property-graph form of
+//! docs/loading.md. *Delta*: a transaction writes it with traversals. Each scenario gets a new empty graph.
 
 use super::Configuration;
 use super::wire::Running;
@@ -23,15 +23,15 @@ use vervet_model::vocab::{
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
 use vervet_traversal::{literal, vertex_name};
 
-/// A graph and what is in it.
+/// A graph and its elements.
 pub(super) struct Graph {
     pub(super) database: Database,
     pub(super) elements: Elements,
-    /// Its server, once one was needed.
+    /// Its server, started on first use.
     pub(super) server: OnceCell<Running>,
 }
 
-/// The named graphs, as far as they were asked for.
+/// The named graphs, read on first use.
 pub(super) struct Graphs {
     folder: PathBuf,
     configuration: Configuration,
@@ -47,7 +47,7 @@ impl Graphs {
     /// The graph `modern`, `classic`, `crew`, `sink` or `grateful`.
     ///
     /// # Errors
-    /// A file that is not there or not as it should be; what the engine says.
+    /// A missing or malformed file; errors of the engine.
     pub(super) fn named(&mut self, name: &str) -> Result<Rc<Graph>, String> {
         if let Some(graph) = self.named.get(name) {
             return Ok(graph.clone());
@@ -83,7 +83,7 @@ impl Graphs {
 fn triples(vertices: &[GraphVertex]) -> vervet::Result<String> {
     let mut text = String::new();
     let mut identities = 0;
-    // With an identity something can be said about the statement, which `about` is.
+    // An identity allows statements about the statement, which `about` contains.
     let mut add = |triple: Triple, identity: bool, about: &[(&str, Term)]| {
         let _ = writeln!(text, "{triple} .");
         if !identity {
@@ -175,19 +175,19 @@ fn write(database: &Database, vertices: &[GraphVertex]) -> vervet::Result<()> {
     })
 }
 
-/// The elements of a graph, to be found by names.
+/// The elements of a graph, by name.
 #[derive(Default)]
 pub(super) struct Elements {
     vertices: Vec<Vertex>,
     edges: Vec<Arc<Edge>>,
-    /// Places in `vertices` by the property `name`.
+    /// Positions in `vertices` by the property `name`.
     names: HashMap<String, usize>,
     /// Names of vertices by their keys.
     keys: HashMap<u64, String>,
 }
 
 impl Elements {
-    /// Those that are there now.
+    /// The current elements.
     pub(super) fn of(database: &Database) -> vervet::Result<Self> {
         let mut all = Self::default();
         for value in database.gremlin("g.V()")?.into_values()? {
@@ -226,7 +226,7 @@ impl Elements {
         found.ok_or_else(|| format!("there is no edge {text}"))
     }
 
-    /// The property `vertex-key->value`, where `decode` knows what the value is.
+    /// The property `vertex-key->value`; `decode` parses the value.
     pub(super) fn vertex_property(
         &self,
         text: &str,

@@ -1,8 +1,8 @@
-//! Values as the feature files write them: `d[1].i`, `v[marko]`, `m[{"a": "l[x,y]"}]`.
+//! The value notation of the feature files: `d[1].i`, `v[marko]`, `m[{"a": "l[x,y]"}]`.
 //!
 //! # Shape
-//! A code is a word, brackets, and behind them perhaps a type. What is no code is a string. Elements are
-//! named by the property `name` and looked up in [`Elements`].
+//! A code is a word, brackets, and an optional type. Anything else is a string. Elements are named by the
+//! property `name` and looked up in [`Elements`].
 
 use super::graphs::Elements;
 use bigdecimal::BigDecimal;
@@ -13,13 +13,13 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use vervet::gremlin::{Direction, Map, Merge, Path, T, Token, Value};
 
-/// The value that `text` is.
+/// The value of `text`.
 ///
 /// # Errors
-/// An element that is not there; a code whose content is none.
+/// A missing element; a code with invalid content.
 pub(super) fn value(text: &str, elements: &Elements) -> Result<Value, String> {
     let text = text.trim();
-    let refuse = || format!("{text} is no value");
+    let refuse = || format!("{text} is not a value");
     match text {
         "null" => return Ok(Value::Null),
         "true" => return Ok(Value::Boolean(true)),
@@ -84,7 +84,7 @@ fn code(text: &str) -> Option<(&str, &str, &str)> {
     Some((word, content, kind))
 }
 
-/// The values between commas. A comma inside brackets separates nothing.
+/// The values between commas. Commas inside brackets do not separate.
 fn items(content: &str, elements: &Elements) -> Result<Vec<Value>, String> {
     if content.is_empty() {
         return Ok(Vec::new());
@@ -119,7 +119,7 @@ fn number(digits: &str, kind: &str) -> Option<Value> {
     })
 }
 
-/// Strings in it are codes again; numbers are as small as they can be.
+/// Strings in it are codes again; numbers get the smallest type.
 fn from_json(json: &serde_json::Value, elements: &Elements) -> Result<Value, String> {
     use serde_json::Value as Json;
     Ok(match json {
@@ -127,7 +127,7 @@ fn from_json(json: &serde_json::Value, elements: &Elements) -> Result<Value, Str
         Json::Bool(flag) => (*flag).into(),
         Json::Number(number) => match number.as_i64() {
             Some(whole) => i32::try_from(whole).map_or(Value::Long(whole), Value::Int),
-            None => number.as_f64().ok_or_else(|| format!("{number} is no number"))?.into(),
+            None => number.as_f64().ok_or_else(|| format!("{number} is not a number"))?.into(),
         },
         Json::String(text) => value(text, elements)?,
         Json::Array(items) => {
@@ -153,7 +153,7 @@ pub(super) fn plain(id: &Value) -> String {
     }
 }
 
-/// A value as the feature files write it, as far as they can.
+/// A value in the notation of the feature files, as far as possible.
 pub(super) fn show(value: &Value) -> String {
     let all = |values: &mut dyn Iterator<Item = &Value>| values.map(show).collect::<Vec<_>>().join(",");
     match value {
@@ -200,7 +200,7 @@ pub(super) fn show(value: &Value) -> String {
     }
 }
 
-/// Its `name`, else its id.
+/// Its `name`, or else its id.
 fn vertex_name(vertex: &vervet::gremlin::Vertex) -> String {
     let named = vertex.detail.as_ref().and_then(|detail| {
         detail.properties.iter().find(|property| &*property.label == "name").map(|name| show(&name.value))

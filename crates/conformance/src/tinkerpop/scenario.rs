@@ -1,4 +1,4 @@
-//! One scenario on one graph.
+//! Runs one scenario on one graph.
 
 use super::compare::{differences, in_order, items, same_tree, show_some};
 use super::feature::{Scenario, Step};
@@ -17,11 +17,11 @@ use vervet::{Database, Error, ErrorKind, GremlinOptions};
 /// Why a scenario did not pass.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The engine says that it does not do this.
+    /// The engine reports the feature as unsupported.
     Unsupported(String),
-    /// It is not for this way of asking.
+    /// It does not apply to this configuration.
     LeftOut(String),
-    /// Anything else.
+    /// Any other failure.
     Wrong(String),
 }
 
@@ -43,7 +43,7 @@ impl From<Error> for Trouble {
     }
 }
 
-/// What a traversal gave.
+/// The result of a traversal.
 enum Results {
     /// `iterated to list`
     All(Vec<Value>),
@@ -51,7 +51,7 @@ enum Results {
     First(Value),
 }
 
-/// A scenario that runs.
+/// A running scenario.
 struct Run<'s> {
     scenario: &'s Scenario,
     data: &'s Path,
@@ -59,14 +59,14 @@ struct Run<'s> {
     graph: Option<On>,
     options: GremlinOptions,
     side_effects: Vec<Instruction>,
-    /// The driver, if there is one between.
+    /// The driver, if the scenario runs through one.
     wire: Option<&'s mut Wire>,
     text: String,
     traversal: Option<Result<Bytecode, Error>>,
     results: Option<Result<Results, Error>>,
 }
 
-/// Where it runs.
+/// The graph that it runs on.
 enum On {
     Named(Rc<Graph>),
     Empty(Database, OnceCell<Running>),
@@ -92,7 +92,7 @@ impl On {
     }
 }
 
-/// What a driver or a server does not do with a scenario, by what it asks and expects.
+/// Features of a scenario that the driver or the server does not support.
 fn not_over_the_wire(scenario: &Scenario) -> Option<&'static str> {
     for step in &scenario.steps {
         if step.text.starts_with("the result should be a tree") {
@@ -108,7 +108,7 @@ fn not_over_the_wire(scenario: &Scenario) -> Option<&'static str> {
     None
 }
 
-/// Runs a scenario. `data` is where the files are that it may read.
+/// Runs a scenario. `data` is the folder of the files that it may read.
 ///
 /// # Errors
 /// Why it did not pass.
@@ -148,7 +148,7 @@ pub(super) fn run(
         wire.close(server)?;
     }
     done?;
-    // An error that no step has asked for.
+    // An error that no step expects.
     run.results.map_or(Ok(()), |results| results.map(drop).map_err(Trouble::from))
 }
 
@@ -202,7 +202,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a step says about the results.
+    /// Checks an assertion about the results.
     fn assertion(&mut self, step: &Step) -> Result<(), Trouble> {
         let text = step.text.as_str();
         if let Some(rest) = text.strip_prefix("the traversal will raise an error") {
@@ -352,7 +352,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether expected integers are ids of vertices: clusters have them as names.
+    /// Whether expected integers are ids of vertices: clusters are named by them.
     fn prints_ids(&self) -> bool {
         let mut texts = self.scenario.steps.iter().filter_map(|step| step.block.as_deref());
         texts.any(|text| text.contains("peerPressure()"))
@@ -369,7 +369,7 @@ impl Run<'_> {
         self.graph.as_ref().map(On::database).ok_or_else(|| "there is no graph".to_owned())
     }
 
-    /// The elements of a graph that changes; `None`: see [`Run::named_elements`].
+    /// The elements of a changing graph; `None`: see [`Run::named_elements`].
     fn elements(&self) -> Result<Option<Elements>, String> {
         match &self.graph {
             Some(On::Empty(database, _)) => {
@@ -387,7 +387,7 @@ impl Run<'_> {
         }
     }
 
-    /// In the configuration of a base, what was written becomes part of it.
+    /// In the base configuration, merges the writes into the base.
     fn settle(&self) -> Result<(), Trouble> {
         if let (Configuration::Base, Some(On::Empty(database, _))) = (self.configuration, &self.graph) {
             database.checkpoint()?;
@@ -403,7 +403,7 @@ impl Run<'_> {
         Ok((name.to_owned(), value))
     }
 
-    /// Files that a traversal names are in another folder here.
+    /// The text with paths of files replaced by the local folder.
     fn with_paths(&self, text: &str) -> String {
         text.replace(DATA_PREFIX, &format!("\"{}/", self.data.display()))
     }
@@ -426,14 +426,14 @@ impl Run<'_> {
         first(results.values().next().cloned())
     }
 
-    /// A text through the driver.
+    /// Submits a text through the driver.
     fn submit(&mut self, text: &str) -> Result<Result<Vec<Value>, Error>, Trouble> {
         let graph = self.graph.as_ref().ok_or_else(|| "there is no graph".to_owned())?;
         let wire = self.wire.as_mut().ok_or_else(|| "there is no driver".to_owned())?;
         wire.submit(graph.server()?, text, &self.options.bindings)
     }
 
-    /// The traversal through the driver; side effects are bindings of their own.
+    /// Submits the traversal through the driver; side effects become bindings.
     fn submit_with_side_effects(&mut self) -> Result<Result<Vec<Value>, Error>, Trouble> {
         let mut text = self.text.trim().to_owned();
         let side_effects = std::mem::take(&mut self.side_effects);
@@ -450,7 +450,7 @@ impl Run<'_> {
         self.submit(&text)
     }
 
-    /// Whether fractions are compared as floats, and whether a driver is between.
+    /// Whether fractions are compared as floats, and whether a driver is used.
     fn over_wire(&self, step: &Step) -> Result<(bool, bool), Trouble> {
         if self.wire.is_none() {
             return Ok((false, false));
@@ -474,7 +474,7 @@ fn first(value: Option<Value>) -> Result<Results, Error> {
     value.map(Results::First).ok_or_else(|| Error::new(ErrorKind::Query, "there is no next result"))
 }
 
-/// A single result as a list: a collection is its items, a map its entries, each a map.
+/// A single result as a list: a collection as its items, a map as its entries, each a map.
 fn entries(value: &Value) -> Vec<Value> {
     match value {
         Value::List(values) => values.to_vec(),
@@ -488,7 +488,7 @@ fn entries(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Ids of the toy graphs are of the type Integer in TinkerGraph, and Long here.
+/// Ids of the toy graphs have the type Integer in TinkerGraph, and Long here.
 fn ids_as_here(value: &Value) -> Value {
     match value {
         Value::Int(id) => Value::Long(i64::from(*id)),
@@ -501,12 +501,12 @@ fn ids_as_here(value: &Value) -> Value {
     }
 }
 
-/// The tree that lines of `|--value` draw, three spaces for each level.
+/// The tree drawn by lines of `|--value`, three spaces for each level.
 fn tree(text: &str, elements: &Elements) -> Result<Tree, String> {
     let mut tree = Tree::default();
     let mut path: Vec<usize> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let (spaces, content) = line.split_once("|--").ok_or_else(|| format!("{line} is no branch"))?;
+        let (spaces, content) = line.split_once("|--").ok_or_else(|| format!("{line} is not a branch"))?;
         path.truncate(spaces.len() / 3);
         let mut parent = &mut tree;
         for place in &path {
@@ -518,12 +518,12 @@ fn tree(text: &str, elements: &Elements) -> Result<Tree, String> {
     Ok(tree)
 }
 
-/// What stands between quotes.
+/// The text between quotes.
 fn unquoted(text: &str) -> Result<String, String> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     Ok(inner.ok_or_else(|| format!("{text} is not quoted"))?.replace("\\\"", "\""))
 }
 
 fn unknown(step: &str) -> String {
-    format!("a step that the runner does not know: {step}")
+    format!("unknown step: {step}")
 }

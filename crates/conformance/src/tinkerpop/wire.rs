@@ -1,15 +1,15 @@
-//! The same scenarios through a driver that others have written and a server that runs: gremlinpython, by
+//! The same scenarios through a third-party driver and a running server: gremlinpython, by
 //! `tinkerpop/wire.py`.
 //!
 //! # Shape
-//! A database has a server of its own in this process, on a free port of loopback. A script is submitted as a
-//! text with bindings; results come back as the driver read them.
+//! Each database has a server of its own in this process, on a free loopback port. A script is submitted as a
+//! text with bindings; results return as the driver read them.
 //!
-//! # What counts
+//! # Comparison
 //! Python's integers have no width, so both sides are compared without it; its floats are doubles, and where
 //! a scenario expects floats all fractions are compared as floats. Elements are compared by kind, id, label,
-//! and the ids of their ends, properties of vertices by id, key and value. What the driver cannot hold,
-//! [`not_carried`] says from what is expected, before any answer is seen.
+//! and the ids of their ends, properties of vertices by id, key and value. [`not_carried`] determines from
+//! the expectation, before any answer is read, what the driver cannot represent.
 
 use super::compare::same;
 use super::scenario::Trouble;
@@ -25,7 +25,7 @@ use vervet_server::{Server, ServerOptions, Stopper};
 use vervet_tinkerpop::Limits;
 use vervet_tinkerpop::graphson::{self, Dialect};
 
-/// How drivers and servers write values.
+/// The serialization format between driver and server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireFormat {
     /// GraphSON 3.
@@ -34,16 +34,16 @@ pub enum WireFormat {
     GraphBinary,
 }
 
-/// The driver, and what it is to speak.
+/// The driver and its format.
 #[derive(Clone, Debug)]
 pub struct Driver {
-    /// What it speaks.
+    /// The serialization format.
     pub format: WireFormat,
-    /// A Python that has gremlinpython.
+    /// A Python with gremlinpython.
     pub python: String,
 }
 
-/// A running driver. Ends with its input.
+/// A running driver. It ends when its input is closed.
 pub(super) struct Wire {
     format: &'static str,
     child: Child,
@@ -53,7 +53,7 @@ pub(super) struct Wire {
 
 impl Wire {
     /// # Errors
-    /// There is no such Python.
+    /// The Python does not start.
     pub(super) fn start(driver: &Driver) -> Result<Self, String> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tinkerpop/wire.py");
         let failed = |what: &str| format!("could not run {} {script}: {what}", driver.python);
@@ -79,7 +79,7 @@ impl Wire {
         writeln!(requests, "{request}").and_then(|()| requests.flush()).map_err(|error| error.to_string())
     }
 
-    /// What the server says to a text. The inner error is the server's.
+    /// The server's answer to a text. The inner error is the server's.
     pub(super) fn submit(
         &mut self,
         server: &Running,
@@ -113,7 +113,7 @@ impl Wire {
         Ok(Err(Error::new(kind, message)))
     }
 
-    /// Nothing more will be asked of a server.
+    /// Closes the connection to a server.
     pub(super) fn close(&mut self, server: &Running) -> Result<(), String> {
         self.tell(&json!({"close": server.address.port()}))
     }
@@ -126,7 +126,7 @@ impl Drop for Wire {
     }
 }
 
-/// A server that runs; ends with this.
+/// A running server; stopped on drop.
 pub(super) struct Running {
     address: SocketAddr,
     stopper: Stopper,
@@ -155,7 +155,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether there is a float in it.
+/// Whether a value contains a float.
 pub(super) fn has_float(value: &Value) -> bool {
     match value {
         Value::Float(_) => true,
@@ -167,7 +167,7 @@ pub(super) fn has_float(value: &Value) -> bool {
     }
 }
 
-/// What is compared of a value; see the header.
+/// The compared parts of a value; see the header.
 pub(super) fn plain(value: &Value, floats: bool) -> Value {
     let all = |values: &mut dyn Iterator<Item = &Value>| values.map(|value| plain(value, floats)).collect();
     match value {
@@ -218,7 +218,7 @@ pub(super) fn plain(value: &Value, floats: bool) -> Value {
     }
 }
 
-/// Why the driver cannot hold an expected value; `None`: it can.
+/// Why the driver cannot represent an expected value; `None`: it can.
 pub(super) fn not_carried(value: &Value) -> Option<&'static str> {
     match value {
         Value::List(values) => values.iter().find_map(not_carried),
@@ -249,7 +249,7 @@ pub(super) fn not_carried(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// Whether Python takes two of these for one: numbers by their value, truths as 1 and 0.
+/// Whether Python considers two of these equal: numbers by value, booleans as 1 and 0.
 fn collide(values: &[&Value]) -> bool {
     let number = |value: &Value| {
         let fraction = match value {

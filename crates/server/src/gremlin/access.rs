@@ -1,4 +1,4 @@
-//! What a client may do, as far as it has said who it is.
+//! Access control of Gremlin requests: the permissions of a client, before and after its login.
 
 use super::answer::Trouble;
 use crate::auth;
@@ -15,30 +15,30 @@ use vervet::gremlin::GremlinScript;
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     role: Option<Role>,
-    /// Its name, if it has one.
+    /// Its user name, if it has one.
     user: Option<Arc<str>>,
-    /// It has said who it is, or nobody needs to.
+    /// The client has authenticated, or need not.
     named: bool,
-    /// Why it may not write, whoever it is.
+    /// Why the client may not write, whatever its role.
     no_writes: Option<Failure>,
-    /// Where the connection comes from.
+    /// The address of the client.
     peer: IpAddr,
 }
 
 impl Access {
-    /// What the sender of a request over HTTP may do.
+    /// The permissions of the sender of an HTTP request.
     ///
     /// # Errors
-    /// 401 for wrong or missing credentials, 403 for pages that may not even read.
+    /// 401 for wrong or missing credentials, 403 for pages without read access.
     pub(super) async fn of_request(context: &Context<'_>) -> Outcome<Self> {
         let access = Self::of(context, context.site.allow_write().err()).await?;
-        // A body is read for callers with a role alone.
+        // Only callers with a role may send a body.
         access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
         context.site.allow_read()?;
         Ok(access)
     }
 
-    /// What the client of a WebSocket may do.
+    /// The permissions of a WebSocket client.
     ///
     /// # Errors
     /// 401 for wrong credentials, 403 for pages of other sites.
@@ -59,37 +59,37 @@ impl Access {
         Ok(Self { role, user, named, no_writes: read_only.or(other_site), peer: context.caller.peer })
     }
 
-    /// It has said who it is.
+    /// Records a successful login.
     pub(super) fn name(&mut self, user: &str, role: Role) {
         self.role = Some(role);
         self.user = Some(user.into());
         self.named = true;
     }
 
-    /// Where the connection comes from.
+    /// The address of the client.
     pub(super) fn peer(&self) -> IpAddr {
         self.peer
     }
 
-    /// Whether it may do nothing before it has said who it is.
+    /// Whether the client has no permissions before its login.
     pub(super) fn needs_login(&self) -> bool {
         self.role.is_none()
     }
 
-    /// Its name; `None`: anonymous.
+    /// Its user name; `None`: anonymous.
     pub(super) fn user(&self) -> Option<Arc<str>> {
         self.user.clone()
     }
 
-    /// Whether it has said who it is, or need not.
+    /// Whether the client has authenticated, or need not.
     pub(super) fn is_named(&self) -> bool {
         self.named
     }
 
-    /// Makes sure that it may do what this role may.
+    /// Checks that the client has at least this role.
     ///
     /// # Errors
-    /// 407 for those who have not said who they are, 403 for those who may not.
+    /// 407 before a login, 403 for an insufficient role.
     pub(super) fn allow(&self, needed: Role) -> Result<(), Trouble> {
         auth::allow(self.role, self.named, needed)?;
         match &self.no_writes {
@@ -98,7 +98,7 @@ impl Access {
         }
     }
 
-    /// Makes sure that it may run this.
+    /// Checks that the client may run this script.
     ///
     /// # Errors
     /// As [`Access::allow`].

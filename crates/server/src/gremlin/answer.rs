@@ -1,4 +1,4 @@
-//! Answers: what went wrong as a status of the protocol, and results on their way to the socket.
+//! Gremlin responses: errors as status codes of the protocol, and results on their way to the socket.
 
 use super::tier::HELD_BYTES;
 use crate::metrics::{Finish, Kind};
@@ -33,12 +33,12 @@ const EVALUATION: i32 = 597;
 const TIMEOUT: i32 = 598;
 const UNWRITABLE: i32 = 599;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) struct Trouble {
     pub(super) code: i32,
     pub(super) failure: Box<Failure>,
-    /// What `fail()` says, if it was that.
+    /// The message of `fail()`, if the script called it.
     failed: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Trouble {
         Self { code, failure: Box::new(Failure::bad(message)), failed: None }
     }
 
-    /// A mistake in the arguments of a request.
+    /// An invalid argument of a request.
     pub(super) fn argument(message: impl Into<String>) -> Self {
         Self::new(BAD_ARGUMENTS, message)
     }
@@ -57,7 +57,7 @@ impl Trouble {
         self
     }
 
-    /// An error of a script in which `fail()` may say one of these.
+    /// An error of a script whose `fail()` steps have these messages.
     pub(super) fn of_script(error: Error, fails: &[String]) -> Self {
         let message = error.message().to_owned();
         let mut trouble = Self::from(error);
@@ -68,17 +68,17 @@ impl Trouble {
         trouble
     }
 
-    /// Whether the client may do it once it has said who it is.
+    /// Whether a login may resolve the failure.
     pub(super) fn is_challenge(&self) -> bool {
         self.code == AUTHENTICATE
     }
 
-    /// Whether it has run for too long.
+    /// Whether the deadline was exceeded.
     pub(super) fn is_deadline(&self) -> bool {
         self.code == TIMEOUT
     }
 
-    /// Logs it, as loud as it matters to who runs the server.
+    /// Logs the failure at a level that reflects its relevance to the operator.
     fn log(&self) {
         let (status, kind, message) = (self.code, Kind::Gremlin.name(), self.failure.text());
         match self.code {
@@ -136,15 +136,15 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// The answer to one request of a WebSocket. Dropped before its end, it says that this was a defect.
+/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error.
 #[derive(Debug)]
 pub(super) struct Reply {
     state: Arc<State>,
     out: mpsc::Sender<Message>,
-    /// The address of the client, as the protocol tells it.
+    /// The address of the client, in the form of the protocol.
     host: Arc<str>,
     format: Format,
-    /// As the request was.
+    /// Whether the request was a text frame.
     is_text: bool,
     id: Option<Uuid>,
     begin: Instant,
@@ -159,12 +159,12 @@ impl Reply {
         is_text: bool,
     ) -> Self {
         let (state, host) = (Arc::clone(state), Arc::clone(host));
-        // For those of whom not even the format is known.
+        // For requests whose format could not be determined.
         let format = if is_text { Format::Json } else { Format::GraphSon3 };
         Self { state, out, host, format, is_text, id: None, begin: Instant::now(), ended: false }
     }
 
-    /// What is known of the request.
+    /// Sets the format and the id of the request.
     pub(super) fn to(&mut self, format: Format, id: Option<Uuid>) {
         self.format = format;
         self.id = id;
@@ -174,7 +174,7 @@ impl Reply {
         [(Value::text("host"), Value::text(&self.host))].into_iter().collect()
     }
 
-    /// Bytes as a message like that of the request.
+    /// Bytes as a message of the same frame type as the request.
     fn message(&self, bytes: Vec<u8>) -> Message {
         let bytes = Bytes::from(bytes);
         match Utf8Bytes::try_from(bytes.clone()) {
@@ -186,7 +186,7 @@ impl Reply {
     fn status(&self, status: Status) -> Message {
         let response = Response { id: self.id, status, ..Response::default() };
         let mut bytes = Vec::new();
-        // Texts alone: no format refuses them.
+        // Attributes are strings, which every format can write.
         let _ = response.write(self.format, &mut bytes);
         self.message(bytes)
     }
@@ -197,29 +197,29 @@ impl Reply {
         drop(Finish::new(&self.state.metrics, Kind::Gremlin, code, self.begin));
     }
 
-    /// Says that there is nothing to say.
+    /// Sends an empty response.
     pub(super) async fn done(mut self) {
         self.end(NO_CONTENT);
         let status = Status { code: NO_CONTENT, attributes: self.attributes(), ..Status::default() };
-        // A client that is gone needs to know nothing; as below.
+        // Sending fails if the client is gone, which needs no handling; the same below.
         let _ = self.out.send(self.status(status)).await;
     }
 
-    /// Says that the request was not done.
+    /// Sends the failure of the request.
     pub(super) async fn fail(mut self, trouble: Trouble) {
         trouble.log();
         self.end(trouble.code);
         let _ = self.out.send(self.status(trouble.status(self.attributes()))).await;
     }
 
-    /// [`Reply::fail`], on a thread that may wait.
+    /// [`Reply::fail`], on a thread that may block.
     pub(super) fn fail_here(mut self, trouble: &Trouble) {
         trouble.log();
         self.end(trouble.code);
         let _ = self.send(self.status(trouble.status(self.attributes())));
     }
 
-    /// Tells what came of it.
+    /// Sends the response of a finished run.
     pub(super) async fn tell(mut self, messages: Vec<Vec<u8>>, code: i32) {
         self.end(code);
         for bytes in messages {
@@ -231,7 +231,7 @@ impl Reply {
         }
     }
 
-    /// [`Reply::tell`], on a thread that may wait.
+    /// [`Reply::tell`], on a thread that may block.
     pub(super) fn tell_here(mut self, messages: Vec<Vec<u8>>, code: i32) {
         self.end(code);
         for bytes in messages {
@@ -241,19 +241,19 @@ impl Reply {
         }
     }
 
-    /// Asks the client to say who it is. The request is not answered yet.
+    /// Sends an authentication challenge. The request stays open.
     pub(super) fn challenge(&self) -> impl Future<Output = ()> + Send + use<> {
         let status = Status { code: AUTHENTICATE, attributes: self.attributes(), ..Status::default() };
         let (out, message) = (self.out.clone(), self.status(status));
         async move { drop(out.send(message).await) }
     }
 
-    /// Another request has its answer.
+    /// Ends the reply without a response, since the response of another request covers it.
     pub(super) fn forget(mut self) {
         self.ended = true;
     }
 
-    /// Sends a message from a thread that may wait. `false`: the client is gone, or takes nothing.
+    /// Sends a message from a thread that may block. `false`: the client is gone, or does not read.
     fn send(&self, message: Message) -> bool {
         let message = match self.out.try_send(message) {
             Ok(()) => return true,
@@ -278,32 +278,32 @@ impl Drop for Reply {
     }
 }
 
-/// How results are told.
+/// Parameters of a result stream.
 #[derive(Clone, Debug)]
 pub(super) struct Telling {
-    /// Results in a message, at most.
+    /// The maximum number of results in a message.
     pub(super) batch: usize,
-    /// A message goes when it has so many bytes, however few results it has.
+    /// A message with this many bytes is sent, however few results it has.
     pub(super) message_bytes: usize,
-    /// As traversers: the answer to bytecode.
+    /// Results are traversers: the response to bytecode.
     pub(super) as_traversers: bool,
-    /// A result that is a collection is told as its items.
+    /// A collection is sent as its items.
     pub(super) unrolls: bool,
-    /// When to stop repeating a result that comes very often.
+    /// The deadline for repeating a result with a large count.
     pub(super) deadline: Option<Instant>,
-    /// The same, by the client or by an operator.
+    /// Cancellation by the client or by an operator.
     pub(super) cancel: Option<CancelToken>,
 }
 
-/// Results between two looks at limits: some 100 µs.
+/// Results between two checks of the limits: some 100 µs.
 const CHECK_RESULTS: usize = 4096;
 
-/// Where messages with results go.
+/// A receiver of result messages.
 pub(super) trait Outlet {
     /// Takes a message.
     ///
     /// # Errors
-    /// Nobody wants it any more; another one than the last is too much.
+    /// The receiver is gone; more data than the receiver holds, before the last message.
     fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()>;
 }
 
@@ -318,7 +318,7 @@ impl Outlet for Reply {
     }
 }
 
-/// Keeps the messages of an answer until all of it is known.
+/// Buffers the messages of a response until it is complete.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) messages: Vec<Vec<u8>>,
@@ -329,31 +329,31 @@ impl Outlet for Held {
     fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
         self.bytes += message.len();
         if self.bytes > HELD_BYTES && !is_last {
-            return Err(Error::new(ErrorKind::Deadline, "the answer is too long to be held"));
+            return Err(Error::new(ErrorKind::Deadline, "the response is too long to be held"));
         }
         self.messages.push(message);
         Ok(())
     }
 }
 
-/// Results on their way.
+/// A result stream in progress.
 pub(super) struct Results<'o> {
     outlet: &'o mut dyn Outlet,
     telling: Telling,
     writer: ResultsWriter,
     texts: bool,
     rows: u64,
-    /// Results written since the last look at limits.
+    /// Results written since the last check of the limits.
     unchecked: usize,
-    /// Whether no result was there, but for numbers that are 0.
+    /// Whether there was no result except zeros.
     found_nothing: bool,
-    /// What to tell instead of the error that ended the traversal.
+    /// The error to report instead of the one that ended the traversal.
     unwritable: Option<WriteError>,
 }
 
 impl<'o> Results<'o> {
     /// # Errors
-    /// None that happens: attributes are texts.
+    /// Never in practice: attributes are strings.
     pub(super) fn new(
         outlet: &'o mut dyn Outlet,
         format: Format,
@@ -375,16 +375,16 @@ impl<'o> Results<'o> {
         })
     }
 
-    /// Whether there was one.
+    /// Whether any message has been sent.
     pub(super) fn have_begun(&self) -> bool {
         self.rows > 0
     }
 
-    /// Adds the warnings that `find` gives to the status if nothing was found, under the name that drivers of
-    /// TinkerPop know.
+    /// If nothing was found, adds the warnings that `find` returns to the status, under the attribute name
+    /// that TinkerPop's drivers know.
     ///
     /// # Errors
-    /// Those of `find`; the texts cannot be written.
+    /// Errors of `find`; the texts cannot be written.
     pub(super) fn warn(
         &mut self,
         find: impl FnOnce() -> vervet::Result<Vec<Warning>>,
@@ -397,10 +397,10 @@ impl<'o> Results<'o> {
         Ok(warnings)
     }
 
-    /// Takes a result that comes `count` times.
+    /// Writes a result `count` times.
     ///
     /// # Errors
-    /// The client is gone; it cannot be written; the deadline.
+    /// The client is gone; the value cannot be written; the deadline.
     pub(super) fn add(&mut self, value: Value, count: u64) -> vervet::Result<()> {
         self.found_nothing &= matches!(value, Value::Int(0) | Value::Long(0));
         if self.telling.unrolls {
@@ -428,7 +428,7 @@ impl<'o> Results<'o> {
         } else {
             value
         };
-        // For the metrics alone.
+        // For the metrics only.
         self.rows = self.rows.saturating_add(count);
         if self.telling.as_traversers {
             // A bulk has 64 bits here and 63 in the protocol.
@@ -465,18 +465,18 @@ impl<'o> Results<'o> {
         })
     }
 
-    /// Whether to go on: one result may come as often as 2^63 times, which no step of the traversal sees.
+    /// Checks the limits: one result may be repeated 2^63 times, which no step of the traversal notices.
     fn check(&self) -> vervet::Result<()> {
         if self.telling.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
             return Err(Error::new(ErrorKind::Cancelled, "the request was cancelled"));
         }
         if self.telling.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(Error::new(ErrorKind::Deadline, "the results took too long to tell"));
+            return Err(Error::new(ErrorKind::Deadline, "the results took too long to send"));
         }
         Ok(())
     }
 
-    /// What went wrong, when the traversal ended with `error`.
+    /// The failure of a traversal that ended with `error`.
     pub(super) fn trouble(&mut self, error: Error, fails: &[String]) -> Trouble {
         match self.unwritable.take() {
             Some(error) => error.into(),
@@ -484,7 +484,7 @@ impl<'o> Results<'o> {
         }
     }
 
-    /// Sends the last message; its status.
+    /// Sends the last message; returns its status.
     pub(super) fn finish(mut self, state: &State) -> i32 {
         state.metrics.rows_out.inc_by(self.rows);
         let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
@@ -496,7 +496,7 @@ impl<'o> Results<'o> {
 }
 
 impl Reply {
-    /// Where the results of this request go.
+    /// A result stream to the client of this request.
     ///
     /// # Errors
     /// As [`Results::new`].
@@ -505,7 +505,7 @@ impl Reply {
         Results::new(self, format, id, attributes, telling)
     }
 
-    /// The results of this request, put into `held` first.
+    /// A result stream of this request, buffered in `held`.
     ///
     /// # Errors
     /// As [`Results::new`].
@@ -523,7 +523,7 @@ impl Reply {
 mod tests {
     use super::*;
 
-    /// query B1: a result that comes 2^62 times, in one message without a limit.
+    /// query B1: a result repeated 2^62 times, in one message without a limit.
     #[test]
     fn b1_repeating_a_result_sees_limits() {
         let cancelled = CancelToken::new();

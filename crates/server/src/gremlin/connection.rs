@@ -1,8 +1,8 @@
-//! What a connection has going on: who its client is, what runs for it, its sessions.
+//! The state of a Gremlin connection: login, running requests, sessions.
 //!
 //! # Shape
-//! A request becomes a [`Job`] and goes to a task of its own, or to the session that it names. Those of a
-//! client that has to say first who it is are held until it has.
+//! A request becomes a [`Job`] and runs in a task of its own, or in the session that it names. Requests of a
+//! client that must log in first are held until it has.
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
@@ -31,14 +31,14 @@ use vervet::RowCounter;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_tinkerpop::Request;
 
-/// Names of sessions have to be remembered.
+/// Session names are kept in memory.
 const SESSION_NAME_BYTES_MAX: usize = 256;
 
 /// See the header of this file.
 pub(super) struct Connection {
     pub(super) state: Arc<State>,
     login: Mutex<Login>,
-    /// What it may receive without a login is limited.
+    /// Limits what the client may send before a login.
     received: Arc<Received>,
     sessions: Mutex<HashMap<Arc<str>, UnboundedSender<Job>>>,
     tasks: Mutex<JoinSet<()>>,
@@ -46,51 +46,51 @@ pub(super) struct Connection {
 
 struct Login {
     access: Access,
-    /// What waits until the client has said who it is, as it has been asked to.
+    /// Requests held until the login, after a challenge was sent.
     held: Vec<Job>,
-    /// Since when the client has had to say who it is; `None`: it has, or need not.
+    /// When the client was first required to log in; `None`: it has logged in, or need not.
     due_since: Option<Instant>,
 }
 
-/// A request on its way.
+/// A request in progress.
 pub(super) struct Job {
     pub(super) work: Work,
-    /// The session that it is for.
+    /// The session of the request.
     pub(super) session: Option<Arc<str>>,
-    /// Whether the transaction of the session ends with it.
+    /// Whether the request ends the transaction of the session (managed transaction).
     pub(super) manages: bool,
     pub(super) reply: Reply,
-    /// Where its results are counted while it runs.
+    /// Counts its results while it runs.
     pub(super) progress: Option<RowCounter>,
     pub(super) _share: Share,
 }
 
-/// The share of a request in what may be going on.
+/// The resources that a request occupies.
 pub(super) struct Share {
-    /// On its connection.
+    /// Its share of its connection.
     pub(super) _room: OwnedSemaphorePermit,
-    /// On all of them.
+    /// Its share of the memory for messages of all connections.
     pub(super) _memory: Held,
 }
 
-/// What is to be done.
+/// The work of a job.
 pub(super) enum Work {
-    /// Not read yet.
+    /// Not parsed yet.
     Read(Box<Asked>),
     Run(Box<Ready>),
     Close,
 }
 
 impl Job {
-    /// Whether it is to be read on a thread that may take its time.
+    /// Whether parsing needs a blocking thread.
     pub(super) fn is_long(&self) -> bool {
         matches!(&self.work, Work::Read(asked) if !asked.is_read_at_once())
     }
 
-    /// Reads it if it has not been read, and makes sure that its client may ask it.
+    /// Parses the request if necessary, and checks the permissions of its client.
     ///
     /// # Errors
-    /// A mistake in it; it takes another role.
+    /// A mistake in the request; an insufficient role.
     pub(super) fn read(&mut self, connection: &Connection) -> Result<(), Trouble> {
         self.work = match std::mem::replace(&mut self.work, Work::Close) {
             Work::Read(asked) => Work::Run(Box::new(asked.ready(&connection.state)?)),
@@ -102,7 +102,7 @@ impl Job {
         }
     }
 
-    /// What the list of running requests says of it.
+    /// Its description in the list of running requests.
     pub(super) fn describe(&self, connection: &Connection) -> Description {
         let text = match &self.work {
             Work::Read(asked) => asked.source_text(),
@@ -112,7 +112,7 @@ impl Job {
         Description::new(Kind::Gremlin, connection.access().user(), &text)
     }
 
-    /// Whether it was heavy when it came last.
+    /// Whether it was heavy the last time.
     pub(super) fn is_heavy(&self, state: &State) -> bool {
         matches!(&self.work, Work::Run(ready) if state.admission.is_heavy(ready.shape))
     }
@@ -125,12 +125,12 @@ impl Connection {
         Arc::new(Self { state, login, received, sessions: Mutex::default(), tasks: Mutex::default() })
     }
 
-    /// What its client may do.
+    /// The permissions of the client.
     pub(super) fn access(&self) -> Access {
         lock(&self.login).access.clone()
     }
 
-    /// Ends when the client has been due to say who it is for [`crate::Limits::login_timeout`].
+    /// Completes once the client is overdue to log in, by [`crate::Limits::login_timeout`].
     pub(super) async fn no_login(&self) {
         let timeout = self.state.options.limits.login_timeout;
         loop {
@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// Does what a request asks for, or has it done.
+    /// Handles a request, or queues it.
     pub(super) async fn take(self: &Arc<Self>, request: Request, reply: Reply, share: Share) {
         let Request { op, processor, mut args, .. } = request;
         if op == "authentication" {
@@ -158,7 +158,8 @@ impl Connection {
                 Some(Value::String(name)) if name.len() <= SESSION_NAME_BYTES_MAX => Some(name),
                 Some(Value::Uuid(name)) => Some(name.to_string().into()),
                 Some(_) => {
-                    let message = format!("session is a text of at most {SESSION_NAME_BYTES_MAX} bytes");
+                    let message =
+                        format!("session must be a string of at most {SESSION_NAME_BYTES_MAX} bytes");
                     return reply.fail(Trouble::argument(message)).await;
                 }
                 None => return reply.fail(Trouble::argument("the request has no argument session")).await,
@@ -187,9 +188,9 @@ impl Connection {
         }
     }
 
-    /// Sends a job where it is done; holds it if its client may do nothing yet.
+    /// Dispatches a job; holds it if its client may do nothing yet.
     ///
-    /// In a box, as a session may dispatch what it does not do itself.
+    /// Boxed, as a session may dispatch a job that it does not run itself.
     pub(super) fn dispatch(self: &Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             match (self.access().allow(Role::Read), job.session.clone()) {
@@ -201,7 +202,7 @@ impl Connection {
         })
     }
 
-    /// Runs a job that is a transaction of its own: at once, on a light thread, among heavy ones
+    /// Runs a job that is a transaction of its own: at once, on a light thread, or among heavy ones
     /// (`crate::admission`).
     async fn alone(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
@@ -225,7 +226,7 @@ impl Connection {
                 let left = run::alone(&on_thread, job, &running.token, Tier::Light);
                 let _ = sender.send((left, running));
             });
-            // Without a thread, or after a panic, its reply has said so.
+            // After a panic, dropping its reply has sent the error.
             let left = light.await.ok().and_then(|(left, running)| Some((left?, running)));
             match left {
                 Some((Left::TooMuch(again), still)) => (job, running) = (again, still),
@@ -247,12 +248,12 @@ impl Connection {
             drop(running);
             let _ = sender.send(());
         };
-        // Without a thread, or after a panic, its reply has said so.
+        // Without a thread, or after a panic, dropping its reply has sent the error.
         let _ = threads::heavy(state, work).await;
         guard.disarm();
     }
 
-    /// Tells a client that a job is not done; holds it if that is for want of a name.
+    /// Sends the failure of a job; holds the job instead if it needs a login.
     pub(super) async fn refuse(self: &Arc<Self>, job: Job, trouble: Trouble) {
         if trouble.is_challenge() {
             self.hold(job).await;
@@ -261,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// Puts a job into the queue of its session, which begins with its first.
+    /// Queues a job in its session, and creates the session with its first job.
     async fn queue(self: &Arc<Self>, name: Arc<str>, job: Job) {
         if matches!(job.work, Work::Close) && !lock(&self.sessions).contains_key(&name) {
             return job.reply.done().await;
@@ -282,12 +283,12 @@ impl Connection {
         self.spawn(session::run(Arc::clone(self), receiver));
     }
 
-    /// Keeps a job until its client has said who it is, and asks it to.
+    /// Holds a job until its client has logged in, and sends a challenge.
     pub(super) async fn hold(self: &Arc<Self>, job: Job) {
         let challenge = {
             let mut login = lock(&self.login);
             if login.access.is_named() {
-                // It just has.
+                // The login has just happened.
                 Err(job)
             } else {
                 let challenge = login.held.is_empty().then(|| job.reply.challenge());
@@ -319,14 +320,14 @@ impl Connection {
                 login.access.name(&user, role);
                 self.received.limit(None);
             }
-            // A wrong password gets no more time; what may be done without one goes on.
+            // A wrong password does not extend the time; a client that may act without a login continues.
             if !login.access.needs_login() {
                 login.due_since = None;
             }
             std::mem::take(&mut login.held)
         };
-        // Credentials come under the id of the request that was held, or under one that their driver does not
-        // know itself: it is the answers to what was held that are waited for.
+        // Credentials arrive under the id of the held request, or under an id that their driver does not
+        // track: the driver waits for the responses to the held requests.
         let answered = !held.is_empty();
         let refusal = match role {
             Ok(Some(_)) => None,
@@ -352,13 +353,13 @@ impl Connection {
         tasks.spawn(task);
     }
 
-    /// Gives up what waits for a client that is told nothing more.
+    /// Drops the held requests of a client that gets no more responses.
     pub(super) fn let_go(&self) {
         let held = std::mem::take(&mut lock(&self.login).held);
         held.into_iter().for_each(|job| job.reply.forget());
     }
 
-    /// Ends all that runs, and the sessions.
+    /// Ends all running requests and the sessions.
     pub(super) fn end(&self) {
         self.let_go();
         lock(&self.sessions).clear();
@@ -371,7 +372,7 @@ fn credentials(args: &Map) -> Result<(String, String), String> {
     match args.get(&Value::text("saslMechanism")) {
         None | Some(Value::Null) => {}
         Some(mechanism) if mechanism.as_text().is_some_and(|name| name.eq_ignore_ascii_case("PLAIN")) => {}
-        Some(mechanism) => return Err(format!("the SASL mechanism here is PLAIN, not {mechanism}")),
+        Some(mechanism) => return Err(format!("the SASL mechanism must be PLAIN, not {mechanism}")),
     }
     let bytes = match args.get(&Value::text("sasl")) {
         Some(Value::String(text)) => STANDARD.decode(text.as_bytes()).ok(),
@@ -384,11 +385,11 @@ fn credentials(args: &Map) -> Result<(String, String), String> {
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let parts: Option<Vec<&str>> = text.as_deref().map(|text| text.split('\0').collect());
     match parts.as_deref() {
-        // The first part is in whose name to act: nobody else's.
+        // The first part is the authorization identity: only the user's own.
         Some([other, name, password]) if other.is_empty() || other == name => {
             Ok(((*name).to_owned(), (*password).to_owned()))
         }
-        _ => Err("sasl is not name and password as RFC 4616 has them, in base64".to_owned()),
+        _ => Err("sasl is not a name and password in the base64 form of RFC 4616".to_owned()),
     }
 }
 

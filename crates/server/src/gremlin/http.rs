@@ -1,8 +1,7 @@
-//! The HTTP form: one request, one answer, no session.
+//! The HTTP form of Gremlin: one request, one response, no session.
 //!
-//! What is asked stands in the address (`GET /gremlin?gremlin=…`), in JSON (`POST`), or in a message as a
-//! WebSocket would carry it, which some drivers send. The answer is one response message, in the format that
-//! `Accept` prefers. Errors are those of HTTP.
+//! The request is in the URL (`GET /gremlin?gremlin=…`), in JSON (`POST`), or in a WebSocket message as some
+//! drivers send it. The response is one message, in the format that `Accept` prefers. Errors are HTTP errors.
 
 use super::access::Access;
 use super::answer::{Outlet, Results, Trouble};
@@ -38,13 +37,13 @@ use vervet::gremlin::{Map, Value};
 use vervet_model::{Error, ErrorKind};
 use vervet_tinkerpop::{Format, Limits, Request, graphson};
 
-/// Parameters of the address that are arguments of `eval`.
+/// URL parameters that are arguments of `eval`.
 const PARAMETERS: [&str; 5] =
     ["gremlin", "language", "evaluationTimeout", "batchSize", "materializeProperties"];
-/// What names of bindings in the address begin with.
+/// Prefix of the names of bindings in the URL.
 const BINDING: &str = "bindings.";
 
-/// Answers a request to `/gremlin`, or agrees to a WebSocket.
+/// Handles a request to `/gremlin`, or a WebSocket upgrade.
 pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
     let (state, parts) = (context.state, context.parts);
     if upgrade::is_asked(&parts.headers) {
@@ -95,7 +94,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
             {
                 Told::Answer(told) => told,
                 Told::Heavy(_) => {
-                    return Err(Error::internal("what runs among heavy ones is sent there").into());
+                    return Err(Error::internal("a heavy request was sent on again").into());
                 }
             }
         }
@@ -103,13 +102,13 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     query::reply(told, guard)
 }
 
-/// What a thread tells the connection.
+/// The message of a worker thread to the connection.
 enum Told {
     Answer(query::Told),
     Heavy(Box<(Work, Running)>),
 }
 
-/// What a thread is to do.
+/// The work of a thread.
 struct Work {
     ready: Result<Ready, Trouble>,
     access: Access,
@@ -118,7 +117,7 @@ struct Work {
     encoding: Encoding,
     is_post: bool,
     progress: RowCounter,
-    /// Set when the answer is there.
+    /// Set when the response is complete.
     said: Said,
 }
 
@@ -143,11 +142,13 @@ impl Work {
         }
     }
 
-    /// The whole answer: it says at its begin how it ends. `None`: it is too much for the tier.
+    /// The whole response: its status comes first. `None`: too much for the tier.
     fn message(&mut self, state: &State, running: &Running, tier: Tier) -> Result<Option<Vec<u8>>, Trouble> {
         let ready = match &mut self.ready {
             Ok(ready) => ready,
-            Err(trouble) => return Err(std::mem::replace(trouble, Trouble::argument("it has been refused"))),
+            Err(trouble) => {
+                return Err(std::mem::replace(trouble, Trouble::argument("the request was refused")));
+            }
         };
         self.access.allow_script(&ready.script)?;
         let mutates = ready.script.mutates();
@@ -176,14 +177,14 @@ impl Work {
                 if done.is_ok() {
                     let warnings = results.warn(|| state.database.gremlin_warnings(&ready.script))?;
                     if let Some(header) = warned::header(&warnings) {
-                        // Once for each attempt, with the same.
+                        // Each attempt would set the same value.
                         let _ = said.set(header);
                     }
                 }
                 has_begun = results.have_begun();
                 done.map(|()| results.finish(state))
             });
-            // Results of a write are told once it is committed.
+            // Results of a write are sent after its commit.
             Ran::of(done, tier == Tier::Light && !(mutates && has_begun))
         });
         match ran {
@@ -194,21 +195,21 @@ impl Work {
     }
 }
 
-/// The one message of an answer.
+/// A response of one message.
 struct Whole {
     bytes: Vec<u8>,
     most: u64,
-    /// More than that is for the heavy ones.
+    /// Whether a longer response belongs to the heavy tier.
     holds: bool,
 }
 
 impl Outlet for Whole {
     fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
         if !is_last && self.holds {
-            return Err(Error::new(ErrorKind::Deadline, "the answer is too long to be held"));
+            return Err(Error::new(ErrorKind::Deadline, "the response is too long to be held"));
         }
         if !is_last {
-            let message = format!("the answer is longer than {} bytes", self.most);
+            let message = format!("the response is longer than {} bytes", self.most);
             return Err(Error::new(ErrorKind::MemoryLimit, message));
         }
         self.bytes = message;
@@ -216,10 +217,10 @@ impl Outlet for Whole {
     }
 }
 
-/// The format that a client likes best; of those it likes as much, the first that it names.
+/// The format with the highest quality; of equal ones the first that the header names.
 ///
 /// # Errors
-/// 406 with all of them.
+/// 406 with the list of formats.
 fn format(headers: &HeaderMap) -> Outcome<Format> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let (mut best, mut named) = (None, false);
@@ -245,12 +246,12 @@ fn format(headers: &HeaderMap) -> Outcome<Format> {
                 StatusCode::NOT_ACCEPTABLE,
                 "none of the formats in Accept fits a result of Gremlin",
             )
-            .hint(format!("it can be had as {}", types.join(", "))))
+            .hint(format!("available types: {}", types.join(", "))))
         }
     }
 }
 
-/// What the parameters of an address ask for.
+/// The request in the parameters of a URL.
 fn of_address(parameters: &Parameters) -> Outcome<Asked> {
     let mut args = Map::default();
     for name in PARAMETERS {
@@ -268,24 +269,24 @@ fn of_address(parameters: &Parameters) -> Outcome<Asked> {
     Asked::text(args).map_err(|trouble| *trouble.failure)
 }
 
-/// A value in an address: JSON, and what is none is a text.
+/// A value in a URL: JSON; invalid JSON is a string.
 fn json(text: &str) -> Value {
     graphson::read(text.as_bytes(), Limits::default()).unwrap_or_else(|_| Value::text(text))
 }
 
-/// What a body asks for, and under which id if it says one.
+/// The request in a body, and its id if it has one.
 ///
 /// # Errors
-/// 400: it is neither JSON nor a message.
+/// 400: neither JSON nor a message.
 fn of_body(body: &[u8], limits: Limits) -> Outcome<(Asked, Option<Uuid>)> {
     let bad = |error: &dyn std::fmt::Display| {
-        Failure::bad(format!("the body is no request: {error}"))
+        Failure::bad(format!("the body is not a request: {error}"))
             .hint("send JSON such as {\"gremlin\": \"g.V().count()\", \"bindings\": {}}")
     };
     let request = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {
             let value = graphson::read(body, limits).map_err(|error| bad(&error))?;
-            let Value::Map(args) = value else { return Err(bad(&"it is no object")) };
+            let Value::Map(args) = value else { return Err(bad(&"it is not an object")) };
             if !args.contains_key(&Value::text("op")) {
                 let asked = Asked::text(args.as_ref().clone()).map_err(|trouble| *trouble.failure)?;
                 return Ok((asked, None));

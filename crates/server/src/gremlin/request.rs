@@ -1,8 +1,7 @@
-//! What a request asks for: a text or bytecode, with its arguments.
+//! Arguments of a Gremlin request: a text or bytecode, with its options.
 //!
-//! Options may also stand in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as
-//! an
-//! `OptionsStrategy`; those win.
+//! Options may also be in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as an
+//! `OptionsStrategy`; those take precedence.
 
 use super::answer::{Telling, Trouble};
 use super::tier;
@@ -15,26 +14,25 @@ use vervet::gremlin::{Bytecode, GremlinOptions, GremlinScript, Instruction, Map,
 use vervet::{CancelToken, RowCounter};
 use vervet_model::{Error, ErrorKind};
 
-/// Results in a message if nobody says otherwise, as Gremlin Server has it.
+/// The default number of results in a message, as in Gremlin Server.
 const BATCH_DEFAULT: usize = 64;
-/// Results in a message at most; a message has a limit in bytes as well.
+/// The maximum number of results in a message, which also has a limit in bytes.
 const BATCH_MAX: usize = 10_000;
-/// Bytes of a message, but for its last result.
+/// The maximum bytes of a message, not counting its last result.
 const MESSAGE_BYTES: usize = 256 << 10;
-/// The one source of traversals.
+/// The only traversal source.
 const SOURCE: &str = "g";
-/// Languages of texts. Clients say Groovy by default; what is not Gremlin in it is an
-/// error of the text.
+/// Languages of scripts. Clients send Groovy by default; anything in it beyond Gremlin is a syntax error.
 const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
-/// What is to be run.
+/// The code to run.
 #[derive(Clone, Debug)]
 enum Source {
     Text(String),
     Bytecode(Bytecode),
 }
 
-/// What a client may wish about how it is run.
+/// Options of a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wishes {
     timeout: Option<Duration>,
@@ -51,28 +49,28 @@ pub(super) struct Asked {
     wishes: Wishes,
 }
 
-/// Longer texts are not read on a thread that talks to connections.
+/// Longer texts are not parsed on an I/O thread.
 const SHORT_TEXT_BYTES: usize = crate::admission::TEXT_BYTES_MAX;
 
-/// A request that can be run.
+/// A parsed request.
 pub(super) struct Ready {
     pub(super) script: GremlinScript,
     pub(super) options: GremlinOptions,
     pub(super) telling: Telling,
-    /// What `fail()` may say in it.
+    /// The possible messages of its `fail()` steps.
     pub(super) fails: Vec<String>,
-    /// What it may take, whatever its tier.
+    /// The time limit, whatever the tier.
     timeout: Duration,
     /// See [`crate::admission`].
     pub(super) shape: u64,
-    /// How many of its statements have been done for good.
+    /// The number of statements whose effects are final.
     pub(super) done: usize,
-    /// Where its results are counted.
+    /// Counts its results.
     pub(super) progress: Option<RowCounter>,
 }
 
 impl Ready {
-    /// Its text, or as much of one as bytecode has.
+    /// Its text, or a rendering of its bytecode.
     pub(super) fn text(&self) -> String {
         let traversals = self.script.statements().iter().filter_map(|statement| match statement {
             Statement::Traversal { bytecode, .. } => Some(bytecode.to_string()),
@@ -82,7 +80,7 @@ impl Ready {
         traversals.collect::<Vec<_>>().join("; ")
     }
 
-    /// Makes it ready to run now.
+    /// Prepares it for a run that begins now.
     pub(super) fn begin(&mut self, state: &State, tier: Tier, wall: Duration, token: &CancelToken) {
         let is_heavy = tier == Tier::Heavy;
         self.options.cancel = Some(token.clone());
@@ -95,16 +93,16 @@ impl Ready {
 }
 
 impl Asked {
-    /// A text, by the arguments of `eval`.
+    /// A script request from the arguments of `eval`.
     ///
     /// # Errors
-    /// 499: an argument that is missing, or not of its type.
+    /// 499: an argument is missing or has the wrong type.
     pub(super) fn text(mut args: Map) -> Result<Self, Trouble> {
         let text = match take(&mut args, "gremlin") {
             Some(Value::String(text)) => text.to_string(),
             Some(other) => {
                 return Err(Trouble::argument(format!(
-                    "gremlin is a text, not of the type {}",
+                    "gremlin must be a string, not {}",
                     other.type_name()
                 )));
             }
@@ -114,15 +112,14 @@ impl Asked {
             && !language.as_text().is_some_and(|language| LANGUAGES.contains(&language))
         {
             let languages = LANGUAGES.join(", ");
-            return Err(Trouble::argument(format!("the language {language} is none of {languages}")));
+            return Err(Trouble::argument(format!("the language {language} is not one of {languages}")));
         }
         let mut bindings = HashMap::new();
         for (name, value) in map(&mut args, "bindings")?.unwrap_or_default() {
             match name {
                 Value::String(name) => drop(bindings.insert(name.to_string(), value)),
                 name => {
-                    let message =
-                        format!("the name of a binding is a text, not of the type {}", name.type_name());
+                    let message = format!("the name of a binding must be a string, not {}", name.type_name());
                     return Err(Trouble::argument(message));
                 }
             }
@@ -130,7 +127,7 @@ impl Asked {
         Self::new(Source::Text(text), bindings, args)
     }
 
-    /// Bytecode, by the arguments of `bytecode`.
+    /// A bytecode request from the arguments of `bytecode`.
     ///
     /// # Errors
     /// As [`Asked::text`].
@@ -139,7 +136,7 @@ impl Asked {
             Some(Value::Traversal(bytecode)) => bytecode.as_ref().clone(),
             Some(other) => {
                 return Err(Trouble::argument(format!(
-                    "gremlin is bytecode, not of the type {}",
+                    "gremlin must be bytecode, not {}",
                     other.type_name()
                 )));
             }
@@ -156,7 +153,7 @@ impl Asked {
         let mut sources = vec![SOURCE.to_owned()];
         for (alias, name) in map(&mut args, "aliases")?.unwrap_or_default() {
             let (Some(alias), Some(name)) = (alias.as_text(), name.as_text()) else {
-                return Err(Trouble::argument("aliases are names of sources by names"));
+                return Err(Trouble::argument("aliases must map names to names of sources"));
             };
             if name != SOURCE {
                 let message = format!("there is no traversal source {name}");
@@ -175,7 +172,7 @@ impl Asked {
         Ok(Self { source, sources, bindings, wishes })
     }
 
-    /// Its text, or that of its bytecode.
+    /// Its text, or a rendering of its bytecode.
     pub(super) fn source_text(&self) -> String {
         match &self.source {
             Source::Text(text) => text.clone(),
@@ -183,7 +180,7 @@ impl Asked {
         }
     }
 
-    /// Whether it can be read on a thread that talks to connections.
+    /// Whether it can be parsed on an I/O thread.
     pub(super) fn is_read_at_once(&self) -> bool {
         match &self.source {
             Source::Text(text) => text.len() <= SHORT_TEXT_BYTES,
@@ -191,10 +188,10 @@ impl Asked {
         }
     }
 
-    /// Reads the text, and has all that it takes to run it.
+    /// Parses the request and resolves its options.
     ///
     /// # Errors
-    /// A mistake in the text, or in its options.
+    /// A mistake in the text or in its options.
     pub(super) fn ready(self, state: &State) -> Result<Ready, Trouble> {
         let limits = &state.options.limits;
         let mut options = GremlinOptions {
@@ -211,7 +208,7 @@ impl Asked {
                 None => bytecode.into(),
             },
         };
-        // They are in the script.
+        // The parser has already substituted them in the script.
         options.bindings = HashMap::new();
         let mut wishes = self.wishes;
         let mut fails = Vec::new();
@@ -241,12 +238,12 @@ impl Asked {
 }
 
 impl Wishes {
-    /// Takes an option by its name; those with other names say nothing here.
+    /// Sets an option by name; unknown names are ignored.
     fn take(&mut self, name: &str, value: &Value) -> Result<(), Trouble> {
-        let refuse = |what: &str| Err(Trouble::argument(format!("{name} is {what}, not {value}")));
+        let refuse = |what: &str| Err(Trouble::argument(format!("{name} must be {what}, not {value}")));
         match name {
             "evaluationTimeout" | "scriptEvaluationTimeout" => match value.as_integer() {
-                // As Gremlin Server has it: no limit but the server's.
+                // As in Gremlin Server: no limit but the server's.
                 Some(..=0) => self.timeout = None,
                 Some(milliseconds) => {
                     self.timeout = Some(Duration::from_millis(milliseconds.unsigned_abs()));
@@ -267,7 +264,7 @@ impl Wishes {
         Ok(())
     }
 
-    /// Takes what a traversal says of itself.
+    /// Sets the options in the traversal itself.
     fn take_all(&mut self, bytecode: &Bytecode) -> Result<(), Trouble> {
         for instruction in &bytecode.source {
             match (&*instruction.name, instruction.arguments.as_slice()) {
@@ -289,23 +286,21 @@ impl Wishes {
     }
 }
 
-/// Moves an argument out; null is as none.
+/// Moves an argument out; null counts as missing.
 fn take(args: &mut Map, name: &str) -> Option<Value> {
     args.swap_remove(&Value::text(name)).filter(|value| !matches!(value, Value::Null))
 }
 
-/// Moves an argument out that is a map.
+/// Moves a map argument out.
 fn map(args: &mut Map, name: &str) -> Result<Option<Map>, Trouble> {
     match take(args, name) {
         None => Ok(None),
         Some(Value::Map(map)) => Ok(Some(map.as_ref().clone())),
-        Some(other) => {
-            Err(Trouble::argument(format!("{name} is a map, not of the type {}", other.type_name())))
-        }
+        Some(other) => Err(Trouble::argument(format!("{name} must be a map, not {}", other.type_name()))),
     }
 }
 
-/// What `g.tx()` is told in bytecode: a source instruction, and no step.
+/// A transaction command (`g.tx()`) in bytecode: a source instruction without steps.
 fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, Trouble> {
     let [Instruction { name, arguments, .. }] = bytecode.source.as_slice() else { return Ok(None) };
     if &**name != "tx" || !bytecode.steps.is_empty() {
@@ -315,14 +310,14 @@ fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, Trouble> {
         Some("begin") => Ok(Some(Transaction::Begin)),
         Some("commit") => Ok(Some(Transaction::Commit)),
         Some("rollback") => Ok(Some(Transaction::Rollback)),
-        _ => Err(Trouble::argument("tx is begin, commit or rollback")),
+        _ => Err(Trouble::argument("tx must be begin, commit or rollback")),
     }
 }
 
-/// What `fail()` may say in a traversal and those in it. The depth of both texts and messages has a limit.
+/// Collects the messages of `fail()` in a traversal and its nested ones. Texts and messages limit the depth.
 ///
 /// # Errors
-/// There is a lambda in it.
+/// A lambda in the traversal.
 fn collect_fails(bytecode: &Bytecode, fails: &mut Vec<String>) -> Result<(), Trouble> {
     for instruction in &bytecode.steps {
         if &*instruction.name == "fail" {
@@ -335,7 +330,7 @@ fn collect_fails(bytecode: &Bytecode, fails: &mut Vec<String>) -> Result<(), Tro
                 Value::Lambda(lambda) => {
                     let message = format!("{}() has a lambda in {}", instruction.name, lambda.language);
                     let error = Error::new(ErrorKind::Unsupported, message);
-                    return Err(error.with_hint("say it with steps; lambdas do not run here").into());
+                    return Err(error.with_hint("use steps; lambdas are not supported").into());
                 }
                 _ => {}
             }

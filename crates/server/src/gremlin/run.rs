@@ -1,4 +1,4 @@
-//! Runs a request: on the thread that it is called on, as far as a tier lets it (`crate::admission`).
+//! Runs a request on the calling thread, within the limits of a tier (`crate::admission`).
 
 use super::answer::{NO_CONTENT, Reply, Results, Trouble};
 use super::connection::{Connection, Job, Work};
@@ -9,15 +9,15 @@ use crate::state::State;
 use vervet::CancelToken;
 use vervet::gremlin::Each;
 
-/// A request that has not been answered.
+/// A request without a response.
 pub(super) enum Left {
-    /// The client may do it once it has said who it is.
+    /// A login may resolve its failure.
     Challenge(Job),
-    /// It is for the heavy ones.
+    /// It belongs to the heavy tier.
     TooMuch(Job),
 }
 
-/// Runs a request that is a transaction of its own, and tells what came of it.
+/// Runs a request that is a transaction of its own, and sends the response.
 pub(super) fn alone(connection: &Connection, mut job: Job, token: &CancelToken, tier: Tier) -> Option<Left> {
     let state = &connection.state;
     if let Err(trouble) = job.read(connection) {
@@ -30,7 +30,7 @@ pub(super) fn alone(connection: &Connection, mut job: Job, token: &CancelToken, 
     end(job, ran, state)
 }
 
-/// Runs a request that only reads, and was short when it came last.
+/// Runs a read-only request that was short the last time.
 pub(super) fn here(state: &State, job: &mut Job) -> Option<Ran> {
     let Work::Run(ready) = &job.work else { return None };
     if ready.script.mutates() || !state.admission.is_short(ready.shape) {
@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// A request that is refused, on a thread that may wait.
+/// Sends the failure of a request, from a thread that may block.
 pub(super) fn refuse(job: Job, trouble: &Trouble) -> Option<Left> {
     if trouble.is_challenge() {
         return Some(Left::Challenge(job));
@@ -61,7 +61,7 @@ pub(super) fn refuse(job: Job, trouble: &Trouble) -> Option<Left> {
     None
 }
 
-/// Tells what came of a request, on a thread that may wait.
+/// Sends the response of a finished run, from a thread that may block.
 pub(super) fn end(job: Job, ran: Ran, state: &State) -> Option<Left> {
     match ran {
         Ran::Done(messages, code) => job.reply.tell_here(messages, code),
@@ -71,20 +71,20 @@ pub(super) fn end(job: Job, ran: Ran, state: &State) -> Option<Left> {
     None
 }
 
-/// Tells what came of a request that was not too much.
+/// Sends the response of a run that was not too much for its tier.
 pub(super) async fn tell_ran(reply: Reply, ran: Ran, state: &State) {
     match ran {
         Ran::Done(messages, code) => reply.tell(messages, code).await,
         Ran::Failed(trouble) => reply.fail(explain(trouble, state)).await,
-        // Dropped, it says that this was a defect.
+        // Unreachable; dropping the reply reports the defect.
         Ran::TooMuch => drop(reply),
     }
 }
 
-/// Hands the results of `run` on.
+/// Passes the results of `run` on.
 ///
 /// # Errors
-/// Those of `run`, or what hindered the results.
+/// Errors of `run`, or of writing the results.
 pub(super) fn tell(
     results: &mut Results<'_>,
     ready: &Ready,
@@ -99,7 +99,7 @@ pub(super) fn tell(
     done.map_err(|error| results.trouble(error, &ready.fails))
 }
 
-/// The same trouble with a hint that fits a server.
+/// Adds a hint that fits a server.
 pub(super) fn explain(trouble: Trouble, state: &State) -> Trouble {
     let limits = &state.options.limits;
     match trouble.failure.kind() {

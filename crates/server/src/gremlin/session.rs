@@ -1,10 +1,9 @@
-//! Sessions: requests of a connection that share a transaction.
+//! Gremlin sessions: requests of a connection that share a transaction.
 //!
 //! # Shape
-//! A task with a queue, so that requests run in their order. Requests that are known to be short run in it.
-//! For others it has a light thread, and a place among those that work on the database, while there is
-//! something to do; a run of requests takes one turn on that thread. A heavy one has a thread of its own
-//! (`crate::admission`).
+//! A task with a queue, so that requests run in order. Requests known to be short run in the task. For others
+//! it uses a light thread and a permit while there is work; a batch of requests takes one turn on that
+//! thread. A heavy request has a thread of its own (`crate::admission`).
 //!
 //! ```text
 //!            first request              commit, rollback
@@ -14,8 +13,8 @@
 //!                                 lost ────────────────────> closed
 //! ```
 //! # Invariants
-//! A transaction that was lost is not silently replaced by another: what was to be in one would be in two
-//! halves.
+//! A lost transaction is not silently replaced by a new one, which would split the work of one transaction
+//! into two halves.
 
 use super::answer::{Results, Trouble};
 use super::connection::{Connection, Job, Work};
@@ -33,7 +32,7 @@ use vervet::gremlin::{Each, GremlinScript};
 use vervet::{CancelToken, Transaction};
 use vervet_model::{Error, ErrorKind};
 
-/// Requests that one turn on a thread takes; then others may have it.
+/// The maximum number of requests in one turn on a thread, for fairness.
 const TURN_MAX: usize = 256;
 
 /// See the header of this file.
@@ -43,17 +42,17 @@ enum Stage {
     Lost,
 }
 
-/// What ends a turn.
+/// The end of a turn.
 enum Turned {
-    /// There is nothing more to do.
+    /// The queue is empty.
     Idle,
-    /// This one is not for the thread.
+    /// This job does not belong on the thread.
     Next(Job),
-    /// Its client has to say who it is, or it is for the heavy ones.
+    /// This job needs a login, or belongs to the heavy tier.
     Left(Left),
 }
 
-/// Runs the requests of a session until it is closed, or has nothing to keep.
+/// Runs the requests of a session until it is closed and has no state to keep.
 pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceiver<Job>) {
     let state = Arc::clone(&connection.state);
     let mut open = Stage::Closed;
@@ -63,7 +62,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
         let mut job = match next.take() {
             Some(job) => job,
             None => match tokio::time::timeout(state.options.limits.session_timeout, queue.recv()).await {
-                // The connection is over.
+                // The connection has ended.
                 Ok(None) => return,
                 Ok(Some(job)) => job,
                 Err(_) => match open {
@@ -119,7 +118,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             let _ = sender.send((queue, open, turned, running));
         });
         let Ok((queue_after, open_after, turned, mut running)) = turn.await else {
-            // A panic, of which its request has been told; the transaction is gone with it.
+            // A panic, which the reply of the request has reported; the transaction is lost with it.
             return;
         };
         (queue, open) = (queue_after, open_after);
@@ -157,7 +156,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             }
         }
     }
-    // What has come meanwhile is for a new session of that name.
+    // Jobs that arrived meanwhile belong to a new session of that name.
     queue.close();
     drop((open, place));
     while let Some(job) = queue.recv().await {
@@ -172,7 +171,7 @@ fn too_many(state: &State) -> Trouble {
         .into()
 }
 
-/// Runs a request of traversals alone that was short when it came last, on the thread of the session's task.
+/// Runs a read-only request that was short the last time, on the thread of the session's task.
 fn here(state: &State, open: &mut Stage, job: &mut Job) -> Option<Ran> {
     let Work::Run(ready) = &mut job.work else { return None };
     let is_traversal = |statement: &Statement| matches!(statement, Statement::Traversal { .. });
@@ -211,7 +210,7 @@ fn turn(
     Turned::Next(job)
 }
 
-/// Runs one request; gives it back if it is not for here, or not yet.
+/// Runs one request; returns it if it cannot run here, or not yet.
 fn one(
     connection: &Connection,
     open: &mut Stage,
@@ -244,7 +243,7 @@ fn one(
     run::end(job, ran, state)
 }
 
-/// Warns if nothing was found. Names that the transaction has added are there for it.
+/// Adds warnings if nothing was found. Names that the transaction has added count as existing.
 fn warn(state: &State, open: &Stage, ready: &Ready, results: &mut Results<'_>) -> Result<(), Trouble> {
     let find = || match open {
         Stage::Open(transaction) => transaction.gremlin_warnings(&ready.script),
@@ -253,7 +252,7 @@ fn warn(state: &State, open: &Stage, ready: &Ready, results: &mut Results<'_>) -
     results.warn(find).map(drop)
 }
 
-/// Runs statements one after the other; those between two about the transaction at once.
+/// Runs statements in order, and transaction commands between them.
 fn statements(
     state: &State,
     open: &mut Stage,
@@ -267,7 +266,7 @@ fn statements(
         let end = rest.iter().position(of_transaction).unwrap_or(rest.len());
         let (these, after) = rest.split_at(end);
         if after.is_empty() {
-            // Nearly always this is all of it.
+            // Usually this is the whole script.
             let part: GremlinScript;
             let script = if these.len() == all.len() {
                 &ready.script
@@ -311,7 +310,7 @@ fn traverse(
     }
 }
 
-/// Does what `g.tx()` is told.
+/// Executes a `g.tx()` command.
 fn act(state: &State, open: &mut Stage, action: text::Transaction) -> vervet::Result<()> {
     match (action, std::mem::replace(open, Stage::Closed)) {
         (text::Transaction::Rollback, Stage::Open(transaction)) => {
@@ -334,7 +333,7 @@ fn act(state: &State, open: &mut Stage, action: text::Transaction) -> vervet::Re
 
 fn lost(state: &State) -> Error {
     let seconds = state.options.limits.session_timeout.as_secs_f64();
-    let message = format!("the session did nothing for {seconds} s, so its transaction was rolled back");
+    let message = format!("the session was idle for {seconds} s, so its transaction was rolled back");
     Error::new(ErrorKind::Unavailable, message)
         .with_hint("roll back, and run the transaction again from its start")
 }

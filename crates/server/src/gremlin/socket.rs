@@ -1,17 +1,16 @@
-//! A WebSocket from its first frame to its last.
+//! The life of a WebSocket.
 //!
 //! # Shape
 //! ```text
 //! frames -> read: one message after the other -> connection -> tasks, threads
 //!                                                                 │ a channel of OUTGOING messages
-//! frames <- write: a ping when there is nothing to say <──────────┘
+//! frames <- write: a ping when idle <─────────────────────────────┘
 //! ```
-//! Both halves go on by themselves: while a client takes nothing, what it sends and its end are still seen.
+//! Both halves run independently: while a client does not read, its messages and its close are still noticed.
 //! # Invariants
-//! A client has [`OUTSTANDING`] requests going on at most, and as many bytes in them as one message may have;
-//! then nothing more is read. A message has to come in time, as bodies of requests do. A client that may do
-//! nothing before it has said who it is has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for
-//! that.
+//! A client has at most [`OUTSTANDING`] requests in progress, and as many bytes in them as one message may
+//! have; beyond that, reading stops (back-pressure). A message has to arrive in time, like a request body. A
+//! client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for it.
 
 use super::access::Access;
 use super::answer::{MALFORMED, Reply, Trouble, UNREADABLE};
@@ -31,24 +30,24 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use vervet_tinkerpop::{BadRequest, Format, Limits, ReadErrorKind, Request};
 
-/// Requests of a connection that are going on at a time.
+/// The maximum number of requests in progress on a connection.
 const OUTSTANDING: u32 = 256;
-/// Messages on their way to a client.
+/// Queued messages to a client.
 const OUTGOING: usize = 16;
-/// How long there is nothing to say before a ping. One to a machine that is gone shows that it is.
+/// Idle time before a ping. A ping to a dead peer reveals that it is dead.
 const PING_AFTER: Duration = Duration::from_secs(30);
-/// How often a connection is looked at that brings nothing.
+/// How often an idle connection is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Longer messages are read on a thread that may take its time.
+/// Longer messages are parsed on a blocking thread.
 const READ_HERE_BYTES_MAX: usize = 64 << 10;
-/// What buffers of a connection begin with.
+/// Initial size of the buffers of a connection.
 const BUFFER_BYTES: usize = 16 << 10;
-/// What a client may send before it has said who it is, where it may do nothing without.
+/// The maximum bytes before a login, where a login is required.
 const LOGIN_BYTES_MAX: u64 = 64 << 10;
-/// The head of a short frame with its mask.
+/// The header of a short frame with its mask.
 const FRAME_HEAD_BYTES: u64 = 6;
 
-/// Talks to a client until one of both ends it.
+/// Serves a client until either side closes the connection.
 pub(crate) async fn serve(
     mut settings: watch::Receiver<Settings>,
     wire: Wire,
@@ -83,7 +82,7 @@ pub(crate) async fn serve(
                 return;
             }
         }
-        // The answer to the client's last frame, if that was it; the end of the connection.
+        // Answers the client's close frame, if there was one, and closes the connection.
         let _ = sink.close().await;
     };
     let complete = received.bytes().saturating_sub(begin.len() as u64);
@@ -118,14 +117,14 @@ pub(crate) async fn serve(
     tokio::select! {
         () = &mut write => {}
         () = read => {
-            // Tasks hold ends of the channel.
+            // Tasks hold senders of the channel.
             _end.0.end();
             write.await;
         }
     }
 }
 
-/// Ends what a connection has going on, however it ends.
+/// Ends the requests of a connection, however it ends.
 struct EndOnDrop(Arc<Connection>);
 
 impl Drop for EndOnDrop {
@@ -134,25 +133,25 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// The half that reads.
+/// The reading half.
 struct Reading {
     state: Arc<State>,
     connection: Arc<Connection>,
     room: Arc<Semaphore>,
     host: Arc<str>,
-    /// Bytes that have come.
+    /// Counts received bytes.
     received: Arc<Received>,
     stopped: watch::Receiver<bool>,
 }
 
-/// Why the server ends a connection, in its last frame.
+/// The server's reason for closing a connection, in its close frame.
 type Last = (CloseCode, &'static str);
 
-const FULL: Last = (CloseCode::Again, "the messages of others take all the memory for them");
-const TOO_MUCH: Last = (CloseCode::Policy, "too much has come before the login");
+const FULL: Last = (CloseCode::Again, "the memory for messages is exhausted");
+const TOO_MUCH: Last = (CloseCode::Policy, "too much data before the login");
 
 impl Reading {
-    /// Reads messages until the end; what to say there, if the client has not ended it.
+    /// Reads messages until the end; returns the close reason, if the client has not closed the connection.
     async fn run(
         mut self,
         mut stream: impl Stream<Item = Result<Message, Error>> + Unpin,
@@ -204,14 +203,14 @@ impl Reading {
         }
     }
 
-    /// The next message; else how it ends.
+    /// The next message, or the reason for the end.
     async fn next(
         &mut self,
         stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     ) -> Result<Message, Option<Last>> {
         let limits = self.state.options.limits.clone();
         let begin = Instant::now();
-        // Since when bytes have come that are no message yet.
+        // When an incomplete message began to arrive.
         let mut partial_since = None;
         loop {
             let look = tokio::time::sleep(LOOK_EVERY.min(limits.body_timeout));
@@ -224,21 +223,23 @@ impl Reading {
                 let partial = self.received.partial();
                 if partial == 0 {
                     if begin.elapsed() > limits.idle_timeout && self.is_idle() {
-                        return Err(Some((CloseCode::Away, "nothing has come for too long")));
+                        return Err(Some((CloseCode::Away, "the connection was idle for too long")));
                     }
                     continue;
                 }
                 let since = *partial_since.get_or_insert_with(Instant::now);
                 let earned = Duration::from_secs(partial / BODY_BYTES_PER_SECOND_MIN);
                 if since.elapsed() > limits.body_timeout + earned {
-                    return Err(Some((CloseCode::Policy, "a message came too slowly")));
+                    return Err(Some((CloseCode::Policy, "a message arrived too slowly")));
                 }
                 continue;
             };
             return match next {
                 Some(Ok(message)) => Ok(message),
                 Some(Err(Error::Capacity(_))) => Err(Some((CloseCode::Size, "the message is too long"))),
-                Some(Err(Error::Protocol(_))) => Err(Some((CloseCode::Protocol, "this is no frame"))),
+                Some(Err(Error::Protocol(_))) => {
+                    Err(Some((CloseCode::Protocol, "this is not a valid frame")))
+                }
                 Some(Err(Error::Utf8(_))) => Err(Some((CloseCode::Invalid, "the text is not UTF-8"))),
                 Some(Err(_)) | None => Err(None),
             };
@@ -249,7 +250,7 @@ impl Reading {
         self.room.available_permits() == OUTSTANDING as usize
     }
 
-    /// The share of a request in what may be going on; `None`: the server ends.
+    /// The permits of a request; `None`: the server is shutting down.
     async fn share(&mut self, length: usize) -> Option<OwnedSemaphorePermit> {
         let most = self.state.options.limits.text_bytes.max(1);
         let part = length.saturating_mul(OUTSTANDING as usize) / most;
@@ -260,14 +261,14 @@ impl Reading {
         }
     }
 
-    /// The server ends: what is going on is finished first, if the server has the patience.
+    /// Shutdown: waits for running requests, within the shutdown timeout.
     async fn away(&mut self) -> Option<Last> {
         self.connection.let_go();
         let _ = self.room.acquire_many(OUTSTANDING).await;
         Some((CloseCode::Away, "the server is ending"))
     }
 
-    /// Reads a request; the format to answer in.
+    /// Parses a request; returns the format of its response.
     async fn request(&self, bytes: Bytes, is_text: bool) -> (Format, Result<Request, BadRequest>) {
         let limits = Limits { bytes: self.state.options.limits.text_bytes, ..Limits::default() };
         if bytes.len() <= READ_HERE_BYTES_MAX {
@@ -282,21 +283,21 @@ fn read(bytes: &[u8], is_text: bool, limits: Limits) -> (Format, Result<Request,
     if is_text {
         return (Format::Json, Request::read(bytes, Format::Json, limits));
     }
-    // What cannot be told apart is answered in a format that people read.
+    // An unrecognizable message is answered in a human-readable format.
     let format = Format::split_frame(bytes).map_or(Format::GraphSon3, |(format, _)| format);
     (format, Request::read_frame(bytes, limits).map(|(_, request)| request))
 }
 
-/// Waits until the server has other users: the role of one of before is unchecked now.
+/// Waits until the configured users change: the roles of the old users are no longer verified.
 async fn other_users(state: &State, settings: &mut watch::Receiver<Settings>) {
     let has_ended = settings.wait_for(|settings| !state.users.are_same(&settings.state.users)).await.is_err();
     if has_ended {
-        // The server ends, of which others tell.
+        // The server is shutting down, which other tasks report.
         std::future::pending::<()>().await;
     }
 }
 
-/// Waits until the server is to end.
+/// Waits until the server shuts down.
 async fn stop(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }

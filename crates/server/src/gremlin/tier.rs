@@ -1,15 +1,14 @@
-//! Runs a traversal in a tier of [`crate::admission`], and again in the heavy one if that was too much.
+//! Runs a traversal in a tier of [`crate::admission`], and again in the heavy tier if it exceeds the limits.
 //!
-//! Too much are: a query in it that the planner expects to be heavy, before it has begun; more time than the
-//! tier allows; a result longer than [`HELD_BYTES`].
+//! The limits: no query that the planner expects to be heavy (checked before it begins); the time of the
+//! tier; a result of at most [`HELD_BYTES`].
 //! # Invariants
-//! 1. A traversal that was stopped has sent nothing and changed nothing: results are held until the end, a
-//!    transaction of its own is dropped, one of a session goes back to where it was before. Results of what
-//!    has been committed are never given up.
-//! 2. The processor counts, not the clock: where others have it, a light traversal gets more time where it
-//!    is.
+//! 1. A stopped traversal has sent nothing and changed nothing: results are held until the end, a transaction
+//!    of its own is dropped, a transaction of a session is rolled back to the state before. Committed results
+//!    are never discarded.
+//! 2. CPU time counts, not wall time: under contention, a light traversal gets more time in its tier.
 //! # Cost
-//! What is too much is done twice the first time: 2 ms, or up to twice as much as it had.
+//! A traversal that exceeds its tier runs twice the first time: 2 ms, or up to twice its limit.
 
 use super::answer::{Held, Reply, Results, Trouble};
 use super::request::Ready;
@@ -21,27 +20,27 @@ use vervet::CancelToken;
 use vervet::gremlin::text::Statement;
 use vervet::gremlin::{Bytecode, GremlinScript, Value};
 
-/// Bytes of an answer that is held until its end is known.
+/// The maximum bytes of a response that is held until its end.
 pub(super) const HELD_BYTES: usize = 256 << 10;
 
-/// What a script has in common with those that differ only in the elements that they start from and the
-/// values that they compare with: names of steps, keys, labels, numbers of loops.
+/// The request fingerprint of a script: names of steps, keys, labels, numbers of loops. Scripts that differ
+/// only in start elements and compared values have the same fingerprint.
 pub(super) fn shape(state: &State, script: &GremlinScript) -> u64 {
     state.admission.fingerprint(Shape(script))
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(super) enum Ran {
-    /// All went well: what is still to be told, and the status of the last message.
+    /// Success: the messages still to send, and the status of the last message.
     Done(Vec<Vec<u8>>, i32),
     Failed(Trouble),
-    /// It was too much for its tier.
+    /// The run exceeded its tier.
     TooMuch,
 }
 
 impl Ran {
-    /// What came of a run, which could be given up or not.
+    /// The outcome of a run; `can_be_given_up`: it may be retried in the heavy tier.
     pub(super) fn of(done: Result<i32, Trouble>, can_be_given_up: bool) -> Self {
         match done {
             Ok(code) => Self::Done(Vec::new(), code),
@@ -51,8 +50,8 @@ impl Ran {
     }
 }
 
-/// Has `run` run a request of a WebSocket in a tier. `holds`: what it does can be undone until it has ended,
-/// so its results are held.
+/// Runs a WebSocket request in a tier with `run`. `holds`: the effects can be rolled back until the end, so
+/// the results are held.
 pub(super) fn run(
     state: &State,
     (ready, reply): (&mut Ready, &mut Reply),
@@ -72,7 +71,7 @@ pub(super) fn run(
         };
         let done = results.and_then(|mut results| {
             let done = run(ready, &mut results);
-            // What is not held is told once it is committed.
+            // Results that are not held are sent after the commit.
             can_be_given_up &= holds || !results.have_begun();
             done.map(|()| results.finish(state))
         });
@@ -83,7 +82,7 @@ pub(super) fn run(
     })
 }
 
-/// Has `attempt` try to run a request in a tier, and remembers what it took.
+/// Runs a request in a tier with `attempt`, and records its time.
 pub(super) fn attempts(
     state: &State,
     ready: &mut Ready,
@@ -94,7 +93,7 @@ pub(super) fn attempts(
     let mut wall = if tier == Tier::Here { HERE } else { LIGHT_WALL };
     loop {
         let begin = Instant::now();
-        // A call of the system, for the only tier that counts it.
+        // A system call, only for the tier that measures CPU time.
         let cpu = if tier == Tier::Light { thread_cpu() } else { Duration::ZERO };
         ready.begin(state, tier, wall, token);
         let ran = attempt(ready);
@@ -104,7 +103,7 @@ pub(super) fn attempts(
             Ran::Failed(_) if tier == Tier::Here => state.admission.ended(ready.shape, tier, time),
             Ran::Failed(_) => {}
             Ran::TooMuch => {
-                // Less time than it had: the estimate said so, or the length of the answer.
+                // Below its time limit: the estimate or the length of the response made it too heavy.
                 let used = thread_cpu().saturating_sub(cpu);
                 if tier == Tier::Light && time >= wall && used < LIGHT_CPU && !token.is_cancelled() {
                     wall = wall.saturating_mul(2);
@@ -131,10 +130,10 @@ impl Hash for Shape<'_> {
     }
 }
 
-/// Steps whose arguments say whom a traversal is about.
+/// Steps whose arguments choose start elements or compared values.
 const WHOM: [&str; 6] = ["V", "E", "hasId", "inject", "is", "constant"];
 
-/// The depth of what is inside of what has a limit in texts and in messages.
+/// Texts and messages limit the nesting depth.
 fn of_bytecode<H: Hasher>(bytecode: &Bytecode, state: &mut H) {
     bytecode.steps.len().hash(state);
     for instruction in &bytecode.steps {

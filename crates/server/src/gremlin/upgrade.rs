@@ -1,4 +1,4 @@
-//! The request that makes a connection a WebSocket (RFC 6455, §4.2).
+//! The WebSocket handshake (RFC 6455, §4.2).
 
 use super::access::Access;
 use crate::protocol::not_allowed;
@@ -11,10 +11,10 @@ use hyper::{HeaderMap, Method, StatusCode, Version};
 use sha1::{Digest, Sha1};
 use std::sync::{Mutex, PoisonError};
 
-/// What every server has to know (§1.3).
+/// The fixed GUID of the handshake (§1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Where a connection finds that it has become a WebSocket, and what its client may do.
+/// Tells the connection that it has become a WebSocket, with the permissions of its client.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Mutex<Option<Access>>);
 
@@ -23,18 +23,18 @@ impl Slot {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
     }
 
-    /// What has been put into it.
+    /// Takes the value, if set.
     pub(crate) fn take(&self) -> Option<Access> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Whether a request wants a WebSocket.
+/// Whether a request asks for a WebSocket.
 pub(super) fn is_asked(headers: &HeaderMap) -> bool {
     has(headers, &UPGRADE, "websocket")
 }
 
-/// Agrees to a WebSocket, if the request is as it has to be.
+/// Accepts a valid handshake.
 pub(super) async fn answer(context: &Context<'_>) -> Outcome {
     let parts = context.parts;
     let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -42,10 +42,10 @@ pub(super) async fn answer(context: &Context<'_>) -> Outcome {
         return Err(not_allowed("GET, POST, OPTIONS"));
     }
     if parts.version != Version::HTTP_11 || !has(&parts.headers, &CONNECTION, "upgrade") {
-        return Err(Failure::bad("a WebSocket takes HTTP/1.1 and Connection: Upgrade"));
+        return Err(Failure::bad("a WebSocket needs HTTP/1.1 and Connection: Upgrade"));
     }
     if header(&SEC_WEBSOCKET_VERSION) != Some("13") {
-        let message = "the version of WebSockets here is 13";
+        let message = "the version of WebSockets must be 13";
         return Err(Failure::new(StatusCode::UPGRADE_REQUIRED, message).header(SEC_WEBSOCKET_VERSION, "13"));
     }
     let key = header(&SEC_WEBSOCKET_KEY).unwrap_or_default();
@@ -64,7 +64,7 @@ pub(super) async fn answer(context: &Context<'_>) -> Outcome {
     Ok(reply)
 }
 
-/// Whether a header has this word in its list.
+/// Whether a header contains this token in its list.
 fn has(headers: &HeaderMap, name: &hyper::header::HeaderName, word: &str) -> bool {
     headers.get_all(name).iter().any(|value| {
         value.to_str().is_ok_and(|list| list.split(',').any(|item| item.trim().eq_ignore_ascii_case(word)))

@@ -46,7 +46,7 @@ except QueryBadFormed as error:
     assert "foaf" in str(error), error
 print("SPARQLWrapper: ok")
 
-# rdflib: a graph that is here, as if it were there.
+# rdflib: the remote graph through the interface of a local one.
 graph = rdflib.Graph(SPARQLStore(f"{address}/query"))
 ann = rdflib.URIRef("http://example.org/ann")
 name = rdflib.URIRef("http://example.org/name")

@@ -19,7 +19,7 @@ from gremlin_python.process.traversal import Order, P, T
 from gremlin_python.statics import bigdecimal, bigint, long
 
 empty, guarded = (f"ws://{address}/gremlin" for address in sys.argv[1:3])
-# aiohttp wants addresses that end in a slash.
+# aiohttp requires a trailing slash.
 http = f"http://{sys.argv[1]}/gremlin/"
 checks = 0
 
@@ -31,7 +31,7 @@ def check(condition, what):
 
 
 def refused(code, work):
-    """The error of this code that `work` ends with."""
+    """Runs `work`, which must fail with this code; returns the error."""
     try:
         result = work()
         raise AssertionError(f"expected {code}, got {result}")
@@ -41,7 +41,7 @@ def refused(code, work):
 
 
 def walk(g, kind):
-    """A graph is written by bytecode and read again."""
+    """Writes a graph with bytecode and reads it back."""
     g.V().drop().iterate()
     marko = g.add_v("person").property(T.id, 1).property("name", "marko").property("age", 29).next()
     check((marko.id, marko.label) == (1, "person"), marko)
@@ -66,14 +66,14 @@ def walk(g, kind):
     check(len(g.V(1).inject(1).repeat(__.identity()).emit().limit(1000).to_list()) == 1000, kind)
     check(g.merge_v({T.id: 5, T.label: "person", "name": "eve"}).values("name").next() == "eve", kind)
     check(g.V().both().both().both().both().count().next() == g.V().both().both().both().both().barrier().to_list().__len__(), kind)
-    # What tools ask about a schema.
+    # Schema queries of tools.
     check(g.V().label().dedup().order().to_list() == ["person", "software"], kind)
     check(g.E().label().group_count().next() == {"knows": 1, "created": 1}, kind)
     check(g.V().properties().key().dedup().order().to_list() == ["age", "name"], kind)
 
 
 def values(g):
-    """Values of each type come back as they were."""
+    """Values of each type survive a round trip."""
     now = datetime.datetime(2026, 11, 22, 12, 30, 15, tzinfo=datetime.timezone.utc)
     some = [
         "text", "ünïcode 🦀", True, 1, -7, long(1 << 40), 0.25, float("inf"),
@@ -87,7 +87,7 @@ def values(g):
 
 
 def texts(client, g):
-    """Texts, bindings, batches, errors."""
+    """Scripts, bindings, batches, errors."""
     check(client.submit("g.V(x).values('name')", {"x": 1}).all().result() == ["marko"], "bindings")
     result = client.submit("g.inject(1).repeat(identity()).emit().limit(300)")
     sizes = [len(batch) for batch in result]
@@ -107,7 +107,7 @@ def texts(client, g):
 
 
 def transactions(address, g, make):
-    """Sessions as the driver makes them."""
+    """Sessions of the driver."""
     before = g.V().count().next()
     tx = g.tx()
     gtx = tx.begin()
@@ -121,7 +121,7 @@ def transactions(address, g, make):
     gtx.add_v("tx").iterate()
     tx.rollback()
     check(g.V().count().next() == before + 1, "it is rolled back")
-    # Two in conflict.
+    # Two conflicting transactions.
     first, second = g.tx(), g.tx()
     for gtx in [first.begin(), second.begin()]:
         age = gtx.V(1).values("age").next()
@@ -130,7 +130,7 @@ def transactions(address, g, make):
     error = refused(596, lambda: second.commit().all().result())
     check(error.status_attributes["exceptions"] == ["vervet.conflict"], error)
     check(g.V(1).values("age").next() == age + 1, "one of them counts")
-    # Texts in a session.
+    # Scripts in a session.
     client = Client(address, "g", session=str(uuid.uuid4()), message_serializer=make())
     client.submit("g.addV('tx')").all().result()
     client.submit("g.tx().commit()").all().result()

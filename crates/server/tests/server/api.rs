@@ -1,4 +1,4 @@
-//! What the page uses, health and metrics.
+//! The API of the console, health and metrics.
 
 use crate::common::{Running, people};
 use serde_json::json;

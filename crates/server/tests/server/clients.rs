@@ -1,6 +1,6 @@
-//! Clients that others have written: curl, Python's SPARQLWrapper and rdflib, YASGUI in a browser, and
-//! TinkerPop's drivers for Python, JavaScript and Java. Where one is not installed, its test says so and does
-//! nothing; `tests/clients/README.md` has the commands that install them.
+//! Third-party clients: curl, Python's SPARQLWrapper and rdflib, YASGUI in a browser, and TinkerPop's drivers
+//! for Python, JavaScript and Java. The test of a missing client prints so and passes;
+//! `tests/clients/README.md` has the commands that install them.
 
 use crate::common::{Running, people};
 use crate::users::users;
@@ -72,7 +72,7 @@ fn yasgui() {
     let server = Running::start(&people(), |_| ());
     let address = format!("http://{}", server.address);
     let text = run(Command::new("node").arg(folder.join("yasgui.mjs")).arg(address));
-    // Without a browser it says so itself.
+    // Without a browser the script itself prints so.
     if text.starts_with("skipped") {
         eprint!("{text}");
         return;
@@ -84,14 +84,14 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// Runs a client of Gremlin with the addresses of two servers: one that is empty, one with users.
+/// Runs a Gremlin client with the addresses of two servers: an empty one, and one with users.
 fn drive(command: &mut Command, last: &str) {
     let open = Running::start(&Database::in_memory(), |_| ());
     let guarded = Running::start(&Database::in_memory(), |options| options.users = users());
     let text = run(command.arg(open.address.to_string()).arg(guarded.address.to_string()));
     print!("{text}");
     assert!(text.ends_with(last), "{text}");
-    // All that a client had open ends with it.
+    // The end of a client ends all its requests and sessions.
     open.wait_for("vervet_gremlin_sessions", 0.0);
     open.wait_for("vervet_requests_running", 0.0);
 }

@@ -1,5 +1,5 @@
-//! A server in this process, and a client that sees every byte: a broken answer must be told from a whole
-//! one.
+//! A server in this process, and a client that reads every byte, so that tests can tell a broken response
+//! from a complete one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use vervet::{Database, Format};
 use vervet_server::{Reloader, Server, ServerOptions, Stopper};
 
-/// A client must never wait for ever.
+/// Timeout of clients.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running server; ends with its last use.
+/// A running server; dropping it stops the server.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) stopper: Stopper,
@@ -32,7 +32,7 @@ impl Running {
         Self { address, stopper, reloader, thread }
     }
 
-    /// Waits for the end of the server.
+    /// Waits until the server has stopped.
     pub(crate) fn join(mut self) {
         let thread = self.thread.take().expect("it is joined once");
         thread.join().expect("no panic").expect("it ends well");
@@ -45,7 +45,7 @@ impl Running {
         stream
     }
 
-    /// Sends a request on a connection of its own. Headers: `Name: value`.
+    /// Sends a request on a new connection. Headers: `Name: value`.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Reply {
         let mut stream = self.connect();
         stream.write_all(&request(method, path, headers, body)).expect("it is sent");
@@ -68,14 +68,14 @@ impl Running {
         self.send("POST", "/update", &headers, text.as_bytes())
     }
 
-    /// A number from `/metrics`.
+    /// The value of a metric in `/metrics`.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics", &[]).text();
         let line = text.lines().find(|line| line.split(' ').next() == Some(name));
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
     }
 
-    /// Asks until `/metrics` has this value; panics if that never happens.
+    /// Polls `/metrics` until the metric has this value; panics after a timeout.
     pub(crate) fn wait_for(&self, name: &str, value: f64) {
         let begin = std::time::Instant::now();
         loop {
@@ -116,13 +116,13 @@ pub(crate) fn request(method: &str, path: &str, headers: &[&str], body: &[u8]) -
     bytes
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// It came to its end, as its length or its last chunk says.
+    /// Whether it is complete, by its length or its last chunk.
     pub(crate) whole: bool,
 }
 
@@ -130,7 +130,7 @@ impl Reply {
     /// Reads to the end of the connection.
     pub(crate) fn read(mut stream: impl Read, head_only: bool) -> Self {
         let mut bytes = Vec::new();
-        // A connection that is reset ends an answer as one that is closed does.
+        // A connection reset ends a response just as a close does.
         let _ = stream.read_to_end(&mut bytes);
         let end = find(&bytes, b"\r\n\r\n")
             .unwrap_or_else(|| panic!("no head in {:?}", String::from_utf8_lossy(&bytes)));
@@ -186,7 +186,7 @@ impl Reply {
         serde_json::from_str(&self.text()).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The same answer, which must have this status.
+    /// Asserts the status of a complete response.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
@@ -199,7 +199,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// The data of chunks, and whether the last one was there.
+/// The data of chunks, and whether the last chunk was received.
 fn dechunk(mut bytes: &[u8]) -> (Vec<u8>, bool) {
     let mut data = Vec::new();
     loop {
@@ -219,7 +219,7 @@ fn dechunk(mut bytes: &[u8]) -> (Vec<u8>, bool) {
     }
 }
 
-/// Two people, and one in a graph of her own.
+/// Two people, and one in a named graph.
 pub(crate) fn people() -> Database {
     let database = Database::in_memory();
     let text = r#"@prefix : <http://example.org/> .
@@ -230,8 +230,7 @@ pub(crate) fn people() -> Database {
     database
 }
 
-/// As many statements as it takes for a product of two patterns to have a million rows, and of more never to
-/// end.
+/// Enough statements that a product of two patterns has a million rows, and larger products never end.
 pub(crate) fn thousand() -> Database {
     let database = Database::in_memory();
     let text: String = (0..1000).map(|n| format!("<urn:s:{n}> <urn:p> \"value {n}\" .\n")).collect();
@@ -239,9 +238,9 @@ pub(crate) fn thousand() -> Database {
     database
 }
 
-/// No machine lives long enough for its rows.
+/// A query that never ends.
 pub(crate) const ENDLESS: &str =
     "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f . ?g <urn:p> ?h . ?i <urn:p> ?j }";
-/// The same, of which nothing is heard.
+/// A query that never ends and has no results until its end.
 pub(crate) const ENDLESS_COUNT: &str = "SELECT (COUNT(*) AS ?n) { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f . \
      ?g <urn:p> ?h . FILTER(CONCAT(?b, ?d, ?f, ?h) = \"x\") }";

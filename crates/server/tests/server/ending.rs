@@ -1,10 +1,10 @@
-//! Clients that go away, and the end of the server.
+//! Disconnecting clients, and the shutdown of the server.
 
 use crate::common::{ENDLESS, ENDLESS_COUNT, Reply, Running, request, thousand};
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// Whether it is in the middle of its rows or has heard nothing yet: a query ends with its client.
+/// A query ends when its client disconnects, whether it is sending rows or has sent nothing yet.
 #[test]
 fn a_client_that_goes_away_ends_its_query() {
     let server = Running::start(&thousand(), |_| ());
@@ -41,14 +41,14 @@ fn a_server_that_ends_lets_running_requests_finish() {
     let text = "SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }";
     let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
     stream.write_all(&request("POST", "/query", &headers, text.as_bytes())).unwrap();
-    // The answer has begun, and is too long to be on its way as a whole.
+    // The response has begun, and is too long for the buffers on the way.
     let mut begin = [0; 1000];
     stream.read_exact(&mut begin).unwrap();
     stopper.stop();
     let reply = Reply::read((&begin[..]).chain(stream), false).expect(200);
     assert_eq!(reply.body.iter().filter(|byte| **byte == b'\n').count(), 1_000_001);
     server.join();
-    assert!(std::net::TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(std::net::TcpStream::connect(address).is_err(), "the server no longer listens");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Whatever is too large, too slow, too long or too much gets its limit and a clear answer, and the server
-//! goes on.
+//! Everything that is too large, too slow, too long or too numerous hits its limit and gets a clear error,
+//! and the server continues.
 
 use crate::common::{ENDLESS_COUNT, Reply, Running, people, request, thousand};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ fn bodies_have_a_size() {
     let long = format!("ASK {{}} #{}", "x".repeat(1000));
     let reply = server.query(&long, &[]).expect(413);
     assert!(reply.text().contains("1000 bytes"), "{}", reply.text());
-    // One that does not say how long it is.
+    // A body of undeclared length.
     let mut stream = server.connect();
     let head = "POST /query HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/sparql-query\r\n\
                 Transfer-Encoding: chunked\r\n\r\n";
@@ -88,7 +88,7 @@ fn a_query_has_a_time() {
     let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(200));
     let reply = server.query(ENDLESS_COUNT, &[]).expect(504);
     assert!(reply.text().contains("0.2 s"), "{}", reply.text());
-    // A request may ask for less, and not for more.
+    // A request may ask for less time, but not for more.
     let path = |timeout| format!("/query?timeout={timeout}");
     let headers = ["Content-Type: application/sparql-query"];
     for timeout in ["0.01", "100"] {
@@ -108,7 +108,7 @@ fn a_query_has_a_memory() {
     server.query("ASK {}", &[]).expect(200);
 }
 
-/// When a limit is reached after the first bytes have left, the answer must not look whole.
+/// If a limit is exceeded after the first bytes were sent, the response must not look complete.
 #[test]
 fn an_answer_that_fails_half_way_is_broken_off() {
     let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(300));
@@ -132,7 +132,7 @@ fn heads_and_bodies_must_come_in_time() {
         let mut stream = server.connect();
         stream.write_all(begin.as_bytes()).unwrap();
         if begin.is_empty() {
-            // A connection that nobody uses just ends.
+            // An unused connection just ends.
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).unwrap();
             assert!(answer.is_empty(), "{:?}", String::from_utf8_lossy(&answer));
@@ -147,7 +147,7 @@ fn heads_and_bodies_must_come_in_time() {
     server.wait_for("vervet_connections", 1.0);
 }
 
-/// A client that asks for much and takes nothing holds a thread only for so long.
+/// A client that requests much and reads nothing holds a thread only for a limited time.
 #[test]
 fn a_client_must_take_what_it_asked_for() {
     let server =
@@ -158,7 +158,7 @@ fn a_client_must_take_what_it_asked_for() {
     let mut byte = [0];
     stream.read_exact(&mut byte).unwrap();
     server.wait_for("vervet_requests_running", 0.0);
-    // What was on its way is still there, but no end.
+    // Data in flight still arrives, but no end.
     assert!(!Reply::read((&byte[..]).chain(stream), false).whole);
 }
 
@@ -175,20 +175,21 @@ fn only_so_many_run_at_a_time() {
     server.wait_for("vervet_heavy_requests_running", 1.0);
     let reply = server.query(ENDLESS_COUNT, &[]).expect(503);
     assert!(reply.header("retry-after").is_some());
-    // Light ones do not wait for heavy ones.
+    // Light requests do not wait for heavy ones.
     server.query("ASK { ?s <urn:p> ?o }", &[]).expect(200);
     drop(stream);
     server.wait_for("vervet_requests_running", 0.0);
 }
 
-/// The thread of a heavy query is nicer than the process, so that light ones get the processor first.
+/// The thread of a heavy query has a higher nice value than the process, so light queries get the processor
+/// first.
 #[cfg(target_os = "linux")]
 #[test]
 fn heavy_queries_let_others_go_first() {
-    // Of this test alone, whose threads are of one process with those of others: the nicest of that name.
+    // Threads of concurrent tests share the process: take the highest nice value of that thread name.
     let niceness = |folder: &std::path::Path| -> Option<i64> {
         let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
-        // Behind the name, which may hold anything, it is the 17th field (proc_pid_stat(5)).
+        // Behind the name, which may contain anything, it is the 17th field (proc_pid_stat(5)).
         stat.rsplit_once(") ")?.1.split(' ').nth(16)?.parse().ok()
     };
     let of_heavy = || {
@@ -216,8 +217,8 @@ fn heavy_queries_let_others_go_first() {
     }
 }
 
-/// What `limits.threads` of a file of options says is how many threads run a heavy query and a heavy
-/// traversal: helpers are threads with numbers, and no other test of this process asks for so many.
+/// `limits.threads` of a configuration file sets the number of threads of a heavy query and a heavy
+/// traversal: helpers are numbered threads, and no other test of this process asks for so many.
 #[cfg(target_os = "linux")]
 #[test]
 fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
@@ -246,8 +247,8 @@ fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
         let shown = plan.split("\"threads\":").skip(1).filter_map(|rest| rest.split([',', '}']).next());
         let shown = shown.filter_map(|number| number.trim().parse::<usize>().ok()).max();
         assert_eq!(shown, Some(threads), "{plan}");
-        // Helpers are there from their first query to the end of their database; who asks is the first of the
-        // threads.
+        // Helpers exist from their first query to the end of their database; the calling thread is the first
+        // of the threads.
         let helpers = [threads.saturating_sub(2), threads - 1];
         assert!(threads == 1 || !helpers.iter().any(|helper| has_helper(*helper)), "{threads}");
         let reply = if gremlin {
@@ -264,7 +265,7 @@ fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
 fn only_so_many_connections_are_open() {
     let server = Running::start(&people(), |options| options.limits.connections = 2);
     let (first, second) = (server.connect(), server.connect());
-    // The third is told so; the accept loop takes them in order.
+    // The third connection gets an error; the accept loop handles them in order.
     let refused = Reply::read(server.connect(), false);
     assert_eq!(refused.status, 503);
     drop((first, second));
@@ -279,8 +280,8 @@ fn server_is_back(server: &Running) {
     }
 }
 
-/// security S5: a client that takes an export slowly holds its place until the deadline, not as long as it
-/// likes; a whole database counts as heavy.
+/// security S5: a client that reads an export slowly holds its permit only until the deadline; an export of
+/// the whole database counts as heavy.
 #[test]
 fn s5_an_export_has_a_deadline_and_a_heavy_place() {
     let database = Database::in_memory();
@@ -302,7 +303,7 @@ fn s5_an_export_has_a_deadline_and_a_heavy_place() {
     }
 }
 
-/// security S7: one address does not take all connections.
+/// security S7: one address cannot take all connections.
 #[cfg(target_os = "linux")]
 #[test]
 fn s7_connections_have_a_number_for_each_address() {
@@ -316,7 +317,7 @@ fn s7_connections_have_a_number_for_each_address() {
     other.write_all(&request("GET", "/health", &[], b"")).unwrap();
     Reply::read(other, false).expect(200);
     drop(idle);
-    // When the server has seen that they are gone, there is room again.
+    // Once the server has noticed the disconnects, there is room again.
     loop {
         let mut again = from("127.0.0.2");
         let _ = again.write_all(&request("GET", "/health", &[], b""));
@@ -333,8 +334,8 @@ fn s7_connections_have_a_number_for_each_address() {
     }
 }
 
-/// security S7: bodies of all clients have a limit together; a body that is announced takes nothing of it,
-/// one that has come does, and messages of WebSockets count too.
+/// security S7: bodies of all clients share a memory limit; announced bytes do not count, received ones do,
+/// and messages of WebSockets count too.
 #[test]
 fn s7_bodies_have_a_size_together() {
     let server = Running::start(&people(), |options| {
@@ -378,8 +379,8 @@ fn s7_bodies_have_a_size_together() {
     server.send("PUT", "/store?graph=urn:g", &["Content-Type: text/turtle"], document.as_bytes()).expect(204);
 }
 
-/// users 27: what is said over HTTP is about HTTP: no files, no options of the command line, the name of the
-/// limit, places as fields.
+/// users 27: HTTP errors are worded for HTTP: no files, no command-line options, the name of the limit,
+/// positions as fields.
 #[test]
 fn users_27_errors_speak_of_requests() {
     let server = Running::start(&people(), |options| options.limits.document_bytes = 1000);

@@ -1,17 +1,17 @@
-//! The server over its real protocol: every test starts one on a free port of loopback and talks to it.
+//! The server over its real protocol: every test starts one on a free loopback port and talks to it.
 //!
-//! * `w3c`: the W3C suites of the SPARQL Protocol and the Graph Store Protocol, as their manifests say.
+//! * `w3c`: the W3C suites of the SPARQL Protocol and the Graph Store Protocol, by their manifests.
 //! * `protocol`: formats, parameters, errors, compression, CORS.
 //! * `store`: the Graph Store Protocol beyond the suite.
-//! * `limits`: whatever is too large, too slow, too long or too much.
+//! * `limits`: everything too large, too slow, too long or too numerous.
 //! * `mutations`: requests with random damage.
 //! * `users`: passwords, tokens, roles, TLS.
-//! * `origins`: pages of other sites, names that lead here: Host, Origin, CORS, users, WebSockets.
-//! * `ending`: clients that go away, and the end of the server.
-//! * `api`: what the page uses, health and metrics.
-//! * `running`: what runs, and readiness.
+//! * `origins`: cross-site pages and DNS rebinding: Host, Origin, CORS, users, WebSockets.
+//! * `ending`: disconnecting clients, and shutdown.
+//! * `api`: the API of the console, health and metrics.
+//! * `running`: running requests, and readiness.
 //! * `gremlin`: Gremlin Server.
-//! * `clients`: curl, and Python's SPARQLWrapper and rdflib, where they are there.
+//! * `clients`: third-party clients, where installed: curl, Python's SPARQLWrapper and rdflib.
 
 mod api;
 mod clients;

@@ -1,6 +1,6 @@
-//! Requests with random damage, to each address: none may bring the server down, keep it busy, or change what
-//! only a whole request may. Prints its seed; `VERVET_TEST_SEED` repeats a run, `VERVET_TEST_REQUESTS` makes
-//! it longer.
+//! Requests with random damage, to each address: none may crash the server, keep it busy, or cause a change
+//! that requires an intact request. Prints its seed; `VERVET_TEST_SEED` repeats a run, `VERVET_TEST_REQUESTS`
+//! makes it longer.
 
 use crate::common::{Running, people, request};
 use std::io::{Read, Write};
@@ -102,7 +102,7 @@ fn damaged_requests_do_no_harm() {
         let mut bytes = originals[random.below(originals.len())].clone();
         damage(&mut bytes, &mut random);
         let mut stream = server.connect();
-        // The server may have heard enough before all is said.
+        // The server may respond before it has read everything.
         let _ = stream.write_all(&bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

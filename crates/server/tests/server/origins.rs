@@ -1,7 +1,7 @@
-//! What pages of other sites get, and names that were made to resolve to the server (DNS rebinding).
+//! Cross-site requests, and DNS rebinding.
 //!
 //! [`EXPECTED`] has the status of every kind of request by `Host`, `Origin`, `cors` and users; [`ADDRESSES`]
-//! has every address of the server with its kind. The test goes through the whole product.
+//! has every address of the server with its kind. The test checks the whole product.
 
 use crate::common::{Running, people};
 use crate::users::{basic, users};
@@ -9,14 +9,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use vervet_server::Role;
 
-/// What a request is, as far as its status depends on it.
+/// The properties of a request that determine its status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// The page and what else holds no data.
+    /// The console and other addresses without data.
     Open,
     Read,
     Write,
-    /// Stops a request: the role of a reader is enough, but a page of another site may not.
+    /// Stops a request: the role of a reader suffices, but a page of another site may not.
     Stop,
     Socket,
     Preflight,
@@ -27,7 +27,7 @@ const TURTLE: &str = "Content-Type: text/turtle";
 const JSON: &str = "Content-Type: application/json";
 const CSV: &str = "Content-Type: text/csv";
 
-/// Every address, with a request that gets `status` if it may.
+/// Every address, with a request that gets `status` if permitted.
 const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 31] = [
     (Kind::Open, "GET", "/", "", "", 200),
     (Kind::Open, "GET", "/health", "", "", 200),
@@ -65,14 +65,14 @@ const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 31] = [
 const SOCKET: &str =
     "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
 
-/// The origin that `cors` names, in the rows with `named`.
+/// The origin that `cors` lists, in the rows with `named`.
 const NAMED: &str = "https://app.example";
 
-/// Users (`none`; `no-login`: there are, the request has no credentials; `login`; `anonymous`: there are,
-/// reading takes none), `Host` (`local`, one of `hosts` as `bound`, or `foreign`), `Origin`, `cors`: the
+/// Users (`none`; `no-login`: users exist, the request has no credentials; `login`; `anonymous`: users exist,
+/// reading needs no login), `Host` (`local`, `bound`: listed in `hosts`, or `foreign`), `Origin`, `cors`: the
 /// statuses of open addresses, reads, writes, stops, WebSockets and preflights, and
-/// `Access-Control-Allow-Origin`. `ok` is the status of [`ADDRESSES`], `_` is anything; the first line that
-/// fits counts.
+/// `Access-Control-Allow-Origin`. `ok` is the status of [`ADDRESSES`], `_` is anything; the first matching
+/// line applies.
 const EXPECTED: &str = "
     users     host    origin  cors  | open  read write stop socket preflight allowed
     none      foreign none    _     | 421   421  421   421  421    421       -
@@ -114,7 +114,7 @@ const EXPECTED: &str = "
     anonymous _       _       _     | ok    403  403   403  403    ok        -
 ";
 
-/// The line that fits: its statuses and what is allowed.
+/// The first matching line: its statuses and the allowed origin.
 fn expected(keys: [&str; 4]) -> Vec<&'static str> {
     let mut lines = EXPECTED.lines().skip(2).filter_map(|line| line.split_once('|'));
     let fits = |pattern: &str| {
@@ -136,7 +136,7 @@ fn column(kind: Kind) -> usize {
     }
 }
 
-/// Status and head of the answer to a request, on a connection of its own.
+/// Status and head of the response to a request on a new connection.
 fn ask(server: &Running, address: usize, headers: &[String]) -> (u16, String) {
     let (kind, method, path, header, body, _) = ADDRESSES[address];
     let connection = if kind == Kind::Socket { "Upgrade" } else { "close" };
@@ -247,7 +247,7 @@ fn s1_s2_s3_table_of_users_and_anonymous_readers() {
     every_address_by_host_origin_and_cors("anonymous");
 }
 
-/// security S2: without users every address looks at `Host`, however it is written.
+/// security S2: without users every address checks `Host`, in every spelling.
 #[test]
 fn s2_hosts_in_every_spelling() {
     let server = start("none", "none");
@@ -290,7 +290,7 @@ fn s2_hosts_in_every_spelling() {
     }
 }
 
-/// security S2: an absolute address counts as much as `Host`; HTTP/1.0 needs none, and no browser speaks it.
+/// security S2: an absolute URI counts like `Host`; HTTP/1.0 needs neither, and no browser uses it.
 #[test]
 fn s2_absolute_addresses_and_old_versions() {
     let server = start("none", "none");
@@ -314,9 +314,8 @@ fn s2_absolute_addresses_and_old_versions() {
     assert_eq!(status("GET /query?query=ASK%7B%7D HTTP/1.0\r\nHost: evil.example\r\n\r\n"), "421");
 }
 
-/// security S1: a page of another site that has the browser fetch an answer as an image or a script says no
-/// `Origin`; what a visitor follows a link to is shown to the visitor alone. The page itself works without
-/// any option.
+/// security S1: a page of another site that embeds a response as an image or a script sends no `Origin`; the
+/// target of a followed link is only shown to the visitor. The console itself works without any option.
 #[test]
 fn s1_embedded_requests_are_those_of_other_sites() {
     for (cors, embedded) in [("none", 403), ("named", 403), ("all", 200)] {
@@ -332,7 +331,7 @@ fn s1_embedded_requests_are_those_of_other_sites() {
         }
         let page = server.get("/", &["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate"]).expect(200).text();
         assert!(page.contains("<html"), "{page}");
-        // What the page sends: its own origin with each POST.
+        // The console sends its own origin with each POST.
         let own = format!("http://{}", server.address);
         let headers = [
             format!("Host: {}", server.address),
@@ -346,14 +345,14 @@ fn s1_embedded_requests_are_those_of_other_sites() {
     }
 }
 
-/// Two origins are as wrong as a foreign one.
+/// Two origins are refused like a foreign one.
 #[test]
 fn more_than_one_origin_is_refused() {
     let server = start("none", "all");
     server.query("ASK {}", &["Origin: http://localhost", "Origin: https://evil.example"]).expect(400);
 }
 
-/// The answer says what to do about it.
+/// The error states the remedy.
 #[test]
 fn refusals_say_what_to_configure() {
     let server = start("none", "none");

@@ -164,7 +164,7 @@ fn a_dataset_of_the_request_is_the_one_that_counts() {
     assert_eq!(names("").lines().count(), 3);
     assert_eq!(names("&default-graph-uri=http%3A%2F%2Fexample.org%2Fwork"), "n\r\nEve\r\n");
     assert_eq!(names("&named-graph-uri=http%3A%2F%2Fexample.org%2Fwork"), "n\r\n");
-    // The same text again, so that no plan of the one is used for the other.
+    // The same text again, so that the plan of one dataset is not used for the other.
     assert_eq!(names("").lines().count(), 3);
     let headers = ["Content-Type: application/sparql-update"];
     let text = "INSERT { GRAPH <urn:copy> { ?s ?p ?o } } WHERE { ?s ?p ?o }";
@@ -187,7 +187,7 @@ fn relative_names_are_resolved_against_the_address() {
 #[test]
 fn answers_are_compressed_for_those_who_take_it() {
     let server = Running::start(&thousand(), |_| ());
-    // One that is held whole, and one that is streamed.
+    // One response that is held as a whole, and one that is streamed.
     for query in
         ["SELECT * { ?s <urn:p> ?o } LIMIT 200", "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } LIMIT 30000"]
     {
@@ -243,7 +243,7 @@ fn a_read_only_server_changes_nothing() {
     assert!(server.query("ASK { ?s ?p ?o }", &[]).expect(200).text().contains("true"));
 }
 
-/// A query that was short before takes a shorter way (`swift.rs`), and must not be noticed for it.
+/// A query that was short before takes the fast path (`admission`), with the same behaviour.
 #[test]
 fn a_query_that_comes_again_sees_what_has_changed() {
     let server = Running::start(&people(), |_| ());
@@ -261,8 +261,8 @@ fn a_query_that_comes_again_sees_what_has_changed() {
     }
 }
 
-/// users 16: an answer that is empty has a header with what of the query cannot match anything, in both
-/// languages, also when the query is answered on the short way; other answers have none.
+/// users 16: an empty response has a header with warnings about the query, in both languages, also on the
+/// fast path; other responses have none.
 #[test]
 fn users_16_warnings_are_in_a_header() {
     let server = Running::start(&people(), |_| ());

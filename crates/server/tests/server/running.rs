@@ -1,4 +1,4 @@
-//! Requests that run are listed and stopped; a server that cannot write says so.
+//! The list of running requests, stopping them, and readiness of a server that cannot write.
 
 use crate::common::{ENDLESS_COUNT, Reply, Running, request, thousand};
 use crate::users::{basic, users};
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use vervet::{Database, DatabaseOptions};
 use vervet_env::{Fault, Simulation};
 
-/// Sends a query that does not end by itself, and returns once it runs.
+/// Sends a query that never ends, and returns once it runs.
 fn begin(server: &Running, path: &str, body: &str, headers: &[&str]) -> TcpStream {
     let running = server.metric("vervet_requests_running");
     let mut stream = server.connect();
@@ -52,7 +52,7 @@ fn users_see_their_own_requests_and_admins_all() {
     let (reader, robot, root) =
         (basic("reader", "let me in"), "Authorization: Bearer s3cret".to_owned(), basic("root", "root"));
     let wait = |count: usize| {
-        // The metrics need a name too, so the list itself is waited for.
+        // The metrics need credentials too, so the test polls the list itself.
         loop {
             let list = server.get("/api/queries", &[&root]).expect(200).json();
             let queries = list["queries"].as_array().unwrap().clone();
@@ -82,7 +82,7 @@ fn users_see_their_own_requests_and_admins_all() {
 }
 
 /// users 24: after a failed write the server refused all updates, while `/health` said `ok` and no metric
-/// told.
+/// showed it.
 #[test]
 fn users_24_a_server_that_cannot_write_is_not_ready() {
     let simulation = Simulation::new(24);

@@ -1,4 +1,4 @@
-//! The Graph Store Protocol, beyond what the W3C suite asks.
+//! The Graph Store Protocol, beyond the W3C suite.
 
 use crate::common::{Running, people};
 use vervet::Database;
@@ -134,7 +134,7 @@ fn what_is_not_a_request_of_the_store_is_refused() {
     }
 }
 
-/// Each request is a transaction: of those that add to one graph at the same time none is lost.
+/// Each request is a transaction: concurrent additions to one graph are not lost.
 #[test]
 fn many_may_add_to_one_graph() {
     let server = Running::start(&Database::in_memory(), |_| ());
@@ -184,14 +184,14 @@ fn users_28_property_graphs_are_loaded_over_http() {
     assert!(done.expect(200).json()["statements"].as_u64().is_some_and(|count| count > 5));
     assert_eq!((count("g.V().count()"), count("g.E().count()")), ("2".to_owned(), "1".to_owned()));
     assert_eq!(count("g.V().has('name','ann').out('knows').values('age')"), "40");
-    // Nothing of a request of which one file is wrong.
+    // A request with one malformed file stores nothing.
     let wrong = "id:ID,:LABEL,name,age:int\n3,person,eve,old\n";
     let both = form(&[("more.csv", "id:ID,:LABEL\n4,person\n"), ("wrong.csv", wrong)]);
     let error = server.send("POST", "/load", &[FORM, "Accept: application/json"], &both).expect(400).json();
     assert!(error["error"]["message"].as_str().is_some_and(|text| text.contains("wrong.csv")), "{error}");
     assert!(!error.to_string().contains("--skip-errors"), "{error}");
     assert_eq!(count("g.V().count()"), "2");
-    // What one server writes another one takes.
+    // A server accepts what another one has exported.
     let mut graphson = Vec::new();
     database.export(vervet::Format::GraphSon, &mut graphson).expect("it is written");
     let mut graphml = Vec::new();
@@ -204,7 +204,7 @@ fn users_28_property_graphs_are_loaded_over_http() {
         let query = "SELECT (COUNT(*) AS ?n) { ?s <urn:vervet:key:name> ?o }";
         assert_eq!(other.query(query, &["Accept: text/csv"]).expect(200).text(), "n\r\n2\r\n", "{kind}");
     }
-    // Columns without headers that say what they are.
+    // Columns without type annotations in their headers.
     let mapping =
         "[[file]]\nname = \"towns.csv\"\nvertices = \"town\"\ncolumns = [{ name = \"code\", is = \"id\" }]\n";
     let towns = form(&[("towns.csv", "code,size\nVIE,2\n"), ("mapping.toml", mapping)]);
@@ -213,7 +213,7 @@ fn users_28_property_graphs_are_loaded_over_http() {
     assert_eq!(count("g.V().hasLabel('town').count()"), "1");
 }
 
-/// users 28: roles and limits hold for loads too.
+/// users 28: roles and limits apply to loads too.
 #[test]
 fn users_28_loads_have_roles_and_limits() {
     let server = Running::start(&Database::in_memory(), |options| {
@@ -239,7 +239,7 @@ fn users_28_loads_have_roles_and_limits() {
     server
         .send("POST", "/load", &["Content-Type: application/vnd.apache.parquet", writer], b"PAR1")
         .expect(400);
-    // A few bytes that become many.
+    // A decompression bomb.
     for magic in [&b"\x1f\x8b\x08"[..], b"\x28\xb5\x2f\xfd"] {
         server.send("POST", "/load", &[csv, writer], magic).expect(415);
         server.send("PUT", "/store?default", &["Content-Type: text/turtle", writer], magic).expect(415);

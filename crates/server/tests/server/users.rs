@@ -71,7 +71,7 @@ fn roles_say_who_may_do_what() {
         assert!(reply.header("www-authenticate").is_some_and(|value| value.starts_with("Basic ")));
     }
     assert_eq!(server.update(INSERT, &[&basic("root", "root")]).status, 204);
-    // What has been verified is remembered, and still has to be right.
+    // Verified passwords are cached, but still have to match.
     assert_eq!(server.query("ASK {}", &[&reader]).status, 200);
     server.get("/health", &[]).expect(200);
     server.get("/", &[]).expect(200);
@@ -116,7 +116,7 @@ fn others_are_not_reached_in_plain_text_by_accident() {
     let error = Server::bind(Database::in_memory(), options.clone()).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("--allow-plain-http")), "{error}");
     options.allow_plain_http = true;
-    Server::bind(Database::in_memory(), options).expect("whoever says so may");
+    Server::bind(Database::in_memory(), options).expect("it is allowed explicitly");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn tls_encrypts_it() {
     std::io::Write::write_all(&mut stream, &request("POST", "/query", &headers, body)).unwrap();
     let reply = Reply::read(stream, false).expect(200);
     assert!(reply.text().starts_with("<https://localhost/a>"), "{}", reply.text());
-    // Plain text gets nothing.
+    // A plain-text connection gets no response.
     let mut plain = server.connect();
     std::io::Write::write_all(&mut plain, &request("GET", "/health", &[], b"")).unwrap();
     let mut answer = Vec::new();
@@ -157,8 +157,8 @@ fn tls_encrypts_it() {
     Server::bind(Database::in_memory(), options).expect_err("the files are swapped");
 }
 
-/// security S6: an address that guesses passwords waits, and keeps no other address from logging in; failures
-/// are counted.
+/// security S6: a guessing address is delayed and does not keep other addresses from logging in; failures are
+/// counted.
 #[cfg(target_os = "linux")]
 #[test]
 fn s6_wrong_passwords_are_slowed_by_address() {
@@ -194,13 +194,13 @@ fn s6_wrong_passwords_are_slowed_by_address() {
             stream
         })
         .collect();
-    // 3 cost nothing, 17 wait for each other or for their time, the others are told to go away.
+    // 3 are free, 17 wait for each other or for their delay, the others are refused.
     let mut refused = 0;
     while refused < 20 {
         refused += statuses(&mut guesses).iter().filter(|status| *status == "429").count();
         std::thread::yield_now();
     }
-    // The right one of another address, which is not remembered.
+    // The right password from another address, not cached.
     let mut right = connect_from("127.0.0.3", server.address);
     right.write_all(headers("let me in").as_bytes()).expect("it is sent");
     let mut answer = [0; 12];
@@ -213,7 +213,7 @@ fn s6_wrong_passwords_are_slowed_by_address() {
         let line = text.lines().find_map(|line| line.strip_prefix("vervet_logins_failed_total "));
         line.expect("it is counted").parse().expect("a number")
     };
-    // Those that cost nothing are wrong in the end.
+    // The free ones fail in the end.
     while failed() < 3.0 {
         std::thread::yield_now();
     }
@@ -223,7 +223,7 @@ fn s6_wrong_passwords_are_slowed_by_address() {
     assert!(failed() >= before + 1.0);
 }
 
-/// A connection that comes from another address of loopback.
+/// A connection from another loopback address.
 #[cfg(target_os = "linux")]
 pub(crate) fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -237,11 +237,11 @@ pub(crate) fn connect_from(from: &str, to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// security S10: users, origins and limits change while the server runs; what is wrong changes nothing;
-/// WebSockets of former users end.
+/// security S10: users, origins and limits are reloaded while the server runs; invalid options change
+/// nothing; WebSockets of former users are closed.
 #[test]
 fn s10_users_and_limits_are_reloaded() {
-    // Each call would make other hashes of the same passwords.
+    // Each call would produce other hashes of the same passwords.
     let same = users();
     let with = |users: Vec<User>, text_bytes: usize| {
         let mut options = ServerOptions::default();
@@ -266,7 +266,7 @@ fn s10_users_and_limits_are_reloaded() {
     .unwrap();
     request.headers_mut().insert("authorization", "Bearer s3cret".parse().unwrap());
     let mut socket = tungstenite::client(request, server.connect()).expect("a socket").0;
-    // Nothing of options with a mistake.
+    // Options with a mistake are not applied, not even in part.
     let mut wrong = same.clone();
     wrong[0].password = Some("in clear".to_owned());
     assert!(reload(with(wrong, 1)).unwrap_err().message().contains("PHC"));
@@ -280,7 +280,7 @@ fn s10_users_and_limits_are_reloaded() {
     assert!(reload(read_only).is_err());
     assert!(reload(misspelt).is_err());
     assert_eq!((ask("s3cret"), ask("other")), (200, 401));
-    // Other limits alone leave connections alone.
+    // A change of limits alone keeps connections open.
     reload(with(same.clone(), 10)).expect("they are right");
     assert_eq!(server.query("ASK { ?s ?p ?o }", &["Authorization: Bearer s3cret"]).status, 413);
     socket.send(tungstenite::Message::text("{}")).expect("it is open");
@@ -332,7 +332,7 @@ fn s10_certificates_are_reloaded() {
     options.tls = Some(tls.clone());
     std::fs::write(&tls.cert, "nothing").unwrap();
     assert!(server.reloader.reload(options.clone()).is_err());
-    assert!(is_shown(&first), "the one of before goes on");
+    assert!(is_shown(&first), "the existing connection continues");
     let second = write();
     server.reloader.reload(options.clone()).expect("it is right");
     assert!(is_shown(&second) && !is_shown(&first));

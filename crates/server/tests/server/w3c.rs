@@ -1,5 +1,5 @@
-//! The W3C suites of the SPARQL 1.1 Protocol and the Graph Store Protocol: requests and expectations are in
-//! the manifests, as RDF, and are sent as they stand there.
+//! The W3C suites of the SPARQL 1.1 Protocol and the Graph Store Protocol: the manifests contain requests and
+//! expectations as RDF, and the test sends them unchanged.
 
 use crate::common::{Reply, Running};
 use oxrdf::graph::CanonicalizationAlgorithm;
@@ -17,7 +17,7 @@ const UT: &str = "http://www.w3.org/2009/sparql/tests/test-update#";
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const RDFS: &str = "http://www.w3.org/2000/01/rdf-schema#";
 
-/// The folder of the SPARQL 1.1 suites; `None`, with a message, if there is none here.
+/// The folder of the SPARQL 1.1 suites; `None`, with a message, if it is not available.
 fn suites() -> Option<PathBuf> {
     let root = std::env::var_os("VERVET_TEST_DATA").map(PathBuf::from);
     let folder =
@@ -28,7 +28,7 @@ fn suites() -> Option<PathBuf> {
     folder
 }
 
-/// A manifest as a graph to walk through.
+/// A manifest as a graph.
 struct Manifest(HashMap<NamedOrBlankNode, Vec<(String, Term)>>);
 
 impl Manifest {
@@ -82,7 +82,7 @@ impl Manifest {
     }
 }
 
-/// Sends all requests of a test; what is wrong with the answers.
+/// Sends all requests of a test; an error describes the mismatch.
 fn run(manifest: &Manifest, test: &Term, folder: &Path, prefix: &str, endpoint: &str) -> Result<(), String> {
     let database = Database::in_memory();
     for data in manifest.all(test, &format!("{UT}graphData")) {
@@ -190,7 +190,7 @@ fn graph(text: &str) -> Graph {
     graph
 }
 
-/// Runs all tests of a manifest, of which there are `count`, but those in `without`, which must fail.
+/// Runs all tests of a manifest, of which there are `count`; those in `without` must fail.
 fn suite(file: &str, count: usize, prefix: &str, endpoint: &str, without: &[&str]) {
     let Some(folder) = suites() else { return };
     let file = folder.join(file);
@@ -214,7 +214,7 @@ fn suite(file: &str, count: usize, prefix: &str, endpoint: &str, without: &[&str
 
 #[test]
 fn sparql_protocol() {
-    // What the query language itself cannot do yet.
+    // Missing features of the query language itself.
     let database = Database::in_memory();
     let mut without = Vec::new();
     if database.query("ASK { FILTER NOT EXISTS { ?s ?p ?o } }").is_err() {

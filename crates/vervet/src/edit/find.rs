@@ -1,7 +1,7 @@
-//! Whether an element is there, and ids of names.
+//! Existence checks of elements, and ids of names.
 //!
 //! # Invariants
-//! What is looked up in the version itself is noted as read where an answer depends on it.
+//! What is looked up in the version itself is added to the read set if an answer depends on it.
 
 use crate::{Edge, Element, Transaction, Vertex};
 use oxrdf::{BlankNode, NamedNode, NamedNodeRef, NamedOrBlankNode};
@@ -14,22 +14,22 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_txn::Read;
 
-/// Entries of a key that are read at a time.
+/// Entries of a key read at a time.
 pub(super) const CHUNK: usize = 4096;
 
 /// All neighbours.
 pub(super) const ALL: RangeInclusive<Id> = Id::UNBOUND..=Id::END;
-/// Values come behind vertices and edges.
+/// Value ids are above the ids of vertices and edges.
 pub(super) const VALUES: RangeInclusive<Id> = Id::literal(0)..=Id::END;
 
-/// Every entry, of all graphs, parallel ones too.
+/// All entries, of all graphs, parallel ones included.
 pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 
 impl Transaction {
-    /// Subject of statements about an element, and the graph that new ones belong into.
+    /// The subject of statements about an element, and the graph for new ones.
     ///
     /// # Errors
-    /// Input: it is not there, or cannot have properties.
+    /// Input: the element does not exist, or cannot have properties.
     pub(super) fn located(&mut self, element: impl Element) -> Result<(Id, Id)> {
         match element.any() {
             AnyElement::Vertex(vertex) => Ok((vertex.id(), self.graph_of_vertex(vertex)?)),
@@ -44,7 +44,7 @@ impl Transaction {
         }
     }
 
-    /// The graph of a vertex that is there. One statement is read as its witness: a label if it has one.
+    /// The graph of an existing vertex. Reads one statement as its witness: a label if it has one.
     pub(super) fn graph_of_vertex(&mut self, vertex: Vertex) -> Result<Id> {
         let id = vertex.id();
         if let Some(type_id) = self.type_predicate()?
@@ -61,7 +61,7 @@ impl Transaction {
                 return Ok(graph);
             }
         }
-        // That it is not there depends on all these.
+        // The absence of the vertex depends on all these reads.
         self.inner.note(Read::Predicates);
         for (predicate, direction) in ways {
             self.inner.note(Read::Key(predicate, direction, id));
@@ -71,14 +71,14 @@ impl Transaction {
             .with_hint("it was removed, or has never been added"))
     }
 
-    /// The graph of the first entry of a key, which is noted as read.
+    /// The graph of the first entry of a key; the entry is added to the read set.
     fn witness(&mut self, predicate: Id, direction: Direction, key: Id) -> Result<Option<Id>> {
         let Some(first) = self.first_entry(predicate, direction, key)? else { return Ok(None) };
         self.inner.note(Read::Entry(first.subject, predicate, first.object));
         Ok(Some(first.graph))
     }
 
-    /// The graph of an edge that is there.
+    /// The graph of an existing edge.
     fn graph_of_edge(&mut self, edge: Edge, id: Id) -> Result<Id> {
         self.inner.note(Read::Edge(id));
         match self.inner.version_of_edge(id)?.find_edge(id)? {
@@ -91,7 +91,7 @@ impl Transaction {
         }
     }
 
-    /// The statements that an edge is: one if it has an id, else one for each graph.
+    /// The statements of an edge: one if it has an id, else one for each graph.
     pub(super) fn statements_of_edge(&mut self, edge: Edge) -> Result<Vec<Statement>> {
         let (subject, predicate, object) = (edge.source.id(), edge.label_id(), edge.target.id());
         if let Some(id) = edge.id() {
@@ -120,7 +120,7 @@ impl Transaction {
         Ok(first.first().map(|entry| statement_of(predicate, direction, key, *entry)))
     }
 
-    /// The entries of a key with these neighbours.
+    /// The entries of a key with neighbours in this range.
     pub(super) fn entries(
         &self,
         predicate: Id,
@@ -132,7 +132,7 @@ impl Transaction {
         let version = self.inner.version_at(predicate, direction, key)?;
         let Some(segment) = version.segment(predicate, direction)? else { return Ok(all) };
         let (mut chunk, mut from) = (Vec::new(), [*neighbours.start(), Id::UNBOUND, Id::UNBOUND]);
-        // Of one neighbour there are few.
+        // One neighbour has few entries.
         let limit = if neighbours.start() == neighbours.end() { 4 } else { CHUNK };
         loop {
             chunk.clear();
@@ -146,7 +146,7 @@ impl Transaction {
         }
     }
 
-    /// Whether a statement is in some graph, with an identity or without.
+    /// Whether a statement is in any graph, with or without an identity.
     pub(super) fn is_there(&self, subject: Id, predicate: Id, object: Id) -> Result<bool> {
         let mut rows = Vec::with_capacity(1);
         if let Some(segment) =
@@ -157,9 +157,9 @@ impl Transaction {
         Ok(!rows.is_empty())
     }
 
-    /// The id of `rdf:type`, if a statement has it.
+    /// The id of `rdf:type`, if any statement has this predicate.
     fn type_predicate(&self) -> Result<Option<Id>> {
-        // Once there, it stays.
+        // A type predicate is never removed.
         match self.inner.began_version().type_predicate() {
             None => Ok(self.inner.version()?.type_predicate()),
             known => Ok(known),
@@ -174,7 +174,7 @@ impl Transaction {
         }
     }
 
-    /// The id of a key or edge label, new if need be.
+    /// The id of a key or edge label, interned if new.
     pub(super) fn intern_key(&self, key: &str) -> Result<Id> {
         let hint = match key {
             RDF_TYPE => "labels are added with `add_label`",
@@ -185,7 +185,7 @@ impl Transaction {
         Err(Error::new(ErrorKind::Input, message).with_hint(hint))
     }
 
-    /// The id of what a name stands for, new if need be.
+    /// The id of the term that a name maps to, interned if new.
     pub(super) fn intern_name(&self, namespace: &str, name: &str) -> Result<Id> {
         let id = match term_of(namespace, name)? {
             NamedOrBlankNode::NamedNode(node) if node.as_str().starts_with(EDGE_NAMESPACE) => {
@@ -198,7 +198,7 @@ impl Transaction {
         Ok(id)
     }
 
-    /// The id of what a name stands for, if anybody has ever used it.
+    /// The id of the term that a name maps to, if it has ever been interned.
     pub(super) fn lookup_name(&self, namespace: &str, name: &str) -> Result<Option<Id>> {
         let view = self.inner.view()?;
         match term_of(namespace, name)? {
@@ -213,7 +213,7 @@ fn no_edge(number: &str) -> Error {
         .with_hint("it was removed, or its transaction did not commit")
 }
 
-/// What a name stands for.
+/// The term that a name maps to.
 fn term_of(namespace: &str, name: &str) -> Result<NamedOrBlankNode> {
     let bad = |what: &str| Error::new(ErrorKind::Input, format!("{name} is not {what}"));
     if let Some(label) = name.strip_prefix("_:").filter(|_| namespace == VERTEX_NAMESPACE) {
@@ -228,7 +228,7 @@ fn term_of(namespace: &str, name: &str) -> Result<NamedOrBlankNode> {
     Ok(NamedNode::new_unchecked(name_iri(namespace, name)).into())
 }
 
-/// An entry as the statement that it is.
+/// The statement of an entry.
 pub(super) fn statement_of(
     predicate: Id,
     direction: Direction,
@@ -242,7 +242,7 @@ pub(super) fn statement_of(
     Statement { subject, predicate, object, graph, edge }
 }
 
-/// Where a list of entries goes on behind this one.
+/// The cursor position directly behind an entry.
 pub(super) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
     match edge.bits().checked_add(1) {
         Some(next) => [neighbour, graph, Id::from_bits(next)],

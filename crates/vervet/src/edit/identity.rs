@@ -1,14 +1,14 @@
-//! Values and statements that have an identity: equal values apart, external ids of edges, and what is said
-//! about a value.
+//! Values and statements with an identity: separate equal values, external ids of edges, and statements about
+//! a value.
 //!
 //! # Shape
-//! A value of a property is a statement. With an edge id of its own it can stand beside an equal value, and
-//! other statements can be about it: that is what Gremlin calls meta-properties. Elements are named by ids of
-//! the store here.
+//! A property value is a statement. With its own edge id it can exist beside an equal value and be the
+//! subject of other statements: Gremlin calls these meta-properties. Elements are identified by store ids
+//! here.
 //! # Invariants
-//! 1. A plain statement beside one of the same that has an identity would be swallowed by it, so it gets an
-//!    identity before another one comes.
-//! 2. Who names a plain statement that has meanwhile got an identity means the first one that is there.
+//! 1. A plain statement would be absorbed by an equal one with an identity, so it gets an identity before
+//!    another one is added.
+//! 2. A plain statement that has meanwhile got an identity resolves to the first matching statement.
 
 use super::find::ALL;
 use super::plain;
@@ -18,7 +18,7 @@ use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_txn::Read;
 
-/// A statement that may have an identity: `edge` is unbound if whoever names it knows of none.
+/// A statement that may have an identity; `edge` is unbound if the caller knows of none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub(crate) subject: Id,
@@ -28,7 +28,7 @@ pub(crate) struct Named {
 }
 
 impl Transaction {
-    /// Adds an edge with an external id; `None`: there is one with this id.
+    /// Adds an edge with an external id; `None`: an edge with this id exists.
     pub(crate) fn add_edge_named(
         &mut self,
         from: Vertex,
@@ -55,7 +55,7 @@ impl Transaction {
         Ok(Some(edge))
     }
 
-    /// Makes this the only value of a property of a vertex, without anything said about it.
+    /// Makes this the only value of a vertex property, without statements about it.
     pub(crate) fn set_bare_value(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
@@ -71,7 +71,7 @@ impl Transaction {
         Ok(Named { subject, predicate, object, edge: Id::UNBOUND })
     }
 
-    /// Adds a value to a property of a vertex unless it has an equal one; which one it is.
+    /// Adds a value to a vertex property unless it has an equal one; returns the value.
     pub(crate) fn add_value_once(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
@@ -83,7 +83,7 @@ impl Transaction {
         Ok(named)
     }
 
-    /// Adds a value to a property of a vertex, also beside equal ones.
+    /// Adds a value to a vertex property, even beside equal ones.
     pub(crate) fn add_value_apart(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
@@ -96,11 +96,11 @@ impl Transaction {
         Ok(Named { edge, ..named })
     }
 
-    /// Says something about a statement, as the only value of that key; the identity that the statement has,
-    /// or has got.
+    /// Sets the only value of `key` on a statement; returns the identity of the statement, new if it had
+    /// none.
     ///
     /// # Errors
-    /// Input: it is not there.
+    /// Input: the statement does not exist.
     pub(crate) fn set_value_about(&mut self, about: Named, key: &str, value: &Literal) -> Result<Id> {
         let Some(found) = self.find_statement(about)? else {
             return Err(Error::new(ErrorKind::Input, "there is no such edge or property")
@@ -112,7 +112,7 @@ impl Transaction {
         Ok(found.edge)
     }
 
-    /// Removes what is said about a statement with this key.
+    /// Removes the values of `key` on a statement.
     pub(crate) fn remove_value_about(&mut self, about: Named, key: &str) -> Result<u64> {
         let Some(found) = self.find_statement(about)?.filter(|found| found.edge.is_bound()) else {
             return Ok(0);
@@ -123,12 +123,12 @@ impl Transaction {
         self.whole(|transaction| transaction.take_out(values))
     }
 
-    /// Removes a statement with all that is said about it; how many went.
+    /// Removes a statement with all statements about it; returns the number removed.
     pub(crate) fn remove_named(&mut self, named: Named) -> Result<u64> {
         let Some(found) = self.find_statement(named)? else { return Ok(0) };
         let mut gone = vec![found];
         if !found.edge.is_bound() {
-            // The same plain statement of other graphs is the same edge or value.
+            // The same plain statement in other graphs is the same edge or value.
             gone =
                 self.entries(named.predicate, Direction::Out, named.subject, named.object..=named.object)?;
             gone.retain(|statement| !statement.edge.is_bound());
@@ -136,12 +136,12 @@ impl Transaction {
         self.whole(|transaction| transaction.take_out(gone))
     }
 
-    /// Removes a vertex with all that belongs to it; 0: it was not there.
+    /// Removes a vertex with everything that belongs to it; 0: it does not exist.
     pub(crate) fn remove_vertex_if_there(&mut self, vertex: Vertex) -> Result<u64> {
         self.whole(|transaction| transaction.take_out_vertex(vertex.id()))
     }
 
-    /// The statement that is meant, if it is there. Noted as read.
+    /// The statement that is meant, if it exists. Added to the read set.
     fn find_statement(&mut self, named: Named) -> Result<Option<Statement>> {
         let Named { subject, predicate, object, edge } = named;
         if edge.is_bound() {
@@ -153,12 +153,12 @@ impl Transaction {
         }
         self.inner.note(Read::Entry(subject, predicate, object));
         let found = self.entries(predicate, Direction::Out, subject, object..=object)?;
-        // A plain one if there is one, else the first.
+        // Prefer a plain statement; else the first one.
         let plain = found.iter().find(|statement| !statement.edge.is_bound());
         Ok(plain.or(found.first()).copied())
     }
 
-    /// Gives a plain statement, which is there, an identity.
+    /// Gives an existing plain statement an identity.
     fn identified(&mut self, statement: Statement) -> Result<Statement> {
         let statement = Statement { edge: self.inner.fresh_edge(), ..statement };
         self.inner.insert_all(&[statement])?;

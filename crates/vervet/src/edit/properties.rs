@@ -1,6 +1,6 @@
-//! Values of properties.
+//! Property values.
 //!
-//! A key and the label of an edge may have the same name: values are the literals, edges lead to vertices.
+//! A key and an edge label may have the same name: values are literals, edges lead to vertices.
 
 use super::find::VALUES;
 use super::plain;
@@ -11,12 +11,12 @@ use vervet_model::{Direction, Id, Result, Statement};
 use vervet_txn::Read;
 
 impl Transaction {
-    /// Makes this the only value of a property, also of an edge. Two transactions that set the same property
-    /// conflict.
+    /// Makes this the only value of a property of a vertex or edge. Two transactions that set the same
+    /// property conflict.
     ///
     /// # Errors
-    /// [`vervet_model::ErrorKind::Input`]: the element is not there, or is an edge without an id; a key that
-    /// is not an IRI although it looks like one, or that has another meaning, such as `rdf:type`.
+    /// [`vervet_model::ErrorKind::Input`]: the element does not exist, or is an edge without an id; a key
+    /// that looks like an IRI but is invalid, or that is reserved, such as `rdf:type`.
     pub fn set_property(
         &mut self,
         element: impl Element,
@@ -42,8 +42,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Adds a value to a property, beside those that it has; `false`: it had this one. Transactions that add
-    /// different values do not conflict, if they are serializable.
+    /// Adds a value to a property beside its other values; `false`: it had this one. Serializable
+    /// transactions that add different values do not conflict.
     ///
     /// # Errors
     /// As [`Transaction::set_property`].
@@ -59,7 +59,7 @@ impl Transaction {
         self.add_value(plain(subject, key, value, graph))
     }
 
-    /// Removes all values of a property; how many there were.
+    /// Removes all values of a property; returns their number.
     ///
     /// # Errors
     /// As [`Transaction::set_property`].
@@ -71,7 +71,7 @@ impl Transaction {
         let mut count = 0;
         let mut last = Id::UNBOUND;
         for statement in &values {
-            // The same value in several graphs is one.
+            // Equal values in several graphs count once.
             count += u64::from(statement.object != last);
             last = statement.object;
         }
@@ -79,7 +79,7 @@ impl Transaction {
         Ok(count)
     }
 
-    /// Removes one value of a property; `false`: it did not have it.
+    /// Removes one value of a property; `false`: the property did not have it.
     ///
     /// # Errors
     /// As [`Transaction::set_property`].
@@ -98,7 +98,7 @@ impl Transaction {
         Ok(self.take_out(values)? > 0)
     }
 
-    /// Adds a plain statement unless it is there in some graph; whether it was not.
+    /// Adds a plain statement unless some graph has it; returns whether it was added.
     pub(super) fn add_value(&mut self, statement: Statement) -> Result<bool> {
         let Statement { subject, predicate, object, .. } = statement;
         self.inner.note(Read::Entry(subject, predicate, object));
@@ -109,12 +109,12 @@ impl Transaction {
         Ok(true)
     }
 
-    /// The statements with values of a property, by value.
+    /// The statements with values of a property, ordered by value.
     pub(super) fn values(&self, key: Id, subject: Id) -> Result<Vec<Statement>> {
         self.entries(key, Direction::Out, subject, VALUES)
     }
 
-    /// The id of a key, if anybody has ever used it.
+    /// The id of a key, if it has ever been interned.
     pub(super) fn lookup_key(&self, key: &str) -> Result<Option<Id>> {
         self.lookup_name(KEY_NAMESPACE, key)
     }

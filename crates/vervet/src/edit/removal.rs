@@ -1,10 +1,10 @@
-//! What goes along with what goes.
+//! Cascading removal.
 //!
 //! # Shape
-//! A statement that has an identity takes along the statements about it, and so on. Those about others go
-//! first, since nothing may speak of an edge that is not there.
+//! The removal of a statement with an identity also removes the statements about it, recursively. Statements
+//! about others are removed first, since no statement may be about an edge that does not exist.
 //! # Invariants
-//! That nothing more speaks of an edge is noted by removing it, so what is found here need not be.
+//! Removing an edge notes that no statement about it remains, so the reads here need not be noted.
 
 use super::find::{CHUNK, EVERY, after, statement_of};
 use crate::Transaction;
@@ -15,7 +15,7 @@ use vervet_snapshot::Snapshot;
 use vervet_txn::Read;
 
 impl Transaction {
-    /// Runs `change` whole or not at all.
+    /// Runs `change` atomically: rolls back on error.
     pub(super) fn whole(&mut self, change: impl FnOnce(&mut Self) -> Result<u64>) -> Result<u64> {
         let before = self.inner.savepoint();
         let done = change(self);
@@ -25,7 +25,7 @@ impl Transaction {
         done
     }
 
-    /// Removes all statements with this subject or object; how many. Reads them in chunks.
+    /// Removes all statements with this subject or object, in chunks; returns their number.
     pub(super) fn take_out_vertex(&mut self, vertex: Id) -> Result<u64> {
         self.inner.note(Read::Predicates);
         let predicates: Vec<Id> = self.inner.version()?.predicates().iter().map(|(id, _)| *id).collect();
@@ -53,8 +53,8 @@ impl Transaction {
         Ok(count)
     }
 
-    /// Removes these statements, which are there, with all that is said about those that have an identity;
-    /// how many.
+    /// Removes these existing statements, with all statements about those that have an identity; returns the
+    /// number removed.
     pub(super) fn take_out(&mut self, statements: Vec<Statement>) -> Result<u64> {
         if statements.iter().all(|statement| !statement.edge.is_bound()) {
             self.inner.remove_all(&statements)?;

@@ -1,8 +1,8 @@
-//! The graph as GraphML, with labels as TinkerPop has them.
+//! GraphML export, with labels in TinkerPop's form.
 //!
-//! GraphML has a few types, one value for each key of an element, and nothing said about values: a graph that
-//! has more is refused, since a part of it would be lost. Keys are declared before elements, so properties
-//! are read twice.
+//! GraphML has few types, one value for each key of an element, and no meta-properties. A graph that needs
+//! more is rejected, since the file would lose data. Keys are declared before elements, so properties are
+//! read twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,13 +16,13 @@ use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
 use vervet_tinkerpop::stored::{double_text, float_text, vertex_name};
 use vervet_traversal::{Parts, each_vertex};
 
-/// Bytes that are held back before they are handed on.
+/// Size of the output buffer, in bytes.
 const HELD_BYTES: usize = 1 << 16;
 
 /// Edges between two checks of the limits.
 const EDGES_AT_ONCE: usize = 256;
 
-/// About what a key with its id takes.
+/// Approximate size of a key with its id, in bytes.
 const KEY_BYTES: u64 = 256;
 
 const LABELS: [&str; 2] = ["labelV", "labelE"];
@@ -33,7 +33,7 @@ const HEAD: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
   <key id="labelE" for="edge" attr.name="labelE" attr.type="string"/>
 "#;
 
-/// The ids of keys by what they are of (0: vertices, 1: edges), their names and their types.
+/// Key ids by domain (0: vertices, 1: edges), name and type.
 type Keys = BTreeMap<(usize, String, &'static str), String>;
 
 /// Writes all vertices, then all edges, within the limits of `control`. Returns their number.
@@ -73,7 +73,7 @@ pub(crate) fn write(snapshot: &dyn Snapshot, control: &Control<'_>, out: &mut dy
     Ok(count)
 }
 
-/// All keys. An id is the name of the key where that is unique, as it is in files of TinkerPop.
+/// All keys. The id of a key is its name where that is unique, as in TinkerPop's files.
 fn keys(snapshot: &dyn Snapshot, control: &Control<'_>) -> Result<Keys> {
     let mut found: BTreeSet<(usize, String, &'static str)> = BTreeSet::new();
     let parts = Parts { incoming: false, ..Parts::ALL };
@@ -91,7 +91,7 @@ fn keys(snapshot: &dyn Snapshot, control: &Control<'_>) -> Result<Keys> {
                 let kind = value.type_name();
                 return Err(refused(
                     &id,
-                    &format!("the property {key} has the type {kind}, which GraphML has not"),
+                    &format!("the property {key} has the type {kind}, which GraphML does not have"),
                 ));
             };
             if !found.contains(&(of, key.to_owned(), kind)) {
@@ -143,7 +143,7 @@ fn refused(vertex: &str, why: &str) -> Error {
         .with_hint("export as GraphSON (graphson) or N-Quads (nq), which hold everything")
 }
 
-/// The name of the type and the text; `None`: GraphML has no such type. Dates are not in its standard, but
+/// The type name and the text of a value; `None`: GraphML has no such type. Its standard has no dates, but
 /// the loader reads them.
 fn typed(value: &Value) -> Result<Option<(&'static str, String)>> {
     Ok(Some(match value {
@@ -201,7 +201,7 @@ fn write_edges(source: &str, edges: &[GraphEdge], keys: &Keys, text: &mut String
 }
 
 fn write_data(of: usize, name: &str, value: &Value, keys: &Keys, text: &mut String) -> Result<()> {
-    // The same snapshot was read before, so the key is known and the type is one of GraphML's.
+    // The first pass read the same snapshot, so the key is known and the type is one of GraphML's.
     let known =
         typed(value)?.and_then(|(kind, lexical)| Some((keys.get(&(of, name.to_owned(), kind))?, lexical)));
     let (key, lexical) = known.ok_or_else(|| Error::internal(format!("the key {name} is not declared")))?;
@@ -213,8 +213,9 @@ fn write_data(of: usize, name: &str, value: &Value, keys: &Keys, text: &mut Stri
     Ok(())
 }
 
-/// Appends a text as it stands in content and between quotes. White space other than a blank is written as a
-/// reference, since readers make blanks of it in attributes, and line feeds of carriage returns everywhere.
+/// Appends a text, escaped for element content and attribute values. White space other than a blank is
+/// written as a reference, since XML readers turn it into blanks in attributes, and carriage returns into
+/// line feeds everywhere.
 fn escape(from: &str, text: &mut String) -> Result<()> {
     for c in from.chars() {
         match c {

@@ -1,4 +1,4 @@
-//! The graph as GraphSON in the adjacency form, a vertex on each line.
+//! GraphSON export in the adjacency form, one vertex per line.
 
 use std::io::{BufWriter, Write};
 use vervet_kernel::Control;
@@ -8,7 +8,7 @@ use vervet_tinkerpop::graph_file::{GraphWriteError, GraphWriter, Layout};
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_traversal::{Parts, each_vertex};
 
-/// About what an edge of a vertex takes as text.
+/// Approximate size of an edge as text, in bytes.
 const EDGE_TEXT_BYTES: u64 = 128;
 
 /// Writes all vertices with their edges, within the limits of `control`. Returns the number of vertices and
@@ -22,7 +22,7 @@ pub(crate) fn write(
     let mut file = GraphWriter::new(BufWriter::with_capacity(1 << 16, out), dialect, Layout::Lines);
     let (mut count, mut counted) = (0, 0);
     each_vertex(snapshot, Parts::ALL, control, &mut |vertex| {
-        // The text of a vertex is held as a whole, and its buffer keeps its room.
+        // The text of a vertex is buffered as a whole, and the buffer keeps its capacity.
         let text_bytes = EDGE_TEXT_BYTES * (vertex.incoming.len() + vertex.outgoing.len()) as u64;
         let most = text_bytes.max(counted);
         control.recount(&mut counted, most)?;

@@ -1,12 +1,12 @@
-//! Files of `io()`: where they may be, and what is in them.
+//! Files of `io()`: allowed paths, reading and writing.
 //!
 //! # Shape
-//! A text names a file below the folder that the caller allows
-//! ([`GremlinOptions::files`](super::GremlinOptions::files)); nothing else can be reached, by `..` or by
-//! links neither. GraphSON is read by `vervet-tinkerpop`, GraphML by the loader (`graphml` has what comes of
-//! it); both are written by `crate::export`.
+//! A script names a file below the folder that the caller allows
+//! ([`GremlinOptions::files`](super::GremlinOptions::files)). No other file is reachable, neither by `..` nor
+//! by links. GraphSON is read by `vervet-tinkerpop`, GraphML by the loader (`graphml` converts its
+//! statements); both are written by `crate::export`.
 //! # Invariants
-//! A file that is being written has another name until it is complete.
+//! A file has a temporary name until it is complete.
 
 mod graphml;
 
@@ -23,10 +23,10 @@ use vervet_tinkerpop::graph_file::{GraphEdge, GraphReader};
 use vervet_tinkerpop::graphson::Dialect;
 use vervet_traversal::{FileForm, Host, Owner, literal};
 
-/// What an edge that waits for its ends counts as, in bytes.
+/// Memory charge of a buffered edge that waits for its end vertices, in bytes.
 const EDGE_BYTES: u64 = 256;
 
-/// The file with this name below `root`, which is there.
+/// The path of an existing file below `root`.
 pub(super) fn to_read(root: Option<&Path>, name: &str) -> Result<PathBuf> {
     let (root, path) = below(root, name)?;
     let found = path.canonicalize().map_err(|error| match error.kind() {
@@ -36,7 +36,7 @@ pub(super) fn to_read(root: Option<&Path>, name: &str) -> Result<PathBuf> {
     if found.starts_with(root) { Ok(found) } else { Err(forbidden(name)) }
 }
 
-/// The file with this name below `root`, in a folder that is there.
+/// The path of a file below `root`, in an existing folder.
 pub(super) fn to_write(root: Option<&Path>, name: &str) -> Result<PathBuf> {
     let (root, path) = below(root, name)?;
     let (Some(folder), Some(file)) = (path.parent(), path.file_name()) else { return Err(forbidden(name)) };
@@ -44,7 +44,7 @@ pub(super) fn to_write(root: Option<&Path>, name: &str) -> Result<PathBuf> {
     if folder.starts_with(root) { Ok(folder.join(file)) } else { Err(forbidden(name)) }
 }
 
-/// The folder without links, and the path in it.
+/// The canonical folder (links resolved), and the path in it.
 fn below(root: Option<&Path>, name: &str) -> Result<(PathBuf, PathBuf)> {
     let Some(root) = root else {
         return Err(Error::new(ErrorKind::Unsupported, "io() is turned off").with_hint(
@@ -66,7 +66,7 @@ fn forbidden(name: &str) -> Error {
         .with_hint("name a file below the folder that it may use, without ..")
 }
 
-/// Puts the graph of a file into a transaction.
+/// Adds the graph of a file to a transaction.
 pub(super) fn read(
     host: &mut TransactionHost<'_>,
     path: &Path,
@@ -87,7 +87,7 @@ fn read_graphson(host: &mut TransactionHost<'_>, path: &Path, control: &Control<
         control.check()?;
         let vertex = vertex.map_err(|error| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            Error::new(ErrorKind::Input, format!("{name} is no graph in GraphSON: {error}"))
+            Error::new(ErrorKind::Input, format!("{name} is not a GraphSON graph: {error}"))
         })?;
         let key = host.add_vertex(Some(&vertex.id), &vertex.label)?;
         for property in &vertex.properties {
@@ -126,7 +126,7 @@ fn find(host: &TransactionHost<'_>, id: &Value) -> Result<u64> {
     let vertex = found.ok_or_else(|| {
         Error::new(
             ErrorKind::Input,
-            format!("an edge of the file leads to the vertex {name}, which it has not"),
+            format!("an edge of the file leads to the vertex {name}, which the file does not contain"),
         )
     })?;
     Ok(vertex.id().bits())

@@ -1,8 +1,8 @@
-//! A transaction as the graph that a traversal walks and changes.
+//! Adapter: a transaction as the graph that a traversal reads and changes.
 //!
 //! # Invariants
-//! What is read is remembered by the view of the transaction; what a write depends on is noted by `edit`, and
-//! that is as little as its answer needs: two traversals that add edges to one vertex do not conflict.
+//! The view of the transaction records reads. `edit` notes what a write depends on, which is as little as its
+//! answer needs: two traversals that add edges to one vertex do not conflict.
 
 use super::solve::solve;
 use super::{GremlinOptions, files};
@@ -18,7 +18,7 @@ use vervet_snapshot::Snapshot;
 use vervet_traversal::{FileForm, Host, Owner, RowSink, vertex_name};
 use vervet_txn::Isolation;
 
-/// What several labels of a vertex have between them in Gremlin.
+/// Separator between the labels of a vertex with several labels.
 const LABELS_BETWEEN: &str = "::";
 
 /// See the header of this file.
@@ -35,7 +35,7 @@ impl Host for TransactionHost<'_> {
 
     fn solve(&self, query: &Query, control: &Control<'_>, sink: &mut RowSink<'_>) -> Result<bool> {
         let view = self.transaction.inner.view()?;
-        // Counts from statistics would not be remembered as read.
+        // Counts from statistics would not enter the read set.
         let known_counts = matches!(view, vervet_txn::View::Plain(_));
         let plan =
             vervet_planner::plan(query, view.as_snapshot(), &plan_options(true, known_counts), control)?;
@@ -141,7 +141,7 @@ fn vertex(bits: u64) -> Result<Vertex> {
     Vertex::from_id(Id::from_bits(bits)).ok_or_else(|| Error::new(ErrorKind::Input, "this is not a vertex"))
 }
 
-/// The statement that something is.
+/// The statement of an owner of properties.
 fn named(owner: Owner) -> Named {
     let (subject, predicate, object, edge) = match owner {
         Owner::Edge(key) => (key.source, key.label, key.target, key.edge),
@@ -151,7 +151,7 @@ fn named(owner: Owner) -> Named {
     Named { subject: id(subject), predicate: id(predicate), object: id(object), edge: id(edge) }
 }
 
-/// In the words of TinkerPop, which clients know.
+/// TinkerPop's wording, which clients recognize.
 fn there_already(what: &str, name: &str) -> Error {
     Error::new(ErrorKind::Input, format!("{what} with id already exists: {name}"))
         .with_hint("leave the id out, or change the one that is there (mergeV(), mergeE())")

@@ -1,4 +1,4 @@
-//! Runs statements on a host.
+//! Runs the statements of a script on a host.
 
 use super::host::TransactionHost;
 use super::text::{Statement, Terminal};
@@ -10,10 +10,10 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_traversal::{Host, Run, Traversal};
 
-/// What a result that is held counts as, in bytes, beside what is in it.
+/// Memory charge of a held result, in bytes, beside its value.
 const RESULT_BYTES: u64 = 128;
 
-/// What a result that is held counts as, in bytes.
+/// Memory charge of a held result, in bytes.
 ///
 /// # Errors
 /// Cancellation.
@@ -21,10 +21,10 @@ pub(super) fn result_bytes(value: &Value, control: &Control<'_>) -> Result<u64> 
     Ok(RESULT_BYTES + vervet_traversal::value_bytes(value, control)?)
 }
 
-/// What a source of traversals is as text.
+/// A traversal source as text.
 const SOURCE_TEXT: &str = "graphtraversalsource[vervet, standard]";
 
-/// [`all`], in a transaction.
+/// Like [`all`], in a transaction.
 pub(super) fn all_in(
     transaction: &mut Transaction,
     statements: &[Statement],
@@ -36,7 +36,7 @@ pub(super) fn all_in(
     all(statements, &mut host, control, options, each)
 }
 
-/// Runs statements one after the other; `each` gets the results of the last.
+/// Runs statements in order; `each` receives the results of the last.
 pub(super) fn all(
     statements: &[Statement],
     host: &mut dyn Host,
@@ -75,7 +75,7 @@ fn one(
     }
 }
 
-/// The steps of a traversal, and below the first the plan of the query that kernels run for it.
+/// The steps of a traversal, with the plan of the query that kernels run for it below the first step.
 fn explained(mut traversal: Traversal, host: &dyn Host) -> Result<String> {
     let steps = traversal.explain();
     let (Some(query), Some((first, rest))) = (traversal.query(), steps.split_once('\n')) else {
@@ -112,7 +112,7 @@ fn results(
             None if terminal == Terminal::TryNext => {}
             None => {
                 let error = Error::new(ErrorKind::Query, "there is no next result");
-                return Err(error.with_hint("ask with hasNext() or tryNext()"));
+                return Err(error.with_hint("check with hasNext() or tryNext()"));
             }
         },
         Some(Terminal::NextMany(wanted)) => {

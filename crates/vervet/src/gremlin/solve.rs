@@ -1,4 +1,4 @@
-//! Queries that stand for the beginning of a traversal: planned and run as those of SPARQL are.
+//! Queries that replace the first steps of a traversal: planned and run like SPARQL queries.
 
 use super::{GremlinOptions, files};
 use crate::algorithms::threads;
@@ -13,7 +13,7 @@ use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{FileForm, Host, RowSink};
 
-/// Runs a plan; on several threads if it is heavy, and not at all if such are refused.
+/// Runs a plan: on several threads if it is heavy, or not at all if the options refuse heavy queries.
 pub(super) fn solve(
     database: &Database,
     snapshot: &dyn Snapshot,
@@ -27,7 +27,7 @@ pub(super) fn solve(
         driver: Some(database.driver()),
         seed: database.next_seed()?,
     };
-    // Limits are those of the traversal.
+    // The limits are those of the traversal.
     let threads = options.threads;
     let refuses = options.refuse_heavy;
     let options =
@@ -52,13 +52,13 @@ fn bulk_too_large() -> Error {
         .with_hint("count them where they are made, or use dedup()")
 }
 
-/// The plan of such a query, for people.
+/// The plan of such a query as human-readable text.
 pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
     let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true), &Control::default())?;
     Ok(vervet_planner::explain(&plan, snapshot, &crate::prepared::prefixes()))
 }
 
-/// A version that all may see, as the graph that a traversal walks.
+/// A published version as the graph that a traversal reads.
 pub(super) struct SnapshotHost<'d> {
     pub(super) database: &'d Database,
     pub(super) snapshot: GraphSnapshot,

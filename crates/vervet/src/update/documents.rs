@@ -1,7 +1,7 @@
-//! `LOAD`: the statements of a document.
+//! `LOAD`: adds the statements of a document.
 //!
-//! Reading on behalf of whoever may send a request is off unless the caller says from where: a request must
-//! not be a way to read any file of the server, or to make it talk to its network.
+//! Off unless the caller lists allowed sources: a request must not read arbitrary files of the server, or
+//! make it send requests into its network.
 
 use super::{Request, UpdateTarget};
 use oxrdf::{BlankNodeRef, LiteralRef, NamedNode, NamedNodeRef, TermRef};
@@ -14,15 +14,15 @@ use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
 /// Opens the document at an IRI.
 type Open<'a> = dyn FnMut(&str) -> Result<Source> + 'a;
 
-/// What `LOAD` may read.
+/// The documents that `LOAD` may read.
 pub struct Documents<'a> {
     allowed: Vec<String>,
     open: Box<Open<'a>>,
 }
 
 impl<'a> Documents<'a> {
-    /// Documents whose IRIs start with one of `allowed` (end each with `/` to mean a folder), opened by
-    /// `open`, which may be [`file_source`].
+    /// Allows documents whose IRIs start with one of `allowed` (a folder ends with `/`); `open` opens them,
+    /// and may be [`file_source`].
     pub fn new(
         allowed: impl IntoIterator<Item = impl Into<String>>,
         open: impl FnMut(&str) -> Result<Source> + 'a,
@@ -35,7 +35,7 @@ impl<'a> Documents<'a> {
         if !allowed || climbs(iri) {
             let message = format!("LOAD may not read <{iri}>");
             return Err(
-                Error::new(ErrorKind::Input, message).with_hint("ask who runs the database to allow it")
+                Error::new(ErrorKind::Input, message).with_hint("the operator of the database can allow it")
             );
         }
         (self.open)(iri)
@@ -48,13 +48,13 @@ impl fmt::Debug for Documents<'_> {
     }
 }
 
-/// Whether a part of the path leads up (`..`, also as `%2E%2E`, or behind a backslash).
+/// Whether a segment of the path leads up (`..`, also as `%2E%2E`, or behind a backslash).
 fn climbs(iri: &str) -> bool {
     let decoded = decoded(iri).unwrap_or_default();
     decoded.is_empty() || decoded.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// The text with its percent codes replaced; `None` if it is not UTF-8 then, or has a NUL.
+/// The text with percent codes decoded; `None` if the result is not UTF-8 or contains a NUL.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -71,10 +71,10 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// The local file that a `file:` IRI names, format and compression told by its name.
+/// The local file of a `file:` IRI. The file extension determines format and compression.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] if it is no IRI of a local file.
+/// [`ErrorKind::Input`] if it is not the IRI of a local file.
 pub fn file_source(iri: &str) -> Result<Source> {
     let path = iri.strip_prefix("file://").and_then(|rest| rest.strip_prefix("localhost").or(Some(rest)));
     let path = path.filter(|path| path.starts_with('/') && !path.contains(['?', '#'])).and_then(decoded);
@@ -111,7 +111,7 @@ impl Request<'_, '_> {
     }
 }
 
-/// Keeps statements until the document has been read to its end.
+/// Buffers statements until the document has been read to its end.
 struct Held<'a> {
     target: &'a mut dyn UpdateTarget,
     control: &'a Control<'static>,
@@ -182,7 +182,7 @@ impl Target for Held<'_> {
 
 fn edges() -> Error {
     Error::new(ErrorKind::Unsupported, "LOAD cannot read edges with identities yet")
-        .with_hint("load such a document with the tools of the database")
+        .with_hint("load such a document with `vervet load`, or `Database::load`")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Operations on whole graphs: `CLEAR`, `DROP`, `CREATE`, `ADD`, `MOVE`, `COPY`.
 //!
 //! # Cost
-//! There is no index by graph: each reads every segment, one predicate at a time, and holds the statements of
-//! one predicate.
+//! There is no index by graph: each operation reads every segment, one predicate at a time, and holds the
+//! statements of one predicate.
 
 use super::remove::{Removal, scan};
 use super::{Request, no_such_graph};
@@ -17,7 +17,7 @@ impl Request<'_, '_> {
             GraphTarget::Default => GraphFilter::Default,
             GraphTarget::Named => GraphFilter::AnyNamed,
             GraphTarget::All => GraphFilter::Any,
-            // A store that kept empty graphs would know whether there ever was one of this name.
+            // A store with empty graphs would know whether a graph of this name ever existed.
             GraphTarget::Graph(graph) => match self.graph(Some(graph))? {
                 Some(graph) => graph,
                 None => return Ok(()),
@@ -32,7 +32,7 @@ impl Request<'_, '_> {
                 let mut removal = Removal::default();
                 scan(snapshot, predicate, graphs, control, &mut removal.entries)?;
                 let edges = removal.entries.iter().map(|entry| entry.edge).filter(|edge| edge.is_bound());
-                // What is said about them goes before them, also from other graphs.
+                // Statements about the edges are removed before them, also from other graphs.
                 removal.add_edges(edges.collect(), snapshot, control)?;
                 Ok(removal)
             })?;
@@ -54,7 +54,7 @@ impl Request<'_, '_> {
         self.pour(from, transfer)
     }
 
-    /// Whether source and destination are different graphs.
+    /// Copies a graph; returns whether source and destination differ.
     pub(super) fn copy(&mut self, transfer: &Transfer) -> Result<bool> {
         let Some(from) = self.source(transfer)? else { return Ok(false) };
         if let Some(to) = self.graph(transfer.to.as_ref())? {
@@ -73,7 +73,7 @@ impl Request<'_, '_> {
         Ok(())
     }
 
-    /// The source of a transfer; `None` if there is nothing to do, since it is the destination too.
+    /// The source of a transfer; `None` if it equals the destination, so that there is nothing to do.
     fn source(&mut self, transfer: &Transfer) -> Result<Option<GraphFilter>> {
         let Some(from) = self.graph(transfer.from.as_ref())? else {
             return Err(transfer
@@ -122,7 +122,7 @@ impl Request<'_, '_> {
         Ok(())
     }
 
-    /// A graph, if it has statements (the default graph is always there).
+    /// A graph, if it has statements (the default graph always exists).
     fn graph(&mut self, graph: Option<&NamedNode>) -> Result<Option<GraphFilter>> {
         let Some(graph) = graph else { return Ok(Some(GraphFilter::Default)) };
         self.read(|snapshot, _| {

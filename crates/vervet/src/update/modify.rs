@@ -1,10 +1,10 @@
-//! `INSERT`, `DELETE` and their `DATA` forms: solutions become statements.
+//! `INSERT`, `DELETE` and their `DATA` forms: statements built from solutions.
 //!
 //! # Shape
 //! Solutions are rows of ids, one column for each variable of a template; `DATA` has one row without columns.
 //! A template is resolved once (constants to ids), and then filled for each row. A statement with an unbound
-//! variable, or that RDF does not allow, is passed over (SPARQL 1.1 Update §4.2.1). Terms that the query has
-//! computed, and constants, become terms of the target when the first statement with them is added.
+//! variable, or that RDF does not allow, is skipped (SPARQL 1.1 Update §4.2.1). Constants, and terms that the
+//! query has computed, are interned in the target when the first statement with them is added.
 
 use super::reifiers;
 use super::remove::{Doomed, Removal};
@@ -31,7 +31,7 @@ pub(super) struct Rows {
     ids: Vec<Id>,
     count: usize,
     pub(super) computed: ComputedTerms,
-    /// Bytes of `ids` that count against the memory cap.
+    /// Bytes of `ids` charged to the memory cap.
     counted: u64,
 }
 
@@ -75,7 +75,7 @@ impl Request<'_, '_> {
         done
     }
 
-    /// All solutions, before anything changes.
+    /// All solutions, collected before any change.
     fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
         let mut query = modify.solutions.clone();
         modify
@@ -89,8 +89,7 @@ impl Request<'_, '_> {
         let (environment, options) = (self.environment, self.options);
         let parts = Parts { environment, driver: None, seed: seed(environment)? };
         self.read(|snapshot, control| {
-            // Counts that are known beforehand are not read, so a transaction would not remember them as
-            // read.
+            // Counts from statistics would not enter the read set of a transaction.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
             let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
@@ -106,7 +105,7 @@ impl Request<'_, '_> {
         })
     }
 
-    /// Removes what the template gives for these rows; the identities that are gone.
+    /// Removes the statements of the template for these rows; returns the removed identities.
     fn remove_rows(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(FxHashSet::default());
@@ -116,7 +115,7 @@ impl Request<'_, '_> {
             let terms: Vec<Known> = terms.collect::<Result<_>>()?;
             let mut doomed = Doomed::default();
             let mut counted = 0;
-            // Without columns all rows say the same.
+            // Without columns, all rows are equal.
             let count = if rows.columns.is_empty() { 1 } else { rows.count };
             for row in 0..count {
                 let ids = rows.row(row);
@@ -144,7 +143,7 @@ impl Request<'_, '_> {
         Ok(edges)
     }
 
-    /// Adds what the template gives for these rows, but nothing about the identities that are `gone`.
+    /// Adds the statements of the template for these rows, except statements about the identities in `gone`.
     fn insert_rows(&mut self, quads: &Quads, rows: &Rows, gone: &FxHashSet<Id>) -> Result<()> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(());
@@ -173,7 +172,7 @@ impl Request<'_, '_> {
         for row in 0..count {
             filling.blanks.clear();
             filling.edges.clear();
-            // What their names mean in this row has to be known first.
+            // The reified statements of this row resolve the reifier names first.
             let reified = reified.iter().map(|at| &quads.quads[*at]);
             for quad in reified.chain(quads.quads.iter().filter(|quad| quad.edge.is_none())) {
                 let allowed = filling.allows(quad, row)? && filling.is_shallow(quad.object, row, self)?;
@@ -207,7 +206,7 @@ impl Request<'_, '_> {
         })
     }
 
-    /// Blank nodes among the values of variables that stand for predicates.
+    /// Blank nodes among the values of variables in predicate position.
     fn blank_predicates(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
         let mut columns: Vec<usize> = Vec::new();
         let inner = quads.terms.iter().filter_map(|term| match term {
@@ -241,11 +240,11 @@ impl Request<'_, '_> {
     }
 }
 
-/// A term of a template of what goes: only what is in the graph counts.
+/// A term of a delete template: only terms of the graph match.
 #[derive(Clone, Copy)]
 enum Known {
     Id(Id),
-    /// Not in the graph, so no statement has it.
+    /// Not in the graph, so it matches no statement.
     Missing,
     Column(usize),
     Triple,
@@ -257,11 +256,11 @@ impl Known {
             TemplateTerm::Constant(term) => snapshot.lookup(term.as_ref())?.map_or(Self::Missing, Self::Id),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
             TemplateTerm::Triple(_) => Self::Triple,
-            TemplateTerm::Blank(_) => return Err(Error::internal("a blank node in what an update removes")),
+            TemplateTerm::Blank(_) => return Err(Error::internal("a blank node in a delete template")),
         })
     }
 
-    /// Terms that the query computed are none of the graph.
+    /// Terms computed by the query are not in the graph.
     fn value(self, ids: &[Id]) -> Option<Id> {
         match self {
             Self::Id(id) => Some(id),
@@ -295,13 +294,13 @@ fn known_statement(
             edge: optional(quad.edge)?,
         })
     };
-    // Of a name that is no edge there is no entry.
+    // Only edges have entries with an identity.
     Ok(statement().filter(|statement| quad.edge.is_none() || statement.edge.tag() == Tag::Edge))
 }
 
-/// A term of a template of what comes.
+/// A term of an insert template.
 enum New<'a> {
-    /// Not looked up yet.
+    /// Not interned yet.
     Constant(&'a Term),
     Id(Id),
     Column(usize),
@@ -320,7 +319,7 @@ impl<'a> New<'a> {
     }
 }
 
-/// What a term is to RDF.
+/// The kind of a term in RDF.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     Unbound,
@@ -330,30 +329,30 @@ pub(super) enum Sort {
     Literal,
 }
 
-/// A name of an edge is no IRI like others.
+/// IRIs in the edge namespace are edges.
 fn iri_sort(iri: &str) -> Sort {
     if iri.starts_with(EDGE_NAMESPACE) { Sort::Edge } else { Sort::Iri }
 }
 
-/// A template that is being filled.
+/// State of filling an insert template.
 pub(super) struct Filling<'a> {
     terms: Vec<New<'a>>,
     template: &'a [TemplateTerm],
-    /// Ids of terms that the query has computed, once they are terms of the target.
+    /// Ids of terms that the query has computed, once they are interned in the target.
     computed: FxHashMap<Id, Id>,
     /// Blank nodes of this row, by their number; unbound: not needed so far.
     blanks: Vec<Id>,
-    /// Terms that are reifiers in this row, by position: the edges that they stand for; `None`: the statement
-    /// was passed over, and so is what is said about it.
+    /// Reifiers of this row, by position, with their edges; `None`: the statement was skipped, and so are the
+    /// statements about it.
     pub(super) edges: FxHashMap<u32, Option<Statement>>,
     rows: &'a Rows,
     blank_predicates: FxHashSet<Id>,
-    /// `rdf:reifies`, if the graph has it and a variable may be it.
+    /// `rdf:reifies`, if the graph has it and a variable may be bound to it.
     reifies: Option<Id>,
 }
 
 impl Filling<'_> {
-    /// Whether the statement is one that RDF allows.
+    /// Whether RDF allows the statement.
     fn allows(&self, quad: &Quad, row: usize) -> Result<bool> {
         let is_missing = |position: u32| self.edges.get(&position).is_some_and(Option::is_none);
         if is_missing(quad.subject) || is_missing(quad.object) {
@@ -416,7 +415,8 @@ impl Filling<'_> {
         Ok(is_reifies)
     }
 
-    /// A triple term is as little a subject or predicate as literals are; one that cannot be made is unbound.
+    /// Like a literal, a triple term cannot be subject or predicate; a triple term that cannot be built is
+    /// unbound.
     fn sort_of_triple(&self, position: u32, row: usize) -> Result<Sort> {
         let TemplateTerm::Triple([subject, predicate, object]) = self.template[position as usize] else {
             return Ok(Sort::Unbound);
@@ -427,7 +427,8 @@ impl Filling<'_> {
         Ok(if fits { Sort::Literal } else { Sort::Unbound })
     }
 
-    /// Whether a term is one that may be stored, as far as triple terms of the template make it deeper.
+    /// Whether the nesting depth of a term may be stored, including the triple terms of the template around
+    /// it.
     fn is_shallow(&self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<bool> {
         let (mut position, mut outer) = (position, 0);
         while let TemplateTerm::Triple([_, _, object]) = self.template[position as usize] {
@@ -469,7 +470,7 @@ impl Filling<'_> {
             },
             edge: Id::UNBOUND,
         };
-        // What reifies is an edge, and so it is written with its statement.
+        // A reifier is an edge, so it must be written with its statement.
         if statement.object.tag() == Tag::Literal
             && self.is_reifies(quad.predicate, row)?
             && request.is_triple(statement.object)?
@@ -486,7 +487,7 @@ impl Filling<'_> {
         matches!(self.terms[position as usize], New::Blank(_))
     }
 
-    /// As [`Filling::id`], but of a reifier the edge.
+    /// Like [`Filling::id`], but the edge of a reifier.
     fn node(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
         match self.edges.get(&position) {
             Some(Some(statement)) => Ok(statement.edge),
@@ -528,8 +529,7 @@ impl Filling<'_> {
                     let (terms, rows, blanks) = (self.template, self.rows, &self.blanks);
                     RowTerms { terms, rows, row, blanks, snapshot }.term(position)
                 })?;
-                let term =
-                    term.ok_or_else(|| Error::internal("a triple term of things that it cannot have"))?;
+                let term = term.ok_or_else(|| Error::internal("a triple term with invalid components"))?;
                 request.intern(term.as_ref())
             }
             New::Column(column) => {

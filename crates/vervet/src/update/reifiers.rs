@@ -1,15 +1,15 @@
 //! New identities: `s p o ~ name` and `s p o {| key value |}` in `INSERT`.
 //!
 //! # Shape
-//! A reifier makes the statement an edge, as it does in a load (docs/loading.md): the edge gets a new number,
-//! and wherever the name stands as subject or object in the template, it is that edge. An IRI stays known:
-//! edge `urn:vervet:id` IRI, in the graph of the statement. A blank node, or none, leaves no name.
+//! A reifier makes the statement an edge, as in a load (docs/loading.md): the edge gets a new number, and in
+//! subject or object position of the template the name denotes that edge. An IRI is stored: edge
+//! `urn:vervet:id` IRI, in the graph of the statement. A blank node, or a missing name, is not stored.
 //! # Invariants
-//! 1. One name is one statement. Where that statement has an edge of this name already, that is it, so the
-//!    same request twice adds an edge once; another statement with that name is an error.
+//! 1. One name is one statement. If that statement already has an edge of this name, the name denotes this
+//!    edge, so repeating a request adds the edge once; another statement with that name is an error.
 //! 2. A blank node is a new edge for each solution.
-//! 3. Without the statement (a variable of it is not bound) nothing is said about its edge. Without the name
-//!    (a variable that is not bound, or a literal) the statement comes plain.
+//! 3. If the statement is skipped (unbound variable), the statements about its edge are skipped too. Without
+//!    a valid name (unbound variable, or a literal) the statement is added as a plain one.
 
 use super::Request;
 use super::modify::{Filling, Sort};
@@ -20,10 +20,11 @@ use vervet_model::vocab::EDGE_ID;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
-/// Names of this operation, and what they are.
+/// Names of this operation, and their edges.
 pub(super) type Named = FxHashMap<Id, Statement>;
 
-/// Positions of the quads with reifiers, each behind those whose reifiers it speaks of.
+/// Positions of the quads with reifiers, in topological order: a quad follows those whose reifiers it
+/// mentions.
 pub(super) fn in_order(quads: &[Quad]) -> Result<Vec<usize>> {
     let mut ahead: Vec<usize> = (0..quads.len()).filter(|at| quads[*at].edge.is_some()).collect();
     let mut ordered = Vec::with_capacity(ahead.len());
@@ -34,7 +35,7 @@ pub(super) fn in_order(quads: &[Quad]) -> Result<Vec<usize>> {
             names.contains(&Some(subject)) || names.contains(&Some(object))
         });
         if now.is_empty() {
-            let message = "reifiers speak of each other in a circle, so none of them can be the first";
+            let message = "the reifiers refer to each other in a circle, so none of them can be added first";
             return Err(Error::new(ErrorKind::Query, message));
         }
         ordered.extend(now);
@@ -44,7 +45,7 @@ pub(super) fn in_order(quads: &[Quad]) -> Result<Vec<usize>> {
 }
 
 impl Request<'_, '_> {
-    /// Gives a statement the identity that the term at `name` stands for; what is to be added goes to `out`.
+    /// Gives a statement the identity denoted by the term at `name`; appends the statements to add to `out`.
     pub(super) fn reify(
         &mut self,
         name: u32,
@@ -66,7 +67,7 @@ impl Request<'_, '_> {
                 out.push(statement);
                 return Ok(());
             }
-            // One of the template, which nobody else can speak of.
+            // A blank node of the template, which no other operation can mention.
             Sort::Blank if filling.is_new(name) => self.target.fresh_edge()?,
             _ => {
                 let term = filling.id(name, row, self)?;
@@ -102,7 +103,7 @@ impl Request<'_, '_> {
         Ok(())
     }
 
-    /// The edge of this name: the one that is there, else a new one.
+    /// The edge of this name: the existing one, else a new one.
     fn named_edge(&mut self, name: Id, statement: Statement, out: &mut Vec<Statement>) -> Result<Id> {
         let predicate = self.target.intern(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
         let known = self.read(|snapshot, _| {
@@ -127,7 +128,7 @@ impl Request<'_, '_> {
     }
 }
 
-/// Whether the edge that a name is has this statement.
+/// Checks that the edge of a name has this statement.
 fn same(known: Statement, statement: Statement) -> Result<()> {
     if (Statement { edge: Id::UNBOUND, ..known }) == (Statement { edge: Id::UNBOUND, ..statement }) {
         return Ok(());

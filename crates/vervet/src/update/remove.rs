@@ -1,14 +1,15 @@
-//! Which entries go when statements go.
+//! Cascading removal: the entries to remove for the statements to remove.
 //!
-//! A statement may have several entries in a graph: a plain one, and one for each identity. With an identity
-//! the statements about it go, of which it is the subject or the object, and with the identities of those the
-//! statements about them.
+//! A statement may have several entries in a graph: a plain one, and one for each identity. Removing an
+//! identity removes the statements about it (it is their subject or object), and recursively the statements
+//! about the identities of those.
 //!
 //! # Order
-//! Nothing may speak of an edge that is not there, so what speaks of it goes first ([`put_in_order`]).
+//! No statement may be about an edge that does not exist, so statements about edges are removed first
+//! ([`put_in_order`]).
 //! # Cost
-//! Where a predicate has edges, the entries of each subject are read once, whatever the number of statements
-//! that go. Statements about edges: one look into each segment of both directions for a batch of edges.
+//! If a predicate has edges, the entries of each subject are read once, whatever the number of removed
+//! statements. Statements about edges: one lookup in each segment of both directions for a batch of edges.
 
 use super::CHUNK;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,16 +17,16 @@ use vervet_kernel::Control;
 use vervet_model::{Direction, Id, Result, Statement, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
 
-/// What goes.
+/// Statements and entries to remove.
 #[derive(Default)]
 pub(super) struct Doomed {
-    /// These statements with all their entries; their `edge` means nothing.
+    /// These statements with all their entries; their `edge` is ignored.
     pub statements: Vec<Statement>,
-    /// These entries.
+    /// Single entries.
     pub entries: Vec<Statement>,
 }
 
-/// Entries that go, and the identities that go with them.
+/// Entries to remove, and the identities removed with them.
 #[derive(Default)]
 pub(super) struct Removal {
     pub entries: Vec<Statement>,
@@ -33,7 +34,7 @@ pub(super) struct Removal {
 }
 
 impl Doomed {
-    /// The entries that this comes to; a plain entry among them may not be there.
+    /// The entries to remove; a plain entry among them may not exist.
     pub(super) fn resolve(mut self, snapshot: &dyn Snapshot, control: &Control) -> Result<Removal> {
         let mut removal = Removal::default();
         for entry in self.entries {
@@ -74,7 +75,7 @@ impl Doomed {
 }
 
 impl Removal {
-    /// These identities go too, with the statements about them.
+    /// Adds these identities and the statements about them.
     pub(super) fn add_edges(
         &mut self,
         edges: Vec<Id>,
@@ -103,10 +104,10 @@ impl Removal {
     }
 }
 
-/// How deep statements may speak of edges that speak of edges, and still go in the right order.
+/// The maximum nesting of statements about edges for which the removal order is correct.
 const NESTING_MAX: usize = 64;
 
-/// Sorts statements that go: those that speak of others before them.
+/// Sorts statements to remove: statements about others before them.
 pub(crate) fn put_in_order(statements: &mut [Statement]) {
     let is_edge = |id: &Id| id.tag() == Tag::Edge;
     if !statements.iter().any(|s| is_edge(&s.subject) || is_edge(&s.object)) {
@@ -131,8 +132,8 @@ pub(crate) fn put_in_order(statements: &mut [Statement]) {
     statements.sort_by_cached_key(|statement| std::cmp::Reverse(depth(statement, &depths)));
 }
 
-/// Appends all entries of a predicate in these graphs; of a statement that only has entries with an identity
-/// also a plain one, which is not there.
+/// Appends all entries of a predicate in these graphs. For a statement that only has entries with an
+/// identity, it also appends a plain entry, which does not exist.
 pub(super) fn scan(
     snapshot: &dyn Snapshot,
     predicate: Id,
@@ -210,8 +211,8 @@ fn expand(
     Ok(())
 }
 
-/// Positions, ascending, of those plain statements that are there already with an identity (or without:
-/// it makes no difference to them). `statements` are sorted by predicate and graph.
+/// Positions, ascending, of those plain statements that already exist with an identity (or without, which
+/// does not matter for them). `statements` are sorted by predicate and graph.
 pub(super) fn with_edges(snapshot: &dyn Snapshot, statements: &[Statement]) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let (mut start, mut rows) = (0, Vec::new());

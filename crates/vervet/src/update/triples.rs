@@ -1,4 +1,4 @@
-//! Triple terms of templates: made for each row, of terms as they are.
+//! Triple terms of templates, built for each row.
 
 use super::modify::Rows;
 use oxrdf::{NamedOrBlankNode, Term, Triple};
@@ -6,7 +6,7 @@ use vervet_algebra::TemplateTerm;
 use vervet_model::{Error, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
-/// What the terms of a template are in a row.
+/// The terms of a template in a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowTerms<'a> {
     pub(super) terms: &'a [TemplateTerm],
@@ -18,8 +18,8 @@ pub(super) struct RowTerms<'a> {
 }
 
 impl RowTerms<'_> {
-    /// The term at a position of the template; `None`: the row has no value for it, or for a part of it, or a
-    /// value that cannot stand there. As deep as triple terms are in the text.
+    /// The term at a template position; `None`: the row has no value for it or for a part of it, or a value
+    /// that RDF does not allow there. Nests as deeply as the triple terms of the text.
     ///
     /// # Errors
     /// Damaged dictionary.

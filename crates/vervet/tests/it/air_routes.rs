@@ -1,11 +1,11 @@
-//! The world's air routes from GraphML, CSV and N-Triples: one graph, the same answers, in SPARQL and in
+//! The world's air routes from GraphML, CSV and N-Triples: equal graphs with equal answers, in SPARQL and in
 //! Gremlin; and a round trip.
 
 use std::path::PathBuf;
 use vervet::gremlin::Value;
 use vervet::{Database, Direction, EdgeRange, Format, Literal, LoadOptions, QueryOptions, Source, Term};
 
-/// The folder of the air routes, if this machine has it.
+/// The folder of the air routes, if the test data are available.
 fn data() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
@@ -28,7 +28,7 @@ fn load(files: &[&str]) -> Option<Database> {
 
 const CSV: [&str; 2] = ["air-routes-nodes.csv", "air-routes-edges.csv"];
 
-/// `?n` of the only row, which must be the same on one and on several threads.
+/// `?n` of the only row, which must be equal on one and on several threads.
 fn count(db: &Database, query: &str) -> i64 {
     let [one, two, four] = [1, 2, 4].map(|threads| {
         let heavy_from = if threads == 1 { vervet::HEAVY_FROM_DEFAULT } else { std::time::Duration::ZERO };
@@ -46,7 +46,7 @@ const ROUTES: &str = "PREFIX key: <urn:vervet:key:> SELECT (COUNT(*) AS ?n) (SUM
   ?a key:route ?b ~ ?e . ?e key:dist ?d }";
 const CONTAINS: &str = "SELECT (COUNT(*) AS ?n) { ?a <urn:vervet:key:contains> ?b }";
 
-/// What the three forms must agree on: airports, routes, pairs that contain each other.
+/// Counts on which the three forms must agree: airports, routes, pairs of containment.
 const COUNTS: [i64; 3] = [3504, 50_637, 7008];
 
 /// The distance from Austin (3) to London Heathrow (49), by the typed interface.
@@ -104,7 +104,7 @@ fn graphml_csv_and_ntriples_give_the_same_counts() {
     assert_eq!(csv.snapshot().statement_count(), graphml.snapshot().statement_count());
     f3_triangles_intersect_in_both_languages(&graphml);
 
-    // In that file each route is a statement and, for its distance, a vertex of its own.
+    // In the N-Triples file, each route is a statement and, for its distance, a vertex of its own.
     let prefix = "PREFIX a: <http://example.org/air/ont#> SELECT (COUNT(*) AS ?n) ";
     let airports = format!("{prefix} {{ ?a a a:Airport }}");
     let routes = format!("{prefix} {{ ?a a:route ?b }}");
@@ -136,7 +136,7 @@ fn an_export_brings_the_air_routes_back() {
     }
 }
 
-/// Every route has the same ends and properties.
+/// Asserts that every route has the same ends and properties.
 fn same_edges(one: &Database, two: &Database) {
     let routes = |db: &Database| {
         let snapshot = db.snapshot();
@@ -160,7 +160,7 @@ fn same_edges(one: &Database, two: &Database) {
     assert!(one == two, "the routes differ");
 }
 
-/// Routes by length: what is declared at the load, kept by later loads, and listed in ranges.
+/// Routes ordered by length: a load declares the order, later loads keep it, and ranges list it.
 #[test]
 fn routes_come_in_the_order_of_their_length() {
     let Some(folder) = data() else { return };
@@ -168,7 +168,7 @@ fn routes_come_in_the_order_of_their_length() {
     let sources = CSV.iter().map(|name| Source::path(folder.join(name))).collect();
     let orders = vec![("route".to_owned(), "dist".to_owned()), ("contains".to_owned(), "elev".to_owned())];
     db.load(sources, &LoadOptions { orders, ..LoadOptions::default() }).expect("valid");
-    // A later load says nothing of orders; they stay.
+    // A later load without orders keeps them.
     db.load_text(Format::Turtle, "<http://e/s> <http://e/p> 1 .").expect("valid");
     db.check().expect("whole");
     let snapshot = db.snapshot();
@@ -217,7 +217,7 @@ fn routes_come_in_the_order_of_their_length() {
     assert!(graph.edges_in_order(austin, "no such", Direction::Out, &highest).expect("whole").is_empty());
 }
 
-/// The rows of an answer of SPARQL: lexical forms with blanks between them, in order.
+/// The rows of a SPARQL answer: lexical forms separated by blanks, in order.
 fn rows(db: &Database, query: &str) -> Vec<String> {
     let prefixes = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:> PREFIX v: <urn:vervet:vertex:> ";
     let solutions =
@@ -239,8 +239,8 @@ fn rows(db: &Database, query: &str) -> Vec<String> {
     all
 }
 
-/// The results of a traversal in the same form: maps as their values, lists as their items, numbers as SPARQL
-/// writes them.
+/// The results of a traversal in the same form: maps as their values, lists as their items, numbers in
+/// SPARQL's notation.
 fn results(db: &Database, text: &str, kernels: bool) -> Vec<String> {
     fn show(value: &Value) -> String {
         match value {
@@ -259,7 +259,8 @@ fn results(db: &Database, text: &str, kernels: bool) -> Vec<String> {
     all
 }
 
-/// Each question in SPARQL and in Gremlin, and the answer, or how many rows it has, counted in the CSV files.
+/// Each question in SPARQL and in Gremlin, with its answer, or the number of its rows, counted in the CSV
+/// files.
 const QUESTIONS: [[&str; 4]; 12] = [
     [
         "how many airports there are",
@@ -354,8 +355,7 @@ fn both_languages_give_the_same_answers() {
     }
 }
 
-/// All triangles: a cycle that is closed by the plan, where all walks of three routes would not fit into
-/// memory.
+/// All triangles: the plan closes the cycle by a join; all walks of three routes would not fit into memory.
 #[test]
 fn triangles_are_closed_in_both_languages() {
     let Some(db) = load(&CSV) else { return };

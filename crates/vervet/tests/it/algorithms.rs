@@ -1,4 +1,5 @@
-//! Algorithms as calls of a snapshot and as steps give the same, in transactions too, and meet their limits.
+//! Algorithms as methods of a snapshot and as Gremlin steps agree, in transactions too, and obey their
+//! limits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use vervet::algorithms::{AlgorithmOptions, Follow, PageRank, PathSearch, PeerPre
 use vervet::gremlin::Value;
 use vervet::{CancelToken, Database, ErrorKind, Result, Vertex};
 
-/// Two triangles that one edge joins, and a vertex apart.
+/// Two triangles joined by one edge, and an isolated vertex.
 const GRAPH: &str = r#"g.
     addV("v").property(T.id, 1).as("1").addV("v").property(T.id, 2).as("2").addV("v").property(T.id, 3).as("3").
     addV("v").property(T.id, 14).as("14").addV("v").property(T.id, 15).as("15").addV("v").property(T.id, 16).as("16").
@@ -22,7 +23,7 @@ fn by_name<T>(database: &Database, found: Vec<(Vertex, T)>) -> Result<BTreeMap<S
     found.into_iter().map(|(vertex, value)| Ok((name(vertex)?, value))).collect()
 }
 
-/// What a traversal of pairs gives.
+/// The results of a traversal of pairs.
 fn pairs(database: &Database, text: &str) -> Result<BTreeMap<String, Value>> {
     let mut all = BTreeMap::new();
     for value in database.gremlin(text)?.into_values()? {
@@ -99,7 +100,7 @@ fn ranks_can_be_stored_and_transactions_see_themselves() -> Result<()> {
     transaction.gremlin("g.V(7).addE('e').to(__.V(15))")?;
     assert_eq!(transaction.gremlin(component)?.into_values()?, [Value::text("1")]);
     assert_eq!(database.gremlin(component)?.into_values()?, [Value::text("7")]);
-    // What is computed is not there to be dropped; what is stored under its key is hidden.
+    // A computed property cannot be dropped; it hides a stored property with the same key.
     database.gremlin("g.V().pageRank().with(PageRank.propertyName, 'rank').properties('rank').drop()")?;
     assert_eq!(database.gremlin("g.V().values('rank').count()")?.into_values()?, [Value::Long(7)]);
     Ok(())

@@ -1,5 +1,5 @@
-//! Loads and backups that are cancelled: at any step until they are published nothing has happened, and from
-//! then on they are done. Cancelling hangs on steps and on the renaming of the manifest, never on time.
+//! Cancelled loads and backups: at any step before publication nothing has changed; after it they are
+//! complete. Cancellation is triggered by steps and by the renaming of the manifest, never by time.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vervet::{CancelToken, Database, Environment, ErrorKind, Format, LoadOptions, Progress, Source, Watch};
 use vervet_env::{Bytes, FileSystem, LockGuard, Simulation, WriteFile};
 
-/// Cancels when it is told of a step for the so-manieth time.
+/// Cancels at the n-th reported step.
 struct CancelAt<'t> {
     token: &'t CancelToken,
     calls: AtomicU64,
@@ -45,8 +45,8 @@ fn count(db: &Database) -> u64 {
     db.snapshot().statement_count()
 }
 
-/// users 1: a load can be cancelled at every step of its second half, in which the files are built, and then
-/// has left the database as it was; by a facade user's token as by Ctrl-C.
+/// users 1: a load can be cancelled at every step of its second half, in which the files are built, and
+/// leaves the database unchanged; through the token of the API as well as through Ctrl-C.
 #[test]
 fn users_1_a_load_is_cancelled_at_any_step_of_building() {
     let world = Simulation::new(1);
@@ -93,7 +93,7 @@ fn users_1_a_load_is_cancelled_at_any_step_of_building() {
     assert!(refused > 10, "{refused} steps");
 }
 
-/// users 1: what is cancelled when the manifest has been renamed is done, and says so.
+/// users 1: a cancellation after the manifest was renamed has no effect, and the load reports success.
 #[test]
 fn users_1_what_is_published_is_not_cancelled() {
     let token = CancelToken::new();
@@ -105,7 +105,7 @@ fn users_1_what_is_published_is_not_cancelled() {
     let report = db.load(vec![source(1)], &options).expect("it was too late to cancel");
     assert!(token.is_cancelled() && report.statements > 0);
     assert_eq!(count(&Database::open_in(world.environment(), "/db").unwrap()), count(&db));
-    // A backup is the same.
+    // Likewise for a backup.
     let token = CancelToken::new();
     let files = CancelAtRename { files: world.files.clone(), token: token.clone() };
     let environment = Environment { files: Arc::new(files), ..world.environment() };
@@ -115,7 +115,7 @@ fn users_1_what_is_published_is_not_cancelled() {
     assert!(token.is_cancelled());
 }
 
-/// users 9: a backup that is cancelled leaves nothing, nor the directories that it made; one into a folder
+/// users 9: a cancelled backup removes its files and the directories that it created; a backup into a folder
 /// with other files is refused.
 #[test]
 fn users_9_a_cancelled_backup_leaves_nothing() {
@@ -147,12 +147,12 @@ fn users_9_a_cancelled_backup_leaves_nothing() {
     assert!(refused > 5, "{refused} steps");
     world.files.create_dir_all(Path::new("/home")).unwrap();
     drop(world.files.create(Path::new("/home/thesis.tex")).unwrap());
-    let error = db.backup("/home").expect_err("a folder of somebody");
+    let error = db.backup("/home").expect_err("a folder with other files");
     assert!(error.kind() == ErrorKind::Input && error.message().contains("thesis.tex"), "{error}");
 }
 
-/// users 9: a load that fails leaves no directory behind, and one into a folder with other files is refused;
-/// hidden files, and what a load that was killed has left, are no obstacle.
+/// users 9: a failed load leaves no directory behind, and a load into a folder with other files is refused;
+/// hidden files, and leftovers of a killed load, are no obstacle.
 #[test]
 fn users_9_a_failed_load_leaves_nothing() {
     let world = Simulation::new(4);
@@ -173,7 +173,7 @@ fn users_9_a_failed_load_leaves_nothing() {
     let error = load("/photos", right()).expect_err("other files");
     assert!(error.kind() == ErrorKind::Input && error.message().contains("cat.jpg"), "{error}");
     assert_eq!(world.files.list(Path::new("/photos")).unwrap().len(), 1);
-    // Nor does a text that is malformed make a database in a folder that was there before.
+    // A malformed text does not create a database in an existing folder either.
     let db = Database::in_memory();
     assert!(db.load_text(Format::NTriples, "oops").is_err());
 }

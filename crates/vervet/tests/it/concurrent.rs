@@ -1,4 +1,4 @@
-//! Loads beside queries, loads beside loads, and what limits say.
+//! Loads concurrent with queries, loads concurrent with loads, and the messages of limits.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use vervet::{Answer, Database, Environment, ErrorKind, Format, LoadOptions, Quer
 const BATCHES: usize = 12;
 const BATCH: usize = 50;
 
-/// `BATCH` statements, all of load number `load`.
+/// The statements of one load: `BATCH` of them, with the number of the load.
 fn batch(load: usize) -> String {
     (0..BATCH).map(|i| format!("<urn:s{load}-{i}> <urn:in> <urn:load{load}> .\n")).collect()
 }
@@ -34,7 +34,7 @@ fn queries_see_whole_versions_while_another_thread_loads() {
                     for row in solutions.rows() {
                         let count = row.integer("n").expect("it is readable");
                         assert_eq!(count, i64::try_from(BATCH).ok(), "part of a load");
-                        // Terms are read from the version that the query saw.
+                        // Terms are read from the version that the query ran on.
                         assert!(row.text("load").expect("readable").is_some());
                     }
                     assert!(solutions.len() >= before, "a graph that was there is gone");
@@ -60,7 +60,7 @@ fn a_second_writer_is_told_who_writes_and_builds_on_what_it_wrote() {
     let open = || Database::open_or_create_in(environment.clone(), directory).expect("it opens");
     let (one, other) = (open(), open());
     one.load_text(Format::NTriples, &batch(0)).expect("it loads");
-    // Who only reads goes on with what was there, and may open at any time.
+    // Readers continue on their version, and can open the database at any time.
     assert_eq!((count(&other), count(&open())), (0, 50));
     let writes: [&dyn Fn() -> vervet::Result<()>; 2] =
         [&|| other.load_text(Format::NTriples, &batch(1)).map(drop), &|| {
@@ -73,9 +73,9 @@ fn a_second_writer_is_told_who_writes_and_builds_on_what_it_wrote() {
     }
     one.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").expect("it writes");
     drop(one);
-    other.load_text(Format::NTriples, &batch(1)).expect("nobody else writes");
+    other.load_text(Format::NTriples, &batch(1)).expect("no concurrent writer");
     assert_eq!((count(&other), count(&open())), (101, 101));
-    // A load that fails leaves everything as it was.
+    // A failed load changes nothing.
     other.load_text(Format::NTriples, "no statement").expect_err("it is malformed");
     other.update("DELETE DATA { <urn:a> <urn:b> <urn:c> }").expect("it writes");
     assert_eq!((count(&other), count(&open())), (100, 100));
@@ -104,7 +104,7 @@ fn blank_nodes_of_different_loads_never_meet() {
     }
 }
 
-/// A graph with so many subjects, each with one text.
+/// A graph with this number of subjects, each with one text.
 fn texts(subjects: usize) -> Database {
     let database = Database::in_memory();
     let text: String =
@@ -139,7 +139,7 @@ fn every_form_has_a_memory_cap_and_a_deadline() {
             assert_eq!(error.kind(), ErrorKind::Deadline, "{threads} threads: {query}");
         }
     }
-    // Nothing comes of this for long.
+    // A query without results for a long time.
     let query =
         "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f FILTER(?b = ?d && ?d = ?f && ?b = 1) }";
     let start = Instant::now();

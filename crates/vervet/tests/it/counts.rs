@@ -1,12 +1,12 @@
-//! Counts inside of serializable transactions: what a count has seen is remembered as read, also where
-//! statistics would know it without a look, so a concurrent insert that changes it is a conflict.
+//! Counts in serializable transactions: a count enters the read set even if statistics would answer it, so a
+//! concurrent insert that changes it is a conflict.
 
 use vervet::{Database, ErrorKind, Format, Isolation, TransactionOptions};
 
-/// Every statement of this belongs to what is counted.
+/// Every statement here contributes to the counts.
 const LOADED: &str = "<urn:a> <urn:p> <urn:b> .\n<urn:a> <urn:p> <urn:c> .\n<urn:b> <urn:p> <urn:c> .\n";
 
-/// The same graph, as a base without changes and as changes without a base.
+/// The same graph, as a base without a delta and as a delta without a base.
 fn databases() -> [Database; 2] {
     let loaded = Database::in_memory();
     loaded.load_text(Format::NTriples, LOADED).expect("it loads");
@@ -20,7 +20,7 @@ fn collides(database: &Database, isolation: Isolation, work: &dyn Fn(&mut vervet
     let mut transaction = database.begin_with(TransactionOptions { isolation }).expect("it begins");
     work(&mut transaction);
     transaction.update("INSERT DATA { <urn:mine> <urn:mine> 1 }").expect("it runs");
-    database.update("INSERT DATA { <urn:a> <urn:p> <urn:d> }").expect("nobody else has committed");
+    database.update("INSERT DATA { <urn:a> <urn:p> <urn:d> }").expect("no concurrent commit");
     match transaction.commit() {
         Ok(_) => false,
         Err(error) => {

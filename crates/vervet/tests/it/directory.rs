@@ -1,6 +1,5 @@
-//! What is in the directory of a database, and what must not be believed or overwritten there: lost
-//! manifests, lost logs, logs of other databases, backups; and files of each version of the formats that can
-//! be read.
+//! The directory of a database, and states that must neither be trusted nor overwritten: lost manifests, lost
+//! logs, logs of other databases, backups; and files of each readable format version.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +27,7 @@ fn count(database: &Database) -> usize {
     database.select("SELECT * { ?s ?p ?o }").expect("it runs").len()
 }
 
-/// Names and contents of all files but the lock, ascending; none where there is no directory.
+/// Names and contents of all files but the lock, ascending; empty if there is no directory.
 fn files(environment: &Environment, directory: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let mut paths = environment.files.list(Path::new(directory)).unwrap_or_default();
     paths.retain(|path| path.file_name() != Some("LOCK".as_ref()));
@@ -62,7 +61,7 @@ fn is_log(name: &str) -> bool {
     name.starts_with("wal-")
 }
 
-/// Every way to write to a directory, or to believe that it is a database.
+/// Checks that every way to write to the directory, or to open it as a database, is refused.
 fn refused(environment: &Environment, directory: &str, what: &str) {
     let before = files(environment, directory);
     let open = |writes: bool| match writes {
@@ -102,7 +101,8 @@ fn users_3_a_directory_without_its_manifest_is_left_alone() {
     }
 }
 
-/// users 3: what a first load or commit leaves that ended early is no database, and the next one begins anew.
+/// users 3: the leftovers of an interrupted first load or commit are not a database, and the next attempt
+/// starts afresh.
 #[test]
 fn users_3_a_first_commit_that_ended_early_can_be_repeated() {
     for lost in [false, true] {
@@ -128,8 +128,8 @@ fn users_3_a_first_commit_that_ended_early_can_be_repeated() {
     }
 }
 
-/// users 4: a log that has been begun and is gone is an error, whether the base came from a commit, a
-/// checkpoint, a backup or a restore; the hint says what helps.
+/// users 4: a missing log is an error if it was ever begun, whether the base came from a commit, a
+/// checkpoint, a backup or a restore; the hint names the remedy.
 #[test]
 fn users_4_deleted_logs_are_noticed() {
     for base in ["commit", "checkpoint", "backup", "restore"] {
@@ -172,7 +172,7 @@ fn users_4_deleted_logs_are_noticed() {
             error.hint()
         );
         Database::open_or_create_in(environment.clone(), directory).expect_err("the log is gone");
-        // Who accepts the loss has what the base holds.
+        // Cutting the log accepts the loss and keeps the base.
         assert!(Database::find_log_damage(&environment, directory).expect("a base").is_some(), "{base}");
         assert!(Database::cut_log_at_damage(&environment, directory).expect("a base").is_some(), "{base}");
         let cut = Database::open_in(environment.clone(), directory).expect("whole again");
@@ -181,14 +181,14 @@ fn users_4_deleted_logs_are_noticed() {
     }
 }
 
-/// storage B13: a log that lies beside the files of another database is not replayed.
+/// storage B13: the log of another database is not replayed.
 #[test]
 fn b13_the_log_of_another_database_is_not_replayed() {
     for checkpoint in [false, true] {
         let (_, environment) = simulated(1);
         let first = database(&environment, DB, 2);
         first.backup("/backup").expect("room");
-        // The mistake that the backup is to undo.
+        // The mistake that restoring the backup is meant to undo.
         first.update("DELETE WHERE { ?s ?p ?o }").expect("it runs");
         insert(&first, 7).expect("it runs");
         if checkpoint {
@@ -214,7 +214,7 @@ fn b13_the_log_of_another_database_is_not_replayed() {
     }
 }
 
-/// `vervet restore`: the same statements, a log of its own, and nothing is overwritten.
+/// `vervet restore`: the same statements, a new log, and no overwriting.
 #[test]
 fn a_backup_is_restored_once_and_goes_on_by_itself() {
     let (_, environment) = simulated(1);
@@ -237,7 +237,7 @@ fn a_backup_is_restored_once_and_goes_on_by_itself() {
     drop(restored);
     assert_eq!(count(&Database::open_in(environment.clone(), "/restored").expect("whole")), 4);
 
-    // One that was written to is not a backup any more, nor is a database.
+    // A backup that was written to is no longer a backup; neither is a database.
     for written in ["/restored", DB] {
         let error =
             Database::restore(&environment, written, "/new", &mut |_, _| Ok(())).expect_err("it has a log");
@@ -248,8 +248,8 @@ fn a_backup_is_restored_once_and_goes_on_by_itself() {
     assert!(!environment.files.exists(Path::new("/new")).expect("a name"), "nothing was made");
 }
 
-/// A restore that fails at any operation, or is cancelled, or finds damage leaves a database or none, and can
-/// be repeated.
+/// A restore that fails at any operation, is cancelled, or finds damage leaves a complete database or none,
+/// and can be repeated.
 #[test]
 fn a_restore_is_atomic() {
     let backup = |environment: &Environment| {
@@ -307,7 +307,7 @@ fn simulated(seed: u64) -> (Arc<SimulatedFiles>, Environment) {
     (Arc::clone(&simulation.files), simulation.environment())
 }
 
-/// storage B19, STYLE 9: databases that earlier versions wrote can be read and written to.
+/// storage B19, STYLE 9: databases written by earlier versions can be read and written to.
 /// `manifest-1-no-log`: segments 3, dictionary 4, a log that the manifest does not name. `manifest-1-log`:
 /// the same with dictionary 5 (triple terms), an edge, a named graph, and a log that the manifest names
 /// (2026-11-23, commit 2565fac).
@@ -332,7 +332,7 @@ fn b19_files_of_each_readable_version_are_read() {
                 opened.checkpoint().expect("room");
             }
         }
-        // Its log has an identity by now.
+        // Its log has an id by now.
         remove(&environment, DB, is_log);
         assert_eq!(
             Database::open_in(environment.clone(), DB).expect_err("no log").kind(),

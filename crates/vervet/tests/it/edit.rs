@@ -1,4 +1,4 @@
-//! Typed writes: what each call does, what it refuses, and who conflicts with whom.
+//! Typed writes: the effects of each method, its errors, and which transactions conflict.
 
 use std::path::Path;
 use std::sync::Barrier;
@@ -35,7 +35,7 @@ fn statements(database: &Database) -> usize {
     database.select(all).expect("it runs").len()
 }
 
-/// Ann and Bob, who know each other twice; one edge since 2019.
+/// Ann and Bob with two `knows` edges; one has a `since` of 2019.
 fn two_people() -> Result<(Database, Vertex, Vertex, [Edge; 2])> {
     let database = Database::in_memory();
     let (ann, bob, edges) = database.transact(|t| {
@@ -121,7 +121,7 @@ fn properties_have_one_value_or_a_set() -> Result<()> {
     Ok(())
 }
 
-/// `likes` is a key and the label of an edge: setting the one leaves the other.
+/// `likes` is both a property key and an edge label: setting the property keeps the edge.
 #[test]
 fn a_key_and_a_label_may_have_one_name() -> Result<()> {
     let (database, ann, bob, _) = two_people()?;
@@ -220,7 +220,7 @@ fn plain_statements_are_edges_too() -> Result<()> {
     let a = vertex(&database, "urn:a");
     let edges = out_edges(&database, a, "urn:p");
     let mut t = database.begin()?;
-    // No vertex has a label here, so they are there by what is said of them.
+    // No vertex has a label here; they exist because statements mention them.
     let edge = t.add_edge(vertex(&database, "urn:c"), "urn:q", a)?;
     assert_eq!(t.remove_edge(edges[0])?, 2);
     t.remove_edge(edges[0]).expect_err("it is gone");
@@ -240,7 +240,7 @@ fn edges_about_edges_go_along() -> Result<()> {
       <urn:e2> <urn:q> 5 . <urn:d> <urn:says> <urn:e2>, <urn:e1> .";
     database.load_text(Format::Turtle, text)?;
     let edge = out_edges(&database, vertex(&database, "urn:a"), "urn:p")[0];
-    // Both edges with their names, one value, two that speak of them.
+    // Both edges with their names, one value, two statements about them.
     assert_eq!(database.transact(|t| t.remove_edge(edge))?, 7);
     assert_eq!(statements(&database), 0);
     database.checkpoint()?;
@@ -298,8 +298,8 @@ fn a_failed_or_dropped_transaction_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Runs two transactions at the same time, of which the first one commits first; whether the second one may,
-/// too.
+/// Runs two overlapping transactions, of which the first commits first; returns whether the second may
+/// commit.
 fn both(
     database: &Database,
     isolation: Isolation,
@@ -335,7 +335,7 @@ fn who_conflicts_with_whom() -> Result<()> {
     let label = |label: &'static str| -> Work { Box::new(move |t| t.add_label(ann, label).map(drop)) };
     let unlabel = |label: &'static str| -> Work { Box::new(move |t| t.remove_label(ann, label).map(drop)) };
     let fresh = || -> Work { Box::new(|t| t.add_vertex(&["person"]).map(drop)) };
-    // An edge that is there at most once.
+    // Add-if-absent of an edge.
     let once = |label: &'static str| -> Work {
         Box::new(move |t| {
             if t.edges_between(ann, label, bob)?.is_empty() {
@@ -359,7 +359,7 @@ fn who_conflicts_with_whom() -> Result<()> {
         (unlink(), unlink(), false, false),
         (unlink(), set_on_edge(), false, false),
         (set_on_edge(), unlink(), false, false),
-        // An end that goes: write skew, which snapshot isolation lets pass.
+        // Removal of an end vertex: write skew, which snapshot isolation permits.
         (remove(), link(), false, true),
         (link(), remove(), false, true),
         (remove(), set(1), true, true),
@@ -367,7 +367,7 @@ fn who_conflicts_with_whom() -> Result<()> {
         (set_age(), remove_other(), false, true),
         (name(), name(), false, true),
         (label("x"), label("y"), true, true),
-        // The last label would go.
+        // Removal of the last label.
         (unlabel("person"), unlabel("author"), false, true),
         (once("likes"), once("likes"), false, true),
         (once("knows"), once("knows"), true, true),
@@ -386,7 +386,7 @@ fn who_conflicts_with_whom() -> Result<()> {
     Ok(())
 }
 
-/// Two who may only both go on call: each makes sure that the other one is, and leaves.
+/// Write skew: each of two transactions checks that the other person is on call, and takes its own off call.
 #[test]
 fn write_skew_is_a_conflict() -> Result<()> {
     let (database, ann, bob, _) = two_people()?;
@@ -409,7 +409,7 @@ fn write_skew_is_a_conflict() -> Result<()> {
     Ok(())
 }
 
-/// Many threads add edges to one vertex at the same time, of which none reads what the others add.
+/// Many threads concurrently add edges to one vertex; none reads the edges of the others.
 #[test]
 fn many_threads_add_edges_to_one_vertex_without_a_conflict() -> Result<()> {
     const THREADS: usize = 16;
@@ -440,7 +440,7 @@ fn many_threads_add_edges_to_one_vertex_without_a_conflict() -> Result<()> {
             let degree = snapshot.graph().degree(hub, "has", Direction::Out)?;
             assert_eq!(degree, (2 * THREADS * EDGES) as u64);
             assert_eq!(database.transaction_counts().conflicts, 0);
-            // Each edge that goes takes its weight along.
+            // Each removed edge loses its weight too.
             let removed = database.transact(|t| t.remove_vertex(hub))?;
             assert_eq!(removed, 1 + 4 * (THREADS * EDGES) as u64);
             database.check()
@@ -476,7 +476,7 @@ fn what_was_written_is_there_after_opening_again() -> Result<()> {
     Ok(())
 }
 
-/// The other ways to remove edges with properties, and edges about edges.
+/// Other ways to remove edges with properties, and edges about edges.
 #[test]
 fn updates_remove_edges_with_what_they_say() -> Result<()> {
     let nested = "<urn:a> <urn:p> <urn:b> ~ <urn:e1> . <urn:e1> <urn:q> <urn:c> ~ <urn:e2> .
@@ -506,8 +506,8 @@ fn updates_remove_edges_with_what_they_say() -> Result<()> {
     Ok(())
 }
 
-/// Who knows an edge by its number must not meet another one: not after a checkpoint, a load, a backup or an
-/// opening.
+/// An edge number is never reused, so a stale handle cannot refer to another edge: not after a checkpoint, a
+/// load, a backup or reopening.
 #[test]
 fn numbers_of_edges_that_are_gone_do_not_come_again() -> Result<()> {
     let environment = Environment::simulated(4);

@@ -1,5 +1,5 @@
-//! Typed writes against a model of a few lines: in the delta, in the base, after a checkpoint, opened again;
-//! and on the world's air routes.
+//! Typed writes against a model of a few lines: in the delta, in the base, after a checkpoint, reopened; and
+//! on the world's air routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use vervet_testkit::Random;
 const LABELS: [&str; 3] = ["person", "author", "vertex"];
 const KEYS: [&str; 3] = ["name", "age", "knows"];
 const EDGE_LABELS: [&str; 2] = ["knows", "likes"];
-/// Inside an id, and in the dictionary.
+/// One value inline in an id, others in the dictionary.
 const VALUES: [&str; 3] = ["1", "two", "a text that is too long for an id"];
 
 type Properties = BTreeMap<&'static str, BTreeSet<&'static str>>;
 
-/// The model: what a property graph is.
+/// The model: a property graph.
 #[derive(Clone, Default)]
 struct Model {
     vertices: BTreeMap<Vertex, (BTreeSet<&'static str>, Properties)>,
@@ -48,7 +48,7 @@ fn texts(graph: Graph<'_>, element: impl Element, key: &str) -> Result<BTreeSet<
     Ok(values.collect())
 }
 
-/// Whether the graph is the model, as far as the typed interface can tell.
+/// Compares the graph with the model through the typed interface.
 fn compare(graph: Graph<'_>, model: &Model, all: &[Vertex]) -> Result<()> {
     let owned = |set: &BTreeSet<&str>| set.iter().map(|s| (*s).to_owned()).collect::<BTreeSet<String>>();
     let none = (BTreeSet::new(), Properties::new());
@@ -88,7 +88,7 @@ fn compare(graph: Graph<'_>, model: &Model, all: &[Vertex]) -> Result<()> {
     Ok(())
 }
 
-/// One change of both; `all` has every vertex that there ever was.
+/// Applies one change to both; `all` has every vertex that ever existed.
 fn change(
     t: &mut Transaction,
     model: &mut Model,
@@ -128,7 +128,7 @@ fn change(
             let added = t.add_edge(from, label, to);
             assert_eq!(added.is_ok(), both);
             if let Ok(edge) = added {
-                // Numbers of transactions that were rolled back may come again.
+                // Numbers of rolled-back transactions may be reused.
                 if !old.contains(&edge) {
                     old.push(edge);
                 }
@@ -226,7 +226,7 @@ fn the_graph_is_what_the_model_says() -> Result<()> {
         let first = database.transact(|t| t.add_vertex(&["person"]))?;
         model.vertices.insert(first, (BTreeSet::from(["person"]), Properties::new()));
         all.push(first);
-        // Those of commits; numbers of others may mean other vertices after opening again.
+        // Edges of commits; numbers of rolled-back edges may mean other edges after reopening.
         let mut committed = BTreeSet::from([first]);
         for _ in 0..40 {
             let mut t = database.begin()?;
@@ -271,7 +271,7 @@ fn the_graph_is_what_the_model_says() -> Result<()> {
     Ok(())
 }
 
-/// The folder of the air routes, if this machine has it.
+/// The folder of the air routes, if the test data are available.
 fn air_routes() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
@@ -283,7 +283,7 @@ fn air_routes() -> Option<PathBuf> {
     found
 }
 
-/// Number of routes and of their distances.
+/// The number of routes and of their distances.
 fn routes(database: &Database) -> (i64, i64) {
     let text = "PREFIX key: <urn:vervet:key:> SELECT (COUNT(*) AS ?n) (COUNT(?d) AS ?m) {
       ?a key:route ?b ~ ?e OPTIONAL { ?e key:dist ?d } }";
@@ -293,7 +293,7 @@ fn routes(database: &Database) -> (i64, i64) {
     (number("n"), number("m"))
 }
 
-/// The airport with the most routes goes, from the base, and its routes with all that they say.
+/// Removes the airport with the most routes, stored in the base, with its routes and their properties.
 #[test]
 fn a_hub_goes_from_the_air_routes() -> Result<()> {
     let Some(folder) = air_routes() else { return Ok(()) };
@@ -321,7 +321,7 @@ fn a_hub_goes_from_the_air_routes() -> Result<()> {
     let expected = (before.0 - gone, before.1 - gone);
     assert_eq!(routes(&database), expected);
     assert_eq!(database.snapshot().statement_count(), snapshot.statement_count() - removed);
-    // A new one takes its place.
+    // A new airport replaces it.
     let (new, degree) = database.transact(|t| {
         let new = t.add_vertex_named("hub", &["airport"])?;
         for (_, other) in airports.iter().filter(|(_, other)| *other != hub).take(1000) {

@@ -1,5 +1,5 @@
-//! `EXISTS` against its definition: for each row the pattern with the values of the row in the place of its
-//! variables (SPARQL 1.1 §18.6), which is asked for by itself.
+//! `EXISTS` against its definition: for each row, the pattern with the values of the row substituted for its
+//! variables (SPARQL 1.1 §18.6), run as a query of its own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use vervet::{Answer, Database, ErrorKind, Format, QueryOptions};
@@ -59,7 +59,7 @@ impl Random {
     }
 }
 
-/// The pattern with values in the place of variables; what is bound by the text is bound.
+/// The pattern with values substituted for variables; variables bound in the text stay.
 fn substituted(pattern: &str, row: &[(&str, String)]) -> String {
     row.iter().fold(pattern.to_owned(), |text, (name, value)| {
         text.replace(&format!("BOUND({name})"), "(true)").replace(name, value)
@@ -129,7 +129,7 @@ fn exists_is_its_pattern_with_the_values_of_the_row() {
     assert!(refused < compared / 10, "{refused} of {compared} were refused");
 }
 
-/// A parameter is a value from outside too.
+/// A parameter is a pre-bound variable too.
 #[test]
 fn conditions_in_minus_read_parameters() {
     let database = database();
@@ -146,8 +146,8 @@ fn conditions_in_minus_read_parameters() {
     }
 }
 
-/// A name that a sub-query shows is the name around it, in its conditions too; what it does not show is its
-/// own.
+/// A variable projected by a sub-query is the variable around it, in its conditions too; a variable that is
+/// not projected is local.
 #[test]
 fn sub_queries_read_what_they_show() {
     let database = database();
@@ -165,7 +165,7 @@ fn sub_queries_read_what_they_show() {
             assert_eq!(rows.rows().count(), count, "{query}");
         }
     }
-    // A group is made of rows that the row outside has no part in.
+    // The row outside contributes no rows to the group.
     let group = "{ SELECT ?p (COUNT(*) AS ?n) { ?d :boss ?q FILTER(BOUND(?p)) } GROUP BY ?p }";
     let query = format!("{PREFIX} SELECT ?p {{ {OUTER} FILTER EXISTS {{ ?x :dept ?d {group} }} }}");
     assert_eq!(database.select(&query).unwrap_err().kind(), ErrorKind::Unsupported);

@@ -1,4 +1,4 @@
-//! Forms of queries, parameters, bases, and what is made anew for each solution.
+//! Query forms, parameters, base IRIs, and expressions with a new value for each solution.
 
 use std::collections::BTreeSet;
 use vervet::{Answer, Database, ErrorKind, Format, Literal, NamedNode, OutputFormat, QueryOptions, Triple};
@@ -70,10 +70,10 @@ fn templates_make_blank_nodes_for_each_solution() {
         .map(|triple| triple.subject.to_string())
         .collect();
     assert_eq!((triples.len(), meetings.len()), (9, 3));
-    // Solutions that carry nothing are told apart too.
+    // Solutions without variables count separately too.
     let query = PREFIX.to_owned() + "CONSTRUCT { [] :is :met } { ?s :knows ?o }";
     assert_eq!(graph(&database, &query).len(), 3);
-    // Literals are no subjects, unbound variables make no triples.
+    // Literals cannot be subjects; unbound variables produce no triples.
     let query = PREFIX.to_owned() + "CONSTRUCT { ?n :of ?s . ?s :has ?none, ?n } { ?s :name ?n }";
     assert_eq!(graph(&database, &query).len(), 3);
 }
@@ -82,7 +82,8 @@ fn templates_make_blank_nodes_for_each_solution() {
 fn descriptions_follow_blank_nodes_and_say_nothing_twice() {
     let database = sample();
     let about = |query: &str| graph(&database, &(PREFIX.to_owned() + query));
-    // Three of Ann in the default graph with her address, one in another; the address and its country.
+    // Three statements of Ann in the default graph with her address, one in another; the address and its
+    // country.
     let triples = about("DESCRIBE :ann");
     let distinct: BTreeSet<String> = triples.iter().map(ToString::to_string).collect();
     assert_eq!((triples.len(), distinct.len()), (8, 8), "{triples:?}");
@@ -120,7 +121,8 @@ fn parameters_are_bound_again_and_again() {
     for _ in 0..2 {
         assert_eq!(count(&name("Ann")), 1);
         assert_eq!(count(&name("Bob")), 1);
-        // A term that the graph does not have, one that is no name, and one that cannot be looked for.
+        // A term that the graph does not have, a term that is not a name, and a term that cannot be looked
+        // up.
         assert_eq!(count(&name("Zoe, of whom nothing is known")), 0);
         let other = |term: vervet::Term| QueryOptions::default().with_parameter("n", term);
         assert_eq!(count(&other(NamedNode::new_unchecked("http://example.org/ann").into())), 0);
@@ -129,7 +131,7 @@ fn parameters_are_bound_again_and_again() {
     }
     let error = prepared.run().expect_err("it has no value");
     assert_eq!(error.kind(), ErrorKind::Query);
-    // As subject, predicate and object, and in expressions; new terms are values like others.
+    // As subject, predicate and object, and in expressions; new terms are ordinary values.
     let all = "SELECT ?p (CONCAT(?t, \"!\") AS ?u) ?t { { ?s ?p ?o } UNION { BIND(?t AS ?o) } }";
     let options = QueryOptions::default()
         .with_parameter("t", Literal::from("a text that is new to the graph"))
@@ -143,7 +145,7 @@ fn parameters_are_bound_again_and_again() {
     assert_eq!(row.text("t").expect("readable").as_deref(), Some("a text that is new to the graph"));
     assert_eq!(row.text("u").expect("readable").as_deref(), Some("a text that is new to the graph!"));
     assert_eq!(row.text("p").expect("readable").as_deref(), Some("http://example.org/unheard"));
-    // The graph learns the term later: plans are those of a version.
+    // The term is added later: plans are valid for one version.
     database
         .load_text(Format::NTriples, "<urn:z> <http://example.org/name> \"Zoe, of whom nothing is known\" .")
         .expect("loads");
@@ -173,7 +175,7 @@ fn relative_names_are_resolved_against_the_base() {
 #[test]
 fn what_is_made_anew_is_made_for_each_solution() {
     let database = sample();
-    // Three solutions; none of their variables is asked for.
+    // Three solutions, without projected variables.
     for call in ["UUID()", "STRUUID()", "RAND()", "BNODE()", "BNODE(\"x\")"] {
         for query in [
             format!("SELECT ({call} AS ?v) {{ ?s :knows ?o }}"),
@@ -186,7 +188,7 @@ fn what_is_made_anew_is_made_for_each_solution() {
             assert_eq!((solutions.len(), distinct.len()), (3, 3), "{query}");
         }
     }
-    // In one solution, one text stands for one blank node.
+    // Within one solution, one text denotes one blank node.
     let query = "SELECT (BNODE(\"x\") AS ?v) (BNODE(\"x\") AS ?w) (BNODE(\"y\") AS ?z) { ?s :knows ?o }";
     let solutions = database.select(&(PREFIX.to_owned() + query)).expect("it runs");
     assert_eq!(solutions.column("v"), solutions.column("w"));
@@ -207,15 +209,14 @@ fn every_form_can_be_profiled() {
         let plan = prepared.explain().expect("it has a plan");
         let profile = prepared.profile_with(&QueryOptions::default()).expect("it runs");
         assert!(profile.lines().count() >= plan.lines().count() && profile != plan, "{profile}");
-        // Measuring is of that run alone.
+        // Profiling applies to that run alone.
         if let Answer::Solutions(solutions) = prepared.run().expect("it runs") {
             assert_eq!(solutions.profile(), None);
         }
     }
 }
 
-/// A parameter has its value in a template, and in what is described, also if the pattern does not mention
-/// it.
+/// A parameter is substituted in templates and in `DESCRIBE`, even if the pattern does not mention it.
 #[test]
 fn parameters_are_values_in_templates() {
     let database = sample();
@@ -232,7 +233,7 @@ fn parameters_are_values_in_templates() {
     let expected =
         [Triple::new(iri("eve"), iri("tagged"), tag.clone()), Triple::new(iri("eve"), iri("of"), iri("eve"))];
     assert_eq!(tagged, expected);
-    // In a sub-query it is visible as well.
+    // It is visible in a sub-query as well.
     assert_eq!(
         ask("CONSTRUCT { ?s :tagged ?tag } WHERE { { SELECT ?s { ?s :age ?a . FILTER(?who = ?s) } } }"),
         expected[..1]

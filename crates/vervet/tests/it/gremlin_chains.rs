@@ -1,11 +1,11 @@
-//! Walks and tests that run as one step (`steps/chain.rs` in `vervet-traversal`) find what the same steps
-//! find one by one: where whole paths are kept they run so.
+//! Chains of walks and tests fused into one step (`steps/chain.rs` in `vervet-traversal`) find the same as
+//! the single steps, which run where whole paths are kept.
 
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{Database, ErrorKind, Format};
 
-/// Vertices `P:0` to `P:59`: everybody knows three others; every second likes somebody; the
-/// first forty are persons, every fifth is a robot, and every third has no age.
+/// Vertices `P:0` to `P:59`: each knows three others; every second one likes another; the first forty are
+/// persons, every fifth is a robot, and every third has no age.
 fn turtle() -> String {
     let mut random = 77_u64;
     let mut below = |bound: u64| {
@@ -38,7 +38,7 @@ fn turtle() -> String {
     text
 }
 
-/// As loaded, but for edges with a weight; and with more changes since, parallel edges among them.
+/// As loaded, except for edges with a weight; and with further changes, parallel edges among them.
 fn graphs() -> Vec<(&'static str, Database)> {
     let [base, changed] = [(), ()].map(|()| {
         let database = Database::in_memory();
@@ -95,14 +95,14 @@ fn chains_find_what_steps_find() {
             "V('http://e/1', 'http://e/2', 'http://e/1').out().out().values('number')",
             "V().out('knows', 'likes').in('likes', 'knows').values('number')",
             "V().out('nothing').out('knows').count()",
-            // Tests between and behind.
+            // Tests between and behind walks.
             "V().out('knows').hasLabel('person').out('knows').hasLabel('robot').values('number')",
             "V().out('knows').hasLabel('person', 'robot').hasLabel('robot').out('knows').values('number')",
             "V().out('knows').hasLabel('person::robot').out('knows').values('number')",
             "V().out('knows').has('age', gt(2)).has('name', 'bob').out('knows').has('age').values('number')",
             "V().out('knows').hasNot('age').out('knows').hasId('http://e/1', 'http://e/2', 'http://e/3').values('number')",
             "V().out('knows').hasId(neq('http://e/5')).out('knows').has('person', 'name', neq('ann')).values('number')",
-            // Chains in questions.
+            // Chains in nested traversals.
             "V().where(out('knows').out('likes')).values('number')",
             "V().where(__.in('likes').in('likes')).values('number')",
             "V().out('knows').where(out('knows').out('likes').has('age', gt(1))).values('number')",
@@ -114,7 +114,7 @@ fn chains_find_what_steps_find() {
             "V().out('knows').not(or(has('age', 1), not(out('likes')))).out('knows').values('number')",
             "V().out('knows').filter(out('knows').not(out('likes'))).values('number')",
             "V().out('knows').where(out('knows').hasId('http://e/5')).out('knows').values('number')",
-            // Names: of labels, and of what has been gathered.
+            // Step labels and side-effect names.
             "V('http://e/1').as('a').out('knows').out('knows').where(neq('a')).in('knows').where(eq('a')).count()",
             "V().as('a').out('knows').out('knows').where(neq('a')).values('number')",
             "V().as('a').out('knows').where(out('knows').where(eq('a'))).out('knows').values('number')",
@@ -123,7 +123,7 @@ fn chains_find_what_steps_find() {
             "V().has('age', gt(3)).aggregate('x').out('knows').where(out('knows').where(within('x'))).out('likes').values('number')",
             "V().has('age', gt(3)).fold().as('l').unfold().out('knows').out('knows').where(within('l')).values('number')",
             "withSideEffect('s', 5).V().out('knows').out('knows').where(neq('s')).count()",
-            // Inside others, and what follows.
+            // Chains inside other steps, and steps that follow.
             "V().project('n', 'c').by('number').by(out('knows').out('knows').hasLabel('person').count())",
             "V().project('n', 'c').by('number').by(out('knows').where(out('likes')).values('number').order().fold())",
             "V().local(out('knows').out('knows').count())",
@@ -164,8 +164,8 @@ fn chains_find_what_steps_find() {
     }
 }
 
-/// What steps behind a chain put to a side effect counts for its tests from then on, one traverser after the
-/// other. A label that is null is that of no edge.
+/// A test inside a chain sees the side effects of later steps for earlier traversers, one traverser at a
+/// time. No edge has a null label.
 #[test]
 fn nothing_is_at_the_end_of_edges_without_a_label() {
     for (name, database) in graphs() {
@@ -182,8 +182,8 @@ fn nothing_is_at_the_end_of_edges_without_a_label() {
     }
 }
 
-/// Twenty hubs with 2,500 neighbours each, which have the next hub for a neighbour, by edges with a weight:
-/// far more than a chunk may leave behind it.
+/// Twenty hubs with 2,500 neighbours each; each neighbour has an edge to the next hub; the edges have
+/// weights: far more entries than one chunk.
 #[test]
 fn hubs_are_walked_through_in_parts() {
     let mut text = String::from("PREFIX k: <urn:vervet:key:> PREFIX l: <urn:vervet:label:>\n");
@@ -214,7 +214,7 @@ fn hubs_are_walked_through_in_parts() {
             (format!("g.V('http://e/root').map(__.{walk}.count())"), count),
             (format!("g.V('http://e/root').map(__.{walk}.dedup().count())"), count.min(20)),
         ] {
-            // Seven that come first may be the same.
+            // The first seven results may repeat.
             if !(walk.ends_with("limit(7)") && text.contains("dedup")) {
                 assert_eq!(run(&database, &text), [Value::Long(expected)], "{text}");
             }
@@ -246,7 +246,7 @@ fn explain_shows_what_has_become_one_step() {
     for (text, lines) in [
         ("g.V().out('knows').hasLabel('person').out('knows').where(out('likes')).count()", 3),
         ("g.V().out('knows').as('a').out('knows').out('likes').where(neq('a')).count()", 4),
-        // Somebody sees what lies between.
+        // `path()` reads the intermediate objects.
         ("g.V().out('knows').out('knows').path().count()", 5),
         ("g.V().out('knows').where(out('likes').values('number')).out('knows').count()", 5),
         ("g.V().out('knows').out('knows').where(without('x')).store('x').count()", 5),
@@ -256,7 +256,7 @@ fn explain_shows_what_has_become_one_step() {
     }
 }
 
-/// A walk from what is no vertex is an error, wherever it stands.
+/// Walking from a value that is not a vertex is an error, wherever it occurs.
 #[test]
 fn only_vertices_have_neighbours() {
     let (_, database) = graphs().remove(0);
@@ -268,7 +268,7 @@ fn only_vertices_have_neighbours() {
     }
 }
 
-/// A transaction that remembers what it reads finds the same, its own changes among it.
+/// A transaction with a read set finds the same, including its own changes.
 #[test]
 fn transactions_walk_too() {
     let (_, database) = graphs().remove(1);

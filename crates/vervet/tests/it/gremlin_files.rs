@@ -1,5 +1,5 @@
-//! `io()`: a graph that is written to a file and read from it is the same graph, and nothing but the allowed
-//! folder is touched.
+//! `io()`: a graph written to a file and read back is the same graph, and no file outside the allowed folder
+//! is touched.
 
 use std::fs;
 use vervet::gremlin::Value;
@@ -13,7 +13,7 @@ const GRAPH: &str = r#"g.addV("person").property(T.id, 1).property("name", "mark
     addE("created").from("a").to("c").property(T.id, 8).property("weight", 0.4).
     addE("created").from("b").to("b").property(T.id, "loop")"#;
 
-/// Everything in a graph as texts, in a certain order.
+/// All elements of a graph as texts, in a fixed order.
 fn all(database: &Database) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for text in ["g.V().elementMap()", "g.E().elementMap()"] {
@@ -45,11 +45,11 @@ fn what_is_written_is_read() -> Result<()> {
         let read = format!("g.io('{file}'){reader}.read()");
         assert!(copy.gremlin_with(&read, &options)?.is_empty());
         assert_eq!(all(&copy)?, all(&database)?, "{file}");
-        // The same elements cannot come twice, and a load that fails leaves nothing.
+        // Elements cannot be added twice, and a failed read leaves no changes.
         let error = copy.gremlin_with(&read, &options).expect_err("they are there");
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
         assert_eq!(all(&copy)?, all(&database)?, "{file}");
-        // In a transaction it is part of that.
+        // In a transaction, the read is part of it.
         copy.gremlin("g.V().drop()")?;
         let mut transaction = copy.begin()?;
         transaction.gremlin_with(&read, &options)?;
@@ -57,7 +57,7 @@ fn what_is_written_is_read() -> Result<()> {
         drop(transaction);
         assert!(all(&copy)?.is_empty());
     }
-    // Nothing half written is left.
+    // No partial files are left.
     let files = fs::read_dir(folder.path()).map_err(|error| Error::io("list a folder", &error))?;
     assert_eq!(files.count(), 3);
     Ok(())
@@ -89,7 +89,7 @@ fn files_are_off_and_stay_in_their_folder() -> Result<()> {
     let options = in_folder(&folder);
     let database = Database::in_memory();
     for text in ["g.io('a.json').read()", "g.io('a.json').write()"] {
-        let error = database.gremlin(text).expect_err("nobody has allowed it");
+        let error = database.gremlin(text).expect_err("no folder is allowed");
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     }
     for (text, kind) in [

@@ -1,11 +1,11 @@
-//! What of a traversal runs on kernels gives what the same steps give one by one: on a graph with parallel
-//! edges, self-loops, missing values and keys of two types.
+//! The part of a traversal that runs on kernels gives the same results as the single steps: on a graph with
+//! parallel edges, self-loops, missing values and keys of two types.
 
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{Database, ErrorKind, Format};
 
-/// Vertices `P:0` to `P:39` with friends, some of them twice or themselves; every third has no `age`, and
-/// `mixed` is a number or a text.
+/// Vertices `P:0` to `P:39` with friends, some twice or themselves; every third has no `age`, and `mixed` is
+/// a number or a text.
 fn graph() -> Database {
     let database = Database::in_memory();
     let mut random = 12_345_u64;
@@ -41,7 +41,7 @@ fn graph() -> Database {
 }
 
 /// Vertices whose names are one text in several languages and types, a number that looks like another text,
-/// and truth values in both of their forms; every one has one `name`, and knows the next and the fourth.
+/// and booleans in both of their forms; each has one `name`, and knows the next and the fourth.
 fn graph_of_literals() -> Database {
     let names = [
         "\"ann\"",
@@ -83,8 +83,8 @@ fn explained(database: &Database, text: &str) -> String {
     }
 }
 
-/// Kernels and steps find the same, in any order, and kernels take the traversal up to `taken`; empty:
-/// whatever they take.
+/// Asserts that kernels and steps find the same, in any order, and that kernels run the traversal up to
+/// `taken`; empty: no claim.
 #[track_caller]
 fn check_agree(database: &Database, text: &str, taken: &str) {
     let [mut kernels, mut steps] = [true, false].map(|kernels| run(database, text, kernels));
@@ -104,7 +104,7 @@ fn check_agree(database: &Database, text: &str, taken: &str) {
 #[test]
 fn kernels_and_steps_agree() {
     let database = graph();
-    // With what the first line of the plan ends in: how much of it is a query.
+    // Each with the end of the first line of the plan, which shows how much of it is a query.
     for (text, taken) in [
         ("g.V('P:1').both('knows').both('knows').values('number')", "values(\"number\")"),
         ("g.V().both('knows').count()", "count()"),
@@ -123,7 +123,7 @@ fn kernels_and_steps_agree() {
             "values(\"number\")",
         ),
         ("g.V().out('knows').has('age', gt(1)).has('age', lt(5)).values('number')", "values(\"number\")"),
-        // Conditions that name something, which may come first: a row stays as often as it was there.
+        // Conditions on labels, which may run first: a row keeps its multiplicity.
         (
             "g.V().out('knows').where(out('knows').has('name', 'bob')).out('knows').values('number')",
             "values(\"number\")",
@@ -163,8 +163,7 @@ fn kernels_and_steps_agree() {
         ("g.V().out('knows').group().by('name').by(count())", "group()"),
         ("g.V().out('knows').as('a').out('knows').group().by('number').by(select('a').count())", "group()"),
         ("g.V().hasLabel('nothing').out('knows').group().by('number')", "group()"),
-        // Entries of groups: lists that are only counted, or looked through for their least and greatest
-        // values.
+        // Values of group entries: lists that are only counted, or reduced to their minimum and maximum.
         (
             "g.V().out('knows').as('a').values('number').as('n').select('a').group().by('name').by(select('n').fold()).unfold().where(select(values).min(local).is(lt(3))).project('k', 'v').by(keys).by(select(values).count(local))",
             "project(\"k\", \"v\")",
@@ -191,7 +190,7 @@ fn kernels_and_steps_agree() {
             "limit(0)",
         ),
         ("g.V().hasLabel('person').groupCount().by('name').unfold().select(keys)", "unfold()"),
-        // Somebody sees the list, or its values are no integers; a label is put to an entry.
+        // Another step reads the list, or its values are not integers; an entry gets a label.
         (
             "g.V().out('knows').group().by('name').by(fold()).unfold().where(select(values).count(local).is(gt(3))).project('k', 'v').by(keys).by(select(values).unfold().values('number').order().fold())",
             "group()",
@@ -210,17 +209,17 @@ fn kernels_and_steps_agree() {
         ),
         ("g.V().out('knows').has('mixed', neq('one')).values('number')", "values(\"number\")"),
         ("g.V().out('knows').has('name', neq('ann')).groupCount().by('name')", "groupCount()"),
-        // The one value of a key that has been tested.
+        // The single value of a key that has been tested.
         ("g.V().out('knows').has('number', gt(20)).values('number')", "values(\"number\")"),
         (
             "g.V().out('knows').has('number', gt(20)).as('a').values('number').as('n').select('a').values('name')",
             "values(\"name\")",
         ),
-        // What a group becomes by other steps is for steps.
+        // Groups reduced by other steps run as steps.
         ("g.V().out('knows').group().by('number').by(values('age').sum())", ""),
         ("g.V().out('knows').group('x').by('number').cap('x').unfold().select(keys)", ""),
         ("g.V().out('knows').as('a').out('knows').group().by(select('b')).by(count())", ""),
-        // Two orders of texts and numbers; an edge; a sack; a path: not all of it is a query.
+        // An order over texts and numbers; an edge; a sack; a path: only a part of these is a query.
         ("g.V().out('knows').order().by('mixed').values('number')", ""),
         ("g.V('P:1').both('knows').both('knows').path().by('number')", ""),
         ("g.withSack(1).V('P:1').repeat(both('knows').dedup()).emit().times(2).sack()", ""),
@@ -230,7 +229,7 @@ fn kernels_and_steps_agree() {
     }
 }
 
-/// What `values()` gives is what tests, groups and duplicates are about, whoever runs them: a text is a text
+/// Tests, groups and deduplication compare the results of `values()`, on kernels as on steps: texts are equal
 /// in any language.
 #[test]
 fn texts_in_languages_are_texts() {
@@ -240,7 +239,7 @@ fn texts_in_languages_are_texts() {
         "PREFIX k: <urn:vervet:key:> INSERT DATA { <http://e/late> k:name \"ann\"@fr ; k:number 99 ; k:knows <http://e/p1> }",
     )
     .expect("runs");
-    // With how many vertices that finds, at the beginning and behind a walk.
+    // With the number of vertices found, at the beginning and behind a walk.
     for (test, count) in [
         ("has('name', 'ann')", 4),
         ("has('name', eq('ann'))", 4),
@@ -275,7 +274,7 @@ fn texts_in_languages_are_texts() {
                     values.sort_by_key(|value| format!("{value:?}"));
                 }
                 assert_eq!(kernels, steps, "{text}");
-                // The late one is nobody's friend, and has no label.
+                // The late vertex has no incoming edge and no label.
                 let here = begin == "g.V()" || begin.contains("in(");
                 assert_eq!(steps.len(), count + usize::from(is_late && here && finds_ann), "{text}");
             }
@@ -303,7 +302,7 @@ fn texts_in_languages_are_texts() {
         assert_eq!(kernels, steps, "{text}");
         assert_eq!(steps.len(), count, "{text}: {steps:?}");
     }
-    // The kernels are still for what they are the same for.
+    // Kernels still run the cases with identical semantics.
     let plan = explained(&database, "g.V().out('knows').has('name', 'ann').values('number')");
     assert!(plan.contains("kernels: "), "{plan}");
     let writes = Database::in_memory();
@@ -312,7 +311,7 @@ fn texts_in_languages_are_texts() {
     assert_eq!(run(&writes, "g.V().has('found', true).id()", true), [Value::from("http://e/x")]);
 }
 
-/// Who looked for a text conflicts with whoever adds it, in any language, and with nobody else.
+/// A lookup of a text conflicts with an insertion of that text in any language, and with no other insertion.
 #[test]
 fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
     for (name, conflicts) in
@@ -333,8 +332,8 @@ fn a_text_in_a_language_that_comes_meanwhile_is_a_conflict() {
     }
 }
 
-/// Walks that come back to a vertex, or must not: against the same steps one by one, and against all edges
-/// gone through.
+/// Walks that return to a vertex, or must not: against the single steps, and against an enumeration of all
+/// edges.
 #[test]
 fn labelled_vertices_are_compared() {
     let database = graph();
@@ -350,7 +349,7 @@ fn labelled_vertices_are_compared() {
     let out: Vec<(i64, i64)> = ends.chunks(2).map(|ends| (ends[0], ends[1])).collect();
     assert_eq!(out.len(), 122);
     let both: Vec<(i64, i64)> = out.iter().flat_map(|&(from, to)| [(from, to), (to, from)]).collect();
-    // How many walks of so many edges end where they begin, or do not.
+    // The number of walks of this length that end at their start, or do not.
     let walks = |edges: &[(i64, i64)], length: usize, closed: bool| -> i64 {
         let mut all: Vec<(i64, i64)> = edges.to_vec();
         for _ in 1..length {
@@ -377,13 +376,13 @@ fn labelled_vertices_are_compared() {
                     let plan = explained(&database, &text);
                     let first = plan.lines().next().unwrap_or_default();
                     assert!(first.contains("kernels: ") && first.ends_with("count()"), "{plan}");
-                    // A cycle is closed by a join, and nothing is tested afterwards.
+                    // A cycle is closed by a join, without a test afterwards.
                     assert!(!closed || !plan.contains("sameTerm"), "{plan}");
                 }
             }
         }
     }
-    // With what the first line of the plan ends in, as above.
+    // With the end of the first line of the plan, as above.
     let cases: &[(&str, &str)] = &[
         (
             "g.V('P:1').as('a').both('knows').both('knows').where(eq('a')).values('number')",
@@ -410,14 +409,14 @@ fn labelled_vertices_are_compared() {
             "g.V('P:1').as('a').both('knows').both('knows').as('b').select('a').where(eq('b')).out('knows').values('number')",
             "values(\"number\")",
         ),
-        // The place itself, and one label for several: the last counts.
+        // The same position, and one label used twice: the last counts.
         ("g.V().as('a').out('knows').as('b').where(eq('b')).count()", "count()"),
         (
             "g.V().out('knows').as('a').out('knows').as('a').out('knows').where(eq('a')).values('number')",
             "values(\"number\")",
         ),
         ("g.V().as('a').out('knows').as('a').out('knows').as('b').where('a', neq('b')).count()", "count()"),
-        // What stands behind: labels, tests, paths, sides of a triangle that meet.
+        // Later steps: labels, tests, paths, sides of a triangle that meet.
         (
             "g.V().as('a').out('knows').as('b').out('knows').as('c').out('knows').where(eq('a')).as('d').select('d').out('knows').where(neq('b')).select('c').values('number')",
             "values(\"number\")",
@@ -459,7 +458,7 @@ fn labelled_vertices_are_compared() {
             "",
         ),
         ("g.withSack(2).V('P:1').as('a').both('knows').both('knows').where(eq('a')).sack()", "P.eq(\"a\"))"),
-        // Edges: at one whose ends are compared, and a loop.
+        // Edges: an edge whose ends are compared, and a self-loop.
         (
             "g.V().as('a').out('knows').as('b').outE('likes').has('weight', gt(7)).where('a', neq('b')).values('weight')",
             "P.neq(\"b\"))",
@@ -476,7 +475,7 @@ fn labelled_vertices_are_compared() {
             "g.V().as('a').out('knows').as('b').outE('likes').has('weight', gt(3)).otherV().where(eq('a')).as('c').select('b').where(neq('c')).values('number')",
             "",
         ),
-        // Values, lists, edges, names of side effects, and other tests are for steps.
+        // Values, lists, edges, names of side effects, and other tests run as steps.
         (
             "g.V().as('a').values('number').as('n').select('a').out('knows').values('number').where(neq('n'))",
             "values(\"number\")",
@@ -511,7 +510,7 @@ fn labelled_vertices_are_compared() {
     for (text, taken) in cases {
         check_agree(&database, text, taken);
     }
-    // A label that nothing has is an error either way.
+    // An unknown label is an error either way.
     for kernels in [true, false] {
         let options = GremlinOptions { kernels, ..GremlinOptions::default() };
         let text = "g.V().as('a').out('knows').out('knows').where(eq('b')).count()";
@@ -522,7 +521,7 @@ fn labelled_vertices_are_compared() {
     }
 }
 
-/// Rows can end at edges that have properties.
+/// Rows can end at edges with properties.
 #[test]
 fn walks_end_at_edges() {
     let database = graph();
@@ -548,7 +547,7 @@ fn walks_end_at_edges() {
             "g.V('P:1', 'P:2').repeat(both('knows').dedup()).emit().times(2).outE('likes').has('weight', gt(7)).inV().values('number')",
             "values(\"number\")",
         ),
-        // Not every edge has an identity; a path is kept.
+        // Some edges have no identity; a path is kept.
         ("g.V('P:1').both('knows').both('knows').outE('knows').inV().values('number')", "values(\"number\")"),
         ("g.V('P:1').both('knows').both('knows').outE('likes').values('weight')", "both(\"knows\")"),
         (
@@ -560,7 +559,7 @@ fn walks_end_at_edges() {
     }
 }
 
-/// Keys of groups that are one text here and two terms in the graph: `"a"` and `"a"@en`.
+/// Group keys that are one text in Gremlin and two terms in the graph: `"a"` and `"a"@en`.
 #[test]
 fn keys_that_are_equal_here_are_one_entry() {
     let database = Database::in_memory();
@@ -659,7 +658,7 @@ fn explain_shows_the_plan_below_what_kernels_run() {
 #[test]
 fn questions_about_walks_to_one_vertex_are_answered_from_its_end() {
     let database = graph();
-    // The same question in a form that is walked from each vertex: a test of the end by its number.
+    // The same query in a form that walks from each vertex: a test of the end by its id.
     for walk in ["both('knows')", "out('knows').out('knows')", "both('knows').in('knows').out()", "both()"] {
         for text in [
             "g.V().where(WALK).values('number')",
@@ -679,7 +678,7 @@ fn questions_about_walks_to_one_vertex_are_answered_from_its_end() {
             assert_eq!(found, expected, "{asked}");
         }
     }
-    // What the traversal itself changes counts from then on.
+    // Changes by the traversal itself are visible from then on.
     let mut transaction = database.begin().expect("a transaction begins");
     let text = "g.V('P:1', 'P:2', 'P:3', 'P:4', 'P:5', 'P:6').order().by('number').local(\
                 choose(__.out('new').hasId('P:9'), constant('yes'), \
@@ -717,8 +716,8 @@ fn orders_are_kept() {
     }
 }
 
-/// Whoever has no room for heavy queries is told before one begins, however much time there is; light ones,
-/// and what is no query, run.
+/// With `refuse_heavy`, a heavy query fails before it starts, however much time is left; light queries and
+/// traversals without a query run.
 #[test]
 fn heavy_queries_are_refused_where_they_are_to_be() {
     let database = Database::in_memory();
@@ -753,7 +752,7 @@ fn heavy_queries_are_refused_where_they_are_to_be() {
     }
 }
 
-/// A test of labels right behind a walk against the same test apart from it.
+/// A label test fused with the walk before it, against the separate test.
 #[test]
 fn labels_of_neighbours_are_tested_together() {
     let database = Database::in_memory();
@@ -821,7 +820,7 @@ fn collections_are_looked_up() {
     }
 }
 
-/// What only one of the two languages takes for a number, or for an edge, and numbers in several forms.
+/// Values that only one of the two languages treats as numbers or as edges, and numbers in several forms.
 #[test]
 fn graphs_of_rdf_are_what_steps_take_them_for() {
     let database = Database::in_memory();

@@ -1,19 +1,18 @@
-//! Traversals that would take all time or memory there is: each gives the right answer, or ends with an error
-//! of its limits.
+//! Traversals that would exhaust time or memory: each gives the right answer, or ends with a limit error.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use vervet::gremlin::Value;
 use vervet::{CancelToken, Database, ErrorKind, GremlinOptions, LoadOptions, Source};
 
-/// A text that is longer on its way than this hangs.
+/// A traversal that runs longer than this counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Traversers that stand for 2^50 equal ones.
+/// A bulk of 2^50 equal traversers.
 const BULK: &str = "g.inject(1).repeat(union(identity(),identity())).times(50)";
 /// 1, 2, 3, …
 const ENDLESS: &str = "g.inject(0).repeat(math('_ + 1')).emit()";
 
-/// The results of a text: each value with its count.
+/// The results of a script: each value with its count.
 fn run(database: &Database, text: &str, options: &GremlinOptions) -> Result<Vec<(Value, u64)>, ErrorKind> {
     let (done, watch) = mpsc::channel::<()>();
     let name = text.to_owned();
@@ -62,7 +61,7 @@ fn power_of_two(exponent: u32) -> Value {
     one(&format!("g.inject({}n)", 1_u128 << exponent))
 }
 
-/// query B1: what would repeat a value 2^50 times is an error of the memory cap, in every step that once did.
+/// query B1: expanding a bulk of 2^50 is an error of the memory cap, in every step that once did so.
 #[test]
 fn b1_a_bulk_is_repeated_only_within_the_memory_cap() {
     let database = Database::in_memory();
@@ -85,7 +84,7 @@ fn b1_a_bulk_is_repeated_only_within_the_memory_cap() {
         format!("{BULK}.aggregate('x').cap('x').combine([1])"),
         format!("{BULK}.aggregate('x').cap('x').product([1])"),
         format!("{BULK}.aggregate('x').cap('x').reverse()"),
-        // Many that share one text of 64 KiB.
+        // Many values that share one text of 64 KiB.
         "g.inject('aaaaaaaaaaaaaaaa').repeat(concat(identity())).times(12).repeat(union(identity(),identity())).times(12)
              .fold().toUpper(local)"
             .to_owned(),
@@ -111,7 +110,7 @@ fn b1_a_bulk_is_repeated_only_within_the_memory_cap() {
     assert_eq!(all, Ok(vec![(Value::Long(1), 1)]));
 }
 
-/// query B1: an embedded user is not given more values than fit into memory.
+/// query B1: the API does not return more values than fit into memory.
 #[test]
 fn b1_results_are_not_repeated_without_limit() {
     let database = Database::in_memory();
@@ -129,7 +128,7 @@ fn b2_a_long_path_is_dropped() {
     assert_eq!(run(&Database::in_memory(), text, &options), Ok(vec![(Value::Long(1), 1)]));
 }
 
-/// query B2: the objects of a path count against the memory cap, and no tree is deeper than values may be.
+/// query B2: path objects count against the memory cap, and trees obey the depth limit of values.
 #[test]
 fn b2_paths_are_counted() {
     let database = Database::in_memory();
@@ -141,7 +140,7 @@ fn b2_paths_are_counted() {
     ] {
         assert_eq!(run(&database, text, &capped(1 << 20)), Err(ErrorKind::MemoryLimit), "{text}");
     }
-    // What is dropped is given back.
+    // Dropped objects return their memory.
     let text = "g.inject(0).repeat(constant(0)).times(500).local(path().constant(1))";
     for times in ["inject(0)", "inject(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)"] {
         let text = text.replace("inject(0)", times);
@@ -149,13 +148,13 @@ fn b2_paths_are_counted() {
     }
 }
 
-/// query B6: what once ran a loop over a bulk computes with it.
+/// query B6: steps that once looped over a bulk now compute with it.
 #[test]
 fn b6_steps_compute_with_bulks() {
     let database = Database::in_memory();
     let half = run(&database, &format!("{BULK}.coin(0.5)"), &small()).expect("it ends");
     let kept: u64 = half.iter().map(|(_, count)| count).sum();
-    // 2^49, with a deviation of 2^24.
+    // 2^49, with a standard deviation of 2^24.
     assert!(kept.abs_diff(1 << 49) < 8 << 24, "{kept}");
     assert_eq!(run(&database, &format!("{BULK}.coin(0.0)"), &small()), Ok(Vec::new()));
     assert_eq!(one(&format!("{BULK}.fold(0, Operator.sum)")), Value::Long(1 << 50));
@@ -177,7 +176,7 @@ fn b6_steps_compute_with_bulks() {
     assert!(long.is_err(), "{long:?}");
 }
 
-/// query B6: the sample of a bulk and others has each with its share.
+/// query B6: a sample over bulks selects each value in proportion to its bulk.
 #[test]
 fn b6_a_sample_has_each_with_its_share() {
     let text = "g.withStrategies(new SeedStrategy(seed: 16)).inject(1, 2, 2, 2)
@@ -185,11 +184,11 @@ fn b6_a_sample_has_each_with_its_share() {
     let Value::Map(counts) = one(text) else { panic!("a map") };
     let count = |value: i32| counts.get(&Value::Int(value)).and_then(Value::as_integer).unwrap_or(0);
     assert_eq!(count(1) + count(2), 1000);
-    // A quarter, with a deviation of 14.
+    // A quarter, with a standard deviation of 14.
     assert!((count(1) - 250).abs() < 90, "{counts:?}");
 }
 
-/// query B10: counts are exact to the last digit, or there are none.
+/// query B10: counts are exact to the last digit, or an error.
 #[test]
 fn b10_counts_are_exact() {
     let twice = "g.inject(1,2).repeat(union(identity(),identity()))";
@@ -256,7 +255,7 @@ fn complete(vertices: u32) -> Database {
     database
 }
 
-/// query B7: barriers that look for equal values end, count what they hold, and give the right answer.
+/// query B7: barriers that merge equal values terminate, count what they hold, and give the right answer.
 #[test]
 fn b7_barriers_do_not_search_all_that_they_hold() {
     let database = complete(60);
@@ -282,7 +281,7 @@ fn b7_barriers_do_not_search_all_that_they_hold() {
     assert_eq!(tree, Ok(vec![(Value::Long(60), 1)]));
     let trees = "g.V().out().tree('x').tree('x').cap('x').count(local)";
     assert_eq!(run(&database, trees, &capped(16 << 20)), Ok(vec![(Value::Long(60), 1)]));
-    // With a look at all others for each of these, 10^10 comparisons.
+    // A linear search for each of these would take 10^10 comparisons.
     let many = "inject(0).flatMap(repeat(math('_ + 1')).emit().limit(131072))";
     let large = &capped(256 << 20);
     let sacks = run(&database, &format!("g.withSack(1, Operator.sum).{many}.barrier().count()"), large);
@@ -293,7 +292,7 @@ fn b7_barriers_do_not_search_all_that_they_hold() {
     assert_eq!(run(&database, same, &capped(64 << 20)), Ok(vec![(Value::Long(1), 1)]));
 }
 
-/// query B8: a decimal with a large exponent is no id, and no digit of it is computed to find that out.
+/// query B8: a decimal with a large exponent is not an id, and is rejected without computing its digits.
 #[test]
 fn b8_a_decimal_with_many_places_is_no_id() {
     let database = Database::in_memory();
@@ -304,14 +303,14 @@ fn b8_a_decimal_with_many_places_is_no_id() {
         let ended = run(&database, &text, &small());
         assert_eq!(ended.is_err(), refused, "{text}: {ended:?}");
     }
-    // Equality, too.
+    // Equality as well.
     let text = "g.inject('1e-999999999','1e-999999998','1').asNumber().dedup().count()";
     assert_eq!(one(text), Value::Long(3));
     let text = "g.inject('1e-999999999').asNumber().as('a').constant(1.0m).where(eq('a')).count()";
     assert_eq!(one(text), Value::Long(0));
 }
 
-/// query B14: what nested traversals hold is given back when they begin anew.
+/// query B14: nested traversals return their memory when they restart.
 #[test]
 fn b14_nested_traversals_give_memory_back() {
     let database = complete(100);
@@ -330,7 +329,7 @@ fn b14_nested_traversals_give_memory_back() {
     }
 }
 
-/// query B15: what `match`, `flatMap`, walks and reads hold counts.
+/// query B15: buffers of `match`, `flatMap`, walks and reads count against the cap.
 #[test]
 fn b15_buffers_count_against_the_memory_cap() {
     let database = complete(100);
@@ -350,7 +349,7 @@ fn b15_buffers_count_against_the_memory_cap() {
     }
 }
 
-/// A step behind the sources of this file, by name. `_`: a traverser.
+/// Steps by name, with their forms, applied to the sources of this file. `_`: a traverser.
 const STEPS: &[(&str, &[&str])] = &[
     ("E", &["E()"]),
     ("V", &["V()"]),
@@ -493,7 +492,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("write", &[]),
 ];
 
-/// Steps that keep all they are given, or a part of it for each.
+/// Steps that hold all their input, or a part for each traverser.
 const KEEP: &[&str] = &[
     "aggregate('x')",
     "barrier()",
@@ -515,7 +514,7 @@ const KEEP: &[&str] = &[
     "inject(1)",
 ];
 
-/// The texts of all steps, behind each source.
+/// All steps applied to each source.
 fn texts(database: &Database) -> Vec<String> {
     let behind = |step: &&str| [BULK, ENDLESS].map(|source| format!("{source}.{step}"));
     let texts: Vec<String> = STEPS.iter().flat_map(|(_, steps)| steps.iter().flat_map(behind)).collect();
@@ -526,7 +525,7 @@ fn texts(database: &Database) -> Vec<String> {
     texts
 }
 
-/// Every step that there is stands in the table.
+/// The table contains every step.
 #[test]
 fn every_step_is_looked_at() {
     let listed: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
@@ -535,7 +534,7 @@ fn every_step_is_looked_at() {
 }
 
 /// queries B1, B6, B7, B14, B15: every step ends when its traversal is cancelled, over a bulk of 2^50 and
-/// over traversers without end.
+/// over an endless stream of traversers.
 #[test]
 fn every_step_ends_when_it_is_cancelled() {
     let database = complete(10);
@@ -547,14 +546,14 @@ fn every_step_ends_when_it_is_cancelled() {
             std::thread::sleep(Duration::from_millis(2));
             cancel.cancel();
         });
-        // Whatever comes of it: it ends.
+        // Any result will do: the traversal ends.
         let _ = run(&database, &text, &options);
         canceller.join().expect("it only cancels");
     }
 }
 
-/// queries B1, B6, B7, B14, B15: every step ends with a small memory cap, and those that keep what they are
-/// given because of it.
+/// queries B1, B6, B7, B14, B15: every step ends under a small memory cap, and steps that hold their input
+/// fail because of it.
 #[test]
 fn every_step_ends_within_a_memory_cap() {
     let database = complete(10);

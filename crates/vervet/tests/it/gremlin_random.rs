@@ -1,10 +1,10 @@
-//! What random traversals have found (`cargo xtask conformance random-gremlin`): each ran otherwise on
-//! kernels than as steps, or otherwise than in TinkerGraph.
+//! Regressions found by random traversals (`cargo xtask conformance random-gremlin`): kernels and steps, or
+//! Vervet and TinkerGraph, gave different results.
 
 use vervet::gremlin::{Map, Value};
 use vervet::{Database, GremlinOptions};
 
-/// `a` and `b` like each other, `b` also `c`; everybody knows `c`; `a` has an age and `bob` for a name.
+/// `a` and `b` like each other, `b` also likes `c`; both know `c`; `a` has an age and the name `bob`.
 fn graph() -> Database {
     let database = Database::in_memory();
     let text = "g.addV('person').property(T.id, 'a').property('name', 'bob').property('age', 1).as('a')
@@ -16,7 +16,7 @@ fn graph() -> Database {
     database
 }
 
-/// Results as texts, sorted; kernels and steps have the same.
+/// Results as texts, sorted; asserts that kernels and steps agree.
 #[track_caller]
 fn run(text: &str) -> Vec<Value> {
     let database = graph();
@@ -31,7 +31,7 @@ fn run(text: &str) -> Vec<Value> {
     steps
 }
 
-/// A walk behind `dedup` says nothing of which vertices a condition before it is about.
+/// A walk behind `dedup` does not change the vertices to which an earlier condition applies.
 #[test]
 fn conditions_before_dedup_are_about_the_vertices_there() {
     for (text, count) in [
@@ -47,7 +47,7 @@ fn conditions_before_dedup_are_about_the_vertices_there() {
     }
 }
 
-/// A loop has one `until` and one `emit`; others behind it are of the next.
+/// A loop has one `until` and one `emit`; further modulators belong to the next loop.
 #[test]
 fn modulators_that_a_loop_has_are_of_the_next() {
     let count = |text: &str| run(&format!("{text}.count()"));
@@ -70,7 +70,7 @@ fn modulators_that_a_loop_has_are_of_the_next() {
     assert!(graph().gremlin("g.V().repeat(__.out()).times(1).times(2)").is_err());
 }
 
-/// A map has something for every key: null, if nothing else.
+/// A map has an entry for every key: null for a missing one.
 #[test]
 fn maps_have_null_for_keys_that_are_not_there() {
     let null: Map = [(Value::text("n"), Value::Null)].into_iter().collect();

@@ -1,4 +1,4 @@
-//! What a review found wrong in Gremlin, each finding by its name.
+//! Regressions of a Gremlin review, each with the name of its finding.
 
 use std::collections::BTreeSet;
 use vervet::gremlin::{GremlinOptions, Value};
@@ -20,7 +20,7 @@ fn explained(database: &Database, text: &str) -> String {
     }
 }
 
-/// Three places in each of some countries, called by letters in an order that is none.
+/// Three places in each of some countries, named by letters in no particular order.
 fn places() -> Database {
     let database = Database::in_memory();
     let mut text = String::from("PREFIX k: <urn:vervet:key:> PREFIX l: <urn:vervet:label:>\n");
@@ -73,7 +73,7 @@ fn users2_entries_of_maps_are_ordered_by_key_then_by_value() {
             let wanted = Value::Long(i64::try_from(all.len()).expect("small"));
             assert_eq!(run(database, &text), [wanted], "{text}");
         }
-        // Of a range of a map as well.
+        // On a range of a map as well.
         let text = format!("{count}.order(local).by(desc).limit(local, 3)");
         assert_eq!(keys(&run(database, &text)), reversed[..3], "{text}");
     }
@@ -87,12 +87,12 @@ fn users2_entries_of_maps_are_ordered_by_key_then_by_value() {
     let text = "g.inject(['a':2], ['a':'x'], ['a':1], ['a':3]).unfold().order().select(values)";
     let wanted = [Value::Int(1), Value::Int(2), Value::Int(3), Value::text("x")];
     assert_eq!(run(&base, text), wanted);
-    // Keys that are vertices stand in the order of their ids.
+    // Keys that are vertices are ordered by their ids.
     let text = "g.V().hasLabel('place').groupCount().unfold().order().by(desc).limit(2).select(keys).values('number')";
     assert_eq!(run(&base, text), [Value::Long(9), Value::Long(8)]);
 }
 
-/// query B11: counts of labels are known without a look at their vertices.
+/// query B11: label counts are answered without reading the vertices.
 #[test]
 fn b11_counts_of_labels_are_queries() {
     let database = places();
@@ -106,7 +106,7 @@ fn b11_counts_of_labels_are_queries() {
         assert!(plan.contains("kernels:"), "{plan}");
         assert_eq!(run(&database, text), [Value::Long(count)], "{text}");
     }
-    // An edge that has a type is no vertex.
+    // An edge with a type is not a vertex.
     database
         .update("INSERT DATA { <http://e/1> <urn:vervet:key:near> <http://e/2> {| a <urn:vervet:label:place> |} }")
         .expect("inserts");
@@ -114,8 +114,8 @@ fn b11_counts_of_labels_are_queries() {
     assert_eq!(run(&database, "g.E().count()"), [Value::Long(1)]);
 }
 
-/// Routes with distances, so that all have an identity; each of 40 places leads to six others and back,
-/// parallel ones if asked for.
+/// Routes with distances, so that all have an identity; each of 40 places has routes to six others and back,
+/// optionally parallel ones.
 fn routes(parallel: bool) -> Database {
     let database = Database::in_memory();
     let mut text = String::from("PREFIX k: <urn:vervet:key:>\n");
@@ -140,7 +140,7 @@ fn without_kernels(database: &Database, text: &str) -> Vec<Value> {
     database.gremlin_with(text, &options).expect("runs").into_values().expect("there are few")
 }
 
-/// Plan F3: where edges have identities, patterns with both ends bound listed all neighbours of every row.
+/// Plan F3: for edges with identities, patterns with both ends bound listed all neighbours of every row.
 #[test]
 fn f3_triangles_of_edges_are_checked_or_intersected() {
     const TRIANGLES: &str = "g.V().as('a').out('route').out('route').out('route').where(eq('a')).count()";
@@ -160,18 +160,18 @@ fn f3_triangles_of_edges_are_checked_or_intersected() {
     let rows = routes_once.select(SPARQL).expect("runs");
     let in_sparql = rows.rows().next().and_then(|row| row.integer("n").expect("a number")).expect("one row");
     assert_eq!(count, [Value::Long(in_sparql)]);
-    // With parallel edges a walk counts each of them.
+    // A walk counts each parallel edge.
     let parallel = routes(true);
     assert_eq!(run(&parallel, TRIANGLES), without_kernels(&parallel, TRIANGLES));
     assert_ne!(run(&parallel, TRIANGLES), count);
-    // And so when the first comes.
+    // The same after the first parallel edge is added.
     let text = "g.V('http://e/0').addE('route').to(__.V('http://e/1')).iterate()";
     run(&routes_once, text);
     assert_eq!(run(&routes_once, TRIANGLES), without_kernels(&routes_once, TRIANGLES));
     assert_ne!(run(&routes_once, TRIANGLES), count);
 }
 
-/// Plan F3: patterns with an edge are expansions where one end is known.
+/// Plan F3: a pattern with an edge variable is an expansion if one end is bound.
 #[test]
 fn f3_patterns_with_edges_are_expansions() {
     for parallel in [false, true] {
@@ -183,7 +183,7 @@ fn f3_patterns_with_edges_are_expansions() {
         assert_eq!(run(&database, text), without_kernels(&database, text), "{text}");
         let text = "PREFIX k: <urn:vervet:key:>
             SELECT (COUNT(*) AS ?n) (SUM(?d) AS ?m) { <http://e/3> k:route ?b . ?b k:route ?c ~ ?e . ?e k:dist ?d }";
-        // Plan F5: so it is where rows are there before the patterns.
+        // Plan F5: likewise if rows precede the patterns.
         let of_rows = "PREFIX k: <urn:vervet:key:>
             SELECT (COUNT(*) AS ?n) (SUM(?d) AS ?m) {
               VALUES ?b { <http://e/3> <http://e/5> } ?b k:route ?c ~ ?e . ?e k:dist ?d }";
@@ -202,8 +202,8 @@ fn f3_patterns_with_edges_are_expansions() {
     }
 }
 
-/// Plan F.13: the plan of a traversal is used again, and only where it is right: not when a predicate gets
-/// its first parallel edge, when a term that was unknown has come, or when the base is another one.
+/// Plan F.13: the plan of a traversal is reused only while it is valid: not after a predicate gets its first
+/// parallel edge, after an unknown term is added, or on another base.
 #[test]
 fn plans_of_traversals_are_used_again_while_they_hold() {
     let database = routes(false);
@@ -243,8 +243,7 @@ fn plans_of_traversals_are_used_again_while_they_hold() {
     assert_eq!(all(&database), found);
 }
 
-/// Plan F.13: properties of many elements are looked up together; they are those that are looked up one by
-/// one.
+/// Plan F.13: the batched lookup of properties of many elements agrees with single lookups.
 #[test]
 fn details_of_many_elements_are_those_of_each() {
     let database = places();
@@ -279,7 +278,7 @@ fn details_of_many_elements_are_those_of_each() {
                 assert_eq!(format!("{:?}", [&element]), format!("{:?}", alone.iter().collect::<Vec<_>>()));
             }
         }
-        // More than one batch, with elements that come again.
+        // More than one batch, with repeated elements.
         let text = "g.V().both('near').V()";
         let formats = |text| -> BTreeSet<String> {
             run(database, text).iter().map(|element| format!("{element:?}")).collect()

@@ -1,5 +1,5 @@
-//! What Gremlin writes, read back by Gremlin and by SPARQL: before and after the commit, from base and delta,
-//! by several transactions, and after the directory is opened again.
+//! Gremlin writes, read back by Gremlin and by SPARQL: before and after the commit, from base and delta, by
+//! several transactions, and after reopening the directory.
 
 use std::cell::Cell;
 use vervet::gremlin::{Bytecode, Instruction, Token, Value};
@@ -24,7 +24,7 @@ fn texts(db: &Database, text: &str) -> Vec<String> {
     texts
 }
 
-/// Solutions of SPARQL with the column `x`, sorted.
+/// Solutions of a SPARQL pattern with the column `x`, sorted.
 fn sparql(db: &Database, pattern: &str) -> Vec<String> {
     let solutions = db.select(&query(pattern)).expect("a SELECT");
     sorted(&solutions)
@@ -125,7 +125,7 @@ fn one_graph_two_languages_in_a_transaction() {
     assert_eq!(ages, [Value::Long(41)]);
     transaction.gremlin("g.V('x').property('age', 42)").expect("a write");
     assert_eq!(sparql_in(&transaction, "v:x :age ?x"), ["42"]);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
 
     assert_eq!(sparql(&db, "?x :knows v:1"), ["urn:vervet:vertex:x"]);
     assert_eq!(texts(&db, "g.V(1).in('knows').values('name')"), ["xenia"]);
@@ -149,7 +149,7 @@ fn a_traversal_that_fails_leaves_a_transaction_as_it_was() {
     let error = transaction.gremlin("g.addV('gone'); g.V().values('name').outE()");
     assert_eq!(error.expect_err("no text has edges").kind(), ErrorKind::Query);
     assert_eq!(transaction.gremlin("g.V().has('seen')").unwrap().len(), 0);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!((count(&db, "g.V().hasLabel('kept')"), count(&db, "g.V().hasLabel('gone')")), (1, 0));
     fails(&db, "g.addV('gone'); g.V().values('name').outE()", "edges");
     assert_eq!(count(&db, "g.V()"), 7);
@@ -199,7 +199,7 @@ fn bytecode_runs_without_a_text() {
     assert_eq!(db.traverse(&bytecode, &GremlinOptions::default()).expect("a write").len(), 1);
     let mut transaction = db.begin().expect("it may write");
     transaction.traverse(&bytecode, &GremlinOptions::default()).expect("a write");
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!(count(&db, "g.V().has('person', 'name', 'ann')"), 2);
     let token = Value::Token(Token::T(vervet::gremlin::T::Id));
     let bad = Instruction::new("property", vec![token, Value::Int(3)]);
@@ -242,7 +242,7 @@ fn values_of_a_key() {
     assert_eq!(sparql(&db, "v:1 :n ?x"), ["a", "b"]);
     db.gremlin("g.V(1).property('n', 'b')").expect("a write");
     assert_eq!(texts(&db, "g.V(1).values('n')"), ["b"]);
-    // A plain value gets a twin.
+    // A plain value gets an equal value beside it.
     db.gremlin("g.V(1).property(list, 'n', 'b')").expect("a write");
     assert_eq!(count(&db, "g.V(1).properties('n').id().dedup()"), 2);
     db.gremlin("g.V(1).properties('n').limit(1).drop()").expect("a write");
@@ -261,7 +261,7 @@ fn what_is_said_about_a_value() {
         .expect("a write");
     assert_eq!(values(&db, "g.V(1).properties('city').values('since')"), [Value::Int(2010)]);
     assert_eq!(sparql(&db, "v:1 :city ?c ~ ?e . ?e :since ?x"), ["2010"]);
-    // A plain value gets an identity when something is said about it, and stays the same value.
+    // A plain value gets an identity when a meta-property is set, and stays the same value.
     let found = values(&db, "g.V(1).properties('n').property('by', 'me').values('by')");
     assert_eq!(found, [Value::text("me")]);
     assert_eq!(sparql(&db, "v:1 :n ?x"), ["a"]);
@@ -270,7 +270,7 @@ fn what_is_said_about_a_value() {
     assert_eq!(count(&db, "g.V(1).properties().properties()"), 2);
     db.gremlin("g.V(1).properties('city').drop()").expect("a write");
     assert_eq!(sparql(&db, "?x :to ?y"), [""; 0]);
-    // A new single value has nothing said about it.
+    // A new single value has no meta-properties.
     db.gremlin("g.V(1).property('n', 'a')").expect("a write");
     assert_eq!(count(&db, "g.V(1).properties().properties()"), 0);
     fails(
@@ -306,11 +306,11 @@ fn what_a_traversal_adds_it_does_not_walk() {
     assert_eq!(count(&db, "g.E().hasLabel('all')"), 36);
     db.gremlin("g.V().hasLabel('copy').union(__.addV('twice'), __.addV('twice'))").expect("a write");
     assert_eq!(count(&db, "g.V().hasLabel('twice')"), 12);
-    // Each traverser counts, also those that travel together.
+    // Each traverser counts, including those in a bulk.
     db.gremlin("g.V().hasLabel('software').in('created').values('name').barrier().addV('maker')")
         .expect("a write");
     assert_eq!(count(&db, "g.V().hasLabel('maker')"), 4);
-    // Those with an edge are found before any edge goes.
+    // Vertices with an edge are collected before any edge is removed.
     db.gremlin("g.V().where(__.both('all')).drop()").expect("a write");
     assert_eq!(count(&db, "g.V().hasLabel('copy')"), 0);
 }
@@ -357,7 +357,7 @@ fn merge_vertices() {
     assert_eq!(values(&db, "g.V().has('person', 'name', 'stephen').values('age')"), [Value::Int(1)]);
     assert_eq!(values(&db, &merge), created);
     assert_eq!(count(&db, "g.V().hasLabel('person').mergeV([(T.label): 'software']).path()"), 10);
-    // The second one finds what the first one has made.
+    // The second one finds the vertex made by the first.
     assert_eq!(count(&db, "g.inject(['name': 'new'], ['name': 'new']).mergeV()"), 2);
     assert_eq!(count(&db, "g.V().has('name', 'new')"), 1);
     assert_eq!(count(&db, "g.mergeV([(T.id): 50]).option(onCreate, [(T.label): 'made'])"), 1);
@@ -469,8 +469,8 @@ fn base_and_delta_are_one_graph() {
     db.check().expect("no damage");
 }
 
-/// Two transactions at a time, each as it would be alone; whether both may commit. Results with their
-/// properties would be read.
+/// Runs two overlapping transactions; returns whether both may commit. Returning results with their
+/// properties would be a read.
 fn both_commit(db: &Database, one: &str, other: &str) -> bool {
     let (mut first, mut second) = (db.begin().expect("one"), db.begin().expect("another"));
     let (one, other) = (&format!("{one}.iterate()"), &format!("{other}.iterate()"));
@@ -567,7 +567,8 @@ fn results_stream_and_stop_when_told() -> Result<()> {
     assert_eq!(db.gremlin_each(&script, &options, &mut { stop }).expect_err("it stops").message(), "enough");
     assert_eq!(seen.get(), 1);
 
-    // In a transaction what failed is undone; by itself the write is there before its results are told.
+    // In a transaction, a failure is rolled back; outside, the write is committed before its results are
+    // returned.
     let script = db.gremlin_script("g.inject(1, 2).addV('told')", &options)?;
     assert!(script.mutates());
     let mut transaction = db.begin()?;

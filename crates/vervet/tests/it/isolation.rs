@@ -1,13 +1,12 @@
-//! Serializable isolation through the facade: SPARQL updates, typed edits, Gremlin and queries of
-//! transactions that overlap, judged by running those that committed again, one after the other in the order
-//! of their commits.
+//! Serializable isolation through the facade: overlapping transactions of SPARQL updates, typed edits,
+//! Gremlin and queries, checked by replaying the committed ones serially in commit order.
 //!
-//! # The judge
-//! A second database runs the operations of each transaction that committed changes, alone. The graph must
-//! then be the same, and each operation must have had the same answer: that is what `Isolation::Serializable`
-//! promises. Blind writes answer nothing here, since whether a statement was there before is not a read.
-//! `txn/tests/refusals.rs` says exactly which commits are refused, in terms of statements; here the question
-//! is whether each front end notes what it reads.
+//! # The oracle
+//! A second database runs the operations of each committed transaction with changes, serially. The graph must
+//! be equal afterwards, and each operation must have had the same answer: that is what
+//! `Isolation::Serializable` guarantees. Blind writes return nothing here, since whether a statement existed
+//! is not a read. `txn/tests/refusals.rs` specifies which commits are refused, in terms of statements; this
+//! test checks that each front end notes its reads.
 
 use oxrdf::{GraphNameRef, NamedNode, NamedNodeRef, QuadRef};
 use std::collections::BTreeSet;
@@ -21,11 +20,11 @@ use vervet_env::Simulation;
 use vervet_testkit::{Random, seed};
 
 const VERTICES: u64 = 3;
-/// Each has a graph of its own. Twelve of this length miss the findings with the default seed.
+/// Each round has a graph of its own. Twelve rounds of this length miss the findings with the default seed.
 const ROUNDS: usize = 60;
 const STEPS: usize = 200;
 
-/// One operation: a kind and a few numbers, so that it can be run again elsewhere.
+/// One operation: a kind and a few numbers, so that it can be replayed elsewhere.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     kind: u64,
@@ -64,7 +63,7 @@ impl Operation {
         }
     }
 
-    /// Runs it; what it answers, without the ids of edges.
+    /// Runs the operation; returns its answer, without the ids of edges.
     fn run(self, transaction: &mut Transaction) -> Result<String> {
         let Self { kind, one, other, key, value } = self;
         let (a, b) = (format!("<urn:v{one}>"), format!("<urn:v{other}>"));
@@ -149,18 +148,18 @@ impl Operation {
         }
     }
 
-    /// The same, where only a conflict is an error.
+    /// [`Operation::run`], where only a conflict is an error.
     fn answer(self, transaction: &mut Transaction) -> Result<String> {
         match self.run(transaction) {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(error),
-            // The message may have the id of an edge.
+            // The message may contain the id of an edge.
             Err(error) => Ok(format!("{:?}", error.kind())),
             Ok(answer) => Ok(answer),
         }
     }
 }
 
-/// Everything that is there, edges by their number.
+/// All statements, edges by their number.
 fn content(database: &Database) -> String {
     let transaction = database.begin().expect("begins");
     let plain = "SELECT ?s ?p ?o { ?s ?p ?o FILTER(!STRSTARTS(STR(?s), \"urn:vervet:edge:\")) }";
@@ -168,8 +167,8 @@ fn content(database: &Database) -> String {
     [plain, edges].map(|query| rows(&transaction, query).expect("sound")).join("\n--\n")
 }
 
-/// A database that knows all names, and nothing else: what is unknown to the base or the dictionary is not
-/// random.
+/// A database that has interned all names and has no statements, so that which terms are unknown to base or
+/// dictionary is not random.
 fn prepared(in_base: bool) -> Database {
     let database = Database::in_memory();
     let names: Vec<String> = (0..VERTICES)
@@ -181,7 +180,7 @@ fn prepared(in_base: bool) -> Database {
         })
         .collect();
     database.update(&format!("INSERT DATA {{ {} }}", names.join(" . "))).expect("it runs");
-    // Without statements there is nothing to merge, and the terms would not get into the base.
+    // Without statements there would be nothing to merge, and the terms would not get into the base.
     if in_base {
         assert!(database.checkpoint().expect("works"));
     }
@@ -236,7 +235,7 @@ fn b7_b8_b9_all_front_ends_are_serializable() {
                     continue;
                 }
             };
-            // Without changes it is as if it had run when it began.
+            // A read-only transaction is equivalent to a run at its begin.
             if committed <= last {
                 continue;
             }
@@ -244,13 +243,13 @@ fn b7_b8_b9_all_front_ends_are_serializable() {
             accepted += 1;
             let mut again = judge.begin().expect("begins");
             for (operation, answer) in &operations {
-                let alone = operation.answer(&mut again).expect("nobody else is there");
+                let alone = operation.answer(&mut again).expect("no concurrent transaction");
                 assert_eq!(
                     answer, &alone,
                     "seed {seed}, round {round}, step {step}: {operation:?} of {operations:#?}"
                 );
             }
-            again.commit().expect("nobody else is there");
+            again.commit().expect("no concurrent transaction");
             assert_eq!(
                 content(&database),
                 content(&judge),
@@ -306,7 +305,7 @@ fn b7_a_predicate_that_became_empty_is_read_as_absent() {
     conflict(one, "Gremlin");
 }
 
-/// storage B8: that a predicate has no edges is a read for an operation that skips a look at them.
+/// storage B8: an operation that skips the edges of a predicate without edges notes their absence as a read.
 #[test]
 fn b8_a_statement_that_becomes_an_edge_meanwhile_is_a_conflict() {
     let database = Database::in_memory();
@@ -321,8 +320,8 @@ fn b8_a_statement_that_becomes_an_edge_meanwhile_is_a_conflict() {
     assert_eq!(one.commit().expect_err("the statement is an edge now").kind(), ErrorKind::Conflict);
 }
 
-/// storage B9: that nothing has a type is a read, also where the base knows the term `rdf:type` from earlier
-/// statements. The typed interface reads nothing else here; Gremlin lists predicates too.
+/// storage B9: the absence of any type is a read, even if the base has the term `rdf:type` from earlier
+/// statements. The typed interface reads nothing else here; Gremlin also lists predicates.
 #[test]
 fn b9_the_first_type_conflicts_with_a_label_that_was_not_there() {
     for (in_base, typed) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -352,7 +351,7 @@ fn b2_blank_nodes_of_different_loads_differ() {
     for _ in 0..4 {
         let database = Database::in_memory();
         let mut expected = 0;
-        // Statements that come and go between loads, so that counts return to old values.
+        // Statements are added and removed between loads, so that counts return to old values.
         let mut others = 0_u64;
         for load in 0..6 {
             let labels: BTreeSet<u64> = (0..1 + random.below(4)).map(|_| random.below(4)).collect();
@@ -378,8 +377,8 @@ fn b2_blank_nodes_of_different_loads_differ() {
     }
 }
 
-/// storage B15: the attempts of an update share one deadline. Each attempt here conflicts, since it reads
-/// what the document that it loads changes, and takes longer than a hundredth of its time.
+/// storage B15: the attempts of an update share one deadline. Each attempt here conflicts, since it reads the
+/// statement changed by opening the document that it loads, and takes longer than a hundredth of its time.
 #[test]
 fn b15_attempts_share_one_deadline() {
     let database = Database::in_memory();
@@ -400,8 +399,8 @@ fn b15_attempts_share_one_deadline() {
     assert!(attempts < ATTEMPTS_MAX, "{attempts} attempts");
 }
 
-/// storage B5: numbering new terms does no I/O, however many there are, so no look-up of terms waits
-/// for the disk; their records are written by the commit that needs them, or not at all.
+/// storage B5: interning new terms does no I/O, however many there are, so no term lookup waits for the disk;
+/// the commit that needs them writes their records.
 #[test]
 fn b5_new_terms_do_not_touch_the_disk_before_their_commit() {
     let simulation = Simulation::new(1);

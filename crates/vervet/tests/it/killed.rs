@@ -1,11 +1,11 @@
-//! Processes that are ended with SIGKILL in the middle of durable commits, again and again on one directory:
-//! every commit that was acknowledged is there, at most the one in flight besides, and none of them in part.
+//! Crash test: processes are killed (SIGKILL) during durable commits, repeatedly on one directory. Every
+//! acknowledged commit survives, plus at most the one in flight, and each commit is atomic.
 //!
 //! # Shape
-//! The parent starts this test program again as a child that commits without end, from several threads, while
-//! another one writes new bases; the child prints the number of each commit when it has returned. The parent
-//! ends it after a random time from its start, so that some are hit while they open the directory, and reads
-//! what is left. `VERVET_KILLS` is how often: 8, and 50 for a release (CONTRIBUTING.md).
+//! The parent starts this test program again as a child that commits endlessly from several threads while
+//! another thread writes new bases; the child prints the number of each commit that has returned. The parent
+//! kills it after a random time, sometimes while it opens the directory, and verifies the data.
+//! `VERVET_KILLS` is the number of kills: 8, and 50 for a release (CONTRIBUTING.md).
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -17,12 +17,12 @@ use vervet_testkit::{Random, seed};
 
 const DIRECTORY: &str = "VERVET_KILLED_CHILD";
 const WRITERS: usize = 3;
-/// Statements that a commit adds for good, each with terms of its own.
+/// Statements that a commit adds permanently, each with new terms.
 const PARTS: u64 = 4;
-/// The longest life of a child.
+/// The longest lifetime of a child.
 const LIFE_MAX: Duration = Duration::from_millis(800);
 
-/// Commit `number` of a writer: its counter moves on, and its parts come.
+/// Commit `number` of a writer: increments its counter and adds its parts.
 fn commit(db: &Database, writer: usize, number: u64) -> Result<()> {
     let parts: String = (0..PARTS)
         .map(|part| format!("<urn:w{writer}> <urn:part> <urn:w{writer}:{number}:{part}> . "))
@@ -35,10 +35,10 @@ fn commit(db: &Database, writer: usize, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// How many commits of a writer are there.
+/// The number of commits of a writer in the database.
 ///
 /// # Panics
-/// One is there in part.
+/// If a commit is only partly there.
 fn committed(db: &Database, writer: usize) -> u64 {
     let rows = db.select(&format!("SELECT ?n {{ <urn:w{writer}> <urn:count> ?n }}")).expect("answers");
     let counts: Vec<u64> = rows
@@ -59,7 +59,7 @@ fn committed(db: &Database, writer: usize) -> u64 {
     count
 }
 
-/// Not a test of its own: what the children run.
+/// Entry point of the child processes; not a test of its own.
 #[test]
 fn child() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -75,7 +75,7 @@ fn child() {
             scope.spawn(move || {
                 for number in committed(db, writer) + 1.. {
                     commit(db, writer, number).expect("commits");
-                    // One write: a line is there whole or not at all.
+                    // A single write, so that a line is never partial.
                     let line = format!("\nacknowledged {writer} {number}\n");
                     std::io::stderr().write_all(line.as_bytes()).expect("the parent listens");
                 }

@@ -1,6 +1,5 @@
-//! Optional parts against their definition: both sides are asked for by themselves and joined here, row by
-//! row; the query as a whole runs as it is planned, on one thread and on several, and with the planner
-//! switched off.
+//! `OPTIONAL` against its definition: both sides run as separate queries and are joined here, row by row. The
+//! whole query runs as planned, on one thread and on several, and without the optimizer.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
@@ -9,7 +8,7 @@ use vervet::{Database, Format, OutputFormat, QueryOptions};
 
 const PREFIX: &str = "PREFIX : <http://e/> ";
 
-/// Persons in forums, who write posts there and elsewhere, and answer.
+/// Persons in forums, with posts there and elsewhere, and answers.
 fn database(random: &mut fastrand::Rng) -> Database {
     let mut text = "@prefix : <http://e/> .\n".to_owned();
     let mut add = |line: String| writeln!(text, "{line} .").unwrap();
@@ -32,7 +31,7 @@ fn database(random: &mut fastrand::Rng) -> Database {
         }
     }
     for post in 0..250 {
-        // Some write much more than others.
+        // Skewed: some authors write much more than others.
         let author = random.u8(..30).min(random.u8(..30));
         add(format!(
             ":x{post} a :Post ; :author :p{author} ; :in :f{} ; :length {}",
@@ -62,7 +61,7 @@ const LEFT: [(&str, &[&str]); 8] = [
     ("VALUES (?p ?n) { (:p1 UNDEF) (:p2 \"n2\") (UNDEF \"n1\") } ?f :member ?p", &["f", "p", "n"]),
 ];
 
-/// The same of the right side.
+/// The same for the right side.
 const RIGHT: [(&str, &[&str]); 11] = [
     ("?x :author ?p . ?x :in ?f . ?x :length ?l", &["f", "p", "x", "l"]),
     ("?x :author ?p . ?x :in ?f", &["f", "p", "x"]),
@@ -99,7 +98,7 @@ fn selected(names: &[&str], pattern: &str) -> String {
     format!("{PREFIX} SELECT {names} {{ {pattern} }}")
 }
 
-/// Conditions: texts, and two variables of which the first must be a smaller number than the second.
+/// Conditions: texts, and two variables of which the first must be less than the second.
 const CONDITIONS: [(&str, Option<[&str; 2]>); 4] =
     [("", None), ("", None), ("FILTER(?s < ?l)", Some(["s", "l"])), ("FILTER(?l < ?m)", Some(["l", "m"]))];
 
@@ -107,7 +106,7 @@ fn number(cell: &str) -> Option<i64> {
     cell.trim_start_matches('"').split('"').next()?.parse().ok()
 }
 
-/// What the definition gives.
+/// The result by the definition.
 fn joined(
     (left, of_left): (&[Row], &[&str]),
     (right, of_right): (&[Row], &[&str]),
@@ -146,7 +145,7 @@ fn joined(
     all
 }
 
-/// Whether a plan starts an optional part from distinct values.
+/// Compares one random query; returns whether its plan starts an optional part from distinct values.
 fn compare(seed: u64) -> bool {
     let random = &mut fastrand::Rng::with_seed(seed);
     let database = database(random);
@@ -154,7 +153,7 @@ fn compare(seed: u64) -> bool {
     let parallel = QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default().with_threads(3) };
     let mut seeded = false;
     for round in 0..5 {
-        // The first is one that is likely to start from distinct values.
+        // The first query is likely to start from distinct values.
         let (left, right) = match round {
             0 => (3, [2, 5][random.usize(..2)]),
             _ => (random.usize(..LEFT.len()), random.usize(..RIGHT.len())),
@@ -189,13 +188,13 @@ fn optional_parts_give_what_their_definition_gives() {
     let seed = fastrand::u64(..);
     eprintln!("seed {seed}");
     (0..6).for_each(|more| _ = compare(seed.wrapping_add(more)));
-    // These are always the same.
+    // The seeds are fixed.
     let seeded = (0..6).filter(|seed| compare(*seed)).count();
     assert!(seeded > 0, "no plan starts an optional part from distinct values");
 }
 
 /// Plan F5: an optional part between two bound variables, whose rows come in runs of one of them, is no
-/// longer read from the end that has more.
+/// longer read from the end with the higher degree.
 #[test]
 fn rows_of_one_person_list_what_they_share_once() {
     let mut text = "@prefix : <http://e/> .\n".to_owned();

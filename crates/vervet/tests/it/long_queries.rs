@@ -1,11 +1,11 @@
-//! Queries that are long, or count much: each has the right answer soon, or says which limit it has met.
+//! Long queries and large counts: each gives the right answer soon, or fails with the limit that it hits.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write;
 use std::time::Duration;
 use vervet::{Answer, CancelToken, Database, ErrorKind, Format, QueryOptions};
 
-/// Far more than any of these takes, and far less than what they took.
+/// Far more than any of these takes, and far less than before their fixes.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The first row of the answer, as texts.
@@ -36,8 +36,8 @@ fn b3_exists_with_variable_predicate_ends() {
     assert_eq!(found[1], integer("2100"));
 }
 
-/// Finding "query B9" of the reviews: a count beyond 64 bits is exact, is a number to what follows on it, and
-/// one beyond 127 bits is an error.
+/// Finding "query B9" of the reviews: a count beyond 64 bits is exact and a number to later expressions; a
+/// count beyond 127 bits is an error.
 #[test]
 fn b9_large_counts_are_exact() {
     let database = Database::in_memory();
@@ -56,12 +56,12 @@ fn b9_large_counts_are_exact() {
     let twice = format!("{count} HAVING (COUNT(*) * 2 > 150000000000000000000)");
     assert_eq!(row(&database, &twice).unwrap(), std::slice::from_ref(&hundred));
     assert!(row(&database, &format!("{count} HAVING (COUNT(*) < 5)")).unwrap().is_empty());
-    // Sums, and parts of a join that stand for many solutions on both sides.
+    // Sums, and parts of a join with multiplicities on both sides.
     let sum = format!("SELECT (SUM(?x) AS ?n) {{ VALUES ?x {{ 3 }} {five} }}");
     assert_eq!(row(&database, &sum).unwrap(), [integer("300000000000000000000")]);
     let parts = "SELECT (COUNT(*) AS ?n) { { SELECT ?h { ?h <urn:p> ?a, ?b, ?c } } { SELECT ?h { ?h <urn:p> ?d, ?e } } }";
     assert_eq!(row(&database, parts).unwrap(), [hundred]);
-    // Solutions are skipped and kept one by one, however many a row stands for.
+    // `OFFSET` and `LIMIT` count single solutions, whatever the multiplicity of a row.
     let slice = "SELECT (COUNT(*) AS ?n) { SELECT ?h { ?h <urn:p> ?a, ?b, ?c, ?d, ?e } OFFSET 18446744073709551000 LIMIT 7 }";
     assert_eq!(row(&database, slice).unwrap(), [integer("7")]);
     let ten = "<urn:h> <urn:p> ?a, ?b, ?c, ?d, ?e, ?f, ?g, ?i, ?j, ?k";
@@ -69,8 +69,8 @@ fn b9_large_counts_are_exact() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
-/// Findings "query B4" and "query B5" of the reviews, and loops like them: what takes time in proportion to a
-/// query takes no more than that.
+/// Findings "query B4" and "query B5" of the reviews, and similar loops: planning takes time at most in
+/// proportion to the length of the query.
 #[test]
 fn b4_b5_long_queries_are_planned_soon() {
     let database = Database::in_memory();
@@ -130,8 +130,8 @@ fn b4_b5_long_queries_are_planned_soon() {
     );
 }
 
-/// Each step of a plan takes a part of the stack while a batch is in it, so a plan has a greatest number of
-/// steps: many more patterns in one query ended the process.
+/// Each operator of a plan uses stack while it processes a batch, so the number of operators is limited: many
+/// more patterns in one query overflowed the stack.
 #[test]
 fn too_many_steps_are_an_error() {
     let database = Database::in_memory();
@@ -141,7 +141,7 @@ fn too_many_steps_are_an_error() {
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
-/// Finding "query B4" of the reviews: planning sees cancellation, the deadline and the memory cap.
+/// Finding "query B4" of the reviews: planning obeys cancellation, the deadline and the memory cap.
 #[test]
 fn b4_planning_sees_limits() {
     let database = Database::in_memory();

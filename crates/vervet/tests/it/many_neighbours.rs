@@ -1,5 +1,5 @@
 //! More than 65,536 edges between vertices of one label, whose neighbours are therefore stored in frames
-//! (docs/format.md): loaded, changed, merged and opened again, against a set of pairs.
+//! (docs/format.md): loaded, changed, merged and reopened, against a set of pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,17 +9,17 @@ use vervet_testkit::Random;
 
 const VERTICES: u64 = 3000;
 const EDGES: usize = 70_000;
-/// Has more neighbours than fit into a batch.
+/// A vertex with more neighbours than fit into a batch.
 const HUB: u64 = 7;
 
-/// Pairs of source and target, which are numbers of vertices.
+/// Pairs of source and target vertex numbers.
 type Model = BTreeSet<(u64, u64)>;
 
 fn name(vertex: u64) -> String {
     format!("v{vertex}")
 }
 
-/// Whether the graph has these edges, asked in every way that walks along them.
+/// Compares the edges of the graph with the model, through every kind of traversal.
 fn compare(database: &Database, model: &Model, context: &str) -> Result<()> {
     let snapshot = database.snapshot();
     let graph = snapshot.graph();

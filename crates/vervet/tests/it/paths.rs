@@ -1,7 +1,6 @@
-//! Property paths against relations as sets of pairs: random graphs, random paths, every way to bind the
-//! ends.
+//! Property paths against relations as sets of pairs: random graphs, random paths, every binding of the ends.
 //!
-//! The model composes sets and closes them until nothing comes any more; it knows nothing of automata or
+//! The model composes sets and computes closures to a fixed point; it has neither automata nor searches.
 //! searches.
 
 use std::collections::BTreeSet;
@@ -44,7 +43,7 @@ impl Path {
         let inner = |random: &mut Random| Box::new(Self::random(random, depth - 1));
         match random.below(9) {
             8 => {
-                // Up to so many equal steps.
+                // Up to this number of equal steps.
                 let step = Self::Step(random.below(PREDICATES));
                 let step = match random.below(3) {
                     0 => Self::Either(Box::new(step.clone()), Box::new(Self::Inverse(Box::new(step)))),
@@ -149,7 +148,7 @@ fn paths_are_closures_of_relations() -> Result<()> {
     for seed in 1..=60 {
         println!("seed {seed}");
         let random = &mut Random(seed);
-        // Some graphs are larger than what a search keeps in a hash set.
+        // Some graphs exceed the size up to which a search uses a hash set.
         let vertices = [5, 12, 40, 600][random.below(4)];
         let count = vertices + random.below(2 * vertices);
         let edges: Vec<(usize, usize, usize)> = (0..count)
@@ -180,7 +179,7 @@ fn paths_are_closures_of_relations() -> Result<()> {
                     format!("SELECT * {{ {} {} {} }}", slot("x", bound[0]), path.text(), slot("y", bound[1]));
                 let mut expected = pairs.clone();
                 if path.is_nullable() {
-                    // A term of the query has a path without a step even if no statement mentions it.
+                    // A term of the query has an empty path even if no statement mentions it.
                     expected.extend(bound.iter().flatten().map(|end| (*end, *end)));
                 }
                 expected.retain(|(x, y)| {
@@ -193,14 +192,14 @@ fn paths_are_closures_of_relations() -> Result<()> {
                     let solutions = answer.into_solutions().expect("a SELECT");
                     assert_eq!(found(&solutions, bound)?, expected, "{context}");
                 }
-                // Counted, not listed.
+                // Counted instead of listed.
                 let counted =
                     format!("SELECT (COUNT(*) AS ?n) {{ {} }}", &query["SELECT * { ".len()..query.len() - 2]);
                 let solutions = database.select(&counted)?;
                 let count = solutions.rows().next().expect("one row").integer("n")?;
                 assert_eq!(count, i64::try_from(expected.len()).ok(), "{context}");
             }
-            // Both ends in every row: few of the one and many of the other share searches.
+            // Both ends bound in every row: few of one end and many of the other share searches.
             let all: Vec<usize> = nodes.iter().copied().collect();
             let several = |random: &mut Random, count: usize| -> BTreeSet<usize> {
                 (0..count).map(|_| all[random.below(all.len())]).collect()

@@ -1,5 +1,5 @@
-//! Files of property graphs: TinkerPop's own graphs come out of an export as they were in the file (but for
-//! ids that the database gives), and what was exported loads as the same graph.
+//! Property-graph files: TinkerPop's graphs survive a load and an export unchanged (except for ids generated
+//! by the database), and an exported file loads as the same graph.
 
 use std::path::{Path, PathBuf};
 use vervet::gremlin::Value;
@@ -8,7 +8,7 @@ use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
 use vervet_tinkerpop::stored::vertex_name;
 use vervet_tinkerpop::{Limits, graphson};
 
-/// The folder of shared test data, if this machine has it.
+/// The folder of shared test data, if available.
 fn shared(part: &str) -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from).join(part);
@@ -40,7 +40,7 @@ fn export(database: &Database, format: Format) -> Vec<u8> {
     text
 }
 
-/// The vertices and edges of a file, in an order of their own, ids as names, without ids of properties.
+/// The vertices and edges of a file, sorted, with ids as names and without ids of properties.
 fn dump(file: &[u8]) -> Vec<String> {
     let vertices: Vec<GraphVertex> = GraphReader::new(file).collect::<Result<_, _>>().expect("GraphSON");
     let id = |id: &Value| vertex_name(id).expect("an id");
@@ -75,7 +75,7 @@ fn dump_of(database: &Database) -> Vec<String> {
     dump(&export(database, Format::GraphSon))
 }
 
-/// As statements, whatever the numbers of edges.
+/// The number of statements, whatever the edge numbers.
 fn statement_count(database: &Database) -> u64 {
     database.snapshot().statement_count()
 }
@@ -120,7 +120,7 @@ fn graphml_and_graphson_of_one_graph_are_equal() {
         assert_eq!(one, other, "{name}");
     }
     let Some(folder) = shared("conformance/tinkerpop/graphml-variants") else { return };
-    // The types of two of them are made up.
+    // Two of them declare made-up types.
     let files = [
         ("graph-no-edge-ids.xml", true),
         ("graph-types.xml", false),
@@ -159,8 +159,8 @@ fn air_routes_are_one_graph_in_every_form() {
     assert!(expected == dump_of(&again), "GraphSON does not bring it back");
 }
 
-/// Each sample of TinkerPop as a value of a property: it comes back, or is refused if no property can be such
-/// a thing.
+/// Each TinkerPop sample as a property value: it survives, or is rejected if a property cannot have such a
+/// value.
 #[test]
 fn every_type_of_value_survives() {
     let Some(folder) = shared("conformance/tinkerpop/io-samples/graphson-v3") else { return };
@@ -176,7 +176,7 @@ fn every_type_of_value_survives() {
         };
         match load_text("x.json", &value_of(&sample)) {
             Ok(database) if matches!(value, Value::Null | Value::Property(_)) => {
-                // There are no null values; the reader takes the value out of a property.
+                // There are no null values; the reader unwraps the value of a property.
                 assert!(!dump_of(&database).is_empty());
             }
             Ok(database) => {
@@ -221,7 +221,7 @@ fn unusual_graphs_survive() {
     assert_eq!(count("g.V(UUID('41d2e28a-20a4-4ab0-b379-d810dede3786'))"), 1);
     let again =
         load(Source::bytes("again.json", export(&database, Format::GraphSon)), None).expect("it loads");
-    // Blank nodes and edges without ids get other names.
+    // Blank nodes and edges without ids are renamed.
     let shape = |database: &Database| (statement_count(database), dump_of(database).len());
     assert_eq!(shape(&again), shape(&database));
     assert_eq!(again.gremlin("g.V('http://e/a').properties('k')").expect("it runs").len(), 3);
@@ -234,7 +234,7 @@ fn unusual_graphs_survive() {
     assert_eq!(statement_count(&again), statement_count(&database));
 }
 
-/// A double that a file has is found by an integer that is equal, and by what Gremlin writes.
+/// A double of a file is found by an equal integer and by a number written by Gremlin.
 #[test]
 fn numbers_are_found_whoever_wrote_them() {
     let database = load_text("x.csv", "id,h:double,f:float\n1,2,3\n").expect("it loads");
@@ -263,13 +263,13 @@ fn mistakes_have_places() {
         let message = error.to_string();
         assert!(message.starts_with(start) && message.contains(part), "{message}");
     }
-    // Skipped, where the file can be read on.
+    // Skipping errors, where the rest of the file can be read.
     let database = Database::in_memory();
     let text = format!("{{\"id\":[]}}\n{good}\n");
     let options = LoadOptions { skip_errors: true, ..LoadOptions::default() };
     let report = database.load(vec![Source::bytes("x.json", text.into_bytes())], &options).expect("it loads");
     assert_eq!((report.statements, report.skipped), (1, 1));
-    // A type that is not known.
+    // An unknown type.
     let error =
         load_text("x.json", r#"{"id":1,"properties":{"k":[{"value":{"@type":"g:None","@value":1}}]}}"#);
     assert!(matches!(error.expect_err("not known").kind(), ErrorKind::Unsupported | ErrorKind::Input));
@@ -302,8 +302,8 @@ fn zstd(text: &str) -> Vec<u8> {
     frame
 }
 
-/// Gremlin has no type for triple terms: in files of property graphs they are the texts that `values()`
-/// gives.
+/// Gremlin has no type for triple terms: property-graph files contain them as the texts that `values()`
+/// returns.
 #[test]
 fn triple_terms_are_texts_in_property_graphs() {
     let said = "<<( <http://e/a> <http://e/p> <<( _:b <http://e/q> \"x & \\\"y\\\"\"@en )>> )>>";
@@ -320,7 +320,7 @@ fn triple_terms_are_texts_in_property_graphs() {
             .map(|text| database.gremlin(text).expect("it runs").into_values().expect("there are few"))
     };
     let found = texts(&database);
-    // The label of the blank node is the one that the load gave it.
+    // The blank node has the label that the load gave it.
     let [Value::String(first)] = found[0].as_slice() else { panic!("{found:?}") };
     let label = first.split("_:").nth(1).and_then(|rest| rest.split(' ').next()).expect("a blank node");
     assert_eq!(&**first, said.replace("_:b", &format!("_:{label}")));

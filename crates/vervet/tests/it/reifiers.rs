@@ -1,4 +1,4 @@
-//! `INSERT` with reifiers: statements become edges, in memory, after a checkpoint and opened again.
+//! `INSERT` with reifiers: statements become edges, in memory, after a checkpoint and after reopening.
 
 use std::path::Path;
 use vervet::{Database, Direction, Environment, ErrorKind, Result};
@@ -28,7 +28,7 @@ fn a_reifier_makes_an_edge() -> Result<()> {
     let database = open()?;
     let text = "INSERT DATA { :a :p :b ~ :r {| :k 1 |} . :r :q 2 . :d :says :r . GRAPH :g { :a :p :b ~ :r2 {| :k 3 |} } }";
     assert_eq!(update(&database, text)?, (8, 0));
-    // The same again is nothing new.
+    // Repeating it adds nothing.
     assert_eq!(update(&database, text)?, (0, 0));
     let check = |database: &Database| {
         assert_eq!(count(database, ":a :p :b ~ ?e {| :k 1 ; :q 2 ; v:id :r |} . :d :says ?e"), 1);
@@ -44,7 +44,7 @@ fn a_reifier_makes_an_edge() -> Result<()> {
     drop(database);
     let database = open()?;
     check(&database);
-    // It goes as edges go.
+    // It is removed like any edge.
     assert_eq!(update(&database, "DELETE WHERE { :a :p :b }")?, (0, 5));
     assert_eq!(update(&database, "CLEAR ALL")?, (0, 3));
     Ok(())
@@ -55,14 +55,14 @@ fn blank_reifiers_are_new_for_each_solution() -> Result<()> {
     let database = Database::in_memory();
     update(&database, "INSERT DATA { :a :p :b, :c . :a :n :b }")?;
     let text = "INSERT { :a :p ?o {| :k ?o |} } WHERE { :a :p ?o }";
-    // Plain statements become edges; the second time there are parallel ones.
+    // Plain statements become edges; the second time they become parallel edges.
     assert_eq!(update(&database, text)?, (2, 0));
     assert_eq!((degree(&database), count(&database, "?e :k ?o")), (2, 2));
     assert_eq!(update(&database, text)?, (4, 0));
     assert_eq!((degree(&database), count(&database, "?e :k ?o"), count(&database, ":a :p ?o")), (4, 4, 2));
     assert_eq!(update(&database, "INSERT DATA { :a :p :b ~ _:x ~ _:y ~ {| :k :z |} }")?, (4, 0));
     assert_eq!(degree(&database), 7);
-    // One label, one edge; an edge about an edge.
+    // One label is one edge; an edge about an edge.
     assert_eq!(
         update(
             &database,
@@ -80,7 +80,7 @@ fn blank_reifiers_are_new_for_each_solution() -> Result<()> {
 fn variables_may_be_reifiers() -> Result<()> {
     let database = Database::in_memory();
     update(&database, "INSERT DATA { :a :p :b ~ :r . :a :p :c . :a :name :n }")?;
-    // An edge that is there is that edge; a name that is not bound leaves the statement plain.
+    // An existing edge is reused; an unbound name leaves the statement plain.
     assert_eq!(
         update(&database, "INSERT { ?s :p ?o ~ ?e {| :seen true |} } WHERE { ?s :p ?o ~ ?e }")?,
         (1, 0)
@@ -94,7 +94,7 @@ fn variables_may_be_reifiers() -> Result<()> {
         (4, 0)
     );
     assert_eq!(count(&database, ":a :t :b ~ ?e {| v:id :n ; :k 1 |} . :a :t :c"), 1);
-    // Without the statement nothing is said about it.
+    // A skipped statement has no statements about it.
     assert_eq!(
         update(
             &database,

@@ -1,4 +1,4 @@
-//! A graph that is exported and loaded into a new database is the same graph.
+//! Round trip: an exported graph loaded into a new database is the same graph.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,7 +31,7 @@ fn table(db: &Database, query: &str) -> Vec<String> {
 const EDGES: &str = "PREFIX key: <urn:vervet:key:> SELECT ?a ?b ?l ?w WHERE {
   ?a key:knows ?b ~ ?e . ?e key:weight ?w OPTIONAL { ?e key:label ?l } }";
 
-/// Source, target and properties of every edge with this label, in the typed interface.
+/// Source, target and properties of every edge with this label, through the typed interface.
 fn edges(db: &Database, label: &str) -> BTreeMap<(String, String, Vec<String>), usize> {
     let snapshot = db.snapshot();
     let graph = snapshot.graph();
@@ -60,7 +60,7 @@ impl Random {
     }
 }
 
-/// CSV of vertices and of edges: parallel ones, self-loops, some with the same properties, some without.
+/// CSV of vertices and of edges: parallel edges, self-loops, some with equal properties, some without.
 fn random_graph(random: &mut Random) -> [String; 2] {
     let vertices = 1 + random.below(12);
     let mut nodes = "id,label,name\n".to_owned();
@@ -110,7 +110,8 @@ fn random_property_graphs_survive() {
                 assert_eq!(edges(&again, label), edges(&db, label), "{text}");
             }
             assert_eq!(table(&again, EDGES), table(&db, EDGES));
-            // Once more into the same database: the same graph beside the first, under other numbers.
+            // Loaded once more into the same database: an equal graph beside the first, under other edge
+            // numbers.
             let before = counts(&again).0;
             again.load_text(format, &text).expect("valid");
             again.check().expect("whole");
@@ -198,7 +199,7 @@ fn edges_that_nobody_declares_are_errors_of_the_input() {
     assert_eq!(db.load(vec![source], &options).expect_err("an edge").kind(), ErrorKind::Input);
 }
 
-/// Cancels when the first bytes come.
+/// Cancels at the first write.
 struct Cancelling<'t>(&'t CancelToken, u64);
 
 impl std::io::Write for Cancelling<'_> {
@@ -213,8 +214,8 @@ impl std::io::Write for Cancelling<'_> {
     }
 }
 
-/// Every loop whose length the data decides sees limits: an export ends at its deadline, when it is
-/// cancelled, also half-way, and counts the edges of a vertex, which it holds together.
+/// Every loop with a data-dependent length checks limits: an export ends at its deadline and on cancellation,
+/// also half-way, and the buffered edges of a vertex count against the memory cap.
 #[test]
 fn every_loop_of_an_export_sees_its_limits() {
     let db = Database::in_memory();

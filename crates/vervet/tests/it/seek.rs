@@ -1,12 +1,12 @@
-//! Conditions that start from a prefix or a range of values, against the same conditions hidden from the
-//! planner (inside `IF`), over random values of every kind that a prefix or a range can meet. A failure
-//! prints its seed and query.
+//! Conditions that use a prefix or range seek, against the same conditions hidden from the planner (inside
+//! `IF`), over random values of every kind that a prefix or a range can meet. A failure prints its seed and
+//! query.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use vervet::{Database, Format, LoadOptions, QueryOptions};
 
-/// A linear congruential generator: the seed is all that a failure needs.
+/// A linear congruential generator: the seed reproduces a failure.
 struct Random(u64);
 
 impl Random {
@@ -35,7 +35,7 @@ impl Random {
         }
     }
 
-    /// A term as SPARQL and Turtle write it.
+    /// A term in SPARQL and Turtle notation.
     fn value(&mut self) -> String {
         let xsd = "http://www.w3.org/2001/XMLSchema#";
         let number = self.number();
@@ -60,7 +60,7 @@ impl Random {
         }
     }
 
-    /// A constant that is no blank node.
+    /// A constant that is not a blank node.
     fn constant(&mut self) -> String {
         loop {
             let value = self.value();
@@ -70,7 +70,7 @@ impl Random {
         }
     }
 
-    /// A full-text search for words that [`Random::text`] makes.
+    /// A full-text search for words that [`Random::text`] generates.
     fn search(&mut self) -> String {
         let words = [
             "a", "b", "ab", "é", "日", "abc", "1", "aa", "abab", "é1", "zz*", "a*", "ab*", "\"a b\"",
@@ -105,7 +105,7 @@ impl Random {
     }
 }
 
-/// From now on words are indexed.
+/// Turns the word index on.
 fn index_words(database: &Database) {
     let options = LoadOptions { text_index: true, ..LoadOptions::default() };
     database.load(Vec::new(), &options).expect("it loads nothing");
@@ -125,7 +125,7 @@ fn rows_of(solutions: &vervet::Solutions) -> BTreeMap<String, usize> {
     all
 }
 
-/// A query with conditions, and the same with the conditions hidden from the planner.
+/// A query with conditions, and the same query with the conditions hidden from the planner.
 fn queries(random: &mut Random) -> (String, String) {
     let conditions: Vec<String> = (0..1 + random.below(2)).map(|_| random.condition()).collect();
     let predicate =
@@ -146,7 +146,7 @@ fn queries(random: &mut Random) -> (String, String) {
     (query(&conditions.join(" && ")), query(&hidden.join(" && ")))
 }
 
-/// Statements as Turtle and SPARQL write them.
+/// Statements in Turtle and SPARQL notation.
 fn statements(random: &mut Random, count: usize) -> String {
     let mut text = String::new();
     for _ in 0..count {
@@ -187,8 +187,8 @@ fn seeking_changes_no_answer() {
     assert!(implied > 5, "only {implied} of 720 plans have a condition on subjects");
 }
 
-/// The same where some of the data came later: plans that are used again on other versions, old snapshots of
-/// transactions at both levels with changes of their own, and merges in between.
+/// The same over changing data: plans reused on other versions, old snapshots of transactions at both
+/// isolation levels with their own changes, and merges in between.
 #[test]
 fn seeking_changes_no_answer_while_data_change() {
     let mut sought = 0;
@@ -249,8 +249,8 @@ fn seeking_changes_no_answer_while_data_change() {
     assert!(sought > 100, "only {sought} of 900 plans seek");
 }
 
-/// Rows of a query and of the same query with its condition hidden from the planner, which reads all objects
-/// then.
+/// Rows of a query, asserted equal to those of the same query with its condition hidden from the planner,
+/// which then reads all objects.
 fn rows_without_seek(database: &Database, pattern: &str, condition: &str) -> BTreeMap<String, usize> {
     let open = format!("SELECT * {{ {pattern} FILTER({condition}) }}");
     let plan = database.explain(&open, &QueryOptions::default()).expect("plan");
@@ -263,8 +263,8 @@ fn rows_without_seek(database: &Database, pattern: &str, condition: &str) -> BTr
     found
 }
 
-/// A search for words in the values of any predicate starts from the index: in what was loaded, in what came
-/// since, in named graphs, and in properties of edges.
+/// A word search in the values of any predicate starts from the index: in loaded statements, in later ones,
+/// in named graphs, and in properties of edges.
 #[test]
 fn users_29_searches_of_any_predicate_are_seeks() {
     let database = Database::in_memory();
@@ -284,7 +284,7 @@ fn users_29_searches_of_any_predicate_are_seeks() {
     }
     database.load_text(Format::Turtle, &text).expect("it loads");
     let matches = |search: &str| format!("<urn:vervet:text:matches>(?t, '{search}')");
-    // A name, a short code inside its id, a note, and the reason of an edge.
+    // A name, a short code inline in its id, a note, and the reason of an edge.
     for (search, count) in [("1234", 4), ("note 77", 1), ("c 5", 1), ("because 9*", 111), ("absent", 0)] {
         let found = rows_without_seek(&database, "?s ?p ?t", &matches(search));
         assert_eq!(found.len(), count, "{search}: {found:?}");
@@ -308,7 +308,7 @@ fn users_29_searches_of_any_predicate_are_seeks() {
         assert_eq!(found("GRAPH <http://e/g> { ?s ?p ?t }"), 2, "{round}");
         database.checkpoint().expect("room");
     }
-    // A predicate that comes while a prepared query is kept.
+    // A predicate added while a prepared query is kept.
     let query = format!("SELECT * {{ ?s ?p ?t FILTER({}) }}", matches("1234"));
     let prepared = database.prepare(&query).expect("it parses");
     let count = || prepared.run().expect("it runs").into_solutions().expect("a SELECT").len();
@@ -319,7 +319,7 @@ fn users_29_searches_of_any_predicate_are_seeks() {
     assert_eq!(count(), 7);
 }
 
-/// New texts are found by a seek: what a query looks at does not grow with all of them.
+/// New texts are found by a seek: the number of entries read does not grow with their number.
 #[test]
 fn new_literals_are_sought_too() {
     let database = Database::in_memory();
@@ -380,8 +380,8 @@ fn new_literals_are_sought_too() {
     assert_eq!(database.select(query).expect("it runs").len(), 1);
 }
 
-/// A transaction that has read a range conflicts with what comes into it or goes from it, and with nothing
-/// else.
+/// A transaction that has read a range conflicts with insertions into it and removals from it, and with no
+/// other changes.
 #[test]
 fn ranges_are_read_and_no_phantom_gets_in() {
     let database = Database::in_memory();
@@ -434,8 +434,7 @@ fn ranges_are_read_and_no_phantom_gets_in() {
         (&nobody, "INSERT DATA { <http://e/x> <http://e/title> \"Nobody has this title\" }", false),
     ];
     for (query, change, conflicts) in cases {
-        // As loaded, then with changes of each predicate, then with new texts in the range and its
-        // neighbourhood.
+        // As loaded, then with changes of each predicate, then with new texts in and near the range.
         for before in [
             "",
             "INSERT DATA { <http://e/y> <http://e/age> 50 ; <http://e/code> \"c50\" ; <http://e/name> \"Zoe with a long name\" }",
@@ -452,7 +451,7 @@ fn ranges_are_read_and_no_phantom_gets_in() {
             database.update(change).expect("it runs");
             let committed = transaction.commit();
             assert_eq!(committed.is_err(), conflicts, "{query}\n{change}\n{before}\n{committed:?}");
-            // As it was, so that the next one finds the same.
+            // Undone, so that the next case starts from the same state.
             let undo = match change.strip_prefix("INSERT") {
                 Some(data) => format!("DELETE{data}"),
                 None => change.replacen("DELETE", "INSERT", 1),
@@ -487,7 +486,7 @@ fn a_prefix_of_many_names_is_sought() {
     }
 }
 
-/// A plan is used again after a commit; what it knows of the neighbours of constants has to hold then.
+/// A plan is reused after a commit; what it knows of the neighbours of constants must hold then.
 #[test]
 fn plans_that_are_used_again_know_of_new_neighbours() {
     let query = "PREFIX : <http://e/> SELECT ?m { ?m :at ?p . ?p :name ?n FILTER(?n IN (\"n1\", \"n2\")) }";

@@ -1,10 +1,10 @@
-//! A long life: statements that are there are added again, others come and go at once, transactions with new
-//! terms are rolled back, and for a time the disk is full, first for bases alone (checkpoints fail), then for
-//! everything. Throughout, log bytes, files, threads and memory stay below limits that have names; afterwards
-//! everything that was acknowledged is there, without a restart.
+//! Soak test: existing statements are added again, others are added and removed at once, transactions with
+//! new terms are rolled back, and for a time the disk is full, first for bases alone (checkpoints fail), then
+//! for all files. Throughout, log bytes, files, threads and memory stay below named limits; afterwards all
+//! acknowledged writes are there, without a restart.
 //!
-//! As a test for a second or two; as a program for as long as it is told: `cargo run --release -p vervet
-//! --example soak`.
+//! As a test it takes a second or two; as a program it runs as long as requested: `cargo run --release -p
+//! vervet --example soak`.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -15,36 +15,36 @@ use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, Durability, ErrorKind, Result, StorageStatus};
 use vervet_env::{Bytes, Environment, FileSystem, LockGuard, RealFiles, WriteFile};
 
-/// How much, and how long.
+/// The amount and duration of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Soak {
-    /// A directory that is empty or not there.
+    /// An empty or missing directory.
     pub(crate) directory: PathBuf,
-    /// Of each of the three kinds.
+    /// Operations of each of the three kinds.
     pub(crate) operations: u64,
-    /// How long the disk is full.
+    /// The time for which the disk is full.
     pub(crate) full: Duration,
     pub(crate) durability: Durability,
     /// [`DatabaseOptions::log_bytes_max`].
     pub(crate) log_bytes_max: u64,
-    /// Says how it goes, every so many operations.
+    /// Prints progress every this many operations.
     pub(crate) tell_every: u64,
 }
 
-/// The most files of the log at any time: the last one, one that a checkpoint is about to remove, and one for
-/// each attempt that failed, of which there is one a minute at most.
+/// The maximum number of log files at any time: the last one, one that a checkpoint is about to remove, and
+/// one for each failed attempt, of which there is at most one a minute.
 const LOG_FILES_MAX: u64 = 4;
-/// The most bytes of log of one operation.
+/// The maximum log bytes of one operation.
 const COMMIT_BYTES_MAX: u64 = 4096;
-/// The most threads beside those of the first moment: the one that merges, and the log's.
+/// The maximum number of additional threads: the one that merges, and the log's.
 const MORE_THREADS_MAX: u64 = 2;
-/// What a term of a transaction that was rolled back takes, in memory or in the mapped dictionary, beside
-/// what building a dictionary takes.
+/// Memory of a term of a rolled-back transaction, in the heap or in the mapped dictionary, beside the memory
+/// of building a dictionary.
 const TERM_BYTES_MAX: u64 = 400;
-/// Memory that is taken whatever is done.
+/// Memory that is used in any case.
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
-/// What was seen.
+/// Observations of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) operations: u64,
@@ -59,14 +59,14 @@ pub(crate) struct Report {
     pub(crate) recovered: Duration,
 }
 
-/// There is room.
+/// The disk has room.
 const ROOM: u8 = 0;
-/// No file but the log's may grow.
+/// Only the files of the log may grow.
 const BASES_FULL: u8 = 1;
-/// No file may.
+/// No file may grow.
 const ALL_FULL: u8 = 2;
 
-/// The real files on a disk that is full when it is told to be.
+/// Real files on a disk that becomes full on request.
 #[derive(Clone, Debug)]
 struct Disk {
     full: Arc<AtomicU8>,
@@ -157,7 +157,7 @@ impl FileSystem for Disk {
         RealFiles.sync_file(path)
     }
     fn available_bytes(&self, dir: &Path) -> io::Result<Option<u64>> {
-        // Full, but a checkpoint does not know before it writes.
+        // Full, but a checkpoint only finds out by writing.
         RealFiles.available_bytes(dir)
     }
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
@@ -165,7 +165,7 @@ impl FileSystem for Disk {
     }
 }
 
-/// Threads of this process, and its resident memory in bytes; zeros where the system does not say.
+/// Threads of this process, and its resident memory in bytes; zeros where the system does not report them.
 fn of_process() -> (u64, u64) {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.count() as u64);
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -179,12 +179,13 @@ struct Life<'a> {
     disk: Disk,
     begin: (u64, u64),
     report: Report,
-    /// Terms that no statement uses.
+    /// Terms without statements.
     terms: u64,
-    /// Statements that must be there beside those of the beginning, by their numbers, and those that may be.
+    /// The number of statements that must exist beside those of the beginning, and the numbers of those that
+    /// may.
     kept: u64,
     may_be: Vec<u64>,
-    /// Whether other tests run in this process.
+    /// Whether no other tests run in this process.
     is_alone: bool,
 }
 
@@ -197,7 +198,7 @@ impl Life<'_> {
         self.database.storage_status()
     }
 
-    /// Everything is below its limit.
+    /// Asserts that everything is below its limit.
     fn check(&mut self, failed_attempts: u64) {
         let status = self.status();
         let report = &mut self.report;
@@ -237,13 +238,13 @@ impl Life<'_> {
         }
     }
 
-    /// Adds a statement that must be there from now on, if the database says so.
+    /// Adds a statement that must exist from now on, if the database acknowledges it.
     fn keep(&mut self) -> Result<()> {
         let number = self.kept + self.may_be.len() as u64;
         let done = self.database.update(&format!("INSERT DATA {{ {} }}", extra(number)));
         match done {
             Ok(_) => self.kept += 1,
-            // It may still become visible, unless the next one is refused before anything was changed.
+            // It may still become visible, unless the next one is refused before any change.
             Err(ref error) => {
                 assert!(matches!(error.kind(), ErrorKind::Io | ErrorKind::Unavailable), "{error}");
                 self.may_be.push(number);
@@ -260,7 +261,7 @@ impl Life<'_> {
         count.and_then(|count| u64::try_from(count).ok()).expect("one number")
     }
 
-    /// What must be there is there, and nothing else.
+    /// Asserts that all required statements exist, and no others.
     fn verify(&self) {
         assert_eq!(self.count("?s <urn:base> ?o"), BASE);
         let extras = self.count("?s <urn:p> <urn:o>");
@@ -282,7 +283,7 @@ impl Life<'_> {
             if self.keep().is_ok() {
                 self.report.acknowledged_while_full += 1;
             }
-            // Queries go on, whatever becomes of changes.
+            // Queries continue, whether or not changes succeed.
             if number % 50 == 0 {
                 self.verify();
                 failed = self.status().checkpoints.failed;
@@ -301,7 +302,7 @@ impl Life<'_> {
         self.report.failed_checkpoints = self.status().checkpoints.failed;
         self.disk.full.store(ROOM, Ordering::Relaxed);
         let room = Instant::now();
-        // The commit that finds no room waits for a checkpoint, which is tried again after a minute at most.
+        // A commit that finds no room waits for a checkpoint, which is retried after a minute at most.
         while let Err(error) = self.keep() {
             assert!(room.elapsed() < Duration::from_secs(100), "there is room, and still: {error}");
             std::thread::sleep(Duration::from_millis(20));
@@ -313,14 +314,14 @@ impl Life<'_> {
     }
 }
 
-/// How many statements are there from the beginning.
+/// The number of statements at the beginning.
 const BASE: u64 = 1000;
 
 fn base(number: u64) -> String {
     format!("<urn:base:{number}> <urn:base> \"{number}\"")
 }
 
-/// Runs it. `is_alone`: no other test takes memory and threads of this process.
+/// Runs the soak. `is_alone`: no other test uses memory and threads of this process.
 pub(crate) fn run(options: &Soak, is_alone: bool) -> Result<Report> {
     let disk = Disk { full: Arc::new(AtomicU8::new(ROOM)) };
     let environment = Environment { files: Arc::new(disk.clone()), ..Environment::real() };
@@ -372,7 +373,7 @@ pub(crate) fn run(options: &Soak, is_alone: bool) -> Result<Report> {
     let status = life.status();
     life.report.operations = 3 * options.operations;
     life.report.checkpoints = status.checkpoints.completed;
-    // Opened again, nothing is gone either.
+    // After reopening, nothing is lost either.
     let Life { database, report, kept, may_be, .. } = life;
     drop(database);
     let database = Database::open_with(&options.directory, open)?;
@@ -381,7 +382,7 @@ pub(crate) fn run(options: &Soak, is_alone: bool) -> Result<Report> {
     Ok(report)
 }
 
-/// Seconds of it, beside other tests.
+/// A few seconds, concurrently with other tests.
 #[cfg(test)]
 #[test]
 fn a_short_soak() {

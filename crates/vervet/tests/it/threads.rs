@@ -1,4 +1,5 @@
-//! Queries on several threads give what they give on one: every form, orders, cuts, and outputs that fail.
+//! Queries on several threads give the same results as on one: every form, orders, slices, and failing
+//! outputs.
 //!
 //! Queries are cut into the smallest morsels, over a graph that is large enough for several of them.
 
@@ -7,7 +8,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 use vervet::{Answer, Database, Format, OutputFormat, QueryOptions};
 
-/// People who know each other, with names, ages (some have none), and towns.
+/// Persons who know each other, with names, ages (some without), and towns.
 fn people() -> Database {
     let mut text = String::new();
     for i in 0..600_u32 {
@@ -79,7 +80,7 @@ fn an_order_is_kept() {
         "SELECT ?name ?bame { ?a <urn:knows> ?b . ?a <urn:name> ?name . ?b <urn:name> ?bame }
          ORDER BY DESC(?name) ?bame OFFSET 5 LIMIT 20",
         "SELECT ?t (COUNT(*) AS ?n) { ?a <urn:town> ?t . ?a <urn:knows> ?b } GROUP BY ?t ORDER BY ?n ?t",
-        // The order of equal rows is open; that of their keys is not.
+        // The order of equal rows is undefined; the order of their keys is not.
         "SELECT ?x { ?a <urn:knows> ?b OPTIONAL { ?b <urn:age> ?x } } ORDER BY ?x",
         "SELECT ?x { ?a <urn:knows> ?b OPTIONAL { ?b <urn:age> ?x } } ORDER BY ?x LIMIT 900",
     ] {
@@ -148,7 +149,7 @@ fn plans_say_what_runs_on_several_threads() {
     assert!(profile.lines().any(|line| line.contains("scan") && line.contains(" 600 ")), "{profile}");
 }
 
-/// Takes some bytes, then fails as a pipe does whose reader has gone.
+/// Accepts some bytes, then fails like a pipe whose reader has closed it.
 struct Broken(usize);
 
 impl Write for Broken {

@@ -1,4 +1,4 @@
-//! Transactions through the facade: what is seen when, what conflicts, what is there after opening again.
+//! Transactions through the facade: visibility, conflicts, and durability after reopening.
 
 use oxrdf::{GraphNameRef, NamedNodeRef, QuadRef, TripleRef};
 use std::path::Path;
@@ -34,12 +34,12 @@ fn others_see_changes_when_they_are_committed() {
     transaction.update("DELETE WHERE { <urn:a> <urn:p> ?value }").expect("it runs");
     assert!(transaction.select(all).expect("it runs").is_empty());
     transaction.roll_back_to(&savepoint).expect("its own");
-    // An update that fails half way leaves nothing behind.
+    // A failed update leaves no changes behind.
     transaction
         .update("INSERT DATA { <urn:a> <urn:p> 3 } ; CREATE GRAPH <urn:g> ; LOAD <urn:x>")
         .expect_err("LOAD");
     assert_eq!(values(&transaction.select(all).expect("it runs")), [1, 2]);
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!(values(&database.select(all).expect("it runs")), [1, 2]);
     assert_eq!(before.statement_count(), 1);
     assert_eq!(database.snapshot().statement_count(), 3);
@@ -66,11 +66,11 @@ fn statements_are_added_and_removed_one_by_one() {
     );
     assert!(transaction.remove(triple.in_graph(GraphNameRef::DefaultGraph)).expect("whole"));
     assert!(!transaction.remove(triple.in_graph(GraphNameRef::DefaultGraph)).expect("whole"));
-    transaction.commit().expect("nobody else writes");
+    transaction.commit().expect("no concurrent writer");
     assert_eq!((count(&database, "?s ?p ?o"), count(&database, "GRAPH ?g { ?s ?p ?o }")), (0, 1));
 }
 
-/// Two transactions each read both of two values and write one: one of them must fail if it is serializable.
+/// Write skew: each of two transactions reads both of two values and writes one; one fails if serializable.
 #[test]
 fn write_skew_is_a_conflict_unless_it_was_asked_for() {
     for (isolation, allowed) in [(Isolation::Serializable, false), (Isolation::Snapshot, true)] {
@@ -100,7 +100,7 @@ fn write_skew_is_a_conflict_unless_it_was_asked_for() {
     }
 }
 
-/// Reads that found nothing are reads too.
+/// Reads without results are reads too.
 #[test]
 fn absence_is_read() {
     let reads = [
@@ -122,7 +122,7 @@ fn absence_is_read() {
         transaction.update("INSERT DATA { <urn:mine> <urn:mine> 1 }").expect("it runs");
         database
             .update("INSERT DATA { <urn:a> <urn:p> 1 . <urn:new> <urn:p> <urn:new> }")
-            .expect("nobody else has committed");
+            .expect("no concurrent commit");
         let conflict = match transaction.commit() {
             Ok(_) => false,
             Err(error) => {
@@ -134,7 +134,7 @@ fn absence_is_read() {
     }
 }
 
-/// A plan that was made before a commit gives the right answer after it.
+/// A plan made before a commit gives the right answer after it.
 #[test]
 fn plans_follow_the_graph() {
     let database = Database::in_memory();
@@ -184,7 +184,7 @@ fn plans_follow_the_graph() {
         let run = |at: usize| prepared[at].run().expect("it runs");
         answers(&run);
         database.update(update).expect("it runs");
-        // The same graph, loaded anew: nothing there is older than the last commit.
+        // The same graph, loaded anew: all of it is newer than the last commit.
         let mut text = Vec::new();
         database.export(Format::NQuads, &mut text).expect("it is written");
         let fresh = Database::in_memory();
@@ -219,7 +219,7 @@ fn commits_are_there_after_opening_again() {
         database
             .update("INSERT DATA { <urn:b> <urn:p> _:b } ; DELETE DATA { <urn:x> <urn:p> <urn:y> }")
             .expect("it runs");
-        // Beside the writer, everything that has reached the files is seen.
+        // A concurrent reader sees everything that has reached the files.
         if durability == Durability::Sync {
             assert_eq!(count(&open(), "?s <urn:p> ?o"), 3);
         }
@@ -252,14 +252,14 @@ fn a_load_conflicts_with_those_who_have_read() {
     database.load_text(Format::NTriples, "<urn:c> <urn:p> <urn:newest> .\n").expect("it loads");
     assert_eq!(transaction.commit().expect_err("a load came in between").kind(), ErrorKind::Conflict);
     assert_eq!(count(&database, "?s <urn:p> ?o"), 2);
-    // One that is older than a load cannot use the terms that came with it.
+    // A transaction that began before a load cannot use the terms of the load.
     let mut transaction = database.begin().expect("it begins");
     database.load_text(Format::NTriples, "<urn:c> <urn:p> <urn:loaded> .\n").expect("it loads");
     let error = transaction.update("INSERT DATA { <urn:loaded> <urn:p> <urn:c> }").expect_err("it is new");
     assert_eq!(error.kind(), ErrorKind::Conflict);
     database.update("DELETE DATA { <urn:c> <urn:p> <urn:loaded> }").expect("it runs");
     assert!(database.checkpoint().expect("room"));
-    // Terms of the one that failed and of the load have numbers of their own.
+    // Terms of the failed transaction and of the load have separate numbers.
     database.update("INSERT DATA { <urn:new> <urn:p> <urn:newer> }").expect("it runs");
     assert_eq!(count(&database, "<urn:new> <urn:p> <urn:newer>"), 1);
     assert_eq!(count(&database, "<urn:c> <urn:p> <urn:newest>"), 1);

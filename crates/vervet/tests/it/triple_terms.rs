@@ -1,5 +1,4 @@
-//! Triple terms as values: what functions make of them, their order, their limits; and as objects of
-//! statements.
+//! Triple terms as values: functions on them, their order, their limits; and as objects of statements.
 
 use std::path::Path;
 use vervet::{Answer, Database, Environment, ErrorKind, Format, LoadOptions, QueryOptions, Source, Term};
@@ -54,7 +53,7 @@ fn functions_of_triple_terms() {
     ] {
         let query = format!("SELECT ({expression} AS ?x) {{}}");
         assert_eq!(column(&database, &query), [value], "{expression}");
-        // With the terms as values of a variable, nothing is computed ahead.
+        // With the terms as values of a variable, nothing is constant-folded.
         let query = format!("SELECT ?x {{ VALUES ?t {{ 1 }} BIND(IF(?t = 1, {expression}, 0) AS ?x) }}");
         assert_eq!(column(&database, &query), [value], "{expression}");
     }
@@ -87,29 +86,29 @@ fn triple_terms_follow_literals_in_order() {
 #[test]
 fn depth_has_a_limit() {
     let database = Database::in_memory();
-    // By text, the parser's limit on nesting comes first.
+    // In query text, the parser's nesting limit applies first.
     let nested = |depth: usize| format!("{}:c{}", "<<( :a :b ".repeat(depth), " )>>".repeat(depth));
     assert_eq!(column(&database, &format!("SELECT ({} AS ?x) {{}}", nested(90))).len(), 1);
     for depth in [101, 100_000] {
         let query = format!("{PREFIX}SELECT ({} AS ?x) {{}}", nested(depth));
         assert_eq!(database.select(&query).expect_err("too deep").kind(), ErrorKind::Query, "{depth}");
     }
-    // By functions it is that of triple terms.
+    // Through functions, the limit of triple terms applies.
     let doubled = |expression: &str| format!("TRIPLE(:a, :b, {expression})");
     let binds = |count: usize| {
         let bind = |number: usize| format!("BIND({} AS ?t{}) ", doubled(&format!("?t{number}")), number + 1);
         format!("SELECT ?t{count} {{ BIND(1 AS ?t0) {} }}", (0..count).map(bind).collect::<String>())
     };
     assert_eq!(column(&database, &binds(100))[0].matches("<<(").count(), 100);
-    // An expression that cannot be evaluated: no value, and the rest of the query goes on.
+    // An expression error: no value, and the rest of the query continues.
     let query = binds(101).replace("?t101 {", "?t101 ?t100 {");
     let solutions = database.select(&format!("{PREFIX}{query}")).expect("it runs");
     let row = solutions.rows().next().expect("a row");
     assert_eq!(["t100", "t101"].map(|name| row.get(name).expect("readable").is_some()), [true, false]);
 }
 
-/// What is stored as deep as can be goes no deeper: not as a value, not in a template, not as what an edge
-/// reifies.
+/// A stored term at the nesting limit cannot be nested further: not as a value, not in a template, not as
+/// what an edge reifies.
 #[test]
 fn nobody_makes_what_could_not_be_loaded() {
     let database = Database::in_memory();
@@ -154,7 +153,7 @@ fn nobody_makes_what_could_not_be_loaded() {
         ("INSERT { :y ?p <<( :a :b ?t )>> } WHERE { :x ?p ?t }", 1),
         ("INSERT { :z ?p <<( :a :b ?t )>> } WHERE { :x ?p ?u BIND(OBJECT(?u) AS ?t) }", 2),
         ("INSERT { :z :q ?p . :z ?p <<( :a :b <<( :a ?p ?t )>> )>> } WHERE { :x ?p ?t }", 2),
-        // Neither the statement nor what its edge would say.
+        // Neither the statement nor the statements about its edge.
         ("INSERT { :w ?p <<( :a :b ?t )>> ~ :e . :e :q 1 } WHERE { VALUES ?p { :says100 } :x ?p ?t }", 0),
     ] {
         assert_eq!(
@@ -184,7 +183,7 @@ fn a_graph_may_be_made_of_triple_terms() {
             "<<( <http://e/s> <http://e/p> <http://e/o> )>>"
         ]
     );
-    // As a subject, a triple term is nothing that a graph can have.
+    // A triple term as a subject is not allowed in a graph.
     let query = "CONSTRUCT { ?t :says :x } { BIND(TRIPLE(:s, :p, 1) AS ?t) }";
     let Answer::Graph(triples) = database.query(&format!("{PREFIX}{query}")).expect("it runs") else {
         panic!("no graph")
@@ -242,7 +241,7 @@ fn triple_terms_are_stored() {
     drop(database);
     let database = open();
     check(&database, "opened again");
-    // As changes over a base, and from the log.
+    // As delta over a base, and replayed from the log.
     let insert = "INSERT DATA { :z :says <<( :a :p _:n )>>, <<( :a :p <<( :a :p 3 )>> )>> . _:n :name 'n' }";
     assert_eq!(database.update(&format!("{PREFIX}{insert}")).expect("runs").inserted, 3);
     let changed = |database: &Database| {
@@ -322,7 +321,7 @@ fn reifiers_have_their_triple_terms() {
     database.load_text(Format::TriG, data).expect("loads");
     let reifies = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies>";
     for (pattern, rows) in [
-        // :r, _:s, :v, and a statement that has nothing to do with reifiers.
+        // :r, _:s, :v, and a statement unrelated to reifiers.
         ("?r R ?t", 4),
         ("?r R ?t FILTER(isTRIPLE(?t))", 3),
         ("?r R ?t FILTER(OBJECT(?t) = 1)", 1),
@@ -337,7 +336,7 @@ fn reifiers_have_their_triple_terms() {
     ] {
         assert_eq!(count(&database, &pattern.replace(" R ", &format!(" {reifies} "))), rows, "{pattern}");
     }
-    // What reifies a statement is written with that statement.
+    // A reifying statement must be written with its statement.
     let insert = format!("INSERT {{ :n {reifies} ?t }} WHERE {{ VALUES ?t {{ <<( :a :p 1 )>> }} }}");
     let error = database.update(&format!("{PREFIX}{insert}")).expect_err("it is not");
     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -355,11 +354,11 @@ fn a_stored_triple_term_speaks_of_no_edge() {
     let text = "<http://e/a> <http://e/p> <<( <urn:vervet:edge:0> <http://e/p> <http://e/a> )>> .";
     let error = Database::in_memory().load_text(Format::NTriples, text).expect_err("an edge");
     assert!(error.message().contains("edge"), "{error}");
-    // As a value of a query it is one like others.
+    // As a value of a query, an edge is an ordinary value.
     assert_eq!(count(&database, ":a :p 2 ~ ?e BIND(TRIPLE(?e, :p, 1) AS ?t) FILTER(SUBJECT(?t) = ?e)"), 1);
 }
 
-/// Inside EXISTS, and with parameters, a variable has a value already: the parts of a triple term are
+/// Inside EXISTS, and with parameters, a variable is already bound: the components of a triple term are
 /// compared with it.
 #[test]
 fn what_rows_outside_bind_is_compared() {
@@ -408,7 +407,7 @@ fn what_rows_outside_bind_is_compared() {
         ["<<( :x :k :y )>>", "<<( :x :k :z )>>", ":w"].map(|value| with(query, "t", value)),
         [1, 0, 1]
     );
-    // What would not be exact is refused.
+    // Cases without an exact answer are rejected.
     for refused in [
         "SELECT ?s { ?s :says ?z OPTIONAL { ?a :p 9 } FILTER EXISTS { ?s :says <<( ?a :q ?o )>> } }",
         "CONSTRUCT WHERE { ?r R ?t }",

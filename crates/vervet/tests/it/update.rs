@@ -1,4 +1,4 @@
-//! Updates on a model: each test says what was there, what is asked, and what is there then.
+//! Updates on a model: each test states the graph before, the request, and the graph after.
 
 use std::collections::BTreeSet;
 use vervet::update::{Documents, UpdateOptions, UpdateReport, UpdateTarget, run};
@@ -8,7 +8,7 @@ use vervet_snapshot::Snapshot;
 use vervet_sparql::{ParseOptions, parse_update};
 use vervet_testkit::MemorySnapshot;
 
-/// The reference snapshot, built anew when it is read after a change.
+/// The reference snapshot, rebuilt when it is read after a change.
 #[derive(Default)]
 struct Model {
     graph: MemorySnapshot,
@@ -61,7 +61,7 @@ impl Model {
         run(&update, self, &Environment::simulated(7), options)
     }
 
-    /// An edge between things of the namespace, and its number.
+    /// Adds an edge between terms of the namespace; returns its id.
     fn edge(&mut self, subject: &str, predicate: &str, object: &str, graph: Option<&str>) -> Id {
         let mut id = |name: &str| self.graph.intern(&node(name).into());
         let [s, p, o] = [subject, predicate, object].map(&mut id);
@@ -100,7 +100,7 @@ impl Model {
         self.graph.statements().map(line).collect()
     }
 
-    /// Runs an update and looks at what is there then: lines with `;` between them.
+    /// Runs an update and compares the graph with lines separated by `;`.
     fn check(&mut self, update: &str, expected: &str) {
         let done = self.update(update);
         assert!(done.is_ok(), "{update}: {}", done.expect_err("not done"));
@@ -137,10 +137,10 @@ fn data_comes_and_goes() {
 fn all_solutions_are_found_before_anything_changes() {
     let mut model = Model::of("INSERT DATA { :a :p :b . :b :p :c . :c :p :d }");
     model.check("DELETE { ?x :p ?y } INSERT { ?y :p ?x } WHERE { ?x :p ?y }", "b p a; c p b; d p c");
-    // What goes and comes stays.
+    // A statement both removed and added stays.
     model.check("DELETE { ?x ?p ?y } INSERT { ?x ?p ?y } WHERE { ?x ?p ?y }", "b p a; c p b; d p c");
     model.check("INSERT { ?x :q ?z } WHERE { ?x :p ?y . ?y :p ?z }", "b p a; c p b; d p c; c q a; d q b");
-    // The next operation sees what this one did.
+    // An operation sees the changes of the previous one.
     model
         .check("DELETE WHERE { ?x :p ?y } ; DELETE { ?x :q ?y } WHERE { ?x :q ?y FILTER(?x = :d) }", "c q a");
     model.check("DELETE { :c :q :a } WHERE { ?nobody :r ?at_all }", "c q a");
@@ -153,14 +153,14 @@ fn blank_nodes_are_new_for_each_solution() {
     let count = |model: &Model, end: &str| model.lines().iter().filter(|line| line.ends_with(end)).count();
     model.update("INSERT { _:x :of ?o ; :with [] } WHERE { :a :p ?o }").expect("valid");
     assert_eq!((count(&model, "of b"), count(&model, "of c")), (1, 1));
-    // Two solutions make two subjects, each with one blank node at its end.
+    // Two solutions create two subjects, each with one blank node at its end.
     let text = "INSERT { ?x :two ?y } WHERE { ?x :of ?o ; :with ?y . FILTER(isBlank(?x) && isBlank(?y)) }";
     assert_eq!(model.update(text).expect("valid").inserted, 2);
     let vertices = model.graph.vertex_count();
     model.update("INSERT DATA { _:x :p _:x, [] }").expect("valid");
     model.update("INSERT DATA { _:x :p _:x }").expect("valid");
     assert_eq!(model.graph.vertex_count(), vertices + 3);
-    // Lists too.
+    // Lists as well.
     let mut model = Model::default();
     assert_eq!(model.update("INSERT DATA { :a :p (1 2 3) }").expect("valid").inserted, 7);
 }
@@ -185,7 +185,7 @@ fn statements_that_are_none_are_passed_over() {
     let text = "INSERT { ?nowhere :q _:b . :a :q :b } WHERE { :a :p ?o } ; DELETE DATA { :a :q :b }";
     let report = UpdateReport { inserted: 1, removed: 1 };
     assert_eq!(model.update(text).expect("valid"), report);
-    // The other statements of the template are made.
+    // The other statements of the template are inserted.
     let text = "INSERT { :a :q ?nothing . :a :q :b } WHERE { :a :p ?o OPTIONAL { :a :r ?nothing } }";
     assert_eq!(model.update(text).expect("valid").inserted, 1);
 }
@@ -221,7 +221,7 @@ fn with_and_using_choose_graphs() {
     check("WITH :g INSERT { ?x :q ?x } WHERE { GRAPH :h { ?x :p ?x } }", "g q g @g; h q h @g");
     check("INSERT { ?x :q ?x } USING :g WHERE { ?x :p ?x }", "g q g");
     check("WITH :new INSERT { ?x :q ?x } USING :g WHERE { ?x :p ?x }", "g q g @new");
-    // The merge of two graphs has what is in both once.
+    // The union of two graphs has common statements once.
     let count = "{ SELECT (COUNT(*) AS ?n) { ?x :p ?y } } BIND(IF(?n = 2, :two, :other) AS ?c)";
     check(&format!("INSERT {{ :n :is ?c }} USING :g USING :h WHERE {{ {count} }}"), "n is two");
     check("INSERT { ?x :q ?g } USING :g WHERE { GRAPH ?g { ?x :p ?x } }", "");
@@ -238,7 +238,7 @@ fn with_and_using_choose_graphs() {
     );
 }
 
-/// Ann knows Bob plainly, by an edge since 2010, and by an edge since 2020 about which a source is known.
+/// Ann knows Bob as a plain statement, by an edge since 2010, and by an edge since 2020 with a source.
 fn friends() -> Model {
     let mut model = Model::of("INSERT DATA { :ann :knows :bob . :eve :knows :bob }");
     let old = model.edge("ann", "knows", "bob", None);
@@ -282,7 +282,7 @@ fn a_statement_takes_its_edges_along() {
 
 #[test]
 fn what_comes_is_plain() {
-    // An entry with an identity is there, so the statement is.
+    // An entry with an identity exists, so the statement exists.
     let mut model = friends();
     let plain = model.graph.statements().find(|s| !s.edge.is_bound()).copied().expect("Ann knows Bob");
     model.graph.remove(&plain);
@@ -291,7 +291,7 @@ fn what_comes_is_plain() {
     assert_eq!(model.update("INSERT DATA { :ann :knows :bob }").expect("valid").inserted, 0);
     assert_eq!(model.lines(), before);
     assert_eq!(model.update("INSERT DATA { GRAPH :g { :ann :knows :bob } }").expect("valid").inserted, 1);
-    // Edges get properties; those that go do not.
+    // Edges get properties; removed edges do not.
     let mut model = friends();
     model.update("INSERT { ?e :weight 3 } WHERE { ?x :knows ?y ~ ?e }").expect("valid");
     assert_eq!(model.lines().iter().filter(|line| line.contains(" weight ")).count(), 2);
@@ -331,7 +331,7 @@ fn whole_graphs() {
     for update in ["COPY DEFAULT TO :g", "MOVE DEFAULT TO :g", "ADD DEFAULT TO :g"] {
         assert_eq!(kind(friends().update(update)), ErrorKind::Unsupported, "{update}");
     }
-    // What is said elsewhere about the edges of a graph goes with them.
+    // Statements elsewhere about the edges of a graph are removed with them.
     let mut model = Model::default();
     model.edge("a", "p", "b", Some("g"));
     model.update("INSERT { GRAPH :h { ?e :k 1 } } WHERE { GRAPH :g { ?s ?p ?o ~ ?e } }").expect("valid");
@@ -368,7 +368,7 @@ fn documents_are_loaded_if_the_caller_says_so() {
         model.holds("a p b", iri);
     }
     let text = "LOAD <http://docs/a.ttl> INTO GRAPH :g ; LOAD <http://docs/a.ttl> INTO GRAPH :g";
-    // The blank nodes of two loads are two.
+    // Two loads create two blank nodes.
     assert_eq!(model.update_with(text, &mut options()).expect("there").inserted, 3);
     let typed =
         "<http://docs/a.ttl#y> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://docs/a.ttl> @g";

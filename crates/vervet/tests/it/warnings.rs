@@ -1,6 +1,5 @@
-//! What is said of queries whose answer is empty: names that the graph does not have, variables that nothing
-//! binds, patterns that cannot be read; `HAVING` on a name that `SELECT` gives; and how many vertices there
-//! are.
+//! Warnings of queries with an empty answer: unknown names, unbound variables, invalid patterns; `HAVING` on
+//! an alias of `SELECT`; and vertex counts.
 
 use vervet::{Database, Format, GremlinOptions};
 
@@ -24,7 +23,8 @@ fn warned(db: &Database, text: &str) -> Vec<String> {
     prepared.warnings().expect("sound").iter().map(ToString::to_string).collect()
 }
 
-/// users 5: `HAVING` on an alias means what it says, as in other systems; by the letter it found nothing.
+/// users 5: `HAVING` on an alias uses its value, as in other systems; by the letter of the standard it
+/// matched nothing.
 #[test]
 fn users_5_having_may_name_what_select_computes() {
     let db = air();
@@ -41,7 +41,7 @@ fn users_5_having_may_name_what_select_computes() {
     assert_eq!(of("?n > 1 && COUNT(?a) < 3"), ["AT"]);
     assert_eq!(of("COUNT(?a) < 2"), ["DE"]);
     assert!(of("?n > 2").is_empty() && of("?nobody > 1").is_empty());
-    // Of names that are computed of others, in sub-queries, and with VALUES behind.
+    // Aliases computed from others, in sub-queries, and with VALUES behind.
     assert_eq!(
         rows("SELECT ?c (COUNT(?a) AS ?n) (?n * 2 AS ?m) { ?a key:country ?c } GROUP BY ?c HAVING(?m = 4)"),
         ["AT"]
@@ -54,7 +54,7 @@ fn users_5_having_may_name_what_select_computes() {
     );
 }
 
-/// users 16: predicates, classes, variables and patterns of SPARQL.
+/// users 16: unknown predicates, classes, variables and invalid patterns in SPARQL.
 #[test]
 fn users_16_sparql_names_that_are_not_there_are_told() {
     let db = air();
@@ -87,7 +87,7 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
             "SELECT * { ?a key:code ?c FILTER NOT EXISTS { ?a key:contry ?d } }",
             &["no statement has the predicate key:contry; did you mean key:country?"],
         ),
-        // Nothing to say: names that are there, other endpoints, what a sub-query binds, parameters.
+        // No warnings: existing names, other endpoints, variables bound by a sub-query, parameters.
         ("SELECT * { ?a key:code 'XXX' ; a label:airport }", &[]),
         ("SELECT ?n { { SELECT (COUNT(*) AS ?n) { ?x ?p ?o } } }", &[]),
         ("SELECT * { VALUES ?a { <urn:x> } BIND(1 AS ?b) ?a ?p ?c . ?d key:route|key:code ?e }", &[]),
@@ -102,7 +102,7 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
     assert_eq!(warned(&db, &format!("SELECT * {{ {many} }}")).len(), 16, "no more than a person reads");
 }
 
-/// users 16: labels, keys and edge labels of Gremlin.
+/// users 16: unknown labels, keys and edge labels in Gremlin.
 #[test]
 fn users_16_gremlin_names_that_are_not_there_are_told() {
     let db = air();
@@ -131,7 +131,7 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
     }
 }
 
-/// users 35: vertices are counted as Gremlin counts them, and fewer when some are gone.
+/// users 35: the vertex count agrees with Gremlin's, also after removals.
 #[test]
 fn users_35_vertices_are_counted_as_gremlin_counts_them() {
     let db = air();

@@ -1,4 +1,4 @@
-//! The built binary, run in a directory of its own.
+//! Runs the built binary in a temporary directory.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
 
-/// What a command has left.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub code: i32,
@@ -53,12 +53,12 @@ impl Place {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The command may end before it has read all; that shows in what it says.
+        // The command may end before it has read everything; its output shows whether it did.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         Done::from(child.wait_with_output().unwrap())
     }
 
-    /// Runs what must succeed; its output.
+    /// Runs a command that must succeed; returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let done = self.run(arguments);
@@ -66,7 +66,7 @@ impl Place {
         done.out
     }
 
-    /// Runs what must fail with this code and say all of these.
+    /// Runs a command that must fail with this code and print all of these.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str], code: i32, says: &[&str]) {
         let done = self.run(arguments);

@@ -1,4 +1,4 @@
-// Talks to a running server as programs with the Java driver do.
+// Tests a running server through the Java driver.
 //
 // Usage: java Client 127.0.0.1:7878 127.0.0.1:7879, an empty server and one with the users of tests/server/users.rs.
 // Each check runs with GraphBinary and with GraphSON 3.
@@ -88,7 +88,7 @@ public final class Client {
         check(g.with("materializeProperties", "tokens").V(1).next().property("age").isPresent(), false);
         check(g.inject(1).repeat(__.identity()).emit().limit(1000).toList().size(), 1000);
         check(g.V().both().both().both().both().count().next(), (long) g.V().both().both().both().both().barrier().toList().size());
-        // What tools ask about a schema.
+        // Schema queries of tools.
         check(g.V().label().dedup().order().toList(), Arrays.asList("person", "software"));
         check(g.E().label().groupCount().next(), Map.of("knows", 1L, "created", 1L));
         check(g.V().properties().key().dedup().order().toList(), Arrays.asList("age", "name"));
@@ -148,7 +148,7 @@ public final class Client {
         gtx.addV("tx").iterate();
         tx.rollback();
         check(g.V().count().next(), before + 1);
-        // Two in conflict.
+        // Two conflicting transactions.
         Transaction[] both = {g.tx(), g.tx()};
         for (Transaction one : both) {
             GraphTraversalSource source = one.begin();
@@ -161,7 +161,7 @@ public final class Client {
             return null;
         });
         check(g.V(1).values("age").next(), 30);
-        // Texts in a session.
+        // Scripts in a session.
         org.apache.tinkerpop.gremlin.driver.Client session = cluster.connect(UUID.randomUUID().toString());
         all(session, "g.addV('tx')");
         all(session, "g.tx().commit()");
@@ -169,7 +169,7 @@ public final class Client {
         all(session, "g.tx().rollback()");
         session.close();
         check(g.V().count().next(), before + 2);
-        // One that ends each of its transactions itself.
+        // A session that ends each of its transactions itself.
         org.apache.tinkerpop.gremlin.driver.Client managed = cluster.connect(UUID.randomUUID().toString(), true);
         all(managed, "g.addV('tx')");
         check(g.V().count().next(), before + 3);
@@ -198,7 +198,7 @@ public final class Client {
             run(addresses);
             System.exit(0);
         } catch (Throwable error) {
-            // The threads of the driver would go on for ever.
+            // The threads of the driver would keep the process alive.
             error.printStackTrace();
             System.exit(1);
         }

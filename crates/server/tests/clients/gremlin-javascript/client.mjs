@@ -1,4 +1,4 @@
-// Talks to a running server as programs with gremlin-javascript do.
+// Tests a running server through gremlin-javascript.
 //
 // Usage: node client.mjs 127.0.0.1:7878 127.0.0.1:7879, an empty server and one with the users of tests/server/users.rs.
 // Each check runs with GraphBinary and with GraphSON 3.
@@ -45,7 +45,7 @@ async function walk(g) {
   const found = (await g.V(1).elementMap().next()).value;
   check([found.get(t.id), found.get(t.label), found.get("name")], [1, "person", "marko"]);
   check((await g.inject(1).repeat(__.identity()).emit().limit(1000).toList()).length, 1000);
-  // What tools ask about a schema.
+  // Schema queries of tools.
   check(await g.V().label().dedup().order().toList(), ["person", "software"]);
   check(await g.E().label().dedup().order().toList(), ["created", "knows"]);
   check(await g.V().properties().key().dedup().order().toList(), ["age", "name"]);
@@ -87,7 +87,7 @@ async function transactions(g, mimeType) {
   await gtx.addV("tx").iterate();
   await tx.rollback();
   check(await count(g), before + 1);
-  // Two in conflict.
+  // Two conflicting transactions.
   const both = [g.tx(), g.tx()];
   for (const one of both) {
     const source = one.begin();
@@ -97,7 +97,7 @@ async function transactions(g, mimeType) {
   await both[0].commit();
   await refused(596, () => both[1].commit());
   check(Number((await g.V(1).values("age").next()).value), 30);
-  // Texts in a session.
+  // Scripts in a session.
   const client = new Client(open, { traversalSource: "g", session: `s-${mimeType}`, mimeType });
   await client.submit("g.addV('tx')");
   await client.submit("g.tx().commit()");

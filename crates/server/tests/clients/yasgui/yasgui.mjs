@@ -1,10 +1,10 @@
-// Asks a running server through the published YASGUI, in a real browser, from a page of another origin.
+// Tests a running server through the published YASGUI, in a real browser, from a page of another origin.
 //
 // Usage: node yasgui.mjs http://127.0.0.1:7878, on the data of `people` in tests/server/common.rs.
 //
-// Both packages are driven: the first YASGUI and the fork that is kept up. A small web server on a port of its own
-// gives the page and the package's files; whatever else the page wants to fetch, from elsewhere, is refused. Text goes
-// into the editor by the keyboard, and what is checked is what the page shows.
+// Runs both packages: the original YASGUI and its maintained fork. A small web server on a port of its own serves
+// the page and the package's files; all other requests of the page are refused. Text is typed into the editor, and
+// the checks read what the page displays.
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { delimiter, join } from 'node:path';
@@ -24,7 +24,7 @@ function findBrowser() {
   return folders.flatMap((folder) => BROWSERS.map((name) => join(folder, name))).find((file) => existsSync(file));
 }
 
-/** The page, from the package, on a port of its own. */
+/** Serves the page of the package on a port of its own. */
 async function serve(name) {
   const build = new URL('./build/', `file://${createRequire(import.meta.url).resolve(`${name}/package.json`)}`);
   const page = `<!doctype html><meta charset="utf-8"><title>YASGUI</title>
@@ -33,7 +33,7 @@ async function serve(name) {
 <script>
   const asked = new URLSearchParams(location.search);
   const method = asked.get('method');
-  // Credentials make the browser ask before it sends (a preflight).
+  // Credentials cause a preflight request.
   const headers = asked.has('token') ? { Authorization: 'Bearer ' + asked.get('token') } : {};
   window.yasgui = new Yasgui(document.getElementById('yasgui'), {
     requestConfig: { endpoint: '${address}/sparql', method, headers }, copyEndpointOnNewTab: true, persistenceId: null,
@@ -50,7 +50,7 @@ async function serve(name) {
   return { server, origin: `http://127.0.0.1:${server.address().port}` };
 }
 
-/** One package, one way to send queries, with or without credentials. */
+/** Tests one package with one HTTP method, with or without credentials. */
 async function drive(browser, name, method, token) {
   const { server, origin } = await serve(name);
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -84,18 +84,18 @@ async function drive(browser, name, method, token) {
   const rows = page.locator('.yasr table.dataTable tbody tr');
   assert.equal(await rows.count(), 2, `${name}: ${await rows.allTextContents()}`);
   assert.match((await rows.allTextContents()).join('|'), /ann.*Ann.*\|.*bob.*Bob/s);
-  // A truth value.
+  // A boolean.
   await run('ASK { ?s a <http://example.org/Person> }');
   await page.locator('.yasr .yasr_results', { hasText: /true/i }).waitFor();
   // A graph, which this client shows as rows or as text.
   const graph = await run('CONSTRUCT { ?s <urn:called> ?n } WHERE { ?s <http://example.org/name> ?n }');
   assert.equal(graph.status(), 200);
   await page.locator('.yasr .yasr_results', { hasText: 'Ann' }).waitFor();
-  // What the server has to say about a mistake reaches whoever made it.
+  // The page shows the server's error message.
   const wrong = await run('SELECT * { ?x fof:name ?n }');
   assert.equal(wrong.status(), 400);
   await page.locator('.yasr', { hasText: 'foaf' }).waitFor();
-  // A page of another site does not write, and is told so.
+  // An update from a page of another site is refused with an error.
   const update = await run('INSERT DATA { <urn:a> <urn:b> 1 }');
   assert.equal(update.status(), 403);
   await page.locator('.yasr', { hasText: 'may not change the database' }).waitFor();

@@ -1,4 +1,4 @@
-//! A driver of the least kind: it says what a test wants it to say, and sees every message.
+//! A minimal driver: sends exactly what a test specifies, and exposes every message.
 
 use crate::common::Running;
 use std::collections::VecDeque;
@@ -34,22 +34,22 @@ pub(super) fn modern() -> Database {
     database
 }
 
-/// Never ends, and has no results.
+/// Never ends, without results.
 pub(super) const ENDLESS: &str = "g.inject(1).repeat(identity())";
-/// Never ends, and has results without end.
+/// Never ends, with endless results.
 pub(super) const ENDLESS_RESULTS: &str = "g.inject(1).repeat(identity()).emit()";
 
 /// A connection.
 pub(super) struct Client {
     pub(super) socket: WebSocket<TcpStream>,
-    /// How it speaks; `None`: JSON in text frames.
+    /// The message format; `None`: JSON in text frames.
     format: Option<Format>,
     last_id: u128,
-    /// Messages to requests that nobody has asked for yet.
+    /// Messages for requests that no test has asked for yet.
     waiting: VecDeque<Response>,
 }
 
-/// All messages of an answer.
+/// All messages of a response.
 #[derive(Debug)]
 pub(super) struct Answer(pub(super) Vec<Response>);
 
@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// # Errors
-    /// The status and the body of what is no WebSocket.
+    /// The status and the body of a refused upgrade.
     pub(super) fn with_headers(
         server: &Running,
         format: impl Into<Option<Format>>,
@@ -83,7 +83,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, and says its id.
+    /// Sends a request; returns its id.
     pub(super) fn send(&mut self, op: &str, processor: &str, args: Map) -> Uuid {
         self.last_id += 1;
         let id = Uuid::from_u128(self.last_id);
@@ -108,7 +108,7 @@ impl Client {
         self.socket.send(message).expect("it is sent");
     }
 
-    /// The next message, of whatever request. Reads over pings.
+    /// The next message, of any request. Skips pings.
     pub(super) fn receive(&mut self) -> Response {
         loop {
             let message = self.socket.read().expect("a message comes");
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// The answer to a request, from its first message to its last.
+    /// The response to a request, from its first message to its last.
     pub(super) fn answer(&mut self, id: Uuid) -> Answer {
         let (mut answer, mut others) = (Vec::new(), VecDeque::new());
         loop {
@@ -155,17 +155,17 @@ impl Client {
         self.ask("eval", "", args([("gremlin", text.into())]))
     }
 
-    /// The bytecode that a text stands for.
+    /// Sends a traversal as bytecode.
     pub(super) fn bytecode(&mut self, text: &str) -> Answer {
         self.ask("bytecode", "traversal", bytecode_args(bytecode(text)))
     }
 
-    /// A text in a session.
+    /// Sends a script in a session.
     pub(super) fn in_session(&mut self, session: &str, text: &str) -> Answer {
         self.ask("eval", "session", args([("gremlin", text.into()), ("session", session.into())]))
     }
 
-    /// What a driver's `tx.commit()` sends.
+    /// Sends what a driver's `tx.commit()` sends.
     pub(super) fn transaction(&mut self, session: &str, action: &str) -> Answer {
         let source = vec![Instruction::new("tx", vec![action.into()])];
         let mut args = bytecode_args(Bytecode { source, steps: Vec::new() });
@@ -183,7 +183,7 @@ impl Answer {
         &self.0.last().expect("an answer has a message").status.message
     }
 
-    /// The results, each as often as it comes; the answer must be a good one.
+    /// The results, repeated by their bulk; asserts success.
     #[track_caller]
     pub(super) fn values(&self) -> Vec<Value> {
         assert!(matches!(self.code(), 200 | 204), "{}: {}", self.code(), self.message());
@@ -204,7 +204,7 @@ impl Answer {
         all
     }
 
-    /// The same answer, which must have this status and these words in its message.
+    /// Asserts this status code and these words in the message.
     #[track_caller]
     pub(super) fn refused(self, code: i32, words: &str) -> Self {
         assert_eq!(self.code(), code, "{}", self.message());

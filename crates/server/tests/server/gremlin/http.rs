@@ -1,4 +1,4 @@
-//! The HTTP form.
+//! The HTTP form of Gremlin.
 
 use super::client::{args, bytecode, bytecode_args, modern};
 use crate::common::{Reply, Running};
@@ -72,7 +72,7 @@ fn a_text_stands_in_the_address() {
     get("").expect(400);
 }
 
-/// As gremlinpython sends it when its address begins with `http`.
+/// As gremlinpython sends it when its URL begins with `http`.
 #[test]
 fn messages_come_over_http() {
     let server = Running::start(&modern(), |_| ());

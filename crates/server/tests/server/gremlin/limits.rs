@@ -1,4 +1,4 @@
-//! Time, sizes, garbage, clients that leave, and the end of the server.
+//! Time limits, sizes, garbage, disconnecting clients, and the shutdown of the server.
 
 use super::client::{Client, ENDLESS, ENDLESS_RESULTS, args, bytecode, bytecode_args, modern};
 use crate::common::{Reply, Running, request};
@@ -9,7 +9,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use vervet::gremlin::Value;
 use vervet_tinkerpop::{Data, Format};
 
-/// How the server ends a connection: what its last frame says.
+/// The close code in the server's close frame.
 fn last(client: &mut Client) -> Option<CloseCode> {
     loop {
         match client.socket.read() {
@@ -26,20 +26,20 @@ fn a_traversal_has_a_time() {
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.eval(ENDLESS).refused(598, "0.3 s");
     client.in_session("s", ENDLESS).refused(598, "0.3 s");
-    // A request may ask for less, and not for more.
+    // A request may ask for less time, but not for more.
     for wished in [20, 100_000, 0] {
         let wish = args([("gremlin", ENDLESS.into()), ("evaluationTimeout", wished.into())]);
         client.ask("eval", "", wish).refused(598, "");
     }
     client.eval("g.with('evaluationTimeout', 20).inject(1).repeat(identity())").refused(598, "");
     client.ask("bytecode", "traversal", bytecode_args(bytecode(ENDLESS))).refused(598, "");
-    // A write that takes too long leaves nothing behind, here or in a session.
+    // A write that exceeds its deadline leaves no changes, here or in a session.
     let write = "g.addV('new').repeat(identity())";
     client.eval(write).refused(598, "");
     client.in_session("s", write).refused(598, "");
     client.in_session("s", "g.tx().commit()").values();
     assert_eq!(client.eval("g.V().hasLabel('new').count()").values(), [Value::from(0_i64)]);
-    // Results that have gone are followed by the error.
+    // After results have been sent, the error follows them.
     let answer = client.eval(ENDLESS_RESULTS);
     assert_eq!((answer.0[0].status.code, answer.code()), (206, 598));
     server.wait_for("vervet_requests_running", 0.0);
@@ -72,7 +72,7 @@ fn messages_have_a_size() {
     client.eval(&format!("g.inject('{}')", "x".repeat(1000))).values();
     let id = client.send("eval", "", args([("gremlin", format!("g.inject('{}')", "x".repeat(3000)).into())]));
     assert_eq!(last(&mut client), Some(CloseCode::Size), "{id}");
-    // The same in pieces.
+    // The same in fragments.
     let mut client = Client::new(&server, None);
     for n in 0..5 {
         let kind = if n == 0 { 0x01 } else { 0x00 };
@@ -112,7 +112,7 @@ fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
     ] {
         let mut client = Client::new(&server, Format::GraphSon3);
         client.socket.send(Message::binary(bytes)).expect("it is sent");
-        // In its own format, if that could be told.
+        // In the request's own format, if it could be determined.
         let message = client.socket.read().expect("a message comes");
         let text = String::from_utf8(message.into_data().to_vec()).expect("JSON");
         assert!(text.contains(&format!("\"code\":{code}")) && text.contains(words), "{text}");
@@ -132,13 +132,13 @@ fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
     client.eval("g.V().count()").values();
 }
 
-/// Bytes that are no frames end the connection, each with its reason.
+/// Invalid frames end the connection, each with its close code.
 #[test]
 fn what_is_no_frame_ends_the_connection() {
     let server = Running::start(&modern(), |_| ());
     let long_ping = [&b"\x89\xfe\x00\x80\0\0\0\0"[..], &[0; 128]].concat();
     for (bytes, code) in [
-        // Without a mask; with an operation that is none; a text that is not UTF-8; a ping that is too long.
+        // Unmasked; with an unknown opcode; a text that is not UTF-8; a ping that is too long.
         (&b"\x81\x02hi"[..], CloseCode::Protocol),
         (b"\x83\x80\0\0\0\0", CloseCode::Protocol),
         (b"\x81\x82\0\0\0\0\xff\xff", CloseCode::Invalid),
@@ -162,7 +162,7 @@ fn pings_are_answered() {
     server.wait_for("vervet_connections", 1.0);
 }
 
-/// Whether it is in the middle of its results or has heard nothing yet: a traversal ends with its client.
+/// A traversal ends when its client disconnects, whether it is sending results or has sent nothing yet.
 #[test]
 fn a_client_that_goes_away_ends_what_it_asked_for() {
     let server = Running::start(&modern(), |_| ());
@@ -188,8 +188,8 @@ fn a_client_that_goes_away_ends_what_it_asked_for() {
     server.wait_for("vervet_connections", 1.0);
 }
 
-/// A client that asks for much and takes nothing holds a thread only for so long, and its results are not
-/// heaped up.
+/// A client that requests much and reads nothing holds a thread only for a limited time, and its results are
+/// not buffered.
 #[test]
 fn a_client_must_take_what_it_asked_for() {
     let server =
@@ -211,7 +211,7 @@ fn messages_must_come_in_time() {
     let begin = Instant::now();
     let mut slow = Client::new(&server, None);
     slow.socket.get_mut().write_all(b"\x81\xfe\x01\x00\0\0\0\0{\"requ").expect("it is sent");
-    // One that brings nothing is let be for longer.
+    // An idle connection without a partial message has a longer timeout.
     let mut idle = Client::new(&server, None);
     assert_eq!(last(&mut slow), Some(CloseCode::Policy));
     assert_eq!(last(&mut idle), Some(CloseCode::Away));
@@ -305,7 +305,7 @@ fn an_upgrade_is_as_it_has_to_be() {
     let mut stream = server.connect();
     stream.write_all(&request("POST", "/gremlin", &headers, b"{}")).expect("it is sent");
     Reply::read(stream, false).expect(405);
-    // Frames that come with the request are not lost.
+    // Frames sent together with the handshake are not lost.
     let mut stream = server.connect();
     let mut bytes =
         format!("GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n{version}\r\n\r\n")

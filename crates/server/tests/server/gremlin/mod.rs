@@ -2,9 +2,9 @@
 //!
 //! * `requests`: operations, formats, batches, errors, options.
 //! * `sessions`: transactions, conflicts, order.
-//! * `users`: SASL, roles, servers that are read-only, pages of other sites.
-//! * `limits`: time, sizes, garbage, clients that leave, the end of the server.
-//! * `weight`: light and heavy ones.
+//! * `users`: SASL, roles, read-only servers, pages of other sites.
+//! * `limits`: time, sizes, garbage, disconnecting clients, shutdown.
+//! * `weight`: light and heavy requests.
 //! * `http`: the HTTP form.
 
 mod client;

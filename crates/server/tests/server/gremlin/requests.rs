@@ -1,4 +1,4 @@
-//! Operations in each format, and what is wrong with those that are.
+//! Operations in each format, and their errors.
 
 use super::client::{Answer, Client, args, bytecode, bytecode_args, modern, texts};
 use crate::common::Running;
@@ -16,12 +16,12 @@ fn texts_and_bytecode_are_answered_in_each_format() {
         let names = texts(["josh", "marko", "peter", "vadas"]);
         let text = r#"g.V().hasLabel("person").values("name").order()"#;
         assert_eq!(client.eval(text).values(), names, "{format:?}");
-        // What has no types cannot say that something is bytecode.
+        // An untyped format cannot carry bytecode.
         if format.is_some_and(|format| TYPED.contains(&format) || format == Format::GraphBinary1Strings) {
             assert_eq!(client.bytecode(text).values(), names, "{format:?}");
         }
         assert_eq!(client.eval("g.V(1).out().iterate()").code(), 204);
-        // What the Java driver asks to see whether somebody is there.
+        // The Java driver's keep-alive request.
         assert_eq!(client.eval("''").code(), 204);
     }
 }
@@ -80,7 +80,7 @@ fn traversers_have_counts_and_values_have_none() {
     assert_eq!(client.eval("g.V().both().barrier().label()").values().len(), 12);
 }
 
-/// `next()` of a collection is told as its items, as Gremlin Server does.
+/// The result of `next()` on a collection is sent as its items, as Gremlin Server does.
 #[test]
 fn collections_are_unrolled_where_one_thing_was_asked_for() {
     let server = Running::start(&modern(), |_| ());
@@ -114,7 +114,7 @@ fn results_come_in_batches() {
         let bytes = "g.with('batchSize', 4).V().values('name')";
         assert_eq!(lengths(&client.bytecode(bytes)), [(206, 4), (200, 2)]);
         client.ask("eval", "", with(0.into())).refused(499, "batchSize");
-        // Long results go earlier.
+        // Long results are sent in earlier messages.
         let text = "g.inject('x').repeat(concat('xxxxxxxxxxxxxxxx')).times(15000).map(union(identity(), identity()).fold())";
         assert_eq!(client.eval(text).values().len(), 1);
     }
@@ -136,7 +136,7 @@ fn bindings_aliases_and_languages() {
         assert_eq!(with(&[("language", language.into())]).values(), texts(["marko"]));
     }
     with(&[("language", "gremlin-jython".into())]).refused(499, "gremlin-lang");
-    with(&[("bindings", 1.into())]).refused(499, "bindings is a map");
+    with(&[("bindings", 1.into())]).refused(499, "bindings must be a map");
     with(&[("aliases", Value::map(args([("social", "other".into())])))]).refused(499, "other");
     with(&[("bindings", Value::Null)]).refused(597, "x");
     with(&[("evaluationTimeout", "soon".into())]).refused(499, "milliseconds");
@@ -173,7 +173,7 @@ fn errors_have_their_codes() {
         let steps = vec![Instruction::new("V", vec![]), Instruction::new("map", vec![lambda])];
         let answer = client.ask("bytecode", "traversal", bytecode_args(Bytecode { source: vec![], steps }));
         answer.refused(597, "lambda");
-        // Errors say what they are to those who look.
+        // Errors have details for clients that read them.
         let answer = client.eval("g.V().fail('x')");
         let attributes = &answer.0[0].status.attributes;
         assert_eq!(attributes.get(&Value::text("failStepMessage")), Some(&Value::text("x")));
@@ -247,12 +247,12 @@ fn writes_are_there_for_all() {
     assert_eq!(count, 1);
     server.update("INSERT DATA { <urn:vervet:vertex:77> <urn:vervet:key:name> \"bob\" }", &[]).expect(204);
     assert_eq!(client.eval("g.V(77).values('name')").values(), texts(["bob"]));
-    // An answer is counted when it has been sent, so maybe after it has come.
+    // A response is counted after it was sent, so possibly after it has arrived.
     server.wait_for("vervet_requests_total{kind=\"gremlin\",status=\"200\"}", 2.0);
 }
 
-/// users 16: an answer that found nothing says in its status what of the traversal cannot match anything, in
-/// each format, on the short way too; in a session names of its own transaction are there.
+/// users 16: an empty response has warnings about the traversal in its status, in each format, on the fast
+/// path too; in a session, names added by its own transaction count as known.
 #[test]
 fn users_16_warnings_are_attributes_of_the_status() {
     let server = Running::start(&modern(), |_| ());

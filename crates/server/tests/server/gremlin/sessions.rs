@@ -27,7 +27,7 @@ fn a_session_sees_its_writes_and_others_do_after_the_commit() {
         client.in_session("s", "g.addV('new')").values();
         assert_eq!(client.transaction("s", "rollback").code(), 204);
         assert_eq!(client.in_session("s", COUNT).values(), [Value::from(before + 1)]);
-        // Bytecode in a session, as drivers do transactions.
+        // Bytecode in a session, as drivers send in transactions.
         let mut args = bytecode_args(bytecode("g.addV('new')"));
         args.insert("session".into(), "t".into());
         assert_eq!(client.ask("bytecode", "session", args).values().len(), 1);
@@ -63,7 +63,7 @@ fn a_request_may_manage_its_transaction() {
     client.ask("eval", "session", managed("g.addV('new')")).values();
     assert_eq!(count(&mut client), Value::from(1_i64));
     client.in_session("s", "g.addV('new')").values();
-    // It ends the transaction that is open, also where it fails.
+    // It ends the open transaction, even if it fails.
     client.ask("eval", "session", managed("g.addV('new').fail()")).refused(595, "fail");
     assert_eq!(client.in_session("s", COUNT).values(), [Value::from(1_i64)]);
 }
@@ -91,7 +91,7 @@ fn of_two_that_change_the_same_one_is_told_so() {
     let refused = b.transaction("s", "commit").refused(596, "hint");
     let exceptions = refused.0[0].status.attributes.get(&Value::text("exceptions")).cloned();
     assert_eq!(exceptions, Some(Value::list(texts(["vervet.conflict"]))));
-    // The session can do it again.
+    // The session can retry.
     b.in_session("s", "g.V(1).property('age', values('age').math('_ + 1'))").values();
     assert_eq!(b.transaction("s", "commit").code(), 204);
     assert_eq!(a.eval("g.V(1).values('age')").values(), [Value::from(31.0)]);
@@ -113,7 +113,7 @@ fn requests_of_a_session_run_in_their_order() {
     }
     let read = client.send("eval", "session", ask("g.V().hasLabel('counter').values('n')"));
     let close = client.send("close", "session", args([("session", "s".into())]));
-    // Another one of that name begins behind the end of the first.
+    // Another session of that name begins after the end of the first.
     let again = client.send("eval", "session", ask("g.V().hasLabel('counter').count()"));
     for id in ids {
         assert_eq!(client.answer(id).code(), 204);
@@ -129,7 +129,7 @@ fn what_was_lost_is_not_begun_anew() {
         options.limits.session_timeout = Duration::from_secs(1);
     });
     let mut client = Client::new(&server, Format::GraphBinary1);
-    // One that has done nothing for too long gives its place back.
+    // A session that was idle for too long releases its slot.
     let wait = || server.wait_for("vervet_gremlin_sessions", 0.0);
     client.in_session("s", "g.addV('new')").values();
     wait();
@@ -141,7 +141,7 @@ fn what_was_lost_is_not_begun_anew() {
     client.in_session("s", "g.addV('new')").values();
     assert_eq!(client.transaction("s", "commit").code(), 204);
     assert_eq!(count(&mut client), Value::from(1_i64));
-    // One that has nothing to lose just ends.
+    // A session without a transaction just ends.
     server.wait_for("vervet_gremlin_sessions", 0.0);
 }
 
@@ -154,7 +154,7 @@ fn there_are_only_so_many() {
     client.in_session("c", "g.V(1)").refused(596, "2 sessions");
     client.in_session("a", "g.V(1)").values();
     client.ask("close", "session", args([("session", "b".into())])).values();
-    // One that was never there closes as well.
+    // Closing a session that never existed succeeds.
     client.ask("close", "session", args([("session", "x".into())])).values();
     server.wait_for("vervet_gremlin_sessions", 1.0);
     client.in_session("c", "g.V(1)").values();
@@ -162,8 +162,8 @@ fn there_are_only_so_many() {
     server.wait_for("vervet_gremlin_sessions", 0.0);
 }
 
-/// Names of sessions are those of a connection: nobody gets into a transaction of somebody else by knowing
-/// its name.
+/// Session names are local to a connection: knowing a name gives no access to the transaction of another
+/// connection.
 #[test]
 fn sessions_end_with_their_connection_and_belong_to_it() {
     let server = Running::start(&modern(), |_| ());

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authentication and permissions.
 
 use super::client::{Client, args, modern};
 use crate::common::Running;
@@ -19,7 +19,7 @@ fn sasl(name: &str, password: &str) -> Map {
     args([("sasl", text.into()), ("saslMechanism", "PLAIN".into())])
 }
 
-/// Asks, and says who it is when it is asked to, under the id of the request.
+/// Sends a request, and authenticates when challenged, under the id of the request.
 fn ask_as(client: &mut Client, text: &str, credentials: Map) -> super::client::Answer {
     let id = client.send("eval", "", args([("gremlin", text.into())]));
     let challenge = client.answer(id);
@@ -36,7 +36,7 @@ fn a_client_says_who_it_is_when_it_is_asked() {
         ask_as(&mut client, "g.V(1).values('age')", sasl("reader", "wrong")).refused(401, "password");
         let answer = ask_as(&mut client, "g.V(1).values('age')", sasl("reader", "let me in"));
         assert_eq!(answer.values(), [Value::from(29)]);
-        // From now on it is known.
+        // From now on the connection is authenticated.
         assert_eq!(client.eval("g.V(2).values('age')").values(), [Value::from(27)]);
         client.eval(WRITE).refused(403, "the role read");
         client.in_session("s", WRITE).refused(403, "the role read");
@@ -44,7 +44,7 @@ fn a_client_says_who_it_is_when_it_is_asked() {
     let mut client = Client::new(&server, Format::GraphBinary1);
     assert_eq!(ask_as(&mut client, WRITE, sasl("writer", "pässword: with colon")).values().len(), 1);
     assert_eq!(client.in_session("s", WRITE).values().len(), 1);
-    // Bytes instead of base64, as GraphBinary can have them.
+    // Bytes instead of base64, as GraphBinary allows.
     let mut client = Client::new(&server, Format::GraphBinary1);
     let bytes = Value::Extended(Extended::Bytes(b"\0root\0root".to_vec()).into());
     assert_eq!(ask_as(&mut client, "g.V().count()", args([("sasl", bytes)])).code(), 200);
@@ -81,7 +81,7 @@ fn wrong_credentials_are_refused() {
     ] {
         ask_as(&mut client, "g.V()", credentials).refused(401, words);
     }
-    // Without having been asked.
+    // Without a challenge.
     assert_eq!(client.ask("authentication", "", sasl("root", "root")).code(), 204);
     client.eval(WRITE).values();
 }
@@ -136,7 +136,7 @@ fn a_server_that_is_read_only_refuses_writes() {
     assert_eq!(client.transaction("s", "commit").code(), 204);
 }
 
-/// security S4: before the login a connection has little time and few bytes.
+/// security S4: before the login a connection has limited time and limited bytes.
 #[test]
 fn s4_a_login_has_a_time_and_a_size() {
     let server = Running::start(&modern(), |options| {
@@ -150,7 +150,7 @@ fn s4_a_login_has_a_time_and_a_size() {
             Err(error) => panic!("the connection ends without a word: {error}"),
         }
     };
-    // One that says nothing, one that does not say who it is, and one that says it wrongly.
+    // A client that sends nothing, one that does not authenticate, and one with wrong credentials.
     let mut silent = Client::new(&server, None);
     let mut asking = Client::new(&server, None);
     let id = asking.send("eval", "", args([("gremlin", "g.V()".into())]));
@@ -160,7 +160,7 @@ fn s4_a_login_has_a_time_and_a_size() {
     for client in [&mut silent, &mut asking, &mut wrong] {
         assert!(reason(client).contains("login"));
     }
-    // One that sends more than credentials need; in one message, and in many.
+    // A client that sends more than credentials need, in one message and in many.
     let server = Running::start(&modern(), |options| options.users = users());
     let padded = |bytes| format!("g.V().limit(1).hasNot('{}')", "x".repeat(bytes));
     let long = padded(100 << 10);
@@ -172,13 +172,14 @@ fn s4_a_login_has_a_time_and_a_size() {
         client.send("eval", "", args([("gremlin", padded(2000).into())]));
     }
     assert!(reason(&mut client).contains("too much"));
-    // Behind the login it is no more than others may send.
+    // After the login the usual limits apply.
     let mut client = Client::new(&server, None);
     assert_eq!(client.ask("authentication", "", sasl("reader", "let me in")).code(), 204);
     client.eval(&long).values();
 }
 
-/// security S4: who may read without a login, but has been asked to log in for a write, has as little time.
+/// security S4: a client that may read without a login, but was challenged for a write, has the same time
+/// limit.
 #[test]
 fn s4_what_is_held_for_a_login_is_held_for_a_time() {
     let server = Running::start(&modern(), |options| {

@@ -1,5 +1,5 @@
-//! Light and heavy: which traversals take a place among heavy requests, and that nothing is done or told
-//! twice for it.
+//! Light and heavy traversals: which ones take a heavy permit, and that a retried one has no duplicate
+//! effects or results.
 
 use super::client::{Client, ENDLESS, args, modern};
 use crate::common::Running;
@@ -9,7 +9,7 @@ use vervet_server::ServerOptions;
 use vervet_tinkerpop::Format;
 
 const COUNT: &str = "g.V().hasLabel('new').count()";
-/// Takes a while, has one result and no query in it.
+/// Takes a while, has one result and contains no query.
 const LONG: &str = "g.inject(7).repeat(identity()).times(100000)";
 
 fn one_heavy(options: &mut ServerOptions) {
@@ -23,8 +23,8 @@ fn post(server: &Running, text: &str) -> u16 {
     server.send("POST", "/gremlin", &["Content-Type: application/json"], body.as_bytes()).status
 }
 
-/// Whatever way a heavy one comes, it fills the one place; light ones are answered by every way, before and
-/// after they are known.
+/// A heavy traversal occupies the only heavy permit, however it is sent; light ones are answered in every
+/// form, before and after their fingerprints are known.
 #[test]
 fn light_ones_do_not_wait_for_heavy_ones() {
     let server = Running::start(&modern(), one_heavy);
@@ -46,24 +46,24 @@ fn light_ones_do_not_wait_for_heavy_ones() {
             assert_eq!(client.in_session("s", light).values(), [Value::from(29)]);
             assert_eq!(post(&server, light), 200);
         }
-        // Heavy ones have no other places.
+        // There are no other permits for heavy ones.
         client.eval(ENDLESS).refused(596, "try again later");
         client.bytecode(ENDLESS).refused(596, "try again later");
         client.in_session("s", ENDLESS).refused(596, "try again later");
         assert_eq!(post(&server, ENDLESS), 503);
-        // The session goes on.
+        // The session continues.
         assert_eq!(client.in_session("s", light).values(), [Value::from(29)]);
         drop(heavy);
         server.wait_for("vervet_requests_running", 0.0);
         server.wait_for("vervet_heavy_requests_running", 0.0);
-        // The place is free again, also for a shape that is known to be heavy.
+        // The permit is free again, also for a fingerprint known to be heavy.
         let asked = args([("gremlin", ENDLESS.into()), ("evaluationTimeout", 30.into())]);
         client.ask("eval", "", asked).refused(598, "30ms");
         server.wait_for("vervet_heavy_requests_running", 0.0);
     }
 }
 
-/// What begins with a query that has many rows is heavy, before it is known and after.
+/// A traversal that begins with a query of many rows is heavy, before and after its fingerprint is known.
 #[test]
 fn a_query_with_many_rows_takes_a_heavy_place() {
     let database = modern();
@@ -78,7 +78,7 @@ fn a_query_with_many_rows_takes_a_heavy_place() {
     let text = "g.V().as('a').out('to').as('b').out('to').as('c').select('a', 'b', 'c').dedup().count()";
     let walks = client.eval(text).values();
     assert_eq!(walks, [Value::from(60 * 60 * 60_i64)]);
-    // Its answer comes before its place is given back.
+    // The response arrives before the permit is released.
     server.wait_for("vervet_heavy_requests_running", 0.0);
     heavy.send("eval", "", args([("gremlin", ENDLESS.into())]));
     server.wait_for("vervet_heavy_requests_running", 1.0);
@@ -100,13 +100,13 @@ fn what_becomes_heavy_is_done_once() {
         assert_eq!(client.eval(&write).values().len(), 1);
         assert_eq!(client.eval(COUNT).values(), [Value::from(n)]);
     }
-    // In a session: what stands before a commit is not done again when what stands behind it is heavy.
+    // In a session: statements before a commit are not repeated when those after it are heavy.
     let text = format!("g.addV('new').iterate(); g.tx().commit(); g.addV('new').iterate(); {LONG}");
     assert_eq!(client.in_session("s", &text).values(), [Value::from(7)]);
     assert_eq!(client.in_session("s", COUNT).values(), [Value::from(4_i64)]);
     assert_eq!(client.transaction("s", "rollback").code(), 204);
     assert_eq!(client.in_session("s", COUNT).values(), [Value::from(3_i64)]);
-    // It sees what its transaction has written, and goes with it.
+    // It sees what its transaction has written, and is rolled back with it.
     client.in_session("s", &write).values();
     assert_eq!(client.in_session("s", COUNT).values(), [Value::from(4_i64)]);
     let managed = args([
@@ -121,7 +121,7 @@ fn what_becomes_heavy_is_done_once() {
     assert_eq!(client.eval(COUNT).values(), [Value::from(6_i64)]);
 }
 
-/// Longer than what is held of a light one: nothing is told twice, nothing is missing.
+/// A result longer than the buffer of light ones: no results are duplicated or lost.
 #[test]
 fn long_answers_are_told_once() {
     let server = Running::start(&modern(), |_| ());
@@ -140,14 +140,14 @@ fn long_answers_are_told_once() {
     assert!(reply.text().contains("30000.0"), "{} bytes", reply.body.len());
 }
 
-/// Requests that are known to be short keep their order among others of the session.
+/// Requests known to be short keep their order among others of the session.
 #[test]
 fn short_ones_of_a_session_stay_in_order() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let ask = |text: &str| args([("gremlin", text.into()), ("session", "s".into())]);
     let add = "g.addV('new').property('n', 1).values('n')";
-    // Until it is known.
+    // Until the fingerprint is known.
     for _ in 0..20 {
         client.in_session("s", add).values();
     }

@@ -1,6 +1,6 @@
-//! GraphML, read by the loader into a list of statements, which become vertices and edges.
+//! GraphML reading: the loader produces a list of statements, which become vertices and edges.
 //!
-//! Written it is by `crate::export`.
+//! `crate::export` writes GraphML.
 
 use super::super::host::TransactionHost;
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VER
 use vervet_model::{Error, Id, LiteralKind, Result, Statement, Tag, TermParts};
 use vervet_traversal::{Host, Owner};
 
-/// What a term or statement that waits counts as, in bytes.
+/// Memory charge of a buffered term or statement, in bytes.
 const HELD_BYTES: u64 = 128;
 const LABEL_DEFAULT: &str = "vertex";
 
-/// Puts the graph of a file into a transaction.
+/// Adds the graph of a file to a transaction.
 pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Control<'_>) -> Result<()> {
     let options = LoadOptions { format: Some(Format::GraphMl), threads: 1, ..LoadOptions::default() };
     let mut held =
@@ -25,7 +25,7 @@ pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Contro
     let Held { terms, statements, .. } = held;
     let term = |id: Id| {
         let place = usize::try_from(id.payload()).ok();
-        place.and_then(|place| terms.get(place)).ok_or_else(|| Error::internal("a loader made up a term"))
+        place.and_then(|place| terms.get(place)).ok_or_else(|| Error::internal("an unknown loader term"))
     };
     let name = |id: Id, namespace: &str| -> Result<String> {
         match term(id)? {
@@ -35,7 +35,7 @@ pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Contro
             other => Err(Error::internal(format!("{other} names nothing"))),
         }
     };
-    // Vertices by first sight, with their labels; what is said of edges.
+    // Vertices in order of first occurrence, with their labels; then statements about edges.
     let (mut order, mut labels) = (Vec::new(), HashMap::<Id, Vec<String>>::new());
     let mut about: HashMap<Id, Vec<(Id, Id)>> = HashMap::new();
     for statement in &statements {
@@ -95,7 +95,7 @@ pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Contro
     Ok(())
 }
 
-/// Keeps terms and statements until the file has been read to its end.
+/// Buffers terms and statements until the file has been read to its end.
 struct Held<'a> {
     control: &'a Control<'a>,
     names: HashMap<oxrdf::Term, Id>,
