@@ -43,7 +43,7 @@ pub use aggregate::Accumulators;
 pub use batch::CompiledExpression;
 pub use computed::ComputedTerms;
 pub use evaluator::Evaluator;
-pub use order::SortKey;
+pub use order::{SortKey, order_of_ids};
 pub use pattern::is_regex;
 
 /// Maximum length of a computed text, in bytes; a longer one is an error of kind

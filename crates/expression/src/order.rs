@@ -170,9 +170,10 @@ impl Evaluator<'_> {
     }
 }
 
-/// The order of two terms, if their ids alone decide it.
+/// The order of two terms in `ORDER BY`, if their ids alone decide it; `None`: decode them.
 #[inline]
-pub(crate) fn order_of_ids(a: Id, b: Id) -> Option<Ordering> {
+#[must_use]
+pub fn order_of_ids(a: Id, b: Id) -> Option<Ordering> {
     if a == b {
         return Some(Ordering::Equal);
     }

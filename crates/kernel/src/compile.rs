@@ -303,6 +303,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             table: Table::new(run.variables),
             sort_keys: keys.iter().map(|_| Vec::new()).collect(),
             values: Vec::new(),
+            first_values: Vec::new(),
             out: out(),
             counted_bytes: 0,
             runs: Vec::new(),

@@ -5,7 +5,7 @@ use crate::chain::{Chain, Flow, Kernel, Run, Table};
 use crate::control::Control;
 use crate::parallel::{Gathered, Partial};
 use std::cmp::Ordering;
-use vervet_expression::{CompiledExpression, SortKey};
+use vervet_expression::{CompiledExpression, SortKey, order_of_ids};
 use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};
 
 /// Rows of one run, sorted without a check of the limits.
@@ -15,7 +15,7 @@ const RUN_ROWS: usize = 1 << 11;
 ///
 /// # Cost
 /// Each key is decoded once for each row. With a limit at most `2 * limit + 1024` rows are held; after that,
-/// only the first key is decoded of a row that it excludes.
+/// only the first key is decoded of a row that it excludes, and no key where the ids of first keys decide.
 pub(crate) struct Order {
     /// Expression, and whether the order is descending.
     pub keys: Vec<(CompiledExpression, bool)>,
@@ -25,6 +25,9 @@ pub(crate) struct Order {
     /// Sort keys of the rows in `table`, one column for each key.
     pub sort_keys: Vec<Vec<SortKey>>,
     pub values: Vec<Id>,
+    /// With a limit: the values of the first key for the rows in `table`. Empty once rows of other threads are
+    /// merged.
+    pub first_values: Vec<Id>,
     pub out: Batch,
     pub counted_bytes: u64,
     /// Sorted runs of copies of this step: positions in `table`. Empty: no run yet.
@@ -99,16 +102,33 @@ impl Order {
         Ordering::Equal
     }
 
-    /// Evaluates one sort key for all rows of a batch.
-    fn keys_of(&mut self, at: usize, batch: &Batch, run: &Run<'_>) -> Result<Vec<SortKey>> {
+    /// Evaluates one sort key for all rows of a batch, into `values`.
+    fn evaluate(&mut self, at: usize, batch: &Batch, run: &Run<'_>) -> Result<()> {
         let (expression, _) = &self.keys[at];
         self.values.clear();
-        expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)?;
-        self.values.iter().map(|&value| SortKey::new(run.evaluator, value)).collect()
+        expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)
+    }
+
+    /// As [`Order::drop_late`] by ids alone, before keys are decoded. Rows whose ids do not decide are kept.
+    fn drop_late_values(&mut self, batch: &mut Batch) {
+        let Some(&last) = self.last_kept.and_then(|last| self.first_values.get(last)) else { return };
+        let (descending, has_further) = (self.keys[0].1, self.keys.len() > 1);
+        let is_kept = |value: Id| match order_of_ids(value, last) {
+            None => true,
+            Some(Ordering::Equal) => has_further,
+            Some(order) => (order == Ordering::Less) != descending,
+        };
+        let mut rows = Vec::with_capacity(batch.rows);
+        rows.extend((0_u32..).zip(&self.values).filter(|&(_, &value)| is_kept(value)).map(|(row, _)| row));
+        if rows.len() < batch.rows {
+            self.values.retain(|&value| is_kept(value));
+            // Later sort keys may read columns that are dead after this step.
+            batch.select(&rows, &Keep { columns: (0..batch.columns.len()).collect(), dropped: Vec::new() });
+        }
     }
 
     /// Drops the rows, and their first keys, that sort after all rows within the limit by their first key.
-    fn drop_late(&self, batch: &mut Batch, first: &mut Vec<SortKey>) {
+    fn drop_late(&mut self, batch: &mut Batch, first: &mut Vec<SortKey>) {
         let (Some(last), [(_, descending), further @ ..]) = (self.last_kept, self.keys.as_slice()) else {
             return;
         };
@@ -123,6 +143,7 @@ impl Order {
             (0_u32..).zip(&*first).filter(|(_, key)| is_kept(key)).map(|(row, _)| row).collect();
         if rows.len() < batch.rows {
             first.retain(is_kept);
+            self.values = rows.iter().map(|&row| self.values[row as usize]).collect();
             // Later sort keys may read columns that are dead after this step.
             batch.select(&rows, &Keep { columns: (0..batch.columns.len()).collect(), dropped: Vec::new() });
         }
@@ -141,6 +162,9 @@ impl Order {
         self.table.batch = kept;
         self.table.recount(run.control)?;
         self.last_kept = rows.len().checked_sub(1);
+        if !self.first_values.is_empty() {
+            self.first_values = rows.iter().map(|&row| self.first_values[row as usize]).collect();
+        }
         let mut bytes = 0;
         for column in &mut self.sort_keys {
             let mut kept = Vec::with_capacity(rows.len());
@@ -170,9 +194,20 @@ impl<'a> Kernel<'a> for Order {
         let run = next.run();
         let mut bytes = self.counted_bytes;
         for at in 0..self.keys.len() {
-            let mut keys = self.keys_of(at, batch, run)?;
+            self.evaluate(at, batch, run)?;
+            if at == 0 {
+                self.drop_late_values(batch);
+            }
+            let values = self.values.iter();
+            let mut keys: Vec<SortKey> =
+                values.map(|&value| SortKey::new(run.evaluator, value)).collect::<Result<_>>()?;
             if at == 0 {
                 self.drop_late(batch, &mut keys);
+                // Rows of other threads come without their values.
+                if self.limit.is_some() && self.first_values.len() == self.table.batch.rows {
+                    self.first_values.extend_from_slice(&self.values);
+                    bytes += (size_of::<Id>() * self.values.len()) as u64;
+                }
             }
             bytes += keys.iter().map(key_bytes).sum::<u64>();
             self.sort_keys[at].append(&mut keys);
@@ -195,6 +230,7 @@ impl<'a> Kernel<'a> for Order {
             rows.truncate(limit);
         }
         self.last_kept = None;
+        self.first_values = Vec::new();
         Ok(Partial(Gathered::Sorted {
             table: std::mem::replace(&mut self.table, Table::new(run.variables)),
             sort_keys: std::mem::take(&mut self.sort_keys),
@@ -207,6 +243,7 @@ impl<'a> Kernel<'a> for Order {
         let Gathered::Sorted { table, sort_keys, mut rows, counted_bytes } = partial.0 else {
             return Err(Error::internal("partial state of another step merged into an order"));
         };
+        self.first_values.clear();
         if self.table.batch.rows == 0 {
             run.control.shrink(self.table.counted_bytes + self.counted_bytes);
             (self.table, self.sort_keys, self.counted_bytes) = (table, sort_keys, counted_bytes);
