@@ -17,7 +17,7 @@ use std::sync::Arc;
 use vervet_gremlin::{Property, Value};
 use vervet_model::{ErrorKind, Id, LiteralKind, Result};
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
-use vervet_tinkerpop::stored::{literal, vertex_name};
+use vervet_tinkerpop::rdf_values::{literal, vertex_name};
 use vervet_tinkerpop::{ReadError, ReadErrorKind};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
@@ -36,10 +36,10 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
             Ok(vertex) => vertex,
             Err(error) => {
                 // Finding the position means reading the file again, so it is not done for skipped vertices.
-                let is_skipped = reader.goes_on() && writer.merger.options.skip_errors;
+                let is_skipped = reader.has_more() && writer.merger.options.skip_errors;
                 let again = again.as_ref().filter(|_| !is_skipped);
                 let malformed = malformed(name, &error, reader.get_ref(), again)?;
-                if !reader.goes_on() {
+                if !reader.has_more() {
                     return Err(writer.merger.fatal(&malformed));
                 }
                 writer.merger.malformed(&malformed)?;

@@ -1,4 +1,4 @@
-//! Walks and tests that run as one step (`steps/chain.rs` in `vervet-traversal`) find what the same steps
+//! Walks and tests that run as one step (`steps/fused.rs` in `vervet-traversal`) find what the same steps
 //! find one by one: where whole paths are kept they run so.
 
 use vervet::gremlin::{GremlinOptions, Value};
