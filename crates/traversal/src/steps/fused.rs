@@ -284,8 +284,8 @@ impl FusedStep {
         matches!(self, Self::Walk { .. } | Self::FilteredWalk { .. })
     }
 
-    /// Applies the fused step to a prefix of the ids and appends the results to `out`, each with the number of
-    /// its input id. Returns the length of that prefix. `from`: the traverser whose names are in scope.
+    /// Applies the fused step to a prefix of the ids and appends the results to `out`, each with the number
+    /// of its input id. Returns the length of that prefix. `from`: the traverser whose names are in scope.
     fn apply(
         &mut self,
         ids: &[Id],

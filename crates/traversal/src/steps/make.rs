@@ -57,8 +57,8 @@ pub(crate) fn with_each(
     Box::new(WithEach { change })
 }
 
-/// A step that reduces all traversers to one value. The [`Reservation`] argument of `add` counts the growth of
-/// the state.
+/// A step that reduces all traversers to one value. The [`Reservation`] argument of `add` counts the growth
+/// of the state.
 pub(crate) fn reduce<S: Clone + Default + 'static>(
     add: impl FnMut(&mut S, Traverser, &mut Reservation, &mut Context<'_>) -> Result<()> + Clone + 'static,
     finish: impl FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
