@@ -1,7 +1,7 @@
 //! Property-graph files: loads are atomic, and an exported graph reads as the same graph.
 
 use crate::graph;
-use crate::judge::{self, Outcome};
+use crate::oracle::{self, Outcome};
 use std::cell::RefCell;
 use vervet::{Database, Format, LoadOptions, Source};
 
@@ -15,7 +15,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
     }
     let database = DATABASE.take().unwrap_or_else(Database::in_memory);
     let twice = bytes.len().is_multiple_of(TWICE_EVERY);
-    match judge::settle(graph::read(&database, format, bytes, 1)) {
+    match oracle::classify(graph::read(&database, format, bytes, 1)) {
         Outcome::Done(_) => {
             graph::check_round_trip(&database);
             check_export(&database, Format::GraphSon);
@@ -33,7 +33,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
                     ..LoadOptions::default()
                 };
                 let source = Source::bytes("person_knows_person_0_0.csv", bytes);
-                judge::settle(Database::in_memory().load(vec![source], &options));
+                oracle::classify(Database::in_memory().load(vec![source], &options));
             }
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
 /// An export reads as a graph with equally many vertices and edges, and its second export is equal.
 fn check_export(database: &Database, format: Format) {
     let mut first = Vec::new();
-    let Outcome::Done(count) = judge::settle(database.export(format, &mut first)) else { return };
+    let Outcome::Done(count) = oracle::classify(database.export(format, &mut first)) else { return };
     let mut statements = None;
     for _ in 0..2 {
         let again = Database::in_memory();
@@ -50,7 +50,7 @@ fn check_export(database: &Database, format: Format) {
             panic!("the export cannot be read: {error}\n{}", String::from_utf8_lossy(&first));
         }
         first.clear();
-        assert_eq!(judge::settle(again.export(format, &mut first)), Outcome::Done(count), "{format:?}");
+        assert_eq!(oracle::classify(again.export(format, &mut first)), Outcome::Done(count), "{format:?}");
         let there = graph::count(&again);
         assert_eq!(*statements.get_or_insert(there), there, "the second graph has other counts");
     }

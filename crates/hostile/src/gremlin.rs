@@ -2,7 +2,7 @@
 //! terminates.
 
 use crate::graph;
-use crate::judge::{self, Outcome};
+use crate::oracle::{self, Outcome};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use vervet::gremlin::Value;
@@ -10,7 +10,7 @@ use vervet::gremlin::text::{ParseOptions, Statement, parse};
 use vervet::{Database, Format, GremlinOptions, GremlinResults};
 
 /// Time limit: a text that runs this much longer than its limits does not end.
-const PATIENCE: Duration = Duration::from_secs(8);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Maximum number of compared results; beyond that only the counts are.
 const COMPARED_MAX: usize = 200;
@@ -36,7 +36,7 @@ pub(crate) fn check(text: &str) {
     static DATABASE: OnceLock<Database> = OnceLock::new();
     let Ok(statements) = parse(text, &ParseOptions::default()) else {
         // The database must reject what the parser rejects.
-        let refused = judge::settle(DATABASE.get_or_init(database).gremlin_with(text, &options(true)));
+        let refused = oracle::classify(DATABASE.get_or_init(database).gremlin_with(text, &options(true)));
         assert!(!matches!(refused, Outcome::Done(_)), "it runs although the parser rejects it");
         return;
     };
@@ -51,7 +51,7 @@ pub(crate) fn check(text: &str) {
 }
 
 fn options(kernels: bool) -> GremlinOptions {
-    let limits = judge::options();
+    let limits = oracle::options();
     GremlinOptions {
         timeout: limits.timeout,
         memory_limit_bytes: limits.memory_limit_bytes,
@@ -77,12 +77,12 @@ fn run(database: &Database, text: &str, kernels: bool) -> Outcome<GremlinResults
     let begin = Instant::now();
     let mut transaction = database.begin().expect("there is no other writer");
     let before = statements(&mut transaction);
-    let done = judge::settle(transaction.gremlin_with(text, &options(kernels)));
+    let done = oracle::classify(transaction.gremlin_with(text, &options(kernels)));
     if !matches!(done, Outcome::Done(_)) {
         assert_eq!(statements(&mut transaction), before, "a failed text leaves statements behind");
     }
     transaction.roll_back();
-    assert!(begin.elapsed() < PATIENCE, "it does not end: {text}");
+    assert!(begin.elapsed() < CLIENT_TIMEOUT, "it does not end: {text}");
     done
 }
 

@@ -11,7 +11,7 @@
 //! Api     method, space, rest of /api/  \n  Content-Type \n  body
 //! ```
 
-use crate::{graph, judge};
+use crate::{graph, oracle};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +36,7 @@ pub enum Address {
 }
 
 /// Client timeout, much longer than any limit of the server.
-const PATIENCE: Duration = Duration::from_secs(8);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Server timeout for an incomplete request: raw bytes are rarely complete requests, and must fail soon.
 fn head_timeout(address: Address) -> Duration {
@@ -44,19 +44,19 @@ fn head_timeout(address: Address) -> Duration {
 }
 
 /// A running server and its database.
-struct Running {
+struct RunningServer {
     database: Database,
     address: SocketAddr,
     stopper: Stopper,
     thread: Option<JoinHandle<vervet::Result<()>>>,
 }
 
-impl Running {
+impl RunningServer {
     fn start(address: Address) -> Self {
         let database = graph::database();
         let mut options = ServerOptions::default();
         options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
-        let limits = judge::options();
+        let limits = oracle::options();
         options.limits.timeout = limits.timeout.expect("there is one");
         options.limits.memory_bytes = limits.memory_limit_bytes.expect("there is one");
         options.limits.threads = Some(1);
@@ -69,7 +69,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.stopper.stop();
         let ended = self.thread.take().map(JoinHandle::join);
@@ -81,19 +81,19 @@ impl Drop for Running {
 
 pub(crate) fn check(address: Address, bytes: &[u8]) {
     /// One server with the limits for raw bytes, and one with the others.
-    static SERVERS: [Mutex<Option<Running>>; 2] = [Mutex::new(None), Mutex::new(None)];
+    static SERVERS: [Mutex<Option<RunningServer>>; 2] = [Mutex::new(None), Mutex::new(None)];
     let Some(request) = request(address, bytes) else { return };
     // A failed case does not affect the next one, which starts a new server.
     let server = &SERVERS[usize::from(address == Address::Raw)];
     let mut running = server.lock().unwrap_or_else(PoisonError::into_inner);
-    let server = running.take().unwrap_or_else(|| Running::start(address));
+    let server = running.take().unwrap_or_else(|| RunningServer::start(address));
     let before = server.database.transaction_counts();
     let begin = Instant::now();
     let answer = exchange(server.address, &request);
     // An incomplete request gets no response before the timeout; on a very busy machine a complete one may
     // not either.
     let late = begin.elapsed() >= head_timeout(address);
-    judge(&request, &answer, late || address == Address::Raw);
+    check_response(&request, &answer, late || address == Address::Raw);
     if server.database.transaction_counts() == before {
         *running = Some(server);
     }
@@ -160,8 +160,8 @@ fn encode(text: &[u8]) -> Vec<u8> {
 /// The response until the server closes the connection; `None` if it resets the connection.
 fn exchange(address: SocketAddr, request: &[u8]) -> Option<Vec<u8>> {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT)).expect("a timeout");
+    stream.set_write_timeout(Some(CLIENT_TIMEOUT)).expect("a timeout");
     // The server may respond and close before it has read everything.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
@@ -172,11 +172,12 @@ fn exchange(address: SocketAddr, request: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn judge(request: &[u8], answer: &Option<Vec<u8>>, may_be_empty: bool) {
+fn check_response(request: &[u8], answer: &Option<Vec<u8>>, may_be_empty: bool) {
     let Some(answer) = answer else { return };
-    let told = || format!("{}\n->\n{}", String::from_utf8_lossy(request), String::from_utf8_lossy(answer));
+    let exchange_text =
+        || format!("{}\n->\n{}", String::from_utf8_lossy(request), String::from_utf8_lossy(answer));
     if answer.is_empty() {
-        assert!(may_be_empty, "no answer: {}", told());
+        assert!(may_be_empty, "no answer: {}", exchange_text());
         return;
     }
     let mut rest = answer.as_slice();
@@ -189,8 +190,8 @@ fn judge(request: &[u8], answer: &Option<Vec<u8>>, may_be_empty: bool) {
             (Ok(httparse::Status::Complete(_)), Some(status)) => break status,
             // The announced body never arrives.
             (Ok(httparse::Status::Partial), _) if rest.is_empty() && may_be_empty => return,
-            (other, _) => panic!("not an HTTP response: {other:?}: {}", told()),
+            (other, _) => panic!("not an HTTP response: {other:?}: {}", exchange_text()),
         }
     };
-    assert!((200..600).contains(&status) && status != 500, "status {status}: {}", told());
+    assert!((200..600).contains(&status) && status != 500, "status {status}: {}", exchange_text());
 }

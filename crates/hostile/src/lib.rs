@@ -16,15 +16,15 @@ mod files;
 mod graph;
 mod gremlin;
 mod http;
-mod judge;
 mod load;
+mod oracle;
 mod query;
 mod update;
 mod wire;
 
 pub use http::Address;
 use vervet::Format;
-pub use wire::Wire;
+pub use wire::WireFormat;
 
 /// An entry point for untrusted bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ pub enum Entry {
     /// A file of a property graph.
     File(Format),
     /// A message of TinkerPop's protocol.
-    Wire(Wire),
+    TinkerpopMessage(WireFormat),
     /// A request to the server.
     Http(Address),
 }
@@ -61,8 +61,8 @@ impl Entry {
         ("graphson_file", Self::File(Format::GraphSon)),
         ("csv", Self::File(Format::Csv)),
         ("parquet", Self::File(Format::Parquet)),
-        ("graphson", Self::Wire(Wire::GraphSon)),
-        ("graphbinary", Self::Wire(Wire::GraphBinary)),
+        ("graphson", Self::TinkerpopMessage(WireFormat::GraphSon)),
+        ("graphbinary", Self::TinkerpopMessage(WireFormat::GraphBinary)),
         ("http_query", Self::Http(Address::Query)),
         ("http_update", Self::Http(Address::Update)),
         ("http_store", Self::Http(Address::Store)),
@@ -87,7 +87,7 @@ impl Entry {
             Self::Load(format) => load::check(format, bytes),
             Self::Gremlin => with_text(bytes, gremlin::check),
             Self::File(format) => files::check(format, bytes),
-            Self::Wire(wire) => wire::check(wire, bytes),
+            Self::TinkerpopMessage(wire) => wire::check(wire, bytes),
             Self::Http(address) => http::check(address, bytes),
         }
     }

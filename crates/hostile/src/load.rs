@@ -2,7 +2,7 @@
 //! trip.
 
 use crate::graph;
-use crate::judge::{self, Outcome};
+use crate::oracle::{self, Outcome};
 use oxttl::{NQuadsParser, NTriplesParser};
 use std::cell::RefCell;
 use vervet::{Database, Error, ErrorKind, Format, LoadOptions, Source};
@@ -22,12 +22,12 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
     if matches!(format, Format::NTriples | Format::NQuads) {
         compare_lines(format, bytes, done.as_ref().err());
     }
-    match judge::settle(done) {
+    match oracle::classify(done) {
         Outcome::Done(_) => {
             graph::check_round_trip(&database);
             if twice {
                 let other = graph::database();
-                judge::settle(graph::read(&other, format, bytes, 3));
+                oracle::classify(graph::read(&other, format, bytes, 3));
                 assert_eq!(graph::count(&other), graph::count(&database), "threads change the result");
             }
         }
@@ -41,7 +41,7 @@ pub(crate) fn check(format: Format, bytes: &[u8]) {
                     skip_errors: true,
                     ..LoadOptions::default()
                 };
-                judge::settle(graph::database().load(vec![Source::bytes("text", bytes)], &options));
+                oracle::classify(graph::database().load(vec![Source::bytes("text", bytes)], &options));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! SPARQL queries: planned and unplanned, as rows and serialized, on one thread and on two.
 
 use crate::graph;
-use crate::judge::{self, Outcome};
+use crate::oracle::{self, Outcome};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParser};
 use sparesults::{QueryResultsFormat, QueryResultsParser, ReaderQueryResultsParserOutput as Output};
 use std::sync::OnceLock;
@@ -14,23 +14,23 @@ const THREADS_EVERY: usize = 8;
 pub(crate) fn check(text: &str) {
     static DATABASE: OnceLock<Database> = OnceLock::new();
     let database = DATABASE.get_or_init(graph::database);
-    let planned = answer(database, text, &judge::options());
-    let naive = QueryOptions { optimize: false, ..judge::options() };
-    judge::check_same(text, &planned, &answer(database, text, &naive), "without a plan");
+    let planned = answer(database, text, &oracle::options());
+    let naive = QueryOptions { optimize: false, ..oracle::options() };
+    oracle::check_same(text, &planned, &answer(database, text, &naive), "without a plan");
     if matches!(planned, Outcome::Refused) {
         return;
     }
     if text.len().is_multiple_of(THREADS_EVERY) {
-        let cut = QueryOptions { threads: Some(2), heavy_from: Duration::ZERO, ..judge::options() };
-        judge::check_same(text, &planned, &answer(database, text, &cut), "on two threads");
+        let cut = QueryOptions { threads: Some(2), heavy_from: Duration::ZERO, ..oracle::options() };
+        oracle::check_same(text, &planned, &answer(database, text, &cut), "on two threads");
     }
-    judge::settle(database.explain(text, &judge::options()));
+    oracle::classify(database.explain(text, &oracle::options()));
     written(database, text, &planned);
 }
 
 /// The compared part of a result: its form and its number of rows.
 fn answer(database: &Database, text: &str, options: &QueryOptions) -> Outcome<(&'static str, u64)> {
-    judge::settle(database.query_with(text, options).map(|answer| match answer {
+    oracle::classify(database.query_with(text, options).map(|answer| match answer {
         Answer::Solutions(solutions) => ("rows", solutions.len() as u64),
         Answer::Boolean(value) => ("truth", u64::from(value)),
         Answer::Graph(triples) => ("graph", triples.len() as u64),
@@ -42,8 +42,8 @@ fn written(database: &Database, text: &str, expected: &Outcome<(&'static str, u6
     let choice = text.len() / THREADS_EVERY;
     let write = |format| -> Outcome<Vec<u8>> {
         let mut out = Vec::new();
-        let done: Result<_> = database.write(text, &judge::options(), format, &mut out);
-        match judge::settle(done) {
+        let done: Result<_> = database.write(text, &oracle::options(), format, &mut out);
+        match oracle::classify(done) {
             Outcome::Done(_) => Outcome::Done(out),
             Outcome::Limit => Outcome::Limit,
             Outcome::Refused => Outcome::Refused,
@@ -80,7 +80,7 @@ fn written(database: &Database, text: &str, expected: &Outcome<(&'static str, u6
             }
         }
     };
-    if judge::is_repeatable(text) {
+    if oracle::is_repeatable(text) {
         assert_eq!(read, *rows, "the serialized result has another number of rows");
     }
 }

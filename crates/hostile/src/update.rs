@@ -1,7 +1,7 @@
 //! Update requests: atomic, with correct counts, and with a resulting graph that makes a round trip.
 
 use crate::graph;
-use crate::judge::{self, Outcome};
+use crate::oracle::{self, Outcome};
 use std::sync::OnceLock;
 use vervet::update::{UpdateOptions, UpdateReport};
 use vervet::{Answer, Database, QueryOptions, Transaction};
@@ -10,9 +10,9 @@ pub(crate) fn check(text: &str) {
     static DATABASE: OnceLock<Database> = OnceLock::new();
     let database = DATABASE.get_or_init(graph::database);
     let before = graph::count(database);
-    let planned = attempt(database, text, judge::options());
-    let naive = attempt(database, text, QueryOptions { optimize: false, ..judge::options() });
-    judge::check_same(text, &planned, &naive, "without a plan");
+    let planned = attempt(database, text, oracle::options());
+    let naive = attempt(database, text, QueryOptions { optimize: false, ..oracle::options() });
+    oracle::check_same(text, &planned, &naive, "without a plan");
     assert_eq!(graph::count(database), before, "a rollback leaves statements behind");
     let Outcome::Done(report) = planned else { return };
     if report.inserted == 0 && report.removed == 0 {
@@ -20,8 +20,8 @@ pub(crate) fn check(text: &str) {
     }
     // Again, with a commit.
     let committed = graph::database();
-    let mut options = UpdateOptions { query: judge::options(), documents: None };
-    if let Outcome::Done(report) = judge::settle(committed.update_with(text, &mut options)) {
+    let mut options = UpdateOptions { query: oracle::options(), documents: None };
+    if let Outcome::Done(report) = oracle::classify(committed.update_with(text, &mut options)) {
         assert_eq!(graph::count(&committed), expected(before, report), "the report has wrong counts");
         graph::check_round_trip(&committed);
     }
@@ -32,7 +32,7 @@ fn attempt(database: &Database, text: &str, options: QueryOptions) -> Outcome<Up
     let mut transaction = database.begin().expect("there is no other writer");
     let before = statements(&transaction);
     let mut options = UpdateOptions { query: options, documents: None };
-    let done = judge::settle(transaction.update_with(text, &mut options));
+    let done = oracle::classify(transaction.update_with(text, &mut options));
     let after = statements(&transaction);
     match done {
         Outcome::Done(report) => assert_eq!(after, expected(before, report), "the report has wrong counts"),

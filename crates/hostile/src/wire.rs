@@ -6,25 +6,30 @@ use vervet_tinkerpop::{Format, Limits, ReadError, Request, Response, graphbinary
 
 /// The format of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wire {
+pub enum WireFormat {
     /// GraphSON 2 and 3, with and without types.
     GraphSon,
     /// GraphBinary 1.
     GraphBinary,
 }
 
-pub(crate) fn check(wire: Wire, bytes: &[u8]) {
+pub(crate) fn check(wire: WireFormat, bytes: &[u8]) {
     let limits = Limits::default();
     let (read, formats): (fn(&[u8], Limits) -> _, _) = match wire {
-        Wire::GraphSon => (
+        WireFormat::GraphSon => (
             graphson::read,
             [Format::GraphSon3, [Format::GraphSon2, Format::GraphSon3Untyped][bytes.len() % 2]],
         ),
-        Wire::GraphBinary => (graphbinary::read, [Format::GraphBinary1; 2]),
+        WireFormat::GraphBinary => (graphbinary::read, [Format::GraphBinary1; 2]),
     };
-    if let Some(value) = judged(bytes, read(bytes, limits)) {
-        again("GraphSON 3", graphson::read, |value, out| graphson::write(value, Dialect::V3, out), &value);
-        again("GraphBinary", graphbinary::read, graphbinary::write, &value);
+    if let Some(value) = checked(bytes, read(bytes, limits)) {
+        check_round_trip(
+            "GraphSON 3",
+            graphson::read,
+            |value, out| graphson::write(value, Dialect::V3, out),
+            &value,
+        );
+        check_round_trip("GraphBinary", graphbinary::read, graphbinary::write, &value);
         // The other dialects lose types, so only readability is checked.
         for dialect in [Dialect::V2, Dialect::V3_UNTYPED, Dialect::V2_UNTYPED] {
             let mut out = Vec::new();
@@ -39,7 +44,7 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
         }
     }
     for format in formats {
-        if let Some(request) = judged(bytes, Request::read(bytes, format, limits).map_err(|bad| bad.error)) {
+        if let Some(request) = checked(bytes, Request::read(bytes, format, limits).map_err(|bad| bad.error)) {
             let mut out = Vec::new();
             if request.write(format, &mut out).is_ok() {
                 assert!(
@@ -48,7 +53,7 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
                 );
             }
         }
-        if let Some(response) = judged(bytes, Response::read(bytes, format, limits)) {
+        if let Some(response) = checked(bytes, Response::read(bytes, format, limits)) {
             let mut out = Vec::new();
             if response.write(format, &mut out).is_ok() {
                 assert!(
@@ -58,13 +63,13 @@ pub(crate) fn check(wire: Wire, bytes: &[u8]) {
             }
         }
     }
-    judged(bytes, graphson::read_traverser(bytes, limits).map(drop));
-    judged(bytes, graphbinary::read_traverser(bytes, limits).map(drop));
+    checked(bytes, graphson::read_traverser(bytes, limits).map(drop));
+    checked(bytes, graphbinary::read_traverser(bytes, limits).map(drop));
     let _ = Request::read_frame(bytes, limits);
 }
 
 /// An error has a position, and a one-line message.
-fn judged<T>(bytes: &[u8], result: Result<T, ReadError>) -> Option<T> {
+fn checked<T>(bytes: &[u8], result: Result<T, ReadError>) -> Option<T> {
     if let Err(error) = &result {
         assert!(error.at() <= bytes.len() as u64, "{error} of {} bytes", bytes.len());
         assert!(!error.message().is_empty() && !error.message().contains('\n'), "{error}");
@@ -72,7 +77,7 @@ fn judged<T>(bytes: &[u8], result: Result<T, ReadError>) -> Option<T> {
     result.ok()
 }
 
-fn again<V, W: std::fmt::Debug>(
+fn check_round_trip<V, W: std::fmt::Debug>(
     format: &str,
     read: fn(&[u8], Limits) -> Result<V, ReadError>,
     write: fn(&V, &mut Vec<u8>) -> Result<(), W>,

@@ -52,7 +52,7 @@ pub(crate) struct Token {
 
 /// A position in an input.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum At {
+pub(crate) enum BlockPosition {
     /// A line, from 0: of the block, or of the file if the block counts no lines.
     Line(u64),
     /// A statement of a document, from 0.
@@ -69,7 +69,7 @@ pub(crate) struct Reifier {
     pub(crate) reifier: u32,
     pub(crate) triple: [u32; 3],
     pub(crate) graph: u32,
-    pub(crate) at: At,
+    pub(crate) at: BlockPosition,
 }
 
 /// A malformed statement, with its position and reason.
@@ -136,10 +136,10 @@ impl Block {
     }
 
     /// The position of row `row`, or of an earlier row with the same terms; for error messages.
-    pub(crate) fn place_of(&self, row: usize) -> At {
+    pub(crate) fn position_of(&self, row: usize) -> BlockPosition {
         if let Some(first) = self.first_statement {
             let reifiers = self.reifiers.iter().filter(|reifier| reifier.row <= row).count();
-            return At::Statement(first + (row + reifiers) as u64);
+            return BlockPosition::Statement(first + (row + reifiers) as u64);
         }
         let graph = self.graphs.get(row).copied().unwrap_or(DEFAULT_GRAPH);
         let numbers = self.triples[row].into_iter().chain([graph]);
@@ -147,8 +147,10 @@ impl Block {
             numbers.filter_map(|number| self.tokens.get(wide(number))).map(|token| wide(token.start));
         // The token with the latest first occurrence is in this row, if any is.
         match starts.filter(|&start| start < self.raw_bytes).max() {
-            Some(start) => At::Line(memchr::memchr_iter(b'\n', &self.text[..start]).count() as u64),
-            None => At::Unknown,
+            Some(start) => {
+                BlockPosition::Line(memchr::memchr_iter(b'\n', &self.text[..start]).count() as u64)
+            }
+            None => BlockPosition::Unknown,
         }
     }
 
@@ -175,7 +177,7 @@ impl Block {
 }
 
 /// Index over the tokens of one block; reused across blocks for its memory.
-pub(crate) struct Numbering {
+pub(crate) struct TokenIndex {
     /// High half: hash; low half: token number + 1; 0: free. Linear probing.
     slots: Vec<u64>,
     used: usize,
@@ -183,7 +185,7 @@ pub(crate) struct Numbering {
     hashing: RandomState,
 }
 
-impl Numbering {
+impl TokenIndex {
     pub(crate) fn new() -> Self {
         Self { slots: vec![0; 1 << 12], used: 0, hashing: RandomState::default() }
     }
@@ -195,16 +197,16 @@ impl Numbering {
     }
 
     /// The number of the token `bytes` if it is in the index, else the slot and hash for
-    /// [`Numbering::insert`].
+    /// [`TokenIndex::insert`].
     #[inline]
-    pub(crate) fn find(&self, block: &[u8], tokens: &[Token], bytes: &[u8]) -> Result<u32, Vacant> {
+    pub(crate) fn find(&self, block: &[u8], tokens: &[Token], bytes: &[u8]) -> Result<u32, VacantSlot> {
         let hash = self.hash(bytes);
         let mask = self.slots.len() - 1;
         let mut at = wide(hash) & mask;
         loop {
             let slot = self.slots[at];
             if slot == 0 {
-                return Err(Vacant { at, hash });
+                return Err(VacantSlot { at, hash });
             }
             let (slot_hash, number) = split(slot);
             if slot_hash == hash {
@@ -223,7 +225,7 @@ impl Numbering {
     pub(crate) fn insert(
         &mut self,
         tokens: &mut Vec<Token>,
-        vacant: Vacant,
+        vacant: VacantSlot,
         range: Range<usize>,
         kind: TokenKind,
         value_length: usize,
@@ -263,27 +265,27 @@ impl Numbering {
 }
 
 /// The free slot of a missing token.
-pub(crate) struct Vacant {
+pub(crate) struct VacantSlot {
     at: usize,
     hash: u32,
 }
 
 /// Builds blocks from the terms of a parser library.
-pub(crate) struct Builder {
-    numbering: Numbering,
+pub(crate) struct BlockBuilder {
+    numbering: TokenIndex,
     scratch: Vec<u8>,
 }
 
-impl Builder {
+impl BlockBuilder {
     pub(crate) fn new() -> Self {
-        Self { numbering: Numbering::new(), scratch: Vec::new() }
+        Self { numbering: TokenIndex::new(), scratch: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {
         self.numbering.clear();
     }
 
-    pub(crate) fn numbering(&mut self) -> &mut Numbering {
+    pub(crate) fn numbering(&mut self) -> &mut TokenIndex {
         &mut self.numbering
     }
 
@@ -377,10 +379,10 @@ mod tests {
     /// security S8: the set of colliding tokens differs for each load.
     #[test]
     fn s8_tokens_are_hashed_with_a_seed() {
-        let hashes = |numbering: &Numbering| -> Vec<u32> {
+        let hashes = |numbering: &TokenIndex| -> Vec<u32> {
             (0..8_u8).map(|number| numbering.hash(&[b'<', number, b'>'])).collect()
         };
-        let (one, other) = (Numbering::new(), Numbering::new());
+        let (one, other) = (TokenIndex::new(), TokenIndex::new());
         assert_eq!(hashes(&one), hashes(&one));
         assert_ne!(hashes(&one), hashes(&other));
     }

@@ -5,12 +5,12 @@
 //! the malformed one, and the error recovery of the Turtle parser can produce statements from the rest of a
 //! malformed one. So an error ends the load even with `skip_errors`.
 
-use crate::block::{At, Block, Builder, Malformed};
-use crate::guard::{Excess, Guard, STACK_BYTES, Syntax};
+use crate::block::{Block, BlockBuilder, BlockPosition, Malformed};
+use crate::guard::{LimitExceeded, LimitedReader, STACK_BYTES, Syntax};
 use crate::merge::Merger;
 use crate::source::{Source, read_error};
 use crate::target::Target;
-use crate::terms::{InventedLabels, push_quad};
+use crate::terms::{GeneratedLabels, push_quad};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, ReaderQuadParser};
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,7 +51,7 @@ pub(crate) fn line_of(
     }
     let input = source.open(&Arc::default()).ok()?;
     let lines = Arc::new(AtomicU64::new(0));
-    let input = ByLine::new(input, &lines);
+    let input = LineChunkReader::new(input, &lines);
     let index = usize::try_from(statement).ok()?;
     let outcome = catch_unwind(AssertUnwindSafe(|| parser.for_reader(input).nth(index)));
     matches!(outcome, Ok(Some(Ok(_)))).then(|| lines.load(Ordering::Relaxed).saturating_sub(1))
@@ -75,27 +75,28 @@ pub(crate) fn load_document<T: Target + ?Sized>(
     // The input is split into lines only if the library reports no positions and the document cannot be read
     // again.
     let by_line = again.is_none() || matches!(format, RdfFormat::RdfXml | RdfFormat::JsonLd { .. });
-    let input: Box<dyn Read + Send> = if by_line { Box::new(ByLine::new(input, &lines)) } else { input };
-    let excess = Arc::default();
+    let input: Box<dyn Read + Send> =
+        if by_line { Box::new(LineChunkReader::new(input, &lines)) } else { input };
+    let exceeded = Arc::default();
     let syntax = match format {
         RdfFormat::RdfXml => Syntax::xml(),
         RdfFormat::JsonLd { .. } => Syntax::json(),
         _ => Syntax::turtle(),
     };
-    let input: Box<dyn Read + Send> = Box::new(Guard::new(input, syntax, &excess));
+    let input: Box<dyn Read + Send> = Box::new(LimitedReader::new(input, syntax, &exceeded));
     let skip_errors = merger.options.skip_errors;
     let mut document = Document {
         name: name.to_owned(),
         quads: parser.for_reader(input),
         lines,
-        excess,
+        exceeded,
         again,
         by_line,
         format: merger.format(),
         base_iri: merger.options.base_iri.clone(),
         statements: 0,
-        builder: Builder::new(),
-        labels: InventedLabels::default(),
+        builder: BlockBuilder::new(),
+        labels: GeneratedLabels::default(),
         skip_errors,
         ended: false,
     };
@@ -145,15 +146,15 @@ struct Document {
     quads: ReaderQuadParser<Box<dyn Read + Send>>,
     lines: Arc<AtomicU64>,
     /// The exceeded limit: parsers wrap the error.
-    excess: Arc<OnceLock<Excess>>,
+    exceeded: Arc<OnceLock<LimitExceeded>>,
     again: Option<Source>,
     by_line: bool,
     format: crate::Format,
     base_iri: Option<String>,
     /// Number of statements parsed so far.
     statements: u64,
-    builder: Builder,
-    labels: InventedLabels,
+    builder: BlockBuilder,
+    labels: GeneratedLabels,
     skip_errors: bool,
     ended: bool,
 }
@@ -199,12 +200,12 @@ impl Document {
                     let labels = Some(&mut self.labels);
                     match push_quad(&mut self.builder, &mut block, quad.as_ref(), labels, at) {
                         Ok(()) => continue,
-                        Err(message) => self.refused(at, message),
+                        Err(message) => self.rejected(at, message),
                     }
                 }
                 Some(Err(RdfParseError::Io(error))) => {
                     self.ended = true;
-                    let error = self.excessive().unwrap_or_else(|| self.io_error(&error));
+                    let error = self.limit_error().unwrap_or_else(|| self.io_error(&error));
                     return (block, Some(Parsed::Failed(error)));
                 }
                 Some(Err(RdfParseError::Syntax(error))) => {
@@ -230,19 +231,19 @@ impl Document {
     }
 
     /// The current position of the parser.
-    fn at(&self) -> At {
+    fn at(&self) -> BlockPosition {
         if self.by_line {
-            At::Line(self.lines.load(Ordering::Relaxed).saturating_sub(1))
+            BlockPosition::Line(self.lines.load(Ordering::Relaxed).saturating_sub(1))
         } else {
-            At::Statement(self.statements)
+            BlockPosition::Statement(self.statements)
         }
     }
 
     /// The error for a statement that the library accepts but Vervet rejects.
-    fn refused(&mut self, at: At, message: String) -> Malformed {
+    fn rejected(&mut self, at: BlockPosition, message: String) -> Malformed {
         let line = match (at, &mut self.again) {
-            (At::Line(line), _) => line,
-            (At::Statement(number), Some(again)) => {
+            (BlockPosition::Line(line), _) => line,
+            (BlockPosition::Statement(number), Some(again)) => {
                 line_of(again, self.format, self.base_iri.as_deref(), number).unwrap_or_default()
             }
             _ => 0,
@@ -256,7 +257,7 @@ impl Document {
             Some((_, reason)) => reason.to_owned(),
             None => message,
         };
-        let message = plain(message);
+        let message = rewrite_message(message);
         let (line, column) = match at {
             Some((line, column)) => (line, Some(column)),
             None => (self.lines.load(Ordering::Relaxed).saturating_sub(1), None),
@@ -265,8 +266,8 @@ impl Document {
     }
 
     /// The error for an exceeded limit.
-    fn excessive(&self) -> Option<Error> {
-        let Excess { line, message, hint } = self.excess.get()?;
+    fn limit_error(&self) -> Option<Error> {
+        let LimitExceeded { line, message, hint } = self.exceeded.get()?;
         Some(Error::new(ErrorKind::Input, format!("{}:{}: {message}", self.name, line + 1)).with_hint(*hint))
     }
 
@@ -283,7 +284,7 @@ impl Document {
 }
 
 /// Rewrites misleading messages of the libraries.
-fn plain(message: String) -> String {
+fn rewrite_message(message: String) -> String {
     match message.as_str() {
         "Unexpected end of file" => "the file ends inside a string or a statement".to_owned(),
         _ if message.contains("No scheme found in an absolute IRI") => {
@@ -295,18 +296,18 @@ fn plain(message: String) -> String {
 
 /// Provides one line at a time and counts lines, so that a parser without positions is at most one line ahead
 /// of an error.
-struct ByLine<R> {
+struct LineChunkReader<R> {
     input: io::BufReader<R>,
     lines: Arc<AtomicU64>,
 }
 
-impl<R: Read> ByLine<R> {
+impl<R: Read> LineChunkReader<R> {
     fn new(input: R, lines: &Arc<AtomicU64>) -> Self {
         Self { input: io::BufReader::with_capacity(1 << 16, input), lines: Arc::clone(lines) }
     }
 }
 
-impl<R: Read> Read for ByLine<R> {
+impl<R: Read> Read for LineChunkReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let available = io::BufRead::fill_buf(&mut self.input)?;
         let (length, whole) = match memchr::memchr(b'\n', available) {

@@ -14,7 +14,7 @@
 //! # Not here
 //! Parsing of triple terms (`terms`), and the edges of property-graph files (`property`).
 
-use crate::block::{At, Block, DEFAULT_GRAPH, Reifier};
+use crate::block::{Block, BlockPosition, DEFAULT_GRAPH, Reifier};
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
 use foldhash::fast::RandomState;
@@ -29,9 +29,9 @@ pub(crate) struct Edges {
     /// Random per load, since hashes identify statements.
     hashing: RandomState,
     /// Edges by the id of their input names.
-    named: SeededMap<Id, Named>,
+    named: SeededMap<Id, NamedEdge>,
     /// First uses of names that are not declared yet.
-    uses: SeededMap<Id, Place>,
+    uses: SeededMap<Id, InputPosition>,
     /// Edges with other IRIs as names, with those IRIs and the graphs of their statements.
     external: Vec<(Id, Id, Id)>,
     /// Number of edges with other IRIs or blank nodes as names.
@@ -46,7 +46,7 @@ pub(crate) struct Edges {
     last: Option<[Id; 4]>,
 }
 
-struct Named {
+struct NamedEdge {
     edge: Id,
     /// A hash of its statement; `None`: not declared yet.
     statement: Option<u64>,
@@ -56,21 +56,21 @@ struct Named {
 struct Claim {
     statement: [Id; 4],
     edge: Id,
-    place: Place,
+    position: InputPosition,
 }
 
 /// A position in the input.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct InputPosition {
     /// Number of the file.
     pub(crate) file: usize,
     /// Lines are relative to the file.
-    pub(crate) at: At,
+    pub(crate) at: BlockPosition,
 }
 
 impl Edges {
     /// Whether a block with these ids concerns edges.
-    fn concern(&self, block: &Block, ids: &[Id]) -> bool {
+    fn concerns_edges(&self, block: &Block, ids: &[Id]) -> bool {
         self.vertex_names > 0 || !block.reifiers.is_empty() || ids.iter().any(|id| id.tag() == Tag::Edge)
     }
 
@@ -81,7 +81,7 @@ impl Edges {
     }
 
     /// Records the terms of a block whose statements have been added.
-    fn pass(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
+    fn record_block(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
         let vertices = ids.iter().filter(|id| id.is_vertex());
         self.vertex_end = vertices.map(|id| id.payload() + 1).fold(self.vertex_end, u64::max);
         self.last = last.or(self.last);
@@ -96,9 +96,9 @@ impl Edges {
 impl<T: Target + ?Sized> Merger<'_, T> {
     /// Adds the statements of `block` if it concerns edges. `graph`: the graph of statements without one.
     pub(crate) fn merge_edges(&mut self, block: &Block, graph: Id) -> Result<bool> {
-        if !self.edges.concern(block, &self.ids) {
+        if !self.edges.concerns_edges(block, &self.ids) {
             let last = block.triples.last().map(|_| self.raw(block, block.triples.len() - 1, graph));
-            self.edges.pass(&self.ids, last);
+            self.edges.record_block(&self.ids, last);
             return Ok(false);
         }
         let mut claims = self.declare(block, graph)?;
@@ -123,8 +123,8 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         });
         self.edges.claims.append(&mut claims);
         self.target.add(&statements)?;
-        self.edges.pass(&self.ids, last);
-        self.added(statements.len())?;
+        self.edges.record_block(&self.ids, last);
+        self.record_added(statements.len())?;
         Ok(true)
     }
 
@@ -135,7 +135,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             let name = self.id(reifier.reifier);
             if !self.edges.named.contains_key(&name) {
                 let edge = self.target.next_edge()?;
-                self.edges.named.insert(name, Named { edge, statement: None });
+                self.edges.named.insert(name, NamedEdge { edge, statement: None });
                 if name.is_vertex() {
                     self.edges.vertex_names += 1;
                     self.edges.late |= name.payload() < self.edges.vertex_end;
@@ -154,10 +154,10 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     }
 
     fn claim(&mut self, reifier: &Reifier, graph: Id) -> Result<Option<Claim>> {
-        let place = self.here(reifier.at);
+        let position = self.input_position(reifier.at);
         let [subject, predicate, object] = reifier.triple.map(|number| self.id(number));
         let statement = [subject, predicate, object, self.graph_of(reifier.graph, graph)];
-        let Some(statement) = self.about(statement, place)? else { return Ok(None) };
+        let Some(statement) = self.resolve_edges(statement, position)? else { return Ok(None) };
         let name = self.id(reifier.reifier);
         let hash = self.edges.hashing.hash_one(statement);
         let Some(named) = self.edges.named.get_mut(&name) else { return Ok(None) };
@@ -165,13 +165,13 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             None => {
                 let edge = named.edge;
                 self.edges.uses.remove(&name);
-                Ok(Some(Claim { statement, edge, place }))
+                Ok(Some(Claim { statement, edge, position }))
             }
             Some(before) if before == hash => Ok(None),
             before => {
                 named.statement = before;
                 let message = "this reifier already has another statement; an edge has one statement";
-                self.malformed_at(place, message)?;
+                self.malformed_at(position, message)?;
                 Ok(None)
             }
         }
@@ -188,26 +188,26 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     fn statement(&mut self, block: &Block, row: usize, graph: Id) -> Result<Option<[Id; 4]>> {
         let statement = self.raw(block, row, graph);
         let of_edge = |id: &Id| id.tag() == Tag::Edge;
-        let place = if statement.iter().any(of_edge) {
-            self.here(block.place_of(row))
+        let position = if statement.iter().any(of_edge) {
+            self.input_position(block.position_of(row))
         } else {
-            self.here(At::Unknown)
+            self.input_position(BlockPosition::Unknown)
         };
-        self.about(statement, place)
+        self.resolve_edges(statement, position)
     }
 
     /// `statement` with edge names replaced by edge ids of this load.
-    fn about(&mut self, statement: [Id; 4], place: Place) -> Result<Option<[Id; 4]>> {
+    fn resolve_edges(&mut self, statement: [Id; 4], position: InputPosition) -> Result<Option<[Id; 4]>> {
         let [subject, predicate, object, graph] = statement;
         if predicate.tag() == Tag::Edge || graph.tag() == Tag::Edge {
             let message = format!("an edge ({EDGE_NAMESPACE}…) cannot be a predicate or the name of a graph");
-            self.malformed_at(place, &message)?;
+            self.malformed_at(position, &message)?;
             return Ok(None);
         }
-        Ok(Some([self.renamed(subject, place)?, predicate, self.renamed(object, place)?, graph]))
+        Ok(Some([self.renamed(subject, position)?, predicate, self.renamed(object, position)?, graph]))
     }
 
-    fn renamed(&mut self, id: Id, place: Place) -> Result<Id> {
+    fn renamed(&mut self, id: Id, position: InputPosition) -> Result<Id> {
         match id.tag() {
             Tag::Vertex if self.edges.vertex_names > 0 => Ok(self.edges.vertex_or_edge(id)),
             Tag::Edge => {
@@ -215,8 +215,8 @@ impl<T: Target + ?Sized> Merger<'_, T> {
                     return Ok(named.edge);
                 }
                 let edge = self.target.next_edge()?;
-                self.edges.named.insert(id, Named { edge, statement: None });
-                self.edges.uses.insert(id, place);
+                self.edges.named.insert(id, NamedEdge { edge, statement: None });
+                self.edges.uses.insert(id, position);
                 Ok(edge)
             }
             _ => Ok(id),
@@ -224,9 +224,9 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     }
 
     /// Resolves undeclared names and open claims at the end of the load.
-    pub(crate) fn settle_edges(&mut self) -> Result<()> {
+    pub(crate) fn resolve_edges_at_end(&mut self) -> Result<()> {
         let mut dropped = self.drop_undeclared()?;
-        self.settle_claims(&mut dropped)?;
+        self.resolve_claims(&mut dropped)?;
         self.drop_edges(&mut dropped)?;
         let external = std::mem::take(&mut self.edges.external);
         if external.is_empty() {
@@ -237,30 +237,30 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         let statements: Vec<Statement> =
             kept.map(|(edge, name, graph)| with_edge([edge, key, name, graph], Id::UNBOUND)).collect();
         self.target.add(&statements)?;
-        self.added(statements.len())
+        self.record_added(statements.len())
     }
 
     /// Drops the edges that were used but never declared.
     fn drop_undeclared(&mut self) -> Result<SeededSet<Id>> {
         let mut dropped = SeededSet::default();
-        let mut uses: Vec<(Id, Id, Place)> = std::mem::take(&mut self.edges.uses)
+        let mut uses: Vec<(Id, Id, InputPosition)> = std::mem::take(&mut self.edges.uses)
             .into_iter()
-            .map(|(name, place)| (self.edges.vertex_or_edge(name), name, place))
+            .map(|(name, position)| (self.edges.vertex_or_edge(name), name, position))
             .collect();
         uses.sort_unstable_by_key(|(edge, ..)| *edge);
-        for (edge, name, place) in uses {
+        for (edge, name, position) in uses {
             let message = format!(
                 "{EDGE_NAMESPACE}{} is used as an edge, but no rdf:reifies in this load defines its statement",
                 name.payload()
             );
-            self.malformed_at(place, &message)?;
+            self.malformed_at(position, &message)?;
             dropped.insert(edge);
         }
         Ok(dropped)
     }
 
     /// Renames early uses and finds the statements of open claims.
-    fn settle_claims(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
+    fn resolve_claims(&mut self, dropped: &mut SeededSet<Id>) -> Result<()> {
         let mut claims = std::mem::take(&mut self.edges.claims);
         if claims.is_empty() && !self.edges.late {
             return Ok(());
@@ -302,7 +302,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
                 let message = "the statement of this reifier is not stated in the same graph in this load; \
                                state it, too";
                 // Valid RDF 1.2, but an edge id requires an asserted statement.
-                self.malformed_at(claim.place, message).map_err(|error| {
+                self.malformed_at(claim.position, message).map_err(|error| {
                     let hint = error.hint().unwrap_or("state the statement, too").to_owned();
                     Error::new(ErrorKind::Unsupported, error.message()).with_hint(hint)
                 })?;
@@ -310,7 +310,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             }
         }
         self.target.add(&statements)?;
-        self.added(statements.len())
+        self.record_added(statements.len())
     }
 
     /// Removes the statements of and about `dropped` edges, transitively.

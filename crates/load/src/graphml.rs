@@ -8,7 +8,7 @@
 use crate::block::Malformed;
 use crate::merge::Merger;
 use crate::positioned::Positioned;
-use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL, labels_of};
+use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, labels_of};
 use crate::source::read_error;
 use crate::target::Target;
 use crate::value::Type;
@@ -65,11 +65,11 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
+impl From<Rejected> for Failure {
+    fn from(refused: Rejected) -> Self {
         match refused {
-            Refused::Name(message) => Self::Element(message),
-            Refused::Other(error) => Self::Other(error),
+            Rejected::Name(message) => Self::Element(message),
+            Rejected::Other(error) => Self::Other(error),
         }
     }
 }

@@ -7,7 +7,7 @@
 use crate::block::Malformed;
 use crate::merge::Merger;
 use crate::positioned::Positioned;
-use crate::property::{PropertyWriter, Refused, VERTEX_LABEL, labels_of};
+use crate::property::{PropertyWriter, Rejected, VERTEX_LABEL, labels_of};
 use crate::source::{Source, read_error};
 use crate::target::Target;
 use foldhash::HashMap as SeededMap;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use vervet_gremlin::{Property, Value};
 use vervet_model::{ErrorKind, Id, LiteralKind, Result};
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
-use vervet_tinkerpop::stored::{literal, vertex_name};
+use vervet_tinkerpop::rdf_values::{literal, vertex_name};
 use vervet_tinkerpop::{ReadError, ReadErrorKind};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
@@ -36,10 +36,10 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
             Ok(vertex) => vertex,
             Err(error) => {
                 // Finding the position means reading the file again, so it is not done for skipped vertices.
-                let passed_over = reader.goes_on() && writer.merger.options.skip_errors;
-                let again = again.as_ref().filter(|_| !passed_over);
+                let is_skipped = reader.has_more() && writer.merger.options.skip_errors;
+                let again = again.as_ref().filter(|_| !is_skipped);
                 let malformed = malformed(name, &error, reader.get_ref(), again)?;
-                if !reader.goes_on() {
+                if !reader.has_more() {
                     return Err(writer.merger.fatal(&malformed));
                 }
                 writer.merger.malformed(&malformed)?;
@@ -48,7 +48,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
         };
         match add_vertex(&vertex, &mut writer) {
             Ok(()) => {}
-            Err(Refused::Name(message)) => {
+            Err(Rejected::Name(message)) => {
                 // After the vertex: on its line, if each vertex is on one line.
                 let line = reader.get_ref().line();
                 let message = match vertex_name(&vertex.id) {
@@ -58,7 +58,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
                 let malformed = Malformed { line, column: None, message, kind: ErrorKind::Input };
                 writer.merger.malformed(&malformed)?;
             }
-            Err(Refused::Other(error)) => return Err(error),
+            Err(Rejected::Other(error)) => return Err(error),
         }
     }
     writer.finish()
@@ -68,7 +68,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
 fn add_vertex<T: Target + ?Sized>(
     vertex: &GraphVertex,
     writer: &mut PropertyWriter<'_, '_, T>,
-) -> Result<(), Refused> {
+) -> Result<(), Rejected> {
     let name = name_of(&vertex.id)?;
     let subject = writer.vertex("", &name)?;
     let mut labels = Vec::with_capacity(1);
@@ -122,8 +122,8 @@ fn add_vertex<T: Target + ?Sized>(
     Ok(())
 }
 
-fn name_of(id: &Value) -> Result<String, Refused> {
-    vertex_name(id).map_err(|error| Refused::Name(error.to_string()))
+fn name_of(id: &Value) -> Result<String, Rejected> {
+    vertex_name(id).map_err(|error| Rejected::Name(error.to_string()))
 }
 
 /// Key and value of a property; `None` for null.
@@ -131,12 +131,12 @@ fn statement<T: Target + ?Sized>(
     key: &str,
     value: &Value,
     writer: &mut PropertyWriter<'_, '_, T>,
-) -> Result<Option<(Id, Id)>, Refused> {
+) -> Result<Option<(Id, Id)>, Rejected> {
     if matches!(value, Value::Null) {
         return Ok(None);
     }
     let key = writer.key(key)?;
-    let literal: Literal = literal(value).map_err(|error| Refused::Name(error.to_string()))?;
+    let literal: Literal = literal(value).map_err(|error| Rejected::Name(error.to_string()))?;
     let kind = match literal.datatype().as_str() {
         XSD_STRING => LiteralKind::String,
         datatype => LiteralKind::Typed(datatype),
@@ -147,7 +147,7 @@ fn statement<T: Target + ?Sized>(
 fn statements<T: Target + ?Sized>(
     properties: &[Arc<Property>],
     writer: &mut PropertyWriter<'_, '_, T>,
-) -> Result<Vec<(Id, Id)>, Refused> {
+) -> Result<Vec<(Id, Id)>, Rejected> {
     let mut all = Vec::with_capacity(properties.len());
     for property in properties {
         all.extend(statement(&property.key, &property.value, writer)?);
@@ -167,8 +167,9 @@ fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Sour
         ReadErrorKind::Unsupported => ErrorKind::Unsupported,
         _ => ErrorKind::Input,
     };
-    let place = again.and_then(Source::again).and_then(|mut source| place(&mut source, error.at()));
-    let (line, column, message) = match place {
+    let position =
+        again.and_then(Source::again).and_then(|mut source| line_and_column(&mut source, error.at()));
+    let (line, column, message) = match position {
         Some((line, column)) => (line, Some(column), error.message().to_owned()),
         None => (at.line(), None, error.message().to_owned()),
     };
@@ -176,7 +177,7 @@ fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Sour
 }
 
 /// Line and column of a byte offset, from 0.
-fn place(source: &mut Source, byte: u64) -> Option<(u64, u64)> {
+fn line_and_column(source: &mut Source, byte: u64) -> Option<(u64, u64)> {
     let mut input = Positioned::new(source.open(&Arc::default()).ok()?);
     let mut left = usize::try_from(byte).ok()?;
     while left > 0 {

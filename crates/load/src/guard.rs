@@ -2,8 +2,8 @@
 //!
 //! The parsers of JSON-LD and RDF/XML take time quadratic in the nesting depth; nested triple terms of Turtle
 //! and contexts of JSON-LD overflow the stack; an XML entity may expand to a text of any length (ten lines
-//! suffice for 10 GB). [`Guard`] scans the input stream and withholds bytes that would exceed a limit from
-//! the parser.
+//! suffice for 10 GB). [`LimitedReader`] scans the input stream and withholds bytes that would exceed a limit
+//! from the parser.
 //!
 //! # Shape
 //! One byte-level state machine per syntax. It uses the parser's definition of strings, tags and comments,
@@ -76,18 +76,18 @@ impl Syntax {
     }
 
     /// Scans the next bytes; the error for an exceeded limit.
-    fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn scan(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
-            Self::Json(json) => json.follow(bytes),
-            Self::Turtle(turtle) => turtle.follow(bytes),
-            Self::Xml(xml) => xml.follow(bytes),
+            Self::Json(json) => json.scan(bytes),
+            Self::Turtle(turtle) => turtle.scan(bytes),
+            Self::Xml(xml) => xml.scan(bytes),
         }
     }
 }
 
 /// Checks a line of N-Triples or N-Quads.
 pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
-    Syntax::turtle().follow(line)
+    Syntax::turtle().scan(line)
 }
 
 /// Checks the nesting ([`DEPTH_MAX`]) of a JSON document that another parser reads, such as results.
@@ -95,7 +95,7 @@ pub(crate) fn check_line(line: &[u8]) -> Result<(), String> {
 /// # Errors
 /// The exceeded limit.
 pub fn check_json(document: &[u8]) -> Result<(), String> {
-    Syntax::json().follow(document)
+    Syntax::json().scan(document)
 }
 
 /// As [`check_json`] for an XML document, with its attributes, document type and entities.
@@ -103,7 +103,7 @@ pub fn check_json(document: &[u8]) -> Result<(), String> {
 /// # Errors
 /// The exceeded limit.
 pub fn check_xml(document: &[u8]) -> Result<(), String> {
-    Syntax::xml().follow(document)
+    Syntax::xml().scan(document)
 }
 
 fn too_deep() -> String {
@@ -112,7 +112,7 @@ fn too_deep() -> String {
 
 /// An exceeded limit, or an empty document.
 #[derive(Debug)]
-pub(crate) struct Excess {
+pub(crate) struct LimitExceeded {
     /// From 0.
     pub(crate) line: u64,
     pub(crate) message: String,
@@ -126,25 +126,26 @@ const NONE: &str =
     "the file is empty or has a wrong extension; set its format with --format, or fetch it again";
 
 /// A reader that stops at an exceeded limit.
-pub(crate) struct Guard<R> {
+pub(crate) struct LimitedReader<R> {
     input: R,
     syntax: Syntax,
     lines: u64,
     /// The error, for callers that receive it wrapped by a parser.
-    excess: Arc<OnceLock<Excess>>,
+    exceeded: Arc<OnceLock<LimitExceeded>>,
 }
 
-impl<R: Read> Guard<R> {
-    pub(crate) fn new(input: R, syntax: Syntax, excess: &Arc<OnceLock<Excess>>) -> Self {
-        Self { input, syntax, lines: 0, excess: Arc::clone(excess) }
+impl<R: Read> LimitedReader<R> {
+    pub(crate) fn new(input: R, syntax: Syntax, exceeded: &Arc<OnceLock<LimitExceeded>>) -> Self {
+        Self { input, syntax, lines: 0, exceeded: Arc::clone(exceeded) }
     }
 }
 
-impl<R: Read> Read for Guard<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let error = |excess: &Excess| io::Error::new(io::ErrorKind::InvalidData, excess.message.clone());
-        if let Some(excess) = self.excess.get() {
-            return Err(error(excess));
+        let error =
+            |exceeded: &LimitExceeded| io::Error::new(io::ErrorKind::InvalidData, exceeded.message.clone());
+        if let Some(exceeded) = self.exceeded.get() {
+            return Err(error(exceeded));
         }
         let length = self.input.read(buffer)?;
         if length == 0
@@ -152,12 +153,16 @@ impl<R: Read> Read for Guard<R> {
             && let Err(message) = self.syntax.end()
         {
             let line = self.lines;
-            return Err(error(self.excess.get_or_init(|| Excess { line, message, hint: NONE })));
+            return Err(error(self.exceeded.get_or_init(|| LimitExceeded { line, message, hint: NONE })));
         }
         for line in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
-            if let Err(message) = self.syntax.follow(line) {
+            if let Err(message) = self.syntax.scan(line) {
                 let line = self.lines;
-                return Err(error(self.excess.get_or_init(|| Excess { line, message, hint: BEYOND })));
+                return Err(error(self.exceeded.get_or_init(|| LimitExceeded {
+                    line,
+                    message,
+                    hint: BEYOND,
+                })));
             }
             self.lines += u64::from(line.ends_with(b"\n"));
         }
@@ -171,24 +176,24 @@ mod tests {
 
     /// The scanned length of a text must not depend on the chunk size.
     #[track_caller]
-    pub(super) fn followed(syntax: fn() -> Syntax, text: &str) -> Result<(), String> {
-        let whole = syntax().follow(text.as_bytes());
+    pub(super) fn scanned(syntax: fn() -> Syntax, text: &str) -> Result<(), String> {
+        let whole = syntax().scan(text.as_bytes());
         for size in [1, 2, 3, 7] {
             let mut machine = syntax();
-            let pieces = text.as_bytes().chunks(size).try_for_each(|piece| machine.follow(piece));
+            let pieces = text.as_bytes().chunks(size).try_for_each(|piece| machine.scan(piece));
             assert_eq!(pieces, whole, "in pieces of {size}: {text}");
         }
         whole
     }
 
     #[test]
-    fn what_passes_a_limit_is_not_handed_out() {
+    fn bytes_beyond_a_limit_are_withheld() {
         let text = "[".repeat(DEPTH_MAX + 1);
-        let excess = Arc::default();
-        let mut guard = Guard::new(text.as_bytes(), Syntax::json(), &excess);
+        let exceeded = Arc::default();
+        let mut guard = LimitedReader::new(text.as_bytes(), Syntax::json(), &exceeded);
         assert_eq!(guard.read(&mut [0; DEPTH_MAX]).unwrap(), DEPTH_MAX);
         assert!(guard.read(&mut [0; 8]).is_err());
-        assert_eq!(excess.get().map(|excess| excess.message.clone()), Some(too_deep()));
+        assert_eq!(exceeded.get().map(|exceeded| exceeded.message.clone()), Some(too_deep()));
         assert!(guard.read(&mut [0; 8]).is_err(), "also when asked again");
     }
 }

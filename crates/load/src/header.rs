@@ -102,7 +102,7 @@ impl Table {
             Self::named_by_file(fields, names.stem)?
         } else {
             let mut columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
-            adopt_others(&mut columns, names);
+            apply_role_aliases(&mut columns, names);
             let is_edges =
                 columns.iter().any(|column| matches!(column.role, Role::Source(_) | Role::Target(_)));
             Self { is_edges, label: None, columns, firsts: Vec::new(), row_ids: None }
@@ -150,7 +150,7 @@ impl Table {
             )));
         }
         if ids > 1 || labels > 1 {
-            return Err(bad("the header has two id columns or two label columns"));
+            return Err(header_error("the header has two id columns or two label columns"));
         }
         Ok(())
     }
@@ -211,9 +211,9 @@ impl Table {
                         row_ids: None,
                     })
                 }
-                _ => Err(bad("the header and the file name define neither vertices nor edges")),
+                _ => Err(header_error("the header and the file name define neither vertices nor edges")),
             },
-            _ => Err(bad("the header and the file name define neither vertices nor edges")),
+            _ => Err(header_error("the header and the file name define neither vertices nor edges")),
         }
     }
 }
@@ -237,7 +237,7 @@ fn ldbc_property(field: &str, words: &[&str]) -> Result<Column> {
 }
 
 /// Assigns roles to columns with common alternative names, if no column has those roles.
-fn adopt_others(columns: &mut [Column], names: &Names<'_>) {
+fn apply_role_aliases(columns: &mut [Column], names: &Names<'_>) {
     let is_free =
         |column: &Column| column.role == Role::Property && column.kind.is_none() && !column.is_array;
     let simple = |name: &str| -> String {
@@ -279,7 +279,7 @@ fn adopt_others(columns: &mut [Column], names: &Names<'_>) {
     }
 }
 
-fn bad(message: &str) -> Error {
+fn header_error(message: &str) -> Error {
     Error::new(ErrorKind::Input, message)
         .with_hint("write a header such as id,label,name or :ID,:LABEL,name; docs/loading.md lists the forms")
 }
@@ -332,7 +332,7 @@ fn property(field: &str) -> Result<Column> {
         })?),
     };
     if key.is_empty() {
-        return Err(bad("a column has no name"));
+        return Err(header_error("a column has no name"));
     }
     Ok(Column { key: key.to_owned(), kind, is_array, ..Column::new(field, Role::Property) })
 }

@@ -43,7 +43,6 @@ mod parquet;
 mod positioned;
 mod property;
 mod schema;
-mod seen;
 mod source;
 mod table;
 mod target;
@@ -51,6 +50,7 @@ mod terms;
 #[doc(hidden)]
 pub mod testing;
 mod value;
+mod vertex_sets;
 
 #[cfg(feature = "parquet")]
 pub use crate::parquet::{
@@ -97,8 +97,8 @@ pub fn load<T: Target + ?Sized>(
         merger.begin(source, format, number);
         load_source(source, format, &mut merger)?;
     }
-    merger.settle_edges()?;
-    merger.added(0)?;
+    merger.resolve_edges_at_end()?;
+    merger.record_added(0)?;
     merger.report.merged_vertices = merger.seen.merged;
     merger.report.missing_vertices = merger.seen.missing();
     Ok(merger.report)
@@ -112,7 +112,7 @@ pub(crate) fn check_mapping(sources: &[Source], options: &LoadOptions<'_>) -> Re
         None => Ok(()),
         Some(pattern) => {
             let message = format!("the mapping has an entry for {pattern}, and no file has such a name");
-            let names: Vec<&str> = names.iter().take(8).map(|name| mapping::last_part(name)).collect();
+            let names: Vec<&str> = names.iter().take(8).map(|name| mapping::base_name(name)).collect();
             let hint = format!("correct its name, or remove it; the files are {}", names.join(", "));
             Err(Error::new(ErrorKind::Input, message).with_hint(hint))
         }

@@ -9,7 +9,7 @@
 //! # Cost
 //! LUBM (160 bytes per line, sorted by subject): docs/loading.md has measured rates.
 
-use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
+use crate::block::{Block, BlockBuilder, BlockPosition, DEFAULT_GRAPH, Malformed, TokenKind, literal_kind};
 use crate::{guard, terms};
 use memchr::{memchr, memchr3};
 use oxrdf::{GraphName, Quad};
@@ -22,19 +22,19 @@ pub(crate) struct LineParser {
     with_graph: bool,
     /// Whether to stop at the first malformed line.
     stop: bool,
-    builder: Builder,
+    builder: BlockBuilder,
 }
 
 /// Token positions of a plain line.
-struct Plain {
+struct PlainLine {
     /// `None`: the same as in the previous line.
-    subject: Option<Part>,
-    predicate: Part,
-    object: Part,
-    graph: Option<Part>,
+    subject: Option<TokenSpan>,
+    predicate: TokenSpan,
+    object: TokenSpan,
+    graph: Option<TokenSpan>,
 }
 
-struct Part {
+struct TokenSpan {
     range: Range<usize>,
     kind: TokenKind,
     value_length: usize,
@@ -42,14 +42,14 @@ struct Part {
 
 /// The subject of the previous plain line.
 #[derive(Default)]
-struct Previous {
+struct PreviousSubject {
     range: Range<usize>,
     number: u32,
 }
 
 impl LineParser {
     pub(crate) fn new(with_graph: bool, stop: bool) -> Self {
-        Self { with_graph, stop, builder: Builder::new() }
+        Self { with_graph, stop, builder: BlockBuilder::new() }
     }
 
     /// Parses `block.text` (whole lines; the last may lack its line feed) and fills the rest of `block`.
@@ -58,11 +58,11 @@ impl LineParser {
         let end = block.text.len();
         block.raw_bytes = end;
         let mut start = 0;
-        let mut previous = Previous::default();
+        let mut previous = PreviousSubject::default();
         while start < end {
             let line_end = memchr(b'\n', &block.text[start..end]).map_or(end, |length| start + length);
-            if !self.plain(block, start..line_end, &mut previous) {
-                self.other(block, start..(line_end + 1).min(end));
+            if !self.parse_plain(block, start..line_end, &mut previous) {
+                self.parse_with_library(block, start..(line_end + 1).min(end));
                 if self.stop && !block.malformed.is_empty() {
                     return;
                 }
@@ -74,7 +74,7 @@ impl LineParser {
 
     /// Parses the line if it is plain and valid.
     #[inline]
-    fn plain(&mut self, block: &mut Block, line: Range<usize>, previous: &mut Previous) -> bool {
+    fn parse_plain(&mut self, block: &mut Block, line: Range<usize>, previous: &mut PreviousSubject) -> bool {
         let bytes = &block.text[line.clone()];
         let same = &block.text[previous.range.clone()];
         let Some(plain) = scan(bytes, self.with_graph, same) else {
@@ -85,7 +85,7 @@ impl LineParser {
             Some(part) => {
                 let range = line.start + part.range.start..line.start + part.range.end;
                 let Some(number) = self.token(block, line.start, part) else { return false };
-                *previous = Previous { range, number };
+                *previous = PreviousSubject { range, number };
                 number
             }
         };
@@ -104,7 +104,7 @@ impl LineParser {
 
     /// The number of a raw token; `None` if it is neither in the index nor certainly valid.
     #[inline]
-    fn token(&mut self, block: &mut Block, line_start: usize, part: Part) -> Option<u32> {
+    fn token(&mut self, block: &mut Block, line_start: usize, part: TokenSpan) -> Option<u32> {
         let range = line_start + part.range.start..line_start + part.range.end;
         let bytes = &block.text[range.clone()];
         let numbering = self.builder.numbering();
@@ -119,7 +119,7 @@ impl LineParser {
 
     /// Parses a line that is not plain: with escapes, comments, unusual characters, or malformed.
     #[cold]
-    fn other(&mut self, block: &mut Block, line: Range<usize>) {
+    fn parse_with_library(&mut self, block: &mut Block, line: Range<usize>) {
         let bytes = &block.text[line];
         let start = bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(bytes.len());
         if matches!(&bytes[start..], [] | b"\n" | b"\r\n") {
@@ -140,7 +140,7 @@ impl LineParser {
         match parsed {
             Ok(quads) => {
                 for quad in &quads {
-                    let at = At::Line(line);
+                    let at = BlockPosition::Line(line);
                     if let Err(message) = terms::push_quad(&mut self.builder, block, quad.as_ref(), None, at)
                     {
                         let kind = ErrorKind::Unsupported;
@@ -170,7 +170,7 @@ impl LineParser {
 /// The tokens of a plain line without its line feed; `None` if it is not plain. `same`: the subject token of
 /// the previous line, which sorted input repeats.
 #[inline]
-fn scan(line: &[u8], with_graph: bool, same: &[u8]) -> Option<Plain> {
+fn scan(line: &[u8], with_graph: bool, same: &[u8]) -> Option<PlainLine> {
     let (subject, at) = if !same.is_empty() && line.starts_with(same) && line.get(same.len()) == Some(&b' ') {
         (None, same.len() + 1)
     } else {
@@ -193,7 +193,7 @@ fn scan(line: &[u8], with_graph: bool, same: &[u8]) -> Option<Plain> {
         graph = Some(part);
     }
     match line.get(at..)? {
-        b"." | b".\r" => Some(Plain { subject, predicate, object, graph }),
+        b"." | b".\r" => Some(PlainLine { subject, predicate, object, graph }),
         _ => None,
     }
 }
@@ -208,7 +208,7 @@ fn space(line: &[u8], mut at: usize) -> usize {
 
 /// An IRI, or a blank node with a plain label followed by a space.
 #[inline]
-fn resource(line: &[u8], at: usize) -> Option<Part> {
+fn resource(line: &[u8], at: usize) -> Option<TokenSpan> {
     let rest = line.get(at..)?;
     let (length, kind) = match rest {
         [b'<', tail @ ..] => (memchr(b'>', tail)? + 2, TokenKind::Iri),
@@ -222,12 +222,12 @@ fn resource(line: &[u8], at: usize) -> Option<Part> {
         }
         _ => return None,
     };
-    Some(Part { range: at..at + length, kind, value_length: 0 })
+    Some(TokenSpan { range: at..at + length, kind, value_length: 0 })
 }
 
 /// A literal without escapes.
 #[inline]
-fn literal(line: &[u8], at: usize) -> Option<Part> {
+fn literal(line: &[u8], at: usize) -> Option<TokenSpan> {
     let rest = &line[at + 1..];
     let value_length = memchr3(b'"', b'\\', b'\r', rest)?;
     if rest[value_length] != b'"' {
@@ -242,7 +242,7 @@ fn literal(line: &[u8], at: usize) -> Option<Part> {
     };
     let range = at..at + 2 + value_length + suffix_length;
     let kind = literal_kind(&suffix[..suffix_length]);
-    Some(Part { range, kind, value_length })
+    Some(TokenSpan { range, kind, value_length })
 }
 
 /// The kind of a new raw token, if it is certainly valid.
@@ -280,7 +280,7 @@ mod tests {
     use vervet_model::is_plain_iri;
 
     #[test]
-    fn what_is_plain_is_an_iri_by_the_standard() {
+    fn plain_iris_are_valid_iris() {
         let seed = 7_u64;
         let mut state = seed;
         let mut random = |below: usize| {

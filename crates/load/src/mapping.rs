@@ -152,14 +152,14 @@ impl Mapping {
 }
 
 /// The file name without the directory.
-pub(crate) fn last_part(name: &str) -> &str {
+pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
 impl File {
     /// Whether the entry matches the file with this name.
     fn fits(&self, name: &str) -> bool {
-        let name = last_part(name);
+        let name = base_name(name);
         let bare = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         fits(&self.pattern, name) || fits(&self.pattern, bare)
     }
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_places() {
+    fn mapping_errors_have_positions() {
         for (text, line, part) in [
             ("[[file]]\nname = 'x'\nvertice = 'a'", "3", "unknown field `vertice`"),
             ("[[file]]\nname = 'x'", "2", "either `vertices` or `edges`"),

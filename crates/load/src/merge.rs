@@ -4,14 +4,14 @@
 //! malformed statements stop the load or go to the report, and progress is reported.
 
 use crate::Format;
-use crate::block::{At, Block, DEFAULT_GRAPH, Malformed};
+use crate::block::{Block, BlockPosition, DEFAULT_GRAPH, Malformed};
 use crate::document;
-use crate::edges::{Edges, Place};
+use crate::edges::{Edges, InputPosition};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
-use crate::seen::Seen;
 use crate::source::Source;
 use crate::target::{Kind, Statement, Target, TermRef};
+use crate::vertex_sets::VertexSets;
 use foldhash::HashMap as SeededMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     /// Edges declared in RDF.
     pub(crate) edges: Edges,
     /// Vertices of property graphs.
-    pub(crate) seen: Seen,
+    pub(crate) seen: VertexSets,
     /// Files started so far: name, a second source of the same input, format.
     files: Vec<(String, Option<Source>, Format)>,
     file: String,
@@ -57,7 +57,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         skipped_to: &'a mut dyn Write,
         bytes_total: Option<u64>,
     ) -> Self {
-        let seen = Seen::new(target.vertex_count());
+        let seen = VertexSets::new(target.vertex_count());
         Self {
             target,
             seen,
@@ -152,7 +152,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             ));
             self.target.add(&self.statements)?;
         }
-        self.added(block.triples.len())
+        self.record_added(block.triples.len())
     }
 
     /// The id of a token of the current block.
@@ -166,22 +166,24 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     }
 
     /// The input position of `at` in a block of the current file.
-    pub(crate) fn here(&self, at: At) -> Place {
+    pub(crate) fn input_position(&self, at: BlockPosition) -> InputPosition {
         let at = match at {
-            At::Line(line) => At::Line(self.lines + line),
+            BlockPosition::Line(line) => BlockPosition::Line(self.lines + line),
             at => at,
         };
-        Place { file: self.files.len().saturating_sub(1), at }
+        InputPosition { file: self.files.len().saturating_sub(1), at }
     }
 
     /// As [`Merger::malformed`], for a position that may be in an earlier file.
-    pub(crate) fn malformed_at(&mut self, place: Place, message: &str) -> Result<()> {
+    pub(crate) fn malformed_at(&mut self, position: InputPosition, message: &str) -> Result<()> {
         let base = self.options.base_iri.as_deref();
-        let (name, line) = match self.files.get_mut(place.file) {
+        let (name, line) = match self.files.get_mut(position.file) {
             Some((name, again, format)) => {
-                let line = match (place.at, again) {
-                    (At::Line(line), _) => Some(line),
-                    (At::Statement(number), Some(again)) => document::line_of(again, *format, base, number),
+                let line = match (position.at, again) {
+                    (BlockPosition::Line(line), _) => Some(line),
+                    (BlockPosition::Statement(number), Some(again)) => {
+                        document::line_of(again, *format, base, number)
+                    }
                     _ => None,
                 };
                 (name.as_str(), line)
@@ -243,7 +245,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     }
 
     /// Counts statements, reports progress, and stops a cancelled load.
-    pub(crate) fn added(&mut self, statements: usize) -> Result<()> {
+    pub(crate) fn record_added(&mut self, statements: usize) -> Result<()> {
         self.report.statements += u64::try_from(statements).unwrap_or(u64::MAX);
         self.report.bytes = self.bytes.load(Ordering::Relaxed);
         if let Some(progress) = self.options.progress {
@@ -258,7 +260,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
 
     /// Stops with the error of a malformed statement, or writes it to the report.
     pub(crate) fn malformed(&mut self, malformed: &Malformed) -> Result<()> {
-        self.skip_or_stop(self.place(malformed))
+        self.skip_or_stop(self.position_error(malformed))
     }
 
     /// As [`Merger::malformed`], for an error that already has its position.
@@ -277,7 +279,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
 
     /// The error of a malformed statement after which the format cannot continue.
     pub(crate) fn fatal(&self, malformed: &Malformed) -> Error {
-        let error = self.place(malformed);
+        let error = self.position_error(malformed);
         let hint = hint_of(error.message()).unwrap_or("correct the file");
         if self.options.skip_errors {
             error.with_hint(format!("{hint}: a document in this format cannot be read beyond an error"))
@@ -286,7 +288,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         }
     }
 
-    fn place(&self, malformed: &Malformed) -> Error {
+    fn position_error(&self, malformed: &Malformed) -> Error {
         let line = self.lines + malformed.line + 1;
         let message = match malformed.column {
             Some(column) => format!("{}:{line}:{}: {}", self.file, column + 1, malformed.message),

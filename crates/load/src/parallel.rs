@@ -19,7 +19,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use vervet_model::{Error, Result};
 
 /// The pipeline of blocks of one input.
-struct Line {
+struct BlockPipeline {
     input: Mutex<LineBlocks>,
     state: Mutex<State>,
     changed: Condvar,
@@ -32,7 +32,7 @@ struct Line {
 struct State {
     ready: BTreeMap<u64, Block>,
     /// Number of blocks that are being cut, being parsed, or ready.
-    under_way: usize,
+    in_flight: usize,
     /// Whether the input has ended or no more blocks are needed.
     ended: bool,
     failed: Option<Error>,
@@ -46,7 +46,7 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
     let threads = merger.options.threads.max(1);
-    let line = Line {
+    let pipeline = BlockPipeline {
         input: Mutex::new(input),
         state: Mutex::default(),
         changed: Condvar::new(),
@@ -55,25 +55,25 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
         stop_at_error: !merger.options.skip_errors,
     };
     std::thread::scope(|scope| {
-        let _end = EndGuard(&line);
+        let _end = EndGuard(&pipeline);
         for _ in 1..threads {
-            scope.spawn(|| line.work());
+            scope.spawn(|| pipeline.run_worker());
         }
-        line.merge_all(merger)
+        pipeline.merge_all(merger)
     })
 }
 
-impl Line {
+impl BlockPipeline {
     fn lock(&self) -> MutexGuard<'_, State> {
         // State is consistent between any two statements that change it, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
+    fn run_worker(&self) {
         let mut parser = self.parser();
         loop {
             let mut state = self.lock();
-            while !state.ended && state.under_way >= self.blocks_max {
+            while !state.ended && state.in_flight >= self.blocks_max {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             if state.ended {
@@ -89,17 +89,17 @@ impl Line {
         loop {
             let mut state = self.lock();
             if let Some(mut block) = state.ready.remove(&next) {
-                state.under_way -= 1;
+                state.in_flight -= 1;
                 drop(state);
                 self.changed.notify_all();
                 merger.merge(&block)?;
                 next += 1;
                 block.recycle();
                 self.lock().spare.push(block);
-            } else if state.ended && state.under_way == state.ready.len() {
+            } else if state.ended && state.in_flight == state.ready.len() {
                 // No worker is active, so the next block will never be ready.
                 return state.failed.take().map_or(Ok(()), Err);
-            } else if !state.ended && state.under_way < self.blocks_max {
+            } else if !state.ended && state.in_flight < self.blocks_max {
                 self.parse_one(state, &mut parser);
             } else {
                 drop(self.changed.wait(state));
@@ -113,7 +113,7 @@ impl Line {
 
     /// Cuts one block and parses it. A read error or a parser panic ends the input.
     fn parse_one(&self, mut state: MutexGuard<'_, State>, parser: &mut LineParser) {
-        state.under_way += 1;
+        state.in_flight += 1;
         let mut block = state.spare.pop().unwrap_or_default();
         drop(state);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -132,11 +132,11 @@ impl Line {
             }
             Ok(None) => {
                 state.ended = true;
-                state.under_way -= 1;
+                state.in_flight -= 1;
             }
             Err(error) => {
                 state.ended = true;
-                state.under_way -= 1;
+                state.in_flight -= 1;
                 state.failed.get_or_insert(error);
             }
         }
@@ -146,7 +146,7 @@ impl Line {
 }
 
 /// Ends the workers when the calling thread returns.
-struct EndGuard<'a>(&'a Line);
+struct EndGuard<'a>(&'a BlockPipeline);
 
 impl Drop for EndGuard<'_> {
     fn drop(&mut self) {

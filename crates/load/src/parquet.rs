@@ -28,7 +28,7 @@ use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::PropertyWriter;
 use crate::source::{Origin, Source};
-use crate::table::{Cell, RowFailure, Shared, Understood, add_row};
+use crate::table::{Cell, Interpretation, RowFailure, RowState, add_row};
 use crate::target::Target;
 use crate::value::Type;
 use batch::Column;
@@ -56,7 +56,7 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
     let mut file = File::open(source)?;
-    let Understood { table, dialect, .. } = file.understand(source, merger.options, false)?;
+    let Interpretation { table, dialect, .. } = file.interpret(source, merger.options, false)?;
     file.input.count = Arc::clone(&merger.bytes);
     let before = merger.bytes.load(Ordering::Relaxed);
     let mut columns = Vec::with_capacity(table.columns.len());
@@ -76,8 +76,8 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
 
 /// The interpretation of a file from the mapping, the names and types of its columns, and its file name; a
 /// default if these are not sufficient.
-pub(crate) fn understand(source: &mut Source, options: &LoadOptions<'_>) -> Result<Understood> {
-    File::open(source)?.understand(source, options, true)
+pub(crate) fn interpret(source: &mut Source, options: &LoadOptions<'_>) -> Result<Interpretation> {
+    File::open(source)?.interpret(source, options, true)
 }
 
 /// Whether a column has a role.
@@ -117,7 +117,7 @@ impl File {
     }
 
     /// The table, with a type for each property column.
-    fn understand(&self, source: &Source, options: &LoadOptions<'_>, guess: bool) -> Result<Understood> {
+    fn interpret(&self, source: &Source, options: &LoadOptions<'_>, guess: bool) -> Result<Interpretation> {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         let mapping = options.mapping.as_ref();
         let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
@@ -161,7 +161,7 @@ impl File {
                 column.kind.get_or_insert(content.kind.to_type());
             }
         }
-        Ok(Understood { table, dialect, notes: Vec::new(), guessed })
+        Ok(Interpretation { table, dialect, notes: Vec::new(), guessed })
     }
 
     /// The content of a column, if it is readable.
@@ -213,7 +213,7 @@ impl File {
         }
         let has_lists = columns.iter().any(|(_, content, _)| content.is_list);
         let batch_rows = if has_lists { BATCH_ROWS_OF_LISTS } else { BATCH_ROWS };
-        let mut shared = Shared::new(table);
+        let mut shared = RowState::new(table);
         shared.rows = (first_row - 1) as u64;
         let mut done = 0;
         while done < count {
@@ -267,7 +267,7 @@ impl File {
                 }
             }
             done += rows;
-            writer.merger.added(0)?;
+            writer.merger.record_added(0)?;
         }
         Ok(count)
     }

@@ -26,13 +26,13 @@ const STATEMENTS_AT_ONCE: usize = 1 << 13;
 
 /// The reason for a rejected element.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum Rejected {
     /// An invalid name or value; reading can continue.
     Name(String),
     Other(Error),
 }
 
-impl From<Error> for Refused {
+impl From<Error> for Rejected {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
@@ -70,7 +70,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
     }
 
     /// The vertex with this external id; ids of different id spaces are different vertices.
-    pub(crate) fn vertex(&mut self, space: &str, id: &str) -> Result<Id, Refused> {
+    pub(crate) fn vertex(&mut self, space: &str, id: &str) -> Result<Id, Rejected> {
         if !space.is_empty() {
             self.iri.clear();
             push_vertex(&mut self.iri, space, id);
@@ -79,7 +79,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         if let Some(label) = id.strip_prefix("_:") {
             let scoped = self.merger.scoped(label);
             if !is_blank_label(&scoped) {
-                return Err(Refused::Name(format!(
+                return Err(Rejected::Name(format!(
                     "{id} is not a blank node: letters, digits, - and _ are allowed behind _:"
                 )));
             }
@@ -87,35 +87,35 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         }
         let vertex = self.merger.target.intern_iri(&iri(VERTEX_NAMESPACE, id)?)?;
         if !vertex.is_vertex() {
-            return Err(Refused::Name(format!("{id} is the name of an edge, not of a vertex")));
+            return Err(Rejected::Name(format!("{id} is the name of an edge, not of a vertex")));
         }
         Ok(vertex)
     }
 
     /// The id of a vertex label.
-    pub(crate) fn label_id(&mut self, label: &str) -> Result<Id, Refused> {
+    pub(crate) fn label_id(&mut self, label: &str) -> Result<Id, Rejected> {
         if let Some(&id) = self.labels.get(label) {
             return Ok(id);
         }
         let id = self.merger.target.intern_iri(&iri(LABEL_NAMESPACE, label)?)?;
         if !id.is_vertex() {
-            return Err(Refused::Name(format!("{label} is the name of an edge, not of a label")));
+            return Err(Rejected::Name(format!("{label} is the name of an edge, not of a label")));
         }
         self.labels.insert(label.to_owned(), id);
         Ok(id)
     }
 
     /// The id of a property key, or of an edge label.
-    pub(crate) fn key(&mut self, key: &str) -> Result<Id, Refused> {
+    pub(crate) fn key(&mut self, key: &str) -> Result<Id, Rejected> {
         if let Some(&id) = self.keys.get(key) {
             return Ok(id);
         }
         if [RDF_TYPE, RDF_REIFIES, EDGE_ID].contains(&key) {
-            return Err(Refused::Name(format!("{key} cannot be a key: it is a reserved name")));
+            return Err(Rejected::Name(format!("{key} cannot be a key: it is a reserved name")));
         }
         let id = self.merger.target.intern_iri(&iri(KEY_NAMESPACE, key)?)?;
         if !id.is_vertex() {
-            return Err(Refused::Name(format!("{key} is the name of an edge, not of a key")));
+            return Err(Rejected::Name(format!("{key} is the name of an edge, not of a key")));
         }
         self.keys.insert(key.to_owned(), id);
         Ok(id)
@@ -192,7 +192,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         label: &str,
         id: Option<&str>,
         bare: bool,
-    ) -> Result<Id, Refused> {
+    ) -> Result<Id, Rejected> {
         let mut id = id;
         let ends = [self.vertex("", source)?, self.vertex("", target)?];
         let predicate = self.key(label)?;
@@ -222,7 +222,7 @@ impl<'m, 'a, T: Target + ?Sized> PropertyWriter<'m, 'a, T> {
         }
         self.triples.clear();
         self.statements.clear();
-        self.merger.added(count)
+        self.merger.record_added(count)
     }
 
     /// Adds a statement; `edge`: its identity, or unbound.
@@ -251,7 +251,7 @@ pub(crate) fn labels_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The IRI of a name.
-fn iri(namespace: &str, name: &str) -> Result<String, Refused> {
+fn iri(namespace: &str, name: &str) -> Result<String, Rejected> {
     if !is_iri(name) {
         return Ok(name_iri(namespace, name));
     }
@@ -261,12 +261,12 @@ fn iri(namespace: &str, name: &str) -> Result<String, Refused> {
     }
     match NamedNode::new(name) {
         Ok(iri) => Ok(iri.into_string()),
-        Err(error) => Err(Refused::Name(format!("{name} is not an IRI: {error}"))),
+        Err(error) => Err(Rejected::Name(format!("{name} is not an IRI: {error}"))),
     }
 }
 
 /// The vertex with this name in N-Triples.
-fn node(name: &str) -> Result<String, Refused> {
+fn node(name: &str) -> Result<String, Rejected> {
     if name.starts_with("_:") {
         Ok(name.to_owned())
     } else {

@@ -6,7 +6,7 @@ use crate::header::{Column, Role, Table};
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, VERTEX_LABEL};
 use crate::source::{Format, Source};
-use crate::table::{Understood, understand};
+use crate::table::{Interpretation, interpret};
 use crate::value::Type;
 use foldhash::HashMap as SeededMap;
 use std::fmt::{self, Display, Formatter, Write};
@@ -23,7 +23,7 @@ struct File {
     name: String,
     format: Format,
     /// The table of a tabular file.
-    table: Option<Understood>,
+    table: Option<Interpretation>,
 }
 
 /// Interprets the files of a load without loading them. Tables are read once to infer types that their
@@ -38,9 +38,9 @@ pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Sch
     for source in &mut sources {
         let format = crate::format(source, options)?;
         let table = match format {
-            Format::Csv => Some(understand(source, options, &mut known, true)?),
+            Format::Csv => Some(interpret(source, options, &mut known, true)?),
             #[cfg(feature = "parquet")]
-            Format::Parquet => Some(crate::parquet::understand(source, options)?),
+            Format::Parquet => Some(crate::parquet::interpret(source, options)?),
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(crate::without_parquet(source)),
             _ => None,
@@ -93,7 +93,7 @@ fn label(table: &Table) -> &str {
 impl Display for Schema {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for file in &self.files {
-            let Some(Understood { table, dialect, notes, guessed }) = &file.table else {
+            let Some(Interpretation { table, dialect, notes, guessed }) = &file.table else {
                 writeln!(f, "{}: {}", file.name, described(file.format))?;
                 continue;
             };
@@ -158,7 +158,7 @@ fn row(column: &Column) -> [String; 3] {
     [column.name.clone(), is, kind]
 }
 
-fn entry(name: &str, Understood { table, dialect, guessed, .. }: &Understood, text: &mut String) {
+fn entry(name: &str, Interpretation { table, dialect, guessed, .. }: &Interpretation, text: &mut String) {
     let default = Dialect::default();
     let kind = if table.is_edges { "edges" } else { "vertices" };
     text.push('\n');

@@ -218,7 +218,7 @@ impl Source {
             Origin::Bytes(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
             Origin::Reader(reader) => std::mem::replace(reader, Box::new(io::empty())),
         };
-        let mut input = Counted { input, count: Arc::clone(count) };
+        let mut input = CountingReader { input, count: Arc::clone(count) };
         let mut head = [0; 4];
         let length = read_full(&mut input, &mut head).map_err(|error| read_error(&self.name, &error))?;
         let compression = strip_compression(&self.name).1.or(match head {
@@ -235,14 +235,14 @@ impl Source {
         }
         let input = io::Cursor::new(head).take(u64::try_from(length).unwrap_or(0)).chain(input);
         Ok(match compression {
-            None => Box::new(Unmarked::new(input)),
-            Some(Compression::Gzip) => {
-                Box::new(Unmarked::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, input))))
-            }
+            None => Box::new(ByteOrderMarkSkipper::new(input)),
+            Some(Compression::Gzip) => Box::new(ByteOrderMarkSkipper::new(MultiGzDecoder::new(
+                io::BufReader::with_capacity(1 << 16, input),
+            ))),
             Some(Compression::Zstd) => {
                 let decoder = zstd::stream::read::Decoder::new(input)
                     .and_then(|mut decoder| decoder.window_log_max(31).map(|()| decoder));
-                Box::new(Unmarked::new(decoder.map_err(|error| read_error(&self.name, &error))?))
+                Box::new(ByteOrderMarkSkipper::new(decoder.map_err(|error| read_error(&self.name, &error))?))
             }
         })
     }
@@ -289,12 +289,12 @@ pub(crate) fn read_full(input: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> 
     Ok(filled)
 }
 
-struct Counted {
+struct CountingReader {
     input: Box<dyn Read + Send>,
     count: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         // Relaxed: a sum for progress, which synchronizes no other memory.
@@ -307,20 +307,20 @@ impl Read for Counted {
 const BYTE_ORDER_MARK: [u8; 3] = *b"\xEF\xBB\xBF";
 
 /// A reader that skips a leading byte order mark.
-struct Unmarked<R> {
+struct ByteOrderMarkSkipper<R> {
     /// The first bytes after they are read, unless they are a mark.
     first: io::Cursor<Vec<u8>>,
     started: bool,
     input: R,
 }
 
-impl<R: Read> Unmarked<R> {
+impl<R: Read> ByteOrderMarkSkipper<R> {
     fn new(input: R) -> Self {
         Self { first: io::Cursor::default(), started: false, input }
     }
 }
 
-impl<R: Read> Read for Unmarked<R> {
+impl<R: Read> Read for ByteOrderMarkSkipper<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.started {
             let mut first = [0; BYTE_ORDER_MARK.len()];
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_names() {
+    fn formats_are_detected_by_file_extension() {
         for (name, format) in [
             ("a.nt", Some(Format::NTriples)),
             ("dir.x/a.NQ.gz", Some(Format::NQuads)),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_off_and_damaged_files_are_errors() {
+    fn truncated_and_damaged_files_are_errors() {
         let text = "<http://a/b> <http://a/c> \"d\" .\n".repeat(1000);
         let zst = zstd::encode_all(text.as_bytes(), 3).unwrap();
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

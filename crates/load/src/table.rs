@@ -17,7 +17,7 @@ use crate::dialect::{Dialect, ListForm};
 use crate::header::{Column, Names, Role, Table, words};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
-use crate::property::{EDGE_LABEL, PropertyWriter, Refused, VERTEX_LABEL, push_vertex};
+use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
 use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
@@ -40,12 +40,12 @@ const NARROW_MIN: u64 = 3;
 /// … and the maximum length of that text in the note.
 const NOTED_CHARACTERS_MAX: usize = 40;
 
-type Rows = csv::Reader<Box<dyn Read + Send>>;
+type CsvReader = csv::Reader<Box<dyn Read + Send>>;
 
 /// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
-    let Understood { table, dialect, notes, .. } =
-        understand(source, merger.options, &mut merger.csv_tables, false)?;
+    let Interpretation { table, dialect, notes, .. } =
+        interpret(source, merger.options, &mut merger.csv_tables, false)?;
     notes.into_iter().for_each(|note| merger.report.note(note));
     let counted = Arc::clone(&merger.bytes);
     let mut rows = open(source, &counted, &dialect)?;
@@ -54,7 +54,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         rows.headers().map_err(|error| failure(source.name(), error, 1))?;
     }
     let mut writer = PropertyWriter::new(merger)?;
-    let mut shared = Shared::new(&table);
+    let mut shared = RowState::new(&table);
     let mut records = vec![StringRecord::new(); ROWS_AHEAD];
     loop {
         let (mut count, mut bytes) = (0, 0);
@@ -102,7 +102,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
 
 /// The interpretation of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Understood {
+pub(crate) struct Interpretation {
     pub(crate) table: Table,
     pub(crate) dialect: Dialect,
     /// Notes for the user.
@@ -115,12 +115,12 @@ pub(crate) struct Understood {
 /// Type inference for columns without a type reads the whole file; a stream is kept in memory for that.
 /// `known`: tables by file names without numbers. `guess`: whether an unknown header yields a default instead
 /// of an error.
-pub(crate) fn understand(
+pub(crate) fn interpret(
     source: &mut Source,
     options: &LoadOptions<'_>,
     known: &mut SeededMap<String, Table>,
     guess: bool,
-) -> Result<Understood> {
+) -> Result<Interpretation> {
     source.keep()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
@@ -176,7 +176,7 @@ pub(crate) fn understand(
     if table.columns.iter().any(is_untyped) {
         notes = infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?;
     }
-    Ok(Understood { table, dialect, notes, guessed })
+    Ok(Interpretation { table, dialect, notes, guessed })
 }
 
 /// The most frequent separator in the first line.
@@ -188,7 +188,7 @@ fn separator(source: &mut Source) -> Result<u8> {
     Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
 }
 
-fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Rows> {
+fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<CsvReader> {
     Ok(ReaderBuilder::new()
         .delimiter(dialect.separator.unwrap_or(b','))
         .quote(dialect.quote.unwrap_or(b'"'))
@@ -206,7 +206,7 @@ fn is_untyped(column: &Column) -> bool {
 /// are skipped; the second pass reports them.
 fn infer(
     columns: &mut [Column],
-    rows: &mut Rows,
+    rows: &mut CsvReader,
     (name, options): (&str, &LoadOptions<'_>),
     dialect: &Dialect,
 ) -> Result<Vec<String>> {
@@ -305,15 +305,15 @@ impl From<Error> for RowFailure {
 }
 
 /// Adds the field to the reason for a rejected name.
-fn at(field: usize) -> impl Fn(Refused) -> RowFailure {
-    move |refused| match refused {
-        Refused::Name(message) => RowFailure::Field(field, message),
-        Refused::Other(error) => RowFailure::Other(error),
+fn at(field: usize) -> impl Fn(Rejected) -> RowFailure {
+    move |rejected| match rejected {
+        Rejected::Name(message) => RowFailure::Field(field, message),
+        Rejected::Other(error) => RowFailure::Other(error),
     }
 }
 
 /// State shared by the rows of a file: cached ids, and reusable buffers.
-pub(crate) struct Shared {
+pub(crate) struct RowState {
     /// The id of the key of each column.
     keys: Vec<Option<Id>>,
     /// Ids of the edge label and of the vertex labels, if they are the same for all rows.
@@ -339,7 +339,7 @@ pub(crate) struct Shared {
     direction: Option<usize>,
 }
 
-impl Shared {
+impl RowState {
     pub(crate) fn new(table: &Table) -> Self {
         let place = |(field, column): (usize, &Column)| match &column.role {
             Role::Id(space) if !table.is_edges => Some((field, 0, space.clone())),
@@ -375,7 +375,7 @@ impl Shared {
         &mut self,
         (field, column): (usize, &Column),
         writer: &mut PropertyWriter<'_, '_, T>,
-    ) -> Result<Id, Refused> {
+    ) -> Result<Id, Rejected> {
         match self.keys.get(field) {
             Some(Some(id)) => Ok(*id),
             _ => {
@@ -421,7 +421,7 @@ impl Shared {
         of: usize,
         (space, id): (&str, &str),
         writer: &mut PropertyWriter<'_, '_, T>,
-    ) -> Result<Id, Refused> {
+    ) -> Result<Id, Rejected> {
         if self.ends[of].0 != id {
             let found = match self.ahead.get_mut(self.row).and_then(|ahead| ahead[of].take()) {
                 Some((start, end, hash)) => {
@@ -442,7 +442,7 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     table: &Table,
     dialect: &Dialect,
     cells: impl Iterator<Item = Cell<'r>>,
-    shared: &mut Shared,
+    shared: &mut RowState,
     writer: &mut PropertyWriter<'_, '_, T>,
 ) -> Result<(), RowFailure> {
     let (mut id, mut label, mut source, mut target) = (None, None, None, None);

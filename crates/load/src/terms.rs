@@ -1,6 +1,6 @@
 //! Conversion of the terms of the parser libraries to tokens of a block.
 
-use crate::block::{At, Block, Builder, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
+use crate::block::{Block, BlockBuilder, BlockPosition, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
 use crate::target::{Kind, TermRef};
 use foldhash::HashMap as SeededMap;
 use oxrdf::{
@@ -15,14 +15,14 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 /// Labels for anonymous blank nodes: parsers generate random labels, with which two loads of one file would
 /// differ, so the n-th becomes `-n` (no written label starts with `-`).
 #[derive(Default)]
-pub(crate) struct InventedLabels {
+pub(crate) struct GeneratedLabels {
     numbers: SeededMap<u128, u64>,
     /// Labels that are valid in JSON-LD but not in other formats.
     others: SeededMap<String, u64>,
     label: String,
 }
 
-impl InventedLabels {
+impl GeneratedLabels {
     /// Generated labels have 128 random bits; a written hexadecimal label of that length is renamed too,
     /// which is harmless.
     const LEAST: u128 = 1 << 96;
@@ -49,11 +49,11 @@ impl InventedLabels {
 /// # Errors
 /// The reason why Vervet cannot represent the statement.
 pub(crate) fn push_quad(
-    builder: &mut Builder,
+    builder: &mut BlockBuilder,
     block: &mut Block,
     quad: QuadRef<'_>,
-    labels: Option<&mut InventedLabels>,
-    at: At,
+    labels: Option<&mut GeneratedLabels>,
+    at: BlockPosition,
 ) -> Result<(), String> {
     let reified = match quad.object {
         Term::Triple(triple) if quad.predicate.as_str() == RDF_REIFIES => Some(triple),
@@ -121,7 +121,7 @@ pub(crate) fn push_quad(
 /// The text of a triple term.
 fn text_of(
     triple: oxrdf::TripleRef<'_>,
-    labels: Option<&RefCell<&mut InventedLabels>>,
+    labels: Option<&RefCell<&mut GeneratedLabels>>,
 ) -> Result<String, String> {
     let text = triple_text(triple).ok_or_else(|| {
         format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)")

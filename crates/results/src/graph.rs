@@ -1,7 +1,7 @@
 //! Graph writer (`CONSTRUCT`, `DESCRIBE`) for each RDF format. N-Triples, the fastest, has its own
 //! serializer; a quad format contains only the default graph.
 
-use crate::{Format, HELD_BYTES, TermSource};
+use crate::{BUFFER_BYTES, Format, TermSource};
 use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use oxttl::TurtleSerializer;
@@ -16,7 +16,7 @@ pub struct GraphWriter<W: Write> {
 }
 
 enum Form<W: Write> {
-    Lines { out: W, held: Vec<u8>, terms: Vec<u8>, ends: Vec<usize>, row: Vec<Id> },
+    Lines { out: W, buffer: Vec<u8>, terms: Vec<u8>, ends: Vec<usize>, row: Vec<Id> },
     Turtle(Box<WriterTurtleSerializer<W>>),
     Library(Box<WriterQuadSerializer<W>>),
 }
@@ -29,7 +29,7 @@ impl<W: Write> GraphWriter<W> {
     pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
         let form = match format {
             Format::NTriples | Format::NQuads => {
-                Form::Lines { out, held: Vec::new(), terms: Vec::new(), ends: Vec::new(), row: Vec::new() }
+                Form::Lines { out, buffer: Vec::new(), terms: Vec::new(), ends: Vec::new(), row: Vec::new() }
             }
             Format::Turtle | Format::TriG => {
                 let mut serializer = TurtleSerializer::new();
@@ -66,9 +66,9 @@ impl<W: Write> GraphWriter<W> {
     /// `out` fails. [`ErrorKind::Unsupported`]: a triple term in RDF/XML or JSON-LD.
     pub fn triple(&mut self, triple: TripleRef<'_>) -> Result<()> {
         match &mut self.form {
-            Form::Lines { out, held, .. } => {
-                writeln!(held, "{triple} .").map_err(|error| failed(&error))?;
-                if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) }
+            Form::Lines { out, buffer, .. } => {
+                writeln!(buffer, "{triple} .").map_err(|error| failed(&error))?;
+                if buffer.len() >= BUFFER_BYTES { write_buffer(buffer, out) } else { Ok(()) }
             }
             Form::Turtle(serializer) => serializer.serialize_triple(triple).map_err(|error| failed(&error)),
             Form::Library(_) if matches!(triple.object, TermRef::Triple(_)) => {
@@ -99,7 +99,7 @@ impl<W: Write> GraphWriter<W> {
     }
 
     fn row(&mut self, ids: [Id; 3], source: &dyn TermSource) -> Result<()> {
-        if let Form::Lines { out, held, terms, ends, row } = &mut self.form {
+        if let Form::Lines { out, buffer, terms, ends, row } = &mut self.form {
             terms.clear();
             ends.clear();
             row.clear();
@@ -114,11 +114,11 @@ impl<W: Write> GraphWriter<W> {
                 for (start, end, after) in
                     [(0, subject, " "), (subject, predicate, " "), (predicate, object, " .\n")]
                 {
-                    held.extend_from_slice(&terms[start..end]);
-                    held.extend_from_slice(after.as_bytes());
+                    buffer.extend_from_slice(&terms[start..end]);
+                    buffer.extend_from_slice(after.as_bytes());
                 }
             }
-            return if held.len() >= HELD_BYTES { hand_on(held, out) } else { Ok(()) };
+            return if buffer.len() >= BUFFER_BYTES { write_buffer(buffer, out) } else { Ok(()) };
         }
         let mut terms = Vec::with_capacity(3);
         for id in ids {
@@ -142,8 +142,8 @@ impl<W: Write> GraphWriter<W> {
     /// `out` fails.
     pub fn finish(self) -> Result<W> {
         let mut out = match self.form {
-            Form::Lines { mut out, mut held, .. } => {
-                hand_on(&mut held, &mut out)?;
+            Form::Lines { mut out, mut buffer, .. } => {
+                write_buffer(&mut buffer, &mut out)?;
                 out
             }
             Form::Turtle(serializer) => serializer.finish().map_err(|error| failed(&error))?,
@@ -154,9 +154,9 @@ impl<W: Write> GraphWriter<W> {
     }
 }
 
-fn hand_on(held: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
-    let result = out.write_all(held);
-    held.clear();
+fn write_buffer(buffer: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
+    let result = out.write_all(buffer);
+    buffer.clear();
     result.map_err(|error| failed(&error))
 }
 

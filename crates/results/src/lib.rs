@@ -15,11 +15,11 @@
 #![forbid(unsafe_code)]
 
 mod boolean;
+mod buffer_pool;
 mod csv;
 mod format;
 mod graph;
 mod json;
-mod spare;
 mod table;
 mod tsv;
 mod xml;
@@ -29,7 +29,7 @@ pub use format::Format;
 pub use graph::GraphWriter;
 pub use table::TableOptions;
 
-use spare::Spare;
+use buffer_pool::PooledBuffer;
 use std::io::Write;
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 
@@ -65,7 +65,7 @@ trait RowFormat {
 }
 
 /// Output buffer size at which bytes are written out, in bytes.
-const HELD_BYTES: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// Streams solutions.
 ///
@@ -88,7 +88,7 @@ const HELD_BYTES: usize = 64 << 10;
 pub struct RowWriter<W: Write> {
     format: Box<dyn RowFormat + Send>,
     column_count: usize,
-    held: Spare,
+    buffer: PooledBuffer,
     out: W,
 }
 
@@ -123,9 +123,9 @@ impl<W: Write> RowWriter<W> {
     }
 
     fn start(mut format: Box<dyn RowFormat + Send>, columns: &[&str], out: W) -> Result<Self> {
-        let mut held = Spare::default();
-        format.start(columns, &mut held);
-        Ok(Self { format, column_count: columns.len(), held, out })
+        let mut buffer = PooledBuffer::default();
+        format.start(columns, &mut buffer);
+        Ok(Self { format, column_count: columns.len(), buffer, out })
     }
 
     /// Writes `rows` rows: one slice of ids per column, with [`Id::UNBOUND`] for unbound values.
@@ -139,8 +139,8 @@ impl<W: Write> RowWriter<W> {
                 self.column_count
             )));
         }
-        self.format.rows(columns, rows, source, &mut self.held)?;
-        if self.held.len() >= HELD_BYTES { self.hand_on() } else { Ok(()) }
+        self.format.rows(columns, rows, source, &mut self.buffer)?;
+        if self.buffer.len() >= BUFFER_BYTES { self.write_buffer() } else { Ok(()) }
     }
 
     /// Completes the document, and returns `out`.
@@ -148,15 +148,15 @@ impl<W: Write> RowWriter<W> {
     /// # Errors
     /// `out` fails.
     pub fn finish(mut self) -> Result<W> {
-        self.format.finish(&mut self.held);
-        self.hand_on()?;
+        self.format.finish(&mut self.buffer);
+        self.write_buffer()?;
         self.out.flush().map_err(|error| Error::io("write the result", &error))?;
         Ok(self.out)
     }
 
-    fn hand_on(&mut self) -> Result<()> {
-        let result = self.out.write_all(&self.held);
-        self.held.clear();
+    fn write_buffer(&mut self) -> Result<()> {
+        let result = self.out.write_all(&self.buffer);
+        self.buffer.clear();
         result.map_err(|error| Error::io("write the result", &error))
     }
 }

@@ -71,7 +71,7 @@ impl Table {
         if id.is_bound() {
             let prefixes = &self.options.prefixes;
             source.read_term(id, &mut self.scratch, &mut |parts| {
-                cell.number = show(parts, prefixes, &mut cell.text);
+                cell.number = append_display(parts, prefixes, &mut cell.text);
             })?;
             cell.width = cell.text.width();
         }
@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// Determines the widths and writes the buffered rows.
-    fn settle(&mut self, out: &mut Vec<u8>) {
+    fn write_sample(&mut self, out: &mut Vec<u8>) {
         let mut columns: Vec<Column> = Vec::with_capacity(self.names.len());
         for (i, name) in self.names.iter().enumerate() {
             let cells = || self.sample.iter().map(|row| &row[i]);
@@ -124,7 +124,7 @@ impl RowFormat for Table {
                 None => {
                     self.sample.push(cells);
                     if self.sample.len() >= SAMPLE_ROWS {
-                        self.settle(out);
+                        self.write_sample(out);
                     }
                 }
             }
@@ -134,7 +134,7 @@ impl RowFormat for Table {
 
     fn finish(&mut self, out: &mut Vec<u8>) {
         if self.widths.is_none() {
-            self.settle(out);
+            self.write_sample(out);
         }
         let rows = if self.row_count == 1 { "row" } else { "rows" };
         out.extend_from_slice(format!("{} {rows}\n", self.row_count).as_bytes());
@@ -166,7 +166,7 @@ fn line(cells: &[Cell], columns: &[Column], out: &mut Vec<u8>) {
             out.extend_from_slice(cell.text.as_bytes());
             cell.width
         } else {
-            cut(&cell.text, column.width, out)
+            truncate_with_ellipsis(&cell.text, column.width, out)
         };
         let rest = if column.right { 0 } else { column.width.saturating_sub(width) };
         out.resize(out.len() + rest + 1, b' ');
@@ -180,7 +180,7 @@ fn line(cells: &[Cell], columns: &[Column], out: &mut Vec<u8>) {
 }
 
 /// Appends the longest prefix of `text` that fits with a trailing `…`, and returns its width.
-fn cut(text: &str, width: usize, out: &mut Vec<u8>) -> usize {
+fn truncate_with_ellipsis(text: &str, width: usize, out: &mut Vec<u8>) -> usize {
     let mut used = 0;
     let mut end = 0;
     for (at, c) in text.char_indices() {
@@ -197,7 +197,7 @@ fn cut(text: &str, width: usize, out: &mut Vec<u8>) -> usize {
 }
 
 /// Appends the display form of a term; returns whether it is a number.
-fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -> bool {
+fn append_display(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -> bool {
     match parts {
         TermParts::Iri { namespace, local } => iri(&format!("{namespace}{local}"), prefixes, out),
         TermParts::Edge(number) => iri(&format!("{EDGE_NAMESPACE}{number}"), prefixes, out),
@@ -210,7 +210,7 @@ fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -
             out.push_str("<<(");
             for part in triple_parts(&text).into_iter().flatten() {
                 out.push(' ');
-                with_nt(part, &mut String::new(), |parts| show(parts, prefixes, out));
+                with_nt(part, &mut String::new(), |parts| append_display(parts, prefixes, out));
             }
             out.push_str(" )>>");
         }
@@ -220,14 +220,14 @@ fn show(parts: TermParts<'_>, prefixes: &[(String, String)], out: &mut String) -
             {
                 let number = matches!(name, "integer" | "decimal" | "double" | "float" | "int" | "long");
                 if number || matches!(name, "boolean" | "date" | "dateTime") {
-                    printable(head, out);
-                    printable(tail, out);
+                    append_escaped(head, out);
+                    append_escaped(tail, out);
                     return number;
                 }
             }
             out.push('"');
-            printable(head, out);
-            printable(tail, out);
+            append_escaped(head, out);
+            append_escaped(tail, out);
             out.push('"');
             match kind {
                 LiteralKind::String | LiteralKind::Triple => {}
@@ -265,14 +265,14 @@ fn iri(text: &str, prefixes: &[(String, String)], out: &mut String) {
         }
         None => {
             out.push('<');
-            printable(text, out);
+            append_escaped(text, out);
             out.push('>');
         }
     }
 }
 
 /// Appends `text` with control characters escaped, so that a value cannot move the cursor.
-fn printable(text: &str, out: &mut String) {
+fn append_escaped(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),

@@ -3,7 +3,7 @@
 //! Cells are always in full N-Triples form (no abbreviated numbers), which escapes tabs and line ends.
 //! Unbound cells are empty.
 
-use crate::spare::Spare;
+use crate::buffer_pool::PooledBuffer;
 use crate::{RowFormat, TermSource};
 use vervet_model::{Id, Result};
 
@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 64;
 #[derive(Default)]
 struct Cells {
     /// All cells, and [`PIECE_BYTES`] of padding.
-    bytes: Spare,
+    bytes: PooledBuffer,
     /// `ends[i]` is the end of cell `i` in `bytes`.
     ends: Vec<usize>,
 }
@@ -54,7 +54,7 @@ impl RowFormat for Tsv {
         out.resize(at + bytes + rows * columns.len().max(1) + PIECE_BYTES, 0);
         for row in 0..rows {
             for cells in &self.columns {
-                at = cells.put(row, out, at);
+                at = cells.copy_cell(row, out, at);
                 out[at] = b'\t';
                 at += 1;
             }
@@ -101,7 +101,7 @@ impl Cells {
 
     /// Copies a cell to `at`; returns the position after it.
     #[inline]
-    fn put(&self, row: usize, out: &mut [u8], at: usize) -> usize {
+    fn copy_cell(&self, row: usize, out: &mut [u8], at: usize) -> usize {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         let end = self.ends[row];
         let piece = self.bytes.get(start..).and_then(|rest| rest.first_chunk::<PIECE_BYTES>());

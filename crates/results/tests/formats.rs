@@ -226,7 +226,7 @@ fn csv_has_the_plain_values() {
 }
 
 #[test]
-fn the_documents_to_the_letter() {
+fn documents_match_expected_bytes() {
     let terms = Terms(vec![iri("http://e/a").into(), Literal::from("b\"").into(), Literal::from(1).into()]);
     let one = |format| {
         let mut writer = RowWriter::new(format, &["x", "y", "z"], Vec::new()).expect("rows");
@@ -301,7 +301,7 @@ fn what_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn graphs_come_back() {
+fn graphs_round_trip() {
     let terms = nasty();
     let (subject, predicate) = (Id::literal(1), Id::literal(0));
     let objects: Vec<Id> = (0..terms.0.len() as u64).map(Id::literal).chain([Id::UNBOUND]).collect();
@@ -394,7 +394,7 @@ fn tsv_is_that_of_the_benchmark() {
 
 /// Found by a fuzzer: it was reported as an I/O error.
 #[test]
-fn formats_without_triple_terms_say_so() {
+fn formats_without_triple_terms_return_errors() {
     let node = |name: &str| oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));
     let inner = oxrdf::Triple::new(node("s"), node("p"), node("o"));
     let triple = oxrdf::Triple::new(node("x"), node("says"), inner);

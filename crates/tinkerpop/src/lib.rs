@@ -7,7 +7,7 @@
 //!   and [`Format::split_frame`] parses a binary WebSocket frame.
 //! * [`ResultsWriter`]: a writer of responses with streamed results.
 //! * [`graph_file`]: GraphSON's adjacency-list form, one vertex at a time.
-//! * [`stored`]: mapping of values and ids to literals and vertex names.
+//! * [`rdf_values`]: mapping of values and ids to literals and vertex names.
 //!
 //! ```
 //! use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
@@ -44,15 +44,15 @@ mod error;
 pub mod graph_file;
 pub mod graphbinary;
 pub mod graphson;
-mod iso;
+mod iso8601;
 mod json;
 mod limits;
 mod message;
 mod mime;
 mod number;
-mod parts;
+pub mod rdf_values;
 mod results;
-pub mod stored;
+mod wire_names;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
 pub use limits::{

@@ -10,12 +10,12 @@
 
 use crate::by::By;
 use crate::context::Settings;
-use crate::native::translate;
 use crate::step::{Node, Pipeline, Step};
-use crate::steps::chain::join;
+use crate::steps::fused::fuse;
 use crate::steps::write::{self, Write};
 use crate::steps::{self, algorithm, collect, make};
 use crate::strategy::Strategies;
+use crate::translation::translate;
 use crate::traverser::Labels;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct Modulated<'b> {
     pub(crate) writes: Vec<Write<'b>>,
     /// The modulators before and after `repeat`.
     pub(crate) before: Vec<&'b Instruction>,
-    pub(crate) behind: Vec<&'b Instruction>,
+    pub(crate) after: Vec<&'b Instruction>,
 }
 
 /// State of the compilation of one traversal.
@@ -61,7 +61,7 @@ pub(crate) struct Compiler {
     depth: usize,
     steps: usize,
     /// Side effects that the current or a later step of the root traversal writes to.
-    put_to: Vec<Arc<str>>,
+    side_effects_written: Vec<Arc<str>>,
     /// The side effects before the first traverser: an empty collection for each name that a step writes to.
     pub(crate) side_effects: Vec<(Arc<str>, Value)>,
 }
@@ -78,7 +78,7 @@ impl Compiler {
             reading: false,
             depth: 0,
             steps: 0,
-            put_to: Vec::new(),
+            side_effects_written: Vec::new(),
             side_effects: Vec::new(),
         }
     }
@@ -89,15 +89,17 @@ impl Compiler {
     }
 
     /// Whether the current or a later step may write to the side effect `name`.
-    pub(crate) fn is_put_to(&self, name: &Arc<str>) -> bool {
-        self.put_to.contains(name)
+    pub(crate) fn writes_side_effect(&self, name: &Arc<str>) -> bool {
+        self.side_effects_written.contains(name)
     }
 
-    /// Fuses the last step into the chain before it, if the result is equivalent.
-    pub(crate) fn join(&self, nodes: &mut Vec<Node>) {
+    /// Fuses the last step into the fused pipeline before it, if the result is equivalent.
+    pub(crate) fn fuse_last(&self, nodes: &mut Vec<Node>) {
         if !self.settings.paths && self.strategies.is_plain() {
-            let merges = self.settings.sack.is_none() && !self.settings.no_bulk && self.put_to.is_empty();
-            join(nodes, merges);
+            let merges = self.settings.sack.is_none()
+                && !self.settings.no_bulk
+                && self.side_effects_written.is_empty();
+            fuse(nodes, merges);
         }
     }
 
@@ -179,17 +181,17 @@ impl Compiler {
         Node { step, labels: Labels::default(), moves, text: Arc::default(), meter: None }
     }
 
-    /// Compiles the root traversal. Kernels run the prefix that translates to a query, unless `native` is
+    /// Compiles the root traversal. Kernels run the prefix that translates to a query, unless `translated` is
     /// off.
-    pub(crate) fn whole(&mut self, instructions: &[Instruction], native: bool) -> Result<Pipeline> {
+    pub(crate) fn root(&mut self, instructions: &[Instruction], translated: bool) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, true);
         let steps = self.modulated(instructions)?;
-        self.put_to = puts(&steps);
+        self.side_effects_written = side_effects_of(&steps);
         let is_plain = self.strategies.is_plain();
-        let taken = (native && is_plain).then(|| translate(&steps, &self.settings)).flatten();
+        let taken = (translated && is_plain).then(|| translate(&steps, &self.settings)).flatten();
         let Some((query, count)) = taken else { return self.nodes(&steps, true) };
-        let otherwise = self.nodes(&steps[..count], false)?;
-        let mut first = self.node(Box::new(steps::solve::Solve::new(query, otherwise)));
+        let fallback = self.nodes(&steps[..count], false)?;
+        let mut first = self.node(Box::new(steps::query::QueryStep::new(query, fallback)));
         if self.texts {
             let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
             first.text = format!("kernels: {}", taken.join(".")).into();
@@ -211,8 +213,8 @@ impl Compiler {
     fn nodes(&mut self, steps: &[Modulated<'_>], to_end: bool) -> Result<Pipeline> {
         let mut nodes: Vec<Node> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            if to_end && !self.put_to.is_empty() {
-                self.put_to = puts(&steps[at..]);
+            if to_end && !self.side_effects_written.is_empty() {
+                self.side_effects_written = side_effects_of(&steps[at..]);
             }
             self.steps += 1;
             if self.steps > STEPS_MAX {
@@ -228,14 +230,14 @@ impl Compiler {
                 nodes.push(node);
                 continue;
             }
-            if self.reading && step.writes_somewhere() {
+            if self.reading && step.contains_write() {
                 nodes.push(self.node(make::barrier(|all, _| Ok(all))));
                 self.reading = false;
             }
             let first = nodes.len();
             steps::build(step, self, &mut nodes)?;
-            self.reading = write::reads_on(step.name(), self.reading);
-            self.walked |= !self.is_nested() && !algorithm::keeps_place(step.name());
+            self.reading = write::reads_after_first_output(step.name(), self.reading);
+            self.walked |= !self.is_nested() && !algorithm::stays_at_source(step.name());
             let text: Arc<str> = match self.texts {
                 true => step.instruction.to_string().into(),
                 false => Arc::default(),
@@ -319,7 +321,7 @@ impl Compiler {
                             && ahead.is_empty()
                             && !step.has_modulator(instruction) =>
                     {
-                        step.behind.push(instruction);
+                        step.after.push(instruction);
                     }
                     _ => ahead.push(instruction),
                 },
@@ -386,18 +388,18 @@ impl<'b> Modulated<'b> {
             withs: Vec::new(),
             writes: Vec::new(),
             before: Vec::new(),
-            behind: Vec::new(),
+            after: Vec::new(),
         }
     }
 
     /// Whether the step or a nested traversal changes the graph.
-    fn writes_somewhere(&self) -> bool {
-        self.parts().any(write::writes)
+    fn contains_write(&self) -> bool {
+        self.nested_instructions().any(write::writes)
     }
 
     /// The instruction and its modulators that may contain traversals.
-    fn parts(&self) -> impl Iterator<Item = &'b Instruction> {
-        let around = [&self.bys, &self.options, &self.before, &self.behind];
+    fn nested_instructions(&self) -> impl Iterator<Item = &'b Instruction> {
+        let around = [&self.bys, &self.options, &self.before, &self.after];
         let around = around.into_iter().flatten().copied();
         std::iter::once(self.instruction).chain(around).chain(self.from).chain(self.to)
     }
@@ -405,7 +407,7 @@ impl<'b> Modulated<'b> {
     /// Whether a loop already has a modulator of this kind (end condition or emit condition).
     fn has_modulator(&self, modulator: &Instruction) -> bool {
         let is_emit = |instruction: &Instruction| &*instruction.name == "emit";
-        self.before.iter().chain(&self.behind).any(|own| is_emit(own) == is_emit(modulator))
+        self.before.iter().chain(&self.after).any(|own| is_emit(own) == is_emit(modulator))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -435,9 +437,12 @@ fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
 }
 
 /// The names of the side effects that the steps write to.
-fn puts(steps: &[Modulated<'_>]) -> Vec<Arc<str>> {
+fn side_effects_of(steps: &[Modulated<'_>]) -> Vec<Arc<str>> {
     let mut names = Vec::new();
-    steps.iter().flat_map(Modulated::parts).for_each(|part| collect::puts_of(part, &mut names));
+    steps
+        .iter()
+        .flat_map(Modulated::nested_instructions)
+        .for_each(|part| collect::side_effects_written_by(part, &mut names));
     names
 }
 

@@ -2,9 +2,9 @@
 
 use crate::Host;
 use crate::graph::Names;
-use crate::memory::{Held, Memory, TRAVERSER_BYTES};
+use crate::memory::{Memory, Reservation, TRAVERSER_BYTES};
 use crate::size;
-use crate::steps::collect::Places;
+use crate::steps::collect::CollectionIndex;
 use crate::steps::group::Groups;
 use foldhash::HashMap as SeededMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Context<'a> {
     /// The accumulators of `group` side effects by name; all steps with one name share an accumulator.
     pub(crate) groups: SeededMap<Arc<str>, Groups>,
     /// Element positions in the trees and subgraphs among the side effects.
-    pub(crate) places: SeededMap<Arc<str>, Places>,
+    pub(crate) collection_indexes: SeededMap<Arc<str>, CollectionIndex>,
     pub(crate) control: &'a Control<'a>,
     /// The memory account of the steps.
     pub(crate) memory: Memory<'a>,
@@ -63,7 +63,7 @@ impl Context<'_> {
         &mut self,
         mut read: impl FnMut(&dyn Snapshot, &mut Names) -> Result<T>,
     ) -> Result<T> {
-        self.names.renew(self.host.changes(), self.host.remembers_reads());
+        self.names.invalidate_if_changed(self.host.changes(), self.host.tracks_read_set());
         let mut result = None;
         let names = &mut self.names;
         self.host.read(&mut |snapshot| {
@@ -102,7 +102,7 @@ impl Context<'_> {
         value: &Value,
         count: u64,
         out: &mut Vec<Value>,
-        held: &mut Held,
+        held: &mut Reservation,
     ) -> Result<()> {
         if count.saturating_add(out.len() as u64) > size::VALUES_MAX {
             return Err(size::too_many());

@@ -14,11 +14,11 @@ pub(crate) mod batch;
 pub(crate) mod between;
 pub(crate) mod computed;
 pub(crate) mod detail;
+pub(crate) mod export;
 pub(crate) mod ids;
 pub(crate) mod literal;
 pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod scan;
-pub(crate) mod whole;
 
 pub(crate) use names::Names;

@@ -50,7 +50,7 @@ pub trait Host {
 
     /// Whether reads are recorded for validation. Steps then avoid unneeded reads, which could cause
     /// conflicts.
-    fn remembers_reads(&self) -> bool {
+    fn tracks_read_set(&self) -> bool {
         false
     }
 
@@ -64,7 +64,7 @@ pub trait Host {
     /// # Errors
     /// [`ErrorKind::Unsupported`]: this host does not read files, or not in this format. Input: a file that
     /// may not be read or is malformed; an element that already exists.
-    fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+    fn read_file(&mut self, name: &str, form: FileFormat, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
     }
@@ -74,7 +74,7 @@ pub trait Host {
     /// # Errors
     /// [`ErrorKind::Unsupported`]: this host does not write files, or not in this format. Input: a file that
     /// may not be written. Io.
-    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+    fn write_file(&self, name: &str, form: FileFormat, control: &Control<'_>) -> Result<()> {
         let _ = (name, form, control);
         Err(no_files())
     }
@@ -161,7 +161,7 @@ pub trait Host {
 
 /// A file format of `io()`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileForm {
+pub enum FileFormat {
     /// GraphSON 3, one vertex per line.
     GraphSon,
     /// GraphML.

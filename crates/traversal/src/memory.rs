@@ -1,9 +1,9 @@
 //! Memory accounting: bytes held by steps, counted against the memory cap of the query.
 //!
 //! # Shape
-//! A running traversal has one [`Account`]. A step that keeps values has a [`Held`] beside them, which counts
-//! their bytes in the account during its lifetime; a clone of it counts them again. [`Queue`] is a queue with
-//! such a counter.
+//! A running traversal has one [`Account`]. A step that keeps values has a [`Reservation`] beside them, which
+//! counts their bytes in the account during its lifetime; a clone of it counts them again. [`Queue`] is a
+//! queue with such a reservation.
 //! # Invariants
 //! 1. After each addition, the account and the control of the query differ by less than [`SETTLE_BYTES`].
 //! 2. A step that is reset or dropped counts 0 bytes.
@@ -77,12 +77,12 @@ impl<'a> Memory<'a> {
 
 /// Bytes counted during the lifetime of this value.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Reservation {
     bytes: u64,
     account: Option<Rc<Account>>,
 }
 
-impl Held {
+impl Reservation {
     /// Counts more bytes.
     ///
     /// # Errors
@@ -138,12 +138,12 @@ impl Held {
     }
 
     /// Releases `1 / count` of the bytes.
-    pub(crate) fn release_one_of(&mut self, count: usize) {
+    pub(crate) fn release_fraction(&mut self, count: usize) {
         self.release(self.bytes / (count as u64).max(1));
     }
 }
 
-impl Clone for Held {
+impl Clone for Reservation {
     fn clone(&self) -> Self {
         if let Some(account) = &self.account {
             account.add(self.bytes);
@@ -152,7 +152,7 @@ impl Clone for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.clear();
     }
@@ -162,7 +162,7 @@ impl Drop for Held {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     waiting: VecDeque<Traverser>,
-    held: Held,
+    held: Reservation,
 }
 
 impl Queue {
@@ -178,7 +178,7 @@ impl Queue {
 
     pub(crate) fn pop(&mut self) -> Option<Traverser> {
         let first = self.waiting.pop_front()?;
-        self.held.release_one_of(self.waiting.len() + 1);
+        self.held.release_fraction(self.waiting.len() + 1);
         Some(first)
     }
 

@@ -8,7 +8,7 @@ use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::memory::Memory;
 use crate::step::Pipeline;
-use crate::steps::solve::Solve;
+use crate::steps::query::QueryStep;
 use crate::steps::start::start_value;
 use crate::strategy::Strategies;
 use crate::traverser::Traverser;
@@ -103,7 +103,7 @@ impl Traversal {
             _ => (bytecode.steps.as_slice(), false),
         };
         let mut compiler = Compiler::new(settings, strategies, texts || profiles);
-        let mut pipeline = compiler.whole(steps, kernels)?;
+        let mut pipeline = compiler.root(steps, kernels)?;
         for (name, value) in compiler.side_effects.drain(..) {
             side_effects.entry(name).or_insert(SideEffect { value, operator: None });
         }
@@ -145,7 +145,7 @@ impl Traversal {
     /// one by one.
     pub fn query(&mut self) -> Option<&Query> {
         let first = self.pipeline.nodes.first_mut()?;
-        first.step.as_any().downcast_mut::<Solve>().map(|solve| solve.query())
+        first.step.as_any().downcast_mut::<QueryStep>().map(|solve| solve.query())
     }
 
     /// Starts the traversal.
@@ -163,7 +163,7 @@ impl Traversal {
             names: Names::default(),
             side_effects: self.side_effects,
             groups: SeededMap::default(),
-            places: SeededMap::default(),
+            collection_indexes: SeededMap::default(),
             control,
             memory: Memory::new(control),
             seed,

@@ -1,7 +1,7 @@
 //! Adapters from `vervet_gremlin::semantics` to the errors and contexts of this crate.
 
 use crate::context::Context;
-use crate::memory::Held;
+use crate::memory::Reservation;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use vervet_gremlin::semantics::{self, compare, number, predicate, string};
@@ -9,13 +9,13 @@ use vervet_gremlin::{P, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Converts an error of a value function to a query error.
-pub(crate) fn told<T>(result: semantics::Result<T>) -> Result<T> {
+pub(crate) fn map_error<T>(result: semantics::Result<T>) -> Result<T> {
     result.map_err(|error| Error::new(ErrorKind::Query, error.message()))
 }
 
 /// Whether a value satisfies a predicate.
 pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
-    told(predicate::test(test, value))
+    map_error(predicate::test(test, value))
 }
 
 /// The items of a collection with their multiplicities; `None`: not a collection.
@@ -41,7 +41,7 @@ pub(crate) fn expanded(value: &Value, context: &Context<'_>) -> Result<Option<Ve
     let Value::Bulk(bulk) = value else {
         return Ok(items(value).map(|items| items.into_iter().map(|(value, _)| value).collect()));
     };
-    let (mut all, mut held) = (Vec::new(), Held::default());
+    let (mut all, mut held) = (Vec::new(), Reservation::default());
     for (value, count) in bulk.iter() {
         context.expand(value, *count, &mut all, &mut held)?;
     }

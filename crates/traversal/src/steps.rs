@@ -3,10 +3,10 @@
 pub(crate) mod algorithm;
 pub(crate) mod branch;
 mod call;
-pub(crate) mod chain;
 pub(crate) mod collect;
 mod entries;
 pub(crate) mod filter;
+pub(crate) mod fused;
 pub(crate) mod group;
 pub(crate) mod has;
 mod io;
@@ -15,13 +15,13 @@ pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod pattern;
 pub(crate) mod property;
-mod question;
+pub(crate) mod query;
 pub(crate) mod range;
 pub(crate) mod repeat;
 mod scalar;
 pub(crate) mod select;
-pub(crate) mod solve;
 pub(crate) mod start;
+mod subquery;
 pub(crate) mod transform;
 pub(crate) mod walk;
 pub(crate) mod write;
@@ -106,7 +106,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     };
     compiler.strategies.check_walk(step)?;
     nodes.push(compiler.node(built));
-    compiler.join(nodes);
+    compiler.fuse_last(nodes);
     match compiler.strategies.partition.clone() {
         Some(partition) if finds_elements(step) => {
             let test =

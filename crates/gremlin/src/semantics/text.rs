@@ -12,7 +12,7 @@
 
 mod template;
 
-pub use template::{Part, Template};
+pub use template::{Template, TemplatePart};
 
 use super::string::{MAX_TEXT_BYTES, too_long};
 use super::{Error, Result, list, number};

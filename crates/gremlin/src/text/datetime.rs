@@ -105,7 +105,7 @@ mod tests {
     use super::{parse, print};
 
     #[test]
-    fn times_are_read_and_printed() {
+    fn datetimes_round_trip() {
         for (text, expected) in [
             ("2023-08-02T00:00:00Z", "2023-08-02T00:00:00Z"),
             ("2023-04-15", "2023-04-15T00:00:00Z"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_times() {
+    fn invalid_datetimes_are_refused() {
         for text in ["", "2023", "2023-13-01", "2023-02-30", "10:30:45", "2023-W15-3", "20230415T103045"] {
             assert_eq!(parse(text), None, "{text}");
         }

@@ -312,7 +312,7 @@ impl Parser<'_> {
         let (token, text) = self.optional_text()?;
         let Some(text) = text else {
             self.uuids += 1;
-            return Ok(uuid::Builder::from_random_bytes(scrambled(self.options.seed, self.uuids))
+            return Ok(uuid::Builder::from_random_bytes(splitmix_bytes(self.options.seed, self.uuids))
                 .into_uuid()
                 .into());
         };
@@ -466,7 +466,7 @@ enum Key {
 }
 
 /// Pseudo-random bytes (two rounds of splitmix64 for each half).
-fn scrambled(seed: u128, count: u128) -> [u8; 16] {
+fn splitmix_bytes(seed: u128, count: u128) -> [u8; 16] {
     let mix = |state: u64| {
         let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

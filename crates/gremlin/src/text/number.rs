@@ -140,7 +140,7 @@ mod tests {
     use crate::Value;
 
     #[test]
-    fn numbers_have_the_type_that_they_say() {
+    fn number_suffixes_determine_the_type() {
         let long = 2_147_483_648i64;
         for (text, expected) in [
             ("0", Value::Int(0)),

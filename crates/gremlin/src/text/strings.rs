@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_read_again() {
+    fn quoted_strings_round_trip() {
         let text: String = (0..0x300).filter_map(char::from_u32).chain("日本😀".chars()).collect();
         let mut quoted = String::new();
         quote(&mut quoted, &text).expect("a string takes everything");

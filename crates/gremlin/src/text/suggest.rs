@@ -46,7 +46,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips_are_found_and_other_words_are_not() {
+    fn misspellings_are_corrected_and_unrelated_words_are_not() {
         let words = ["addV", "dedup", "order", "by", "outE", "valueMap"];
         for (word, expected) in [
             ("dedupe", Some("dedup")),

@@ -187,7 +187,7 @@ fn call(random: &mut Random, table: &[Entry], depth: u64) -> Instruction {
 }
 
 #[test]
-fn random_traversals_are_printed_and_read_again() {
+fn random_traversals_round_trip_as_text() {
     let seed = seed();
     let mut random = Random(seed);
     for _ in 0..3_000 {
@@ -211,7 +211,7 @@ fn random_traversals_are_printed_and_read_again() {
 }
 
 #[test]
-fn cut_and_mixed_texts_are_read_or_refused() {
+fn mutated_texts_parse_or_fail_without_panic() {
     let seed = seed();
     let mut random = Random(seed);
     let pieces: Vec<char> = "g.V()[]{}:,;'\"\\ \n1e5.0x_lb+-P__ngt(not(\u{300}日".chars().collect();
@@ -300,7 +300,7 @@ fn sources_and_variables() {
 }
 
 #[test]
-fn ambiguous_words_depend_on_what_is_behind_them() {
+fn ambiguous_words_are_resolved_by_the_next_token() {
     let first = |text: &str| steps_of(text)[1].arguments[0].clone();
     assert!(matches!(first("g.V().where(not(out()))"), Value::Traversal(_)));
     assert!(matches!(first("g.V().is(not(eq(1)).and(gt(2)))"), Value::P(_)));
@@ -324,7 +324,7 @@ fn spans_are_those_of_the_calls() {
 }
 
 #[test]
-fn messages_show_the_place_and_say_what_to_do() {
+fn error_messages_have_position_and_hint() {
     for (text, message, hint) in [
         (
             "g.V().bye('code')",

@@ -191,7 +191,7 @@ impl Details for Backwards {
 }
 
 #[test]
-fn elements_are_who_they_are() {
+fn elements_compare_by_id() {
     assert!(equal(&vertex(7, None), &vertex(7, Some(Value::Int(1)))));
     assert!(!equal(&vertex(7, None), &vertex(8, None)));
     assert!(equal(&vertex(0, Some(Value::Int(1))), &vertex(0, Some(Value::Long(1)))));
@@ -264,7 +264,7 @@ fn types_know_their_kinds() {
 }
 
 #[test]
-fn random_values_obey_the_laws() {
+fn random_values_satisfy_equality_and_order_laws() {
     let mut random = Random::new();
     for _ in 0..300 {
         let values: Vec<Value> = (0..12).map(|_| value(&mut random, 3)).collect();

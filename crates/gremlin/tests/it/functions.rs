@@ -8,7 +8,7 @@ use vervet_gremlin::semantics::list::{self, Origin};
 use vervet_gremlin::semantics::math::{Expression, constant};
 use vervet_gremlin::semantics::predicate::Compiled;
 use vervet_gremlin::semantics::string::{as_string, as_string_local, to_text};
-use vervet_gremlin::semantics::text::{Part, Template, TextFunction, as_bool, concat};
+use vervet_gremlin::semantics::text::{Template, TemplatePart, TextFunction, as_bool, concat};
 use vervet_gremlin::semantics::{NoDetails, Result, date, number, operator};
 use vervet_gremlin::{
     Bulk, Comparison, Duration, Edge, EdgeDetail, Extended, GType, Map, Operator, P, Path, Scope, T,
@@ -109,8 +109,8 @@ fn booleans() {
 #[test]
 fn templates() {
     let template = Template::parse("%{name} is %{_}%% %%{x} %{");
-    let variable = |name: &str| Part::Variable(name.into());
-    let text = |text: &str| Part::Text(text.into());
+    let variable = |name: &str| TemplatePart::Variable(name.into());
+    let text = |text: &str| TemplatePart::Text(text.into());
     assert_eq!(template.parts(), [variable("name"), text(" is "), variable("_"), text("%% %%{x} %{")]);
     let find =
         |name: &str| Ok::<_, vervet_gremlin::semantics::Error>((name != "gone").then(|| Value::text(name)));

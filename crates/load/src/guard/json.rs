@@ -11,7 +11,7 @@ const KEY_BYTES_MAX: usize = 48;
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     depth: usize,
-    place: Place,
+    state: JsonState,
     /// The last string as written; empty if it is longer than any key of interest.
     string: Vec<u8>,
     context: Option<Context>,
@@ -26,7 +26,7 @@ struct Context {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum JsonState {
     #[default]
     Outside,
     String,
@@ -35,18 +35,18 @@ enum Place {
 }
 
 impl Json {
-    pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<(), String> {
         bytes.iter().try_for_each(|byte| self.step(*byte))
     }
 
     fn step(&mut self, byte: u8) -> Result<(), String> {
-        self.place = match (self.place, byte) {
-            (Place::Outside, _) => return self.outside(byte),
-            (Place::String, b'"') => Place::Outside,
-            (Place::String, b'\\') => Place::Escaped,
-            (Place::String | Place::Escaped, _) => Place::String,
+        self.state = match (self.state, byte) {
+            (JsonState::Outside, _) => return self.outside(byte),
+            (JsonState::String, b'"') => JsonState::Outside,
+            (JsonState::String, b'\\') => JsonState::Escaped,
+            (JsonState::String | JsonState::Escaped, _) => JsonState::String,
         };
-        if !matches!(self.place, Place::Outside) && self.string.len() <= KEY_BYTES_MAX {
+        if !matches!(self.state, JsonState::Outside) && self.string.len() <= KEY_BYTES_MAX {
             self.string.push(byte);
         }
         Ok(())
@@ -56,7 +56,7 @@ impl Json {
         match byte {
             b'"' => {
                 self.string.clear();
-                self.place = Place::String;
+                self.state = JsonState::String;
             }
             b'{' | b'[' => {
                 self.depth += 1;
@@ -112,7 +112,7 @@ fn is_context(written: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::Syntax;
-    use super::super::tests::followed;
+    use super::super::tests::scanned;
     use super::*;
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
             (format!("]]]]]{deep}"), true),
             (format!("]]]]]{deep}["), false),
         ] {
-            assert_eq!(followed(Syntax::json, &text).is_ok(), fits, "{text}");
+            assert_eq!(scanned(Syntax::json, &text).is_ok(), fits, "{text}");
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
             (format!("[{{\"@context\":null}},{{{much}}}]"), true),
             (format!("[{{\"@contexts\":{{{much}}},\"@context \":{{{much}}}}}]"), true),
         ] {
-            assert_eq!(followed(Syntax::json, &text).is_ok(), fits, "{}", &text[..60]);
+            assert_eq!(scanned(Syntax::json, &text).is_ok(), fits, "{}", &text[..60]);
         }
     }
 }

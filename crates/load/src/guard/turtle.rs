@@ -7,11 +7,11 @@ use super::{DEPTH_MAX, too_deep};
 #[derive(Debug, Default)]
 pub(crate) struct Turtle {
     depth: usize,
-    place: Place,
+    state: TurtleState,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum TurtleState {
     #[default]
     Outside,
     /// After a backslash in a name.
@@ -39,65 +39,75 @@ enum Place {
 }
 
 impl Turtle {
-    pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut rest = bytes;
         while let Some((&byte, behind)) = rest.split_first() {
             // Fast skip over most of a document.
-            let skipped = match self.place {
-                Place::Iri => memchr::memchr(b'>', rest),
-                Place::Comment => memchr::memchr2(b'\n', b'\r', rest),
-                Place::String { quote, escaped: false }
-                | Place::Long { quote, quotes: 0, escaped: false } => memchr::memchr2(quote, b'\\', rest),
+            let skipped = match self.state {
+                TurtleState::Iri => memchr::memchr(b'>', rest),
+                TurtleState::Comment => memchr::memchr2(b'\n', b'\r', rest),
+                TurtleState::String { quote, escaped: false }
+                | TurtleState::Long { quote, quotes: 0, escaped: false } => {
+                    memchr::memchr2(quote, b'\\', rest)
+                }
                 _ => {
-                    self.place = self.step(byte)?;
+                    self.state = self.step(byte)?;
                     rest = behind;
                     continue;
                 }
             };
             let Some(skipped) = skipped else { break };
-            self.place = self.step(rest[skipped])?;
+            self.state = self.step(rest[skipped])?;
             rest = &rest[skipped + 1..];
         }
         Ok(())
     }
 
-    fn step(&mut self, byte: u8) -> Result<Place, String> {
-        Ok(match (self.place, byte) {
-            (Place::Less, b'<') => {
+    fn step(&mut self, byte: u8) -> Result<TurtleState, String> {
+        Ok(match (self.state, byte) {
+            (TurtleState::Less, b'<') => {
                 self.depth += 1;
                 if self.depth > DEPTH_MAX {
                     return Err(too_deep());
                 }
-                Place::Outside
+                TurtleState::Outside
             }
-            (Place::Less, b'>') => Place::Outside,
-            (Place::Less, _) => Place::Iri,
-            (Place::Iri, b'>') => Place::Outside,
-            (Place::Greater, b'>') => {
+            (TurtleState::Less, b'>') => TurtleState::Outside,
+            (TurtleState::Less, _) => TurtleState::Iri,
+            (TurtleState::Iri, b'>') => TurtleState::Outside,
+            (TurtleState::Greater, b'>') => {
                 self.depth = self.depth.saturating_sub(1);
-                Place::Outside
+                TurtleState::Outside
             }
-            (Place::Quote(quote), _) if byte == quote => Place::Quotes(quote),
-            (Place::Quote(quote), _) => Place::String { quote, escaped: byte == b'\\' },
-            (Place::Quotes(quote), _) if byte == quote => Place::Long { quote, quotes: 0, escaped: false },
-            (Place::String { quote, escaped: true }, _) => Place::String { quote, escaped: false },
-            (Place::String { quote, .. }, _) if byte == quote => Place::Outside,
-            (Place::String { quote, .. }, _) => Place::String { quote, escaped: byte == b'\\' },
-            (Place::Long { quote, escaped: true, .. }, _) => Place::Long { quote, quotes: 0, escaped: false },
-            (Place::Long { quote, quotes: 2, .. }, _) if byte == quote => Place::Outside,
-            (Place::Long { quote, quotes, .. }, _) if byte == quote => {
-                Place::Long { quote, quotes: quotes + 1, escaped: false }
+            (TurtleState::Quote(quote), _) if byte == quote => TurtleState::Quotes(quote),
+            (TurtleState::Quote(quote), _) => TurtleState::String { quote, escaped: byte == b'\\' },
+            (TurtleState::Quotes(quote), _) if byte == quote => {
+                TurtleState::Long { quote, quotes: 0, escaped: false }
             }
-            (Place::Long { quote, .. }, _) => Place::Long { quote, quotes: 0, escaped: byte == b'\\' },
-            (Place::Escaped, _) | (Place::Comment, b'\n' | b'\r') => Place::Outside,
-            (Place::Comment | Place::Iri, _) => self.place,
-            (Place::Outside | Place::Greater | Place::Quotes(_), _) => match byte {
-                b'<' => Place::Less,
-                b'>' => Place::Greater,
-                b'"' | b'\'' => Place::Quote(byte),
-                b'#' => Place::Comment,
-                b'\\' => Place::Escaped,
-                _ => Place::Outside,
+            (TurtleState::String { quote, escaped: true }, _) => {
+                TurtleState::String { quote, escaped: false }
+            }
+            (TurtleState::String { quote, .. }, _) if byte == quote => TurtleState::Outside,
+            (TurtleState::String { quote, .. }, _) => TurtleState::String { quote, escaped: byte == b'\\' },
+            (TurtleState::Long { quote, escaped: true, .. }, _) => {
+                TurtleState::Long { quote, quotes: 0, escaped: false }
+            }
+            (TurtleState::Long { quote, quotes: 2, .. }, _) if byte == quote => TurtleState::Outside,
+            (TurtleState::Long { quote, quotes, .. }, _) if byte == quote => {
+                TurtleState::Long { quote, quotes: quotes + 1, escaped: false }
+            }
+            (TurtleState::Long { quote, .. }, _) => {
+                TurtleState::Long { quote, quotes: 0, escaped: byte == b'\\' }
+            }
+            (TurtleState::Escaped, _) | (TurtleState::Comment, b'\n' | b'\r') => TurtleState::Outside,
+            (TurtleState::Comment | TurtleState::Iri, _) => self.state,
+            (TurtleState::Outside | TurtleState::Greater | TurtleState::Quotes(_), _) => match byte {
+                b'<' => TurtleState::Less,
+                b'>' => TurtleState::Greater,
+                b'"' | b'\'' => TurtleState::Quote(byte),
+                b'#' => TurtleState::Comment,
+                b'\\' => TurtleState::Escaped,
+                _ => TurtleState::Outside,
             },
         })
     }
@@ -106,7 +116,7 @@ impl Turtle {
 #[cfg(test)]
 mod tests {
     use super::super::Syntax;
-    use super::super::tests::followed;
+    use super::super::tests::scanned;
     use super::*;
 
     #[test]
@@ -130,7 +140,7 @@ mod tests {
             (format!("{deep}<><<"), false),
             (format!("{deep}>>{}<<", "[ (".repeat(1000)), true),
         ] {
-            assert_eq!(followed(Syntax::turtle, &text).is_ok(), fits, "{text}");
+            assert_eq!(scanned(Syntax::turtle, &text).is_ok(), fits, "{text}");
         }
     }
 }

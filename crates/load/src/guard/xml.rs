@@ -18,7 +18,7 @@ pub(crate) struct Xml {
     depth: usize,
     /// Whether an element has occurred.
     rooted: bool,
-    place: Place,
+    state: XmlState,
     /// Number of attributes of the start tag.
     attributes: usize,
     /// The text of the document type, after `<!`.
@@ -33,7 +33,7 @@ pub(crate) struct Xml {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum XmlState {
     #[default]
     Text,
     /// After `<`.
@@ -55,21 +55,21 @@ enum Place {
 }
 
 impl Xml {
-    pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut rest = bytes;
         self.read += bytes.len() as u64;
         while let Some((&byte, behind)) = rest.split_first() {
-            if matches!(self.place, Place::Text) && self.reference.is_none() {
+            if matches!(self.state, XmlState::Text) && self.reference.is_none() {
                 // Fast skip over most of a document.
                 let Some(at) = memchr::memchr2(b'<', b'&', rest) else { break };
                 rest = &rest[at + 1..];
                 match bytes[bytes.len() - rest.len() - 1] {
-                    b'<' => self.place = Place::Open,
+                    b'<' => self.state = XmlState::Open,
                     _ => self.begin_reference(),
                 }
                 continue;
             }
-            self.place = self.step(byte)?;
+            self.state = self.step(byte)?;
             rest = behind;
         }
         Ok(())
@@ -80,24 +80,24 @@ impl Xml {
         if self.rooted { Ok(()) } else { Err("the file has no element: it is not XML".to_owned()) }
     }
 
-    fn step(&mut self, byte: u8) -> Result<Place, String> {
-        Ok(match self.place {
-            Place::Text => match byte {
+    fn step(&mut self, byte: u8) -> Result<XmlState, String> {
+        Ok(match self.state {
+            XmlState::Text => match byte {
                 b'<' => {
                     self.reference = None;
-                    Place::Open
+                    XmlState::Open
                 }
                 _ => {
                     self.refer(byte)?;
-                    Place::Text
+                    XmlState::Text
                 }
             },
-            Place::Open => match byte {
-                b'!' => Place::Bang,
-                b'?' => Place::Instruction { mark: true },
+            XmlState::Open => match byte {
+                b'!' => XmlState::Bang,
+                b'?' => XmlState::Instruction { mark: true },
                 b'/' => {
                     self.depth = self.depth.saturating_sub(1);
-                    Place::End
+                    XmlState::End
                 }
                 _ => {
                     self.rooted = true;
@@ -109,36 +109,36 @@ impl Xml {
                     self.start(byte, None, false)?
                 }
             },
-            Place::Start { quote, slash } => self.start(byte, quote, slash)?,
-            Place::End if byte == b'>' => Place::Text,
-            Place::End => Place::End,
-            Place::Instruction { mark: true } if byte == b'>' => Place::Text,
-            Place::Instruction { .. } => Place::Instruction { mark: byte == b'?' },
-            Place::Bang => match byte {
-                b'-' => Place::Comment { opened: false, dashes: 0 },
-                b'[' => Place::Cdata { brackets: 0 },
+            XmlState::Start { quote, slash } => self.start(byte, quote, slash)?,
+            XmlState::End if byte == b'>' => XmlState::Text,
+            XmlState::End => XmlState::End,
+            XmlState::Instruction { mark: true } if byte == b'>' => XmlState::Text,
+            XmlState::Instruction { .. } => XmlState::Instruction { mark: byte == b'?' },
+            XmlState::Bang => match byte {
+                b'-' => XmlState::Comment { opened: false, dashes: 0 },
+                b'[' => XmlState::Cdata { brackets: 0 },
                 b'D' | b'd' => {
                     self.doctype.clear();
-                    Place::Doctype { open: 0 }
+                    XmlState::Doctype { open: 0 }
                 }
                 // Not XML: the parser stops here.
-                _ => Place::Text,
+                _ => XmlState::Text,
             },
-            Place::Comment { opened: false, .. } => Place::Comment { opened: true, dashes: 0 },
-            Place::Comment { dashes: 2, .. } if byte == b'>' => Place::Text,
-            Place::Comment { dashes, .. } => {
+            XmlState::Comment { opened: false, .. } => XmlState::Comment { opened: true, dashes: 0 },
+            XmlState::Comment { dashes: 2, .. } if byte == b'>' => XmlState::Text,
+            XmlState::Comment { dashes, .. } => {
                 let dashes = if byte == b'-' { (dashes + 1).min(2) } else { 0 };
-                Place::Comment { opened: true, dashes }
+                XmlState::Comment { opened: true, dashes }
             }
-            Place::Cdata { brackets: 2 } if byte == b'>' => Place::Text,
-            Place::Cdata { brackets } => {
-                Place::Cdata { brackets: if byte == b']' { (brackets + 1).min(2) } else { 0 } }
+            XmlState::Cdata { brackets: 2 } if byte == b'>' => XmlState::Text,
+            XmlState::Cdata { brackets } => {
+                XmlState::Cdata { brackets: if byte == b']' { (brackets + 1).min(2) } else { 0 } }
             }
-            Place::Doctype { open: 0 } if byte == b'>' => {
+            XmlState::Doctype { open: 0 } if byte == b'>' => {
                 self.declare()?;
-                Place::Text
+                XmlState::Text
             }
-            Place::Doctype { open } => {
+            XmlState::Doctype { open } => {
                 if self.doctype.len() >= DOCTYPE_BYTES_MAX {
                     return Err(format!(
                         "the document type is longer than {DOCTYPE_BYTES_MAX} bytes (DOCTYPE_BYTES_MAX)"
@@ -146,16 +146,16 @@ impl Xml {
                 }
                 self.doctype.push(byte);
                 match byte {
-                    b'<' => Place::Doctype { open: open + 1 },
-                    b'>' => Place::Doctype { open: open - 1 },
-                    _ => Place::Doctype { open },
+                    b'<' => XmlState::Doctype { open: open + 1 },
+                    b'>' => XmlState::Doctype { open: open - 1 },
+                    _ => XmlState::Doctype { open },
                 }
             }
         })
     }
 
     /// Processes a byte of a start tag.
-    fn start(&mut self, byte: u8, quote: Option<u8>, slash: bool) -> Result<Place, String> {
+    fn start(&mut self, byte: u8, quote: Option<u8>, slash: bool) -> Result<XmlState, String> {
         match byte {
             b'&' => self.begin_reference(),
             _ => self.refer(byte)?,
@@ -166,7 +166,7 @@ impl Xml {
                 if slash {
                     self.depth = self.depth.saturating_sub(1);
                 }
-                Place::Text
+                XmlState::Text
             }
             (None, b'=') => {
                 self.attributes += 1;
@@ -175,11 +175,11 @@ impl Xml {
                         "an element has more than {ATTRIBUTES_MAX} attributes (ATTRIBUTES_MAX)"
                     ));
                 }
-                Place::Start { quote: None, slash: false }
+                XmlState::Start { quote: None, slash: false }
             }
-            (None, b'"' | b'\'') => Place::Start { quote: Some(byte), slash: false },
-            (Some(open), _) if open == byte => Place::Start { quote: None, slash: false },
-            _ => Place::Start { quote, slash: byte == b'/' },
+            (None, b'"' | b'\'') => XmlState::Start { quote: Some(byte), slash: false },
+            (Some(open), _) if open == byte => XmlState::Start { quote: None, slash: false },
+            _ => XmlState::Start { quote, slash: byte == b'/' },
         })
     }
 
@@ -250,7 +250,7 @@ impl Xml {
 #[cfg(test)]
 mod tests {
     use super::super::Syntax;
-    use super::super::tests::followed;
+    use super::super::tests::scanned;
     use super::*;
 
     #[test]
@@ -273,15 +273,15 @@ mod tests {
             (format!("</x></x>{deep}"), true),
             (format!("</x></x>{deep}<b>"), false),
         ] {
-            assert_eq!(followed(Syntax::xml, &text).is_ok(), fits, "{text}");
+            assert_eq!(scanned(Syntax::xml, &text).is_ok(), fits, "{text}");
         }
     }
 
     #[test]
     fn attributes_of_an_element_count() {
         let tag = |count: usize| format!("<a {}/>", "b='=='".repeat(count));
-        assert_eq!(followed(Syntax::xml, &tag(ATTRIBUTES_MAX).repeat(2)), Ok(()));
-        assert!(followed(Syntax::xml, &tag(ATTRIBUTES_MAX + 1)).is_err());
+        assert_eq!(scanned(Syntax::xml, &tag(ATTRIBUTES_MAX).repeat(2)), Ok(()));
+        assert!(scanned(Syntax::xml, &tag(ATTRIBUTES_MAX + 1)).is_err());
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         let namespaces =
             "<!DOCTYPE a [ <!ENTITY w \"http://www.w3.org/\" >\n<!ENTITY x \"&w;2001/&amp;\"> ]>";
         let uses = "<a b='&x;string'>&x;&lt;&nothing;</a>".repeat(100_000);
-        assert_eq!(followed(Syntax::xml, &format!("{namespaces}{uses}")), Ok(()));
+        assert_eq!(scanned(Syntax::xml, &format!("{namespaces}{uses}")), Ok(()));
 
         let mut laughs = "<!DOCTYPE a [ <!ENTITY a0 \"ha\">".to_owned();
         for n in 1..20 {
@@ -297,7 +297,7 @@ mod tests {
             laughs += &format!("<!-- <!ENTITY a{n} \"{before}\"> -->");
         }
         laughs += "]>";
-        let error = followed(Syntax::xml, &laughs).expect_err("too long");
+        let error = scanned(Syntax::xml, &laughs).expect_err("too long");
         assert!(error.contains("entity a5") && error.contains("ENTITY_BYTES_MAX"), "{error}");
     }
 
@@ -305,15 +305,15 @@ mod tests {
     fn entities_stand_for_so_much_together() {
         let declared = format!("<!DOCTYPE a [ <!ENTITY a \"{}\"> ]>", "x".repeat(60_000));
         for uses in [format!("<a>{}", "&a;".repeat(300)), "<a b='&a;'>&a;</a>".repeat(150)] {
-            let error = followed(Syntax::xml, &format!("{declared}{uses}")).expect_err("too much");
+            let error = scanned(Syntax::xml, &format!("{declared}{uses}")).expect_err("too much");
             assert!(error.contains("ENTITIES_BYTES_MIN"), "{error}");
         }
-        assert_eq!(followed(Syntax::xml, &format!("{declared}{}", "<a>&a;</a>".repeat(200))), Ok(()));
+        assert_eq!(scanned(Syntax::xml, &format!("{declared}{}", "<a>&a;</a>".repeat(200))), Ok(()));
     }
 
     #[test]
     fn a_document_type_has_a_length() {
-        let error = followed(Syntax::xml, &format!("<!DOCTYPE{}", " ".repeat(DOCTYPE_BYTES_MAX)));
+        let error = scanned(Syntax::xml, &format!("<!DOCTYPE{}", " ".repeat(DOCTYPE_BYTES_MAX)));
         assert!(error.expect_err("too long").contains("DOCTYPE_BYTES_MAX"));
     }
 }

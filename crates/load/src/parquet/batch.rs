@@ -1,7 +1,7 @@
 //! Batches of rows of one column: decoded by the library, and formatted as text.
 
 use super::field::{self, Content, Kind};
-use super::guard::{Input, Pages, refused};
+use super::guard::{CheckedPageReader, Input, refused};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::Result;
@@ -19,7 +19,7 @@ pub(super) struct Column {
     values: Arc<AtomicU64>,
     levels: Levels,
     buffers: Buffers,
-    rows: Rows,
+    rows: BatchValues,
 }
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct Buffers {
 
 /// The values of a batch.
 #[derive(Default)]
-struct Rows {
+struct BatchValues {
     /// Strings in buffers of the library, shared with its pages.
     shared: Vec<ByteArray>,
     /// Concatenated texts of all other values, and their ends.
@@ -73,7 +73,7 @@ impl Column {
             return Err(refused("it is beyond the end of the file, which is truncated or damaged"));
         }
         let values = Arc::default();
-        let pages = Pages::new(input, chunk, rows, Arc::clone(&values))?;
+        let pages = CheckedPageReader::new(input, chunk, rows, Arc::clone(&values))?;
         let column = chunk.column_descr_ptr();
         let levels_max = [column.max_rep_level(), column.max_def_level()];
         Ok(Self {
@@ -83,7 +83,7 @@ impl Column {
             values,
             levels: Levels::default(),
             buffers: Buffers::default(),
-            rows: Rows::default(),
+            rows: BatchValues::default(),
         })
     }
 
@@ -225,7 +225,7 @@ impl Faults<'_> {
     }
 }
 
-impl Rows {
+impl BatchValues {
     fn clear(&mut self) {
         self.shared.clear();
         self.text.clear();

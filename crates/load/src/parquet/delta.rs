@@ -37,7 +37,7 @@ pub(super) fn text_bytes(data: &[u8], with_prefixes: bool, values_max: usize) ->
 
 /// Passes the lengths of a stream to `each` and returns its end.
 fn lengths(data: &[u8], values_max: usize, mut each: impl FnMut(i32)) -> Result<usize, &'static str> {
-    let mut bits = Bits { data, at: 0 };
+    let mut bits = BitReader { data, at: 0 };
     let small = |number: u64| usize::try_from(number).map_err(|_| WRONG);
     let block_size = small(bits.number()?)?;
     let parts = small(bits.number()?)?;
@@ -99,13 +99,13 @@ fn signed(number: u64) -> Result<i32, &'static str> {
 }
 
 /// Bit reader, least significant bit first.
-struct Bits<'a> {
+struct BitReader<'a> {
     data: &'a [u8],
     /// Position in bits.
     at: usize,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> BitReader<'a> {
     fn number(&mut self) -> Result<u64, &'static str> {
         let mut number = 0_u64;
         for shift in (0..63).step_by(7) {

@@ -3,11 +3,11 @@
 //!
 //! # Shape
 //! [`Input`] provides bytes of the file to the library; `thrift` checks the header of a page before the
-//! library reads it. [`Pages`] is between the library's page reader and its decoders, and checks the
-//! declarations inside pages. Both share one [`Budget`] per file.
+//! library reads it. [`CheckedPageReader`] is between the library's page reader and its decoders, and checks
+//! the declarations inside pages. Both share one [`Budget`] per file.
 //! # Invariants
-//! 1. All columns together hold at most [`PAGES_BYTES_MIN`] plus [`PAGES_TIMES_MAX`] times the file size in
-//!    pages.
+//! 1. All columns together reserve at most [`PAGES_BYTES_MIN`] plus [`PAGES_TIMES_MAX`] times the file size
+//!    in pages.
 //! 2. The total of decompressed bytes, values and texts is at most [`WORK_TIMES_MAX`] times the file size.
 
 use super::delta;
@@ -34,7 +34,7 @@ pub const SCHEMA_DEPTH_MAX: usize = 64;
 pub const ROW_GROUPS_MAX: usize = 128 << 10;
 /// Maximum size of a page of a Parquet file in bytes, decompressed. Most pages have 1 MiB.
 pub const PAGE_BYTES_MAX: u64 = 256 << 20;
-/// Constant part of the maximum size of pages that all columns of a Parquet file hold at a time, in bytes;
+/// Constant part of the maximum size of pages that all columns of a Parquet file reserve at a time, in bytes;
 /// the other part is [`PAGES_TIMES_MAX`] times the file size.
 pub const PAGES_BYTES_MIN: u64 = 512 << 20;
 /// See [`PAGES_BYTES_MIN`].
@@ -91,7 +91,7 @@ impl Budget {
     }
 
     /// Checks the budget for this many bytes of pages.
-    fn room(&self, bytes: u64) -> io::Result<()> {
+    fn check_room(&self, bytes: u64) -> io::Result<()> {
         if self.pages.load(Ordering::Relaxed).saturating_add(bytes) <= self.pages_max {
             return Ok(());
         }
@@ -102,14 +102,14 @@ impl Budget {
     }
 
     /// Reserves this many bytes of pages, and adds them to `held`.
-    fn hold(&self, bytes: u64, held: &mut u64) -> io::Result<()> {
-        self.room(bytes)?;
+    fn reserve(&self, bytes: u64, held: &mut u64) -> io::Result<()> {
+        self.check_room(bytes)?;
         self.pages.fetch_add(bytes, Ordering::Relaxed);
         *held += bytes;
         Ok(())
     }
 
-    fn let_go(&self, bytes: u64) {
+    fn release(&self, bytes: u64) {
         self.pages.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -209,7 +209,7 @@ impl Input {
                         )));
                     }
                     self.budget.work(unpacked + packed + values.saturating_mul(VALUE_BYTES))?;
-                    self.budget.room(unpacked + packed)?;
+                    self.budget.check_room(unpacked + packed)?;
                     self.unpacked.store(unpacked, Ordering::Relaxed);
                     return Ok(bytes.slice(..length));
                 }
@@ -312,7 +312,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
 }
 
 /// Page reader of a column chunk, which checks each page before it is decoded.
-pub(super) struct Pages {
+pub(super) struct CheckedPageReader {
     pages: SerializedPageReader<Input>,
     input: Input,
     unpacker: Unpacker,
@@ -327,7 +327,7 @@ pub(super) struct Pages {
     values: Arc<AtomicU64>,
 }
 
-impl Pages {
+impl CheckedPageReader {
     /// `values` counts list values; the reader of a batch resets it to 0.
     pub(super) fn new(
         input: &Input,
@@ -361,7 +361,7 @@ impl Pages {
 
     /// Decompresses a page.
     fn unpack(&mut self, page: &mut Page) -> Result<()> {
-        if self.unpacker.does_nothing() {
+        if self.unpacker.is_identity() {
             return Ok(());
         }
         let (bytes, plain) = match page {
@@ -403,7 +403,7 @@ impl Pages {
                     return Err(refused("a dictionary has more values than bytes"));
                 }
                 self.has_dictionary = true;
-                self.input.budget.hold(bytes + count * ENTRY_BYTES, &mut self.dictionary_bytes)?;
+                self.input.budget.reserve(bytes + count * ENTRY_BYTES, &mut self.dictionary_bytes)?;
                 return Ok(());
             }
             Page::DataPage { def_level_encoding, rep_level_encoding, .. } => {
@@ -456,7 +456,7 @@ impl Pages {
             }
             other => return Err(refused(format!("the encoding {other} is not supported"))),
         }
-        Ok(self.input.budget.hold(held, &mut self.page_bytes)?)
+        Ok(self.input.budget.reserve(held, &mut self.page_bytes)?)
     }
 
     /// The part of a page after its levels.
@@ -492,7 +492,7 @@ impl Pages {
     }
 }
 
-impl Pages {
+impl CheckedPageReader {
     /// Skips pages without values, which the library takes for the end of the column; returns the next page.
     fn pass_empty(&mut self) -> Result<Option<PageMetadata>> {
         loop {
@@ -504,13 +504,13 @@ impl Pages {
     }
 }
 
-impl Drop for Pages {
+impl Drop for CheckedPageReader {
     fn drop(&mut self) {
-        self.input.budget.let_go(self.page_bytes + self.dictionary_bytes);
+        self.input.budget.release(self.page_bytes + self.dictionary_bytes);
     }
 }
 
-impl Iterator for Pages {
+impl Iterator for CheckedPageReader {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -518,9 +518,9 @@ impl Iterator for Pages {
     }
 }
 
-impl PageReader for Pages {
+impl PageReader for CheckedPageReader {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        self.input.budget.let_go(std::mem::take(&mut self.page_bytes));
+        self.input.budget.release(std::mem::take(&mut self.page_bytes));
         self.pass_empty()?;
         let mut page = self.pages.get_next_page()?;
         if let Some(page) = &mut page {

@@ -50,7 +50,7 @@ pub(super) enum Event {
 
 /// Type of a field.
 #[derive(Clone, Copy)]
-enum Shape {
+enum FieldType {
     Boolean,
     I8,
     I16,
@@ -58,187 +58,192 @@ enum Shape {
     I64,
     Double,
     Binary,
-    List(&'static Shape),
+    List(&'static FieldType),
     Struct(&'static Structure),
 }
 
 struct Structure {
-    fields: &'static [(i16, Shape, Option<Event>)],
+    fields: &'static [(i16, FieldType, Option<Event>)],
     /// Event at the end of the structure.
     end: Option<Event>,
 }
 
-const fn structure(fields: &'static [(i16, Shape, Option<Event>)]) -> Structure {
+const fn structure(fields: &'static [(i16, FieldType, Option<Event>)]) -> Structure {
     Structure { fields, end: None }
 }
 
-static PAIR: Structure = structure(&[(1, Shape::Binary, None), (2, Shape::Binary, None)]);
+static PAIR: Structure = structure(&[(1, FieldType::Binary, None), (2, FieldType::Binary, None)]);
 static UNIT: Structure = structure(&[]);
 static TIME_UNIT: Structure = structure(&[
-    (1, Shape::Struct(&UNIT), None),
-    (2, Shape::Struct(&UNIT), None),
-    (3, Shape::Struct(&UNIT), None),
+    (1, FieldType::Struct(&UNIT), None),
+    (2, FieldType::Struct(&UNIT), None),
+    (3, FieldType::Struct(&UNIT), None),
 ]);
-static TIME: Structure = structure(&[(1, Shape::Boolean, None), (2, Shape::Struct(&TIME_UNIT), None)]);
-static DECIMAL: Structure = structure(&[(1, Shape::I32, None), (2, Shape::I32, None)]);
-static INTEGER: Structure = structure(&[(1, Shape::I8, None), (2, Shape::Boolean, None)]);
-static VARIANT: Structure = structure(&[(1, Shape::I8, None)]);
-static GEOGRAPHY: Structure = structure(&[(1, Shape::Binary, None), (2, Shape::I32, None)]);
+static TIME: Structure =
+    structure(&[(1, FieldType::Boolean, None), (2, FieldType::Struct(&TIME_UNIT), None)]);
+static DECIMAL: Structure = structure(&[(1, FieldType::I32, None), (2, FieldType::I32, None)]);
+static INTEGER: Structure = structure(&[(1, FieldType::I8, None), (2, FieldType::Boolean, None)]);
+static VARIANT: Structure = structure(&[(1, FieldType::I8, None)]);
+static GEOGRAPHY: Structure = structure(&[(1, FieldType::Binary, None), (2, FieldType::I32, None)]);
 static LOGICAL_TYPE: Structure = structure(&[
-    (1, Shape::Struct(&UNIT), None),
-    (2, Shape::Struct(&UNIT), None),
-    (3, Shape::Struct(&UNIT), None),
-    (4, Shape::Struct(&UNIT), None),
-    (5, Shape::Struct(&DECIMAL), None),
-    (6, Shape::Struct(&UNIT), None),
-    (7, Shape::Struct(&TIME), None),
-    (8, Shape::Struct(&TIME), None),
-    (10, Shape::Struct(&INTEGER), None),
-    (11, Shape::Struct(&UNIT), None),
-    (12, Shape::Struct(&UNIT), None),
-    (13, Shape::Struct(&UNIT), None),
-    (14, Shape::Struct(&UNIT), None),
-    (15, Shape::Struct(&UNIT), None),
-    (16, Shape::Struct(&VARIANT), None),
-    (17, Shape::Struct(&GEOGRAPHY), None),
-    (18, Shape::Struct(&GEOGRAPHY), None),
-    (19, Shape::Struct(&UNIT), None),
+    (1, FieldType::Struct(&UNIT), None),
+    (2, FieldType::Struct(&UNIT), None),
+    (3, FieldType::Struct(&UNIT), None),
+    (4, FieldType::Struct(&UNIT), None),
+    (5, FieldType::Struct(&DECIMAL), None),
+    (6, FieldType::Struct(&UNIT), None),
+    (7, FieldType::Struct(&TIME), None),
+    (8, FieldType::Struct(&TIME), None),
+    (10, FieldType::Struct(&INTEGER), None),
+    (11, FieldType::Struct(&UNIT), None),
+    (12, FieldType::Struct(&UNIT), None),
+    (13, FieldType::Struct(&UNIT), None),
+    (14, FieldType::Struct(&UNIT), None),
+    (15, FieldType::Struct(&UNIT), None),
+    (16, FieldType::Struct(&VARIANT), None),
+    (17, FieldType::Struct(&GEOGRAPHY), None),
+    (18, FieldType::Struct(&GEOGRAPHY), None),
+    (19, FieldType::Struct(&UNIT), None),
 ]);
 static ELEMENT: Structure = Structure {
     fields: &[
-        (1, Shape::I32, None),
-        (2, Shape::I32, None),
-        (3, Shape::I32, None),
-        (4, Shape::Binary, None),
-        (5, Shape::I32, Some(Event::Children)),
-        (6, Shape::I32, None),
-        (7, Shape::I32, None),
-        (8, Shape::I32, None),
-        (9, Shape::I32, None),
-        (10, Shape::Struct(&LOGICAL_TYPE), None),
+        (1, FieldType::I32, None),
+        (2, FieldType::I32, None),
+        (3, FieldType::I32, None),
+        (4, FieldType::Binary, None),
+        (5, FieldType::I32, Some(Event::Children)),
+        (6, FieldType::I32, None),
+        (7, FieldType::I32, None),
+        (8, FieldType::I32, None),
+        (9, FieldType::I32, None),
+        (10, FieldType::Struct(&LOGICAL_TYPE), None),
     ],
     end: Some(Event::Element),
 };
 static STATISTICS: Structure = structure(&[
-    (1, Shape::Binary, None),
-    (2, Shape::Binary, None),
-    (3, Shape::I64, None),
-    (4, Shape::I64, None),
-    (5, Shape::Binary, None),
-    (6, Shape::Binary, None),
-    (7, Shape::Boolean, None),
-    (8, Shape::Boolean, None),
+    (1, FieldType::Binary, None),
+    (2, FieldType::Binary, None),
+    (3, FieldType::I64, None),
+    (4, FieldType::I64, None),
+    (5, FieldType::Binary, None),
+    (6, FieldType::Binary, None),
+    (7, FieldType::Boolean, None),
+    (8, FieldType::Boolean, None),
 ]);
 static ENCODING_STATISTICS: Structure =
-    structure(&[(1, Shape::I32, None), (2, Shape::I32, None), (3, Shape::I32, None)]);
+    structure(&[(1, FieldType::I32, None), (2, FieldType::I32, None), (3, FieldType::I32, None)]);
 static SIZE_STATISTICS: Structure = structure(&[
-    (1, Shape::I64, None),
-    (2, Shape::List(&Shape::I64), None),
-    (3, Shape::List(&Shape::I64), None),
+    (1, FieldType::I64, None),
+    (2, FieldType::List(&FieldType::I64), None),
+    (3, FieldType::List(&FieldType::I64), None),
 ]);
 static BOX: Structure = structure(&[
-    (1, Shape::Double, None),
-    (2, Shape::Double, None),
-    (3, Shape::Double, None),
-    (4, Shape::Double, None),
-    (5, Shape::Double, None),
-    (6, Shape::Double, None),
-    (7, Shape::Double, None),
-    (8, Shape::Double, None),
+    (1, FieldType::Double, None),
+    (2, FieldType::Double, None),
+    (3, FieldType::Double, None),
+    (4, FieldType::Double, None),
+    (5, FieldType::Double, None),
+    (6, FieldType::Double, None),
+    (7, FieldType::Double, None),
+    (8, FieldType::Double, None),
 ]);
 static GEOGRAPHY_STATISTICS: Structure =
-    structure(&[(1, Shape::Struct(&BOX), None), (2, Shape::List(&Shape::I32), None)]);
+    structure(&[(1, FieldType::Struct(&BOX), None), (2, FieldType::List(&FieldType::I32), None)]);
 static COLUMN: Structure = structure(&[
-    (1, Shape::I32, None),
-    (2, Shape::List(&Shape::I32), None),
-    (3, Shape::List(&Shape::Binary), None),
-    (4, Shape::I32, None),
-    (5, Shape::I64, None),
-    (6, Shape::I64, None),
-    (7, Shape::I64, None),
-    (8, Shape::List(&Shape::Struct(&PAIR)), None),
-    (9, Shape::I64, None),
-    (10, Shape::I64, None),
-    (11, Shape::I64, None),
-    (12, Shape::Struct(&STATISTICS), None),
-    (13, Shape::List(&Shape::Struct(&ENCODING_STATISTICS)), None),
-    (14, Shape::I64, None),
-    (15, Shape::I32, None),
-    (16, Shape::Struct(&SIZE_STATISTICS), None),
-    (17, Shape::Struct(&GEOGRAPHY_STATISTICS), None),
+    (1, FieldType::I32, None),
+    (2, FieldType::List(&FieldType::I32), None),
+    (3, FieldType::List(&FieldType::Binary), None),
+    (4, FieldType::I32, None),
+    (5, FieldType::I64, None),
+    (6, FieldType::I64, None),
+    (7, FieldType::I64, None),
+    (8, FieldType::List(&FieldType::Struct(&PAIR)), None),
+    (9, FieldType::I64, None),
+    (10, FieldType::I64, None),
+    (11, FieldType::I64, None),
+    (12, FieldType::Struct(&STATISTICS), None),
+    (13, FieldType::List(&FieldType::Struct(&ENCODING_STATISTICS)), None),
+    (14, FieldType::I64, None),
+    (15, FieldType::I32, None),
+    (16, FieldType::Struct(&SIZE_STATISTICS), None),
+    (17, FieldType::Struct(&GEOGRAPHY_STATISTICS), None),
 ]);
 static CHUNK: Structure = structure(&[
-    (1, Shape::Binary, None),
-    (2, Shape::I64, None),
-    (3, Shape::Struct(&COLUMN), None),
-    (4, Shape::I64, None),
-    (5, Shape::I32, None),
-    (6, Shape::I64, None),
-    (7, Shape::I32, None),
-    (9, Shape::Binary, None),
+    (1, FieldType::Binary, None),
+    (2, FieldType::I64, None),
+    (3, FieldType::Struct(&COLUMN), None),
+    (4, FieldType::I64, None),
+    (5, FieldType::I32, None),
+    (6, FieldType::I64, None),
+    (7, FieldType::I32, None),
+    (9, FieldType::Binary, None),
 ]);
 static SORTING: Structure =
-    structure(&[(1, Shape::I32, None), (2, Shape::Boolean, None), (3, Shape::Boolean, None)]);
+    structure(&[(1, FieldType::I32, None), (2, FieldType::Boolean, None), (3, FieldType::Boolean, None)]);
 static ROW_GROUP: Structure = Structure {
     fields: &[
-        (1, Shape::List(&Shape::Struct(&CHUNK)), None),
-        (2, Shape::I64, None),
-        (3, Shape::I64, None),
-        (4, Shape::List(&Shape::Struct(&SORTING)), None),
-        (5, Shape::I64, None),
-        (6, Shape::I64, None),
-        (7, Shape::I16, None),
+        (1, FieldType::List(&FieldType::Struct(&CHUNK)), None),
+        (2, FieldType::I64, None),
+        (3, FieldType::I64, None),
+        (4, FieldType::List(&FieldType::Struct(&SORTING)), None),
+        (5, FieldType::I64, None),
+        (6, FieldType::I64, None),
+        (7, FieldType::I16, None),
     ],
     end: Some(Event::RowGroup),
 };
 static COLUMN_ORDER: Structure =
-    structure(&[(1, Shape::Struct(&UNIT), None), (2, Shape::Struct(&UNIT), None)]);
+    structure(&[(1, FieldType::Struct(&UNIT), None), (2, FieldType::Struct(&UNIT), None)]);
 static FOOTER: Structure = structure(&[
-    (1, Shape::I32, None),
-    (2, Shape::List(&Shape::Struct(&ELEMENT)), None),
-    (3, Shape::I64, None),
-    (4, Shape::List(&Shape::Struct(&ROW_GROUP)), None),
-    (5, Shape::List(&Shape::Struct(&PAIR)), None),
-    (6, Shape::Binary, None),
-    (7, Shape::List(&Shape::Struct(&COLUMN_ORDER)), None),
-    (9, Shape::Binary, None),
+    (1, FieldType::I32, None),
+    (2, FieldType::List(&FieldType::Struct(&ELEMENT)), None),
+    (3, FieldType::I64, None),
+    (4, FieldType::List(&FieldType::Struct(&ROW_GROUP)), None),
+    (5, FieldType::List(&FieldType::Struct(&PAIR)), None),
+    (6, FieldType::Binary, None),
+    (7, FieldType::List(&FieldType::Struct(&COLUMN_ORDER)), None),
+    (9, FieldType::Binary, None),
 ]);
 static DATA_PAGE: Structure = Structure {
     fields: &[
-        (1, Shape::I32, Some(Event::Values)),
-        (2, Shape::I32, None),
-        (3, Shape::I32, None),
-        (4, Shape::I32, None),
-        (5, Shape::Struct(&STATISTICS), None),
+        (1, FieldType::I32, Some(Event::Values)),
+        (2, FieldType::I32, None),
+        (3, FieldType::I32, None),
+        (4, FieldType::I32, None),
+        (5, FieldType::Struct(&STATISTICS), None),
     ],
     end: Some(Event::Header(0)),
 };
 static DICTIONARY_PAGE: Structure = Structure {
-    fields: &[(1, Shape::I32, Some(Event::Values)), (2, Shape::I32, None), (3, Shape::Boolean, None)],
+    fields: &[
+        (1, FieldType::I32, Some(Event::Values)),
+        (2, FieldType::I32, None),
+        (3, FieldType::Boolean, None),
+    ],
     end: Some(Event::Header(2)),
 };
 static DATA_PAGE_2: Structure = Structure {
     fields: &[
-        (1, Shape::I32, Some(Event::Values)),
-        (2, Shape::I32, None),
-        (3, Shape::I32, None),
-        (4, Shape::I32, None),
-        (5, Shape::I32, None),
-        (6, Shape::I32, None),
-        (7, Shape::Boolean, None),
-        (8, Shape::Struct(&STATISTICS), None),
+        (1, FieldType::I32, Some(Event::Values)),
+        (2, FieldType::I32, None),
+        (3, FieldType::I32, None),
+        (4, FieldType::I32, None),
+        (5, FieldType::I32, None),
+        (6, FieldType::I32, None),
+        (7, FieldType::Boolean, None),
+        (8, FieldType::Struct(&STATISTICS), None),
     ],
     end: Some(Event::Header(3)),
 };
 static PAGE: Structure = structure(&[
-    (1, Shape::I32, Some(Event::PageType)),
-    (2, Shape::I32, Some(Event::Uncompressed)),
-    (3, Shape::I32, Some(Event::Compressed)),
-    (4, Shape::I32, None),
-    (5, Shape::Struct(&DATA_PAGE), None),
-    (6, Shape::Struct(&UNIT), None),
-    (7, Shape::Struct(&DICTIONARY_PAGE), None),
-    (8, Shape::Struct(&DATA_PAGE_2), None),
+    (1, FieldType::I32, Some(Event::PageType)),
+    (2, FieldType::I32, Some(Event::Uncompressed)),
+    (3, FieldType::I32, Some(Event::Compressed)),
+    (4, FieldType::I32, None),
+    (5, FieldType::Struct(&DATA_PAGE), None),
+    (6, FieldType::Struct(&UNIT), None),
+    (7, FieldType::Struct(&DICTIONARY_PAGE), None),
+    (8, FieldType::Struct(&DATA_PAGE_2), None),
 ]);
 
 /// Reason for invalid bytes.
@@ -249,34 +254,37 @@ pub(super) enum Fault {
     Wrong(&'static str),
 }
 
-type Found<T> = Result<T, Fault>;
+type Checked<T> = Result<T, Fault>;
 
 /// Validates the footer of a file.
-pub(super) fn footer(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<()> {
-    Walk { bytes, at: 0, told }.structure(&FOOTER, 0)
+pub(super) fn footer(bytes: &[u8], on_event: &mut dyn FnMut(Event, i64) -> Checked<()>) -> Checked<()> {
+    Validator { bytes, at: 0, on_event }.structure(&FOOTER, 0)
 }
 
 /// Validates the header of a page and returns its length in bytes.
-pub(super) fn page_header(bytes: &[u8], told: &mut dyn FnMut(Event, i64) -> Found<()>) -> Found<usize> {
-    let mut walk = Walk { bytes, at: 0, told };
+pub(super) fn page_header(
+    bytes: &[u8],
+    on_event: &mut dyn FnMut(Event, i64) -> Checked<()>,
+) -> Checked<usize> {
+    let mut walk = Validator { bytes, at: 0, on_event };
     walk.structure(&PAGE, 0)?;
     Ok(walk.at)
 }
 
-struct Walk<'a> {
+struct Validator<'a> {
     bytes: &'a [u8],
     at: usize,
-    told: &'a mut dyn FnMut(Event, i64) -> Found<()>,
+    on_event: &'a mut dyn FnMut(Event, i64) -> Checked<()>,
 }
 
-impl Walk<'_> {
-    fn byte(&mut self) -> Found<u8> {
+impl Validator<'_> {
+    fn byte(&mut self) -> Checked<u8> {
         let byte = *self.bytes.get(self.at).ok_or(Fault::Short)?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn pass(&mut self, count: usize) -> Found<()> {
+    fn pass(&mut self, count: usize) -> Checked<()> {
         if count > self.bytes.len() - self.at {
             return Err(Fault::Short);
         }
@@ -284,7 +292,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn unsigned(&mut self) -> Found<u64> {
+    fn unsigned(&mut self) -> Checked<u64> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
             let byte = self.byte()?;
@@ -300,7 +308,7 @@ impl Walk<'_> {
         }
     }
 
-    fn signed(&mut self, bits: u32) -> Found<i64> {
+    fn signed(&mut self, bits: u32) -> Checked<i64> {
         let number = self.unsigned()?;
         let signed = (number >> 1).cast_signed() ^ -(number & 1).cast_signed();
         if bits < 64 && !(-(1_i64 << (bits - 1))..1 << (bits - 1)).contains(&signed) {
@@ -309,7 +317,7 @@ impl Walk<'_> {
         Ok(signed)
     }
 
-    fn structure(&mut self, shape: &Structure, depth: usize) -> Found<()> {
+    fn structure(&mut self, layout: &Structure, depth: usize) -> Checked<()> {
         if depth > DEPTH_MAX {
             return Err(Fault::Wrong("it is nested too deeply"));
         }
@@ -324,32 +332,32 @@ impl Walk<'_> {
                 0 => i16::try_from(self.signed(16)?).map_err(|_| Fault::Wrong("a number is too large"))?,
                 more => last.checked_add(more).ok_or(Fault::Wrong("a number is too large"))?,
             };
-            match shape.fields.iter().find(|(number, _, _)| *number == last) {
-                Some((_, shape, event)) => self.field(kind, *shape, *event, depth)?,
+            match layout.fields.iter().find(|(number, _, _)| *number == last) {
+                Some((_, field_type, event)) => self.field(kind, *field_type, *event, depth)?,
                 None => self.skip(kind, depth)?,
             }
         }
-        shape.end.map_or(Ok(()), |event| (self.told)(event, 0))
+        layout.end.map_or(Ok(()), |event| (self.on_event)(event, 0))
     }
 
-    fn field(&mut self, kind: u8, shape: Shape, event: Option<Event>, depth: usize) -> Found<()> {
+    fn field(&mut self, kind: u8, field_type: FieldType, event: Option<Event>, depth: usize) -> Checked<()> {
         let is = |expected: u8| {
             if kind == expected { Ok(()) } else { Err(Fault::Wrong("a field has another type")) }
         };
-        let number = match shape {
-            Shape::Boolean if BOOLEANS.contains(&kind) => return Ok(()),
-            Shape::Boolean => return Err(Fault::Wrong("a field has another type")),
-            Shape::I8 => is(I8).and_then(|()| self.byte()).map(i64::from)?,
-            Shape::I16 => is(I16).and_then(|()| self.signed(16))?,
-            Shape::I32 => is(I32).and_then(|()| self.signed(32))?,
-            Shape::I64 => is(I64).and_then(|()| self.signed(64))?,
-            Shape::Double => return is(DOUBLE).and_then(|()| self.pass(8)),
-            Shape::Binary => return is(BINARY).and_then(|()| self.binary()),
-            Shape::Struct(inner) => {
+        let number = match field_type {
+            FieldType::Boolean if BOOLEANS.contains(&kind) => return Ok(()),
+            FieldType::Boolean => return Err(Fault::Wrong("a field has another type")),
+            FieldType::I8 => is(I8).and_then(|()| self.byte()).map(i64::from)?,
+            FieldType::I16 => is(I16).and_then(|()| self.signed(16))?,
+            FieldType::I32 => is(I32).and_then(|()| self.signed(32))?,
+            FieldType::I64 => is(I64).and_then(|()| self.signed(64))?,
+            FieldType::Double => return is(DOUBLE).and_then(|()| self.pass(8)),
+            FieldType::Binary => return is(BINARY).and_then(|()| self.binary()),
+            FieldType::Struct(inner) => {
                 is(STRUCT)?;
                 return self.structure(inner, depth + 1);
             }
-            Shape::List(item) => {
+            FieldType::List(item) => {
                 is(LIST)?;
                 let (kind, count) = self.list()?;
                 for _ in 0..count {
@@ -358,16 +366,16 @@ impl Walk<'_> {
                 return Ok(());
             }
         };
-        event.map_or(Ok(()), |event| (self.told)(event, number))
+        event.map_or(Ok(()), |event| (self.on_event)(event, number))
     }
 
-    fn binary(&mut self) -> Found<()> {
+    fn binary(&mut self) -> Checked<()> {
         let length = usize::try_from(self.unsigned()?).map_err(|_| Fault::Wrong("a text is too long"))?;
         self.pass(length)
     }
 
     /// Type and number of the items of a list.
-    fn list(&mut self) -> Found<(u8, usize)> {
+    fn list(&mut self) -> Checked<(u8, usize)> {
         let head = self.byte()?;
         if head == 0 {
             return Ok((I8, 0));
@@ -386,7 +394,7 @@ impl Walk<'_> {
     }
 
     /// Skips an unknown field.
-    fn skip(&mut self, kind: u8, depth: usize) -> Found<()> {
+    fn skip(&mut self, kind: u8, depth: usize) -> Checked<()> {
         match kind {
             1 | 2 => Ok(()),
             I8 => self.pass(1),
@@ -413,7 +421,7 @@ mod tests {
     /// Header of a page of 3 values: 40 bytes, 30 compressed.
     const HEADER: [u8; 15] = [0x15, 0, 0x15, 80, 0x15, 60, 0x2C, 0x15, 6, 0x15, 0, 0x15, 6, 0, 0];
 
-    fn walk(bytes: &[u8]) -> Found<(usize, Vec<(Event, i64)>)> {
+    fn walk(bytes: &[u8]) -> Checked<(usize, Vec<(Event, i64)>)> {
         let mut events = Vec::new();
         let length = page_header(bytes, &mut |event, number| {
             events.push((event, number));
@@ -439,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_library_would_take_otherwise_does_not_pass() {
+    fn structures_that_the_library_misreads_are_rejected() {
         let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(Fault::Wrong(_))), "{bytes:?}");
         // A text where a number is expected; a map; a list of booleans; an unterminated list of lists; a
         // field beyond the last.

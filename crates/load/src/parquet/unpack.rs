@@ -36,7 +36,7 @@ impl Unpacker {
         })
     }
 
-    pub(super) fn does_nothing(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         matches!(self, Self::None)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_unpacks_to_more_than_its_header_says_is_refused() {
+    fn decompressed_size_beyond_the_header_is_refused() {
         use std::io::Write;
         let text = vec![b'x'; 100_000];
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_hadoop_are_taken_off() {
+    fn hadoop_frames_are_removed() {
         // A block of LZ4: five literals.
         let block = b"\x50hello";
         let frame = [&[0, 0, 0, 5, 0, 0, 0, 6][..], block].concat();

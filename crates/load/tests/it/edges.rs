@@ -60,7 +60,7 @@ fn names_of_vervet_become_new_edges() {
 }
 
 #[test]
-fn other_names_are_kept_and_may_come_late() {
+fn other_edge_names_are_kept_and_may_be_declared_late() {
     let all = ["<s> <p> <o>", "<n> R <<( <s> <p> <o> )>>", "<n> <k> <x>", "<x> <about> <n>"];
     let expected =
         ["<s> <p> <o>  edge:0", "<x> <about> edge:0", "edge:0 <k> <x>", "edge:0 <urn:vervet:id> <n>"];
@@ -119,7 +119,7 @@ fn run_raw(name: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_or_passed_over() {
+fn errors_have_lines_or_are_skipped() {
     let ttl = "PREFIX : <http://a/>\n:a :b :c .\n\n<< :s :p :o ~ :n >>\n  :k 3 .\n:x :y :n .";
     let cases = [
         ("x.nt", "<a> <b> <c> .\n<e#7> <k> <x> .\n<e#7> <k> <y> .\n", "x.nt:2:"),
@@ -147,7 +147,7 @@ fn what_is_wrong_is_told_with_its_line_or_passed_over() {
 }
 
 #[test]
-fn reifiers_and_statements_meet_across_blocks() {
+fn reifiers_match_statements_across_blocks() {
     use std::fmt::Write;
     let mut text = String::new();
     for number in 0..40_000 {

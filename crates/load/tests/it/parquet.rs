@@ -141,7 +141,7 @@ fn a_network_is_the_same_from_csv() {
 }
 
 #[test]
-fn int96_is_a_time_without_zone_and_bytes_are_texts_if_somebody_says_so() {
+fn int96_is_a_local_time_and_a_mapping_makes_bytes_texts() {
     let error =
         try_load(vec![Source::path(path("int96.parquet"))], &LoadOptions::default()).expect_err("bytes");
     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -353,7 +353,7 @@ fn damaged_files_are_errors() {
 
 /// Every byte of small files, changed one at a time: statements or an error.
 #[test]
-fn every_byte_may_be_wrong() {
+fn files_with_mutated_bytes_do_not_panic() {
     let options = LoadOptions {
         format: vervet_load::Format::from_name("parquet"),
         skip_errors: true,

@@ -187,7 +187,7 @@ fn rows_and_values_without_bytes_end() {
 }
 
 #[test]
-fn pages_are_not_believed() {
+fn declared_page_sizes_are_not_trusted() {
     check(ids(INT32, &page(PLAIN, 1, MANY, &[0; 4]), 1, 1), "PAGE_BYTES_MAX");
     check(ids(INT32, &page(PLAIN, 1, -1, &[0; 4]), 1, 1), "negative");
     check(ids(INT32, &page(PLAIN, MANY, 4, &[0; 4]), MANY, 1), "WORK_TIMES_MAX");
@@ -200,7 +200,7 @@ fn pages_are_not_believed() {
 }
 
 #[test]
-fn lengths_of_texts_are_not_believed() {
+fn declared_text_lengths_are_not_trusted() {
     // A block of 2^31 values, whose lengths are all 0.
     let mut zeros = Vec::new();
     for number in [1 << 31, 1, 1 << 31, 0, 0, 0] {
@@ -240,7 +240,7 @@ fn lengths_of_texts_are_not_believed() {
 }
 
 #[test]
-fn lists_without_end_end() {
+fn unbounded_lists_are_limited() {
     let list = |values: i64| {
         // One row that contains all values; its repetition levels and definition levels.
         let levels = |counts: &[(i64, u8)]| {
@@ -268,7 +268,7 @@ fn lists_without_end_end() {
 }
 
 #[test]
-fn schemas_are_not_believed() {
+fn declared_schemas_are_not_trusted() {
     let deep = |depth: usize| {
         let mut schema = vec![group(None, "m", 1)];
         schema.extend((0..depth).map(|_| group(Some(1), "g", 1)));

@@ -90,7 +90,7 @@ fn graphml_becomes_statements() {
 }
 
 #[test]
-fn malformed_graphml_names_the_place() {
+fn malformed_graphml_has_a_position() {
     let check = |old: &str, new: &str, start: &str, part: &str| {
         assert!(GRAPHML.contains(old));
         let text = GRAPHML.replace(old, new);
@@ -211,7 +211,7 @@ fn a_byte_order_mark_is_no_part_of_a_text() {
 }
 
 #[test]
-fn graphson_goes_on_behind_a_vertex_of_another_shape() {
+fn graphson_continues_after_a_malformed_vertex() {
     let text = concat!(
         r#"{"id":1,"label":"a","properties":{"name":[{"value":"ann"}]}}"#,
         "\n",
@@ -363,7 +363,7 @@ fn csv_of_neo4j_and_of_ldbc_becomes_statements() {
 }
 
 #[test]
-fn malformed_csv_names_the_place() {
+fn malformed_csv_has_a_position() {
     for (text, start, part) in [
         ("id,label,n:int\n1,a,2\n2,b,x\n", "x.csv:3:5: ", "\"x\" in column n is not a value of type int"),
         ("id,label\n1,a\n2\n", "x.csv:3:1: ", "1 fields, the header 2"),
@@ -504,7 +504,7 @@ fn shared_rdf_files_have_their_known_counts() {
 
 /// Rows reuse ids of previous rows: ends, labels, keys. Compared with each row loaded separately.
 #[test]
-fn rows_mean_the_same_whatever_stands_before_them() {
+fn rows_do_not_depend_on_previous_rows() {
     let ends = [
         ("1", "2"),
         ("1", "2"),
@@ -547,19 +547,19 @@ fn rows_mean_the_same_whatever_stands_before_them() {
 /// Rows are read in advance; errors have the position of their row, and all other rows are loaded, including
 /// long ones.
 #[test]
-fn malformed_rows_are_told_in_their_order() {
+fn malformed_rows_are_reported_in_order() {
     let mut text = ":START_ID(V),:END_ID(V),n:int,t:string\n".to_owned();
-    let (mut told, mut expected) = (Vec::new(), 0);
+    let (mut reported, mut expected) = (Vec::new(), 0);
     for row in 0..100 {
         let line = row + 2;
         match row % 11 {
             5 => {
                 text.push_str(&format!("{row},{},x,\n", row % 3));
-                told.push(format!("e.csv:{line}:"));
+                reported.push(format!("e.csv:{line}:"));
             }
             7 => {
                 text.push_str(&format!("{row},{}\n", row % 3));
-                told.push(format!("e.csv:{line}:"));
+                reported.push(format!("e.csv:{line}:"));
             }
             kind => {
                 let long = if kind == 3 { "y".repeat(70_000) } else { String::new() };
@@ -572,11 +572,11 @@ fn malformed_rows_are_told_in_their_order() {
     let (target, report, skipped) =
         load_texts(&[("e.csv", &text)], &options).expect("errors are passed over");
     let lines: Vec<&str> = skipped.lines().collect();
-    assert_eq!(lines.len(), told.len());
-    for (line, told) in lines.iter().zip(&told) {
-        assert!(line.starts_with(told), "{line} is not at {told}");
+    assert_eq!(lines.len(), reported.len());
+    for (line, reported) in lines.iter().zip(&reported) {
+        assert!(line.starts_with(reported), "{line} is not at {reported}");
     }
-    assert_eq!((report.skipped, report.statements), (told.len() as u64, expected));
+    assert_eq!((report.skipped, report.statements), (reported.len() as u64, expected));
     assert_eq!(target.statements.len() as u64, expected);
     let found = short(target.lines());
     assert!(

@@ -236,7 +236,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn skipped_lines_are_reported_with_their_places() {
+fn skipped_lines_are_reported_with_their_positions() {
     let text = large(true);
     let mut reports = Vec::new();
     for threads in [1, 4] {
@@ -331,7 +331,7 @@ fn errors_of_every_format_name_the_line() {
 
 /// Without limits each document runs for minutes, overflows the stack, or exhausts the memory.
 #[test]
-fn documents_that_a_parser_could_not_bear_are_errors() {
+fn documents_beyond_parser_limits_are_errors() {
     let deep = 50_000;
     let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">\n";
     let terms = "<urn:a> <urn:b>".to_owned() + &" <<( <urn:a> <urn:b>".repeat(deep);
@@ -375,7 +375,7 @@ fn documents_that_a_parser_could_not_bear_are_errors() {
 }
 
 #[test]
-fn triple_terms_with_edges_are_refused_with_their_place() {
+fn triple_terms_with_edges_are_refused_with_their_position() {
     let nested = "<http://a/s> <http://a/p> <http://a/o> .\n\n<http://a/s> <http://a/p>\n <<( <urn:vervet:edge:7> <http://a/p> <http://a/o> )>> .\n";
     for (name, text, start) in [
         (
@@ -416,7 +416,7 @@ fn graphs_are_kept_and_the_default_graph_can_be_renamed() {
 }
 
 #[test]
-fn blank_nodes_of_two_files_never_meet_and_labels_are_the_same_each_time() {
+fn blank_nodes_of_two_files_differ_and_labels_are_deterministic() {
     let run = || {
         let sources = vec![
             Source::bytes("a.ttl", *b"_:x <http://a/p> [ <http://a/q> [] ] ."),
@@ -434,7 +434,7 @@ fn blank_nodes_of_two_files_never_meet_and_labels_are_the_same_each_time() {
 }
 
 #[test]
-fn progress_is_told_and_a_load_can_be_cancelled() {
+fn progress_is_reported_and_a_load_can_be_cancelled() {
     #[derive(Default)]
     struct Last(AtomicU64, AtomicU64);
     impl Progress for Last {

@@ -27,7 +27,7 @@ enum State {
 }
 
 /// Iterator over the vertices of a graph file. It ends after an error, unless the error concerns a single
-/// vertex ([`GraphReader::goes_on`]).
+/// vertex ([`GraphReader::has_more`]).
 #[derive(Debug)]
 pub struct GraphReader<R> {
     source: R,
@@ -63,7 +63,7 @@ impl<R: BufRead> GraphReader<R> {
 
     /// Whether more vertices may follow: false after the end, and after an error with an unknown start of the
     /// next vertex.
-    pub fn goes_on(&self) -> bool {
+    pub fn has_more(&self) -> bool {
         self.state != State::End
     }
 

@@ -3,7 +3,7 @@
 use super::code;
 use crate::graphson::Item;
 use crate::limits::{DEPTH_MAX, INTEGER_BYTES_MAX, RESERVED_MAX};
-use crate::{Limits, ReadError, Traverser, iso, number, parts};
+use crate::{Limits, ReadError, Traverser, iso8601, number, wire_names};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use num_bigint::BigInt;
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
                 self.string()?;
                 self.value()?
             }
-            code::BYTECODE => parts::traversal(self.bytecode()?),
+            code::BYTECODE => wire_names::traversal(self.bytecode()?),
             code::LAMBDA => {
                 let (language, script) = (self.string()?.into(), self.string()?.into());
                 Value::Lambda(Arc::new(Lambda { language, script, arity: self.int()? }))
@@ -223,17 +223,17 @@ impl<'a> Reader<'a> {
             code::CHAR => Value::Char(self.character()?),
             code::DURATION => {
                 let (seconds, nanoseconds) = (self.long()?, self.int()?);
-                Value::Duration(iso::duration(seconds, nanoseconds.into()).map_err(problem)?)
+                Value::Duration(iso8601::duration(seconds, nanoseconds.into()).map_err(problem)?)
             }
             code::OFFSET_DATE_TIME => {
                 let ((year, month, day), time, offset) = (self.date()?, self.long()?, self.int()?);
-                iso::date_time(year, month, day, time, offset).map_err(problem)?
+                iso8601::date_time(year, month, day, time, offset).map_err(problem)?
             }
             _ => match code::enumeration(code) {
                 Some(kind) => self.token(kind)?,
                 None => {
                     let extended = self.extended(code, at)?;
-                    Value::Extended(Arc::new(iso::checked(extended).map_err(problem)?))
+                    Value::Extended(Arc::new(iso8601::checked(extended).map_err(problem)?))
                 }
             },
         })
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         }
         let at = self.at;
         let name = self.string()?;
-        match parts::token(kind, name) {
+        match wire_names::token(kind, name) {
             Some(token) => token.map(Value::Token).map_err(|message| ReadError::malformed(at, message)),
             None => Err(ReadError::unsupported(at, format!("expected an enumeration, found {kind}"))),
         }
@@ -445,8 +445,8 @@ impl<'a> Reader<'a> {
             Value::List(labels) => labels
                 .iter()
                 .map(|labels| match labels {
-                    Value::Set(labels) => parts::labels(labels.iter()),
-                    Value::List(labels) => parts::labels(labels.iter()),
+                    Value::Set(labels) => wire_names::labels(labels.iter()),
+                    Value::List(labels) => wire_names::labels(labels.iter()),
                     _ => None,
                 })
                 .collect::<Option<Vec<Vec<Arc<str>>>>>(),
@@ -534,11 +534,11 @@ impl<'a> Reader<'a> {
     fn predicate(&mut self) -> Result<P> {
         let at = self.at;
         let name = self.string()?;
-        parts::predicate(name, self.list()?).map_err(|message| ReadError::malformed(at, message))
+        wire_names::predicate(name, self.list()?).map_err(|message| ReadError::malformed(at, message))
     }
 
     fn strategy(&mut self) -> Result<Strategy> {
-        let name = parts::simple_name(self.string()?).into();
+        let name = wire_names::simple_name(self.string()?).into();
         let at = self.at;
         let options = self.map()?.into_iter().map(|(key, value)| Some((Arc::from(key.as_text()?), value)));
         let options = options.collect::<Option<_>>();

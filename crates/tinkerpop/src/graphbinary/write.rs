@@ -2,8 +2,8 @@
 
 use super::code;
 use crate::limits::{DEPTH_MAX, INTEGER_BYTES_MAX};
-use crate::parts::{self, PredicateParts};
-use crate::{Traverser, WriteError, iso, number};
+use crate::wire_names::{self, WirePredicate};
+use crate::{Traverser, WriteError, iso8601, number};
 use num_bigint::BigInt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl Writer<'_> {
                 self.bytes(uuid.as_bytes());
             }
             Value::DateTime(time) => {
-                let (year, month, day, time, offset) = iso::date_time_parts(time);
+                let (year, month, day, time, offset) = iso8601::date_time_parts(time);
                 return self.extended(&Extended::OffsetDateTime(year, month, day, time, offset));
             }
             Value::Duration(duration) => {
@@ -192,7 +192,7 @@ impl Writer<'_> {
             }
             Value::Token(token) => return self.token(*token),
             Value::WithCardinality(pair) => {
-                return self.bytecode(&parts::cardinality_value(pair.0, &pair.1));
+                return self.bytecode(&wire_names::cardinality_value(pair.0, &pair.1));
             }
             Value::P(p) => return self.predicate(p),
             Value::Traversal(bytecode) => return self.bytecode(bytecode),
@@ -466,7 +466,7 @@ impl Writer<'_> {
     }
 
     fn token(&mut self, token: Token) -> Result {
-        let kind = parts::token_kind(token);
+        let kind = wire_names::token_kind(token);
         let code = code::of_enumeration(kind)
             .ok_or_else(|| WriteError::unsupported(format!("could not write a member of {kind}")))?;
         self.head(code);
@@ -476,19 +476,19 @@ impl Writer<'_> {
 
     fn predicate(&mut self, p: &P) -> Result {
         self.enter()?;
-        let parts = parts::predicate_parts(p);
-        self.head(if matches!(parts, PredicateParts::Text(..)) { code::TEXT_P } else { code::P });
+        let parts = wire_names::wire_predicate(p);
+        self.head(if matches!(parts, WirePredicate::Text(..)) { code::TEXT_P } else { code::P });
         match &parts {
-            PredicateParts::One(name, value) | PredicateParts::Text(name, value) => {
+            WirePredicate::One(name, value) | WirePredicate::Text(name, value) => {
                 self.string(name)?;
                 self.int(1);
                 self.value(value)?;
             }
-            PredicateParts::Many(name, values) => {
+            WirePredicate::Many(name, values) => {
                 self.string(name)?;
                 self.values(values.len(), values.iter())?;
             }
-            PredicateParts::Nested(name, all) => {
+            WirePredicate::Nested(name, all) => {
                 self.string(name)?;
                 self.count(all.len())?;
                 all.iter().try_for_each(|p| self.predicate(p))?;
@@ -515,7 +515,7 @@ impl Writer<'_> {
 
     fn strategy(&mut self, strategy: &Strategy) -> Result {
         self.head(code::STRATEGY);
-        self.string(&parts::strategy_class(&strategy.name))?;
+        self.string(&wire_names::strategy_class(&strategy.name))?;
         self.count(strategy.options.len())?;
         for (name, value) in &strategy.options {
             self.head(code::STRING);

@@ -1,9 +1,9 @@
 //! GraphSON reader for graph elements, paths, trees and metrics. Members may be in any order; unknown ones
 //! are skipped.
 
-use super::read::{Result, needed};
+use super::read::{Result, required};
 use crate::json::Cursor;
-use crate::{ReadError, parts};
+use crate::{ReadError, wire_names};
 use std::sync::Arc;
 use vervet_gremlin::{
     Edge, EdgeDetail, Metric, Metrics, Path, Property, PropertyDetail, Subgraph, Tree, Value, Vertex,
@@ -34,7 +34,7 @@ impl Cursor<'_> {
             Ok(())
         })?;
         let label = label.map_or_else(|| VERTEX_LABEL.into(), Arc::from);
-        Ok(vertex_of(needed(id, "id", at)?, label, properties))
+        Ok(vertex_of(required(id, "id", at)?, label, properties))
     }
 
     /// `{"key": [property, …], …}`
@@ -69,7 +69,7 @@ impl Cursor<'_> {
         })?;
         Ok(VertexProperty {
             label: label.map_or_else(|| key.into(), Arc::from),
-            value: needed(value, "value", at)?,
+            value: required(value, "value", at)?,
             detail: Some(PropertyDetail { id, properties }),
             ..VertexProperty::default()
         })
@@ -101,7 +101,7 @@ impl Cursor<'_> {
             Ok(())
         })?;
         let key = name.map_or_else(|| key.into(), Arc::from);
-        Ok(Property { element: Value::Null, key, value: needed(value, "value", at)? })
+        Ok(Property { element: Value::Null, key, value: required(value, "value", at)? })
     }
 
     pub(super) fn edge(&mut self) -> Result<Edge> {
@@ -127,8 +127,8 @@ impl Cursor<'_> {
         let detail = EdgeDetail {
             id,
             label: label.map_or_else(|| EDGE_LABEL.into(), Arc::from),
-            source: end(needed(source, "outV", at)?, source_label),
-            target: end(needed(target, "inV", at)?, target_label),
+            source: end(required(source, "outV", at)?, source_label),
+            target: end(required(target, "inV", at)?, target_label),
             properties,
         };
         Ok(Edge { detail: Some(detail), ..Edge::default() })
@@ -154,7 +154,7 @@ impl Cursor<'_> {
             }
             Ok(())
         })?;
-        let (labels, objects) = (needed(labels, "labels", at)?, needed(objects, "objects", at)?);
+        let (labels, objects) = (required(labels, "labels", at)?, required(objects, "objects", at)?);
         if labels.len() != objects.len() {
             let message = format!("expected labels for {} objects, found {}", objects.len(), labels.len());
             return Err(ReadError::malformed(at, message));
@@ -167,8 +167,8 @@ impl Cursor<'_> {
         self.peek();
         let at = self.at();
         let labels = match self.value()? {
-            Value::Set(labels) => parts::labels(labels.iter()),
-            Value::List(labels) => parts::labels(labels.iter()),
+            Value::Set(labels) => wire_names::labels(labels.iter()),
+            Value::List(labels) => wire_names::labels(labels.iter()),
             _ => None,
         };
         labels.ok_or_else(|| ReadError::malformed(at, "expected the labels of an object of a path"))
@@ -191,7 +191,7 @@ impl Cursor<'_> {
                 Ok(())
             })?;
             cursor.leave();
-            children.push((needed(key, "key", at)?, below));
+            children.push((required(key, "key", at)?, below));
             Ok(())
         })?;
         Ok(Tree { children })

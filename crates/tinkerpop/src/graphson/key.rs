@@ -2,7 +2,7 @@
 
 use super::write::{Result, checked_bits};
 use crate::limits::DEPTH_MAX;
-use crate::{WriteError, iso, number};
+use crate::{WriteError, iso8601, number};
 use base64::Engine;
 use vervet_gremlin::{Extended, Value};
 
@@ -39,10 +39,10 @@ pub(super) fn key_text(key: &Value, version: u8, depth: usize) -> Result<String>
         Value::String(text) => text.to_string(),
         Value::Uuid(uuid) => uuid.to_string(),
         Value::DateTime(time) => {
-            let (y, m, d, t, o) = iso::date_time_parts(time);
-            iso::date_time_text(y, m, d, t, o)
+            let (y, m, d, t, o) = iso8601::date_time_parts(time);
+            iso8601::date_time_text(y, m, d, t, o)
         }
-        Value::Duration(duration) => iso::duration_text(*duration),
+        Value::Duration(duration) => iso8601::duration_text(*duration),
         Value::Token(token) => token.name().to_owned(),
         Value::List(values) => format!("[{}]", all(&mut values.iter())?),
         Value::Set(values) => format!("[{}]", all(&mut values.iter())?),
@@ -75,7 +75,7 @@ pub(super) fn key_text(key: &Value, version: u8, depth: usize) -> Result<String>
             Extended::Class(name) => name.to_string(),
             Extended::InetAddress(address) => address.to_string(),
             Extended::Bytes(bytes) => base64::engine::general_purpose::STANDARD.encode(bytes),
-            other => iso::text(other).unwrap_or_default(),
+            other => iso8601::text(other).unwrap_or_default(),
         },
         other => {
             let message = format!("could not write a value of type {} as a key of JSON", other.type_name());

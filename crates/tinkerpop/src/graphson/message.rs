@@ -3,7 +3,7 @@
 //! A request id is a string or a `g:UUID`, the arguments are an object or a `g:Map`: drivers differ. Members
 //! may be in any order; unknown ones are skipped.
 
-use super::read::{Item, Result, needed};
+use super::read::{Item, Result, required};
 use super::write::{Writer, whole};
 use super::{Dialect, write};
 use crate::json::Cursor;
@@ -54,8 +54,8 @@ fn request(bytes: &[u8], limits: Limits, id: &mut Option<Uuid>) -> Result<Reques
         return Err(error);
     }
     Ok(Request {
-        id: needed(*id, "requestId", at)?,
-        op: needed(op, "op", at)?,
+        id: required(*id, "requestId", at)?,
+        op: required(op, "op", at)?,
         processor,
         args: args.unwrap_or_default(),
     })
@@ -88,7 +88,7 @@ pub(crate) fn read_response(bytes: &[u8], limits: Limits) -> Result<Response> {
         Ok(())
     })?;
     cursor.end()?;
-    needed(status.then_some(()), "status", at)?;
+    required(status.then_some(()), "status", at)?;
     Ok(response)
 }
 
@@ -119,7 +119,7 @@ impl Cursor<'_> {
             }
             Ok(())
         })?;
-        status.code = needed(code, "code", at)?;
+        status.code = required(code, "code", at)?;
         Ok(status)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::json::Cursor;
 use crate::limits::BULK_WRITTEN_MAX;
-use crate::{ReadError, Traverser, iso, number, parts};
+use crate::{ReadError, Traverser, iso8601, number, wire_names};
 use base64::Engine;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) enum Item {
 }
 
 /// Unwraps a required member of an object.
-pub(super) fn needed<T>(member: Option<T>, name: &str, at: usize) -> Result<T> {
+pub(super) fn required<T>(member: Option<T>, name: &str, at: usize) -> Result<T> {
     member.ok_or_else(|| ReadError::malformed(at, format!("expected a member {name:?}")))
 }
 
@@ -222,7 +222,7 @@ impl<'a> Cursor<'a> {
                 Value::Metrics(Arc::new(vervet_gremlin::Metrics { nanoseconds, steps: vec![metric] }))
             }
             "g:TraversalMetrics" => Value::Metrics(Arc::new(self.metrics()?)),
-            "g:Bytecode" => parts::traversal(self.bytecode()?),
+            "g:Bytecode" => wire_names::traversal(self.bytecode()?),
             "g:P" | "g:TextP" => Value::P(Arc::new(self.predicate()?)),
             "g:Lambda" => Value::Lambda(Arc::new(self.lambda()?)),
             "g:Binding" => self.binding()?,
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
             "g:Date" => return extended(Extended::Date(self.integer()?)),
             "g:Timestamp" => return extended(Extended::Timestamp(self.integer()?)),
             "gx:Year" if self.peek() != Some(b'"') => {
-                let year = iso::checked(Extended::Year(self.integer()?)).map_err(problem)?;
+                let year = iso8601::checked(Extended::Year(self.integer()?)).map_err(problem)?;
                 return extended(year);
             }
             _ => {}
@@ -282,11 +282,11 @@ impl<'a> Cursor<'a> {
             _ => {}
         }
         if space == "g"
-            && let Some(token) = parts::token(name, &text)
+            && let Some(token) = wire_names::token(name, &text)
         {
             return token.map(Value::Token).map_err(problem);
         }
-        match iso::parse(name, &text) {
+        match iso8601::parse(name, &text) {
             Some(value) => value.map_err(problem),
             None => Err(unknown(kind, at)),
         }
@@ -415,16 +415,16 @@ impl<'a> Cursor<'a> {
             }
             _ => cursor.skip(),
         })?;
-        let name = needed(name, "predicate", at)?;
+        let name = required(name, "predicate", at)?;
         let values = match value {
-            Value::List(values) if parts::takes_many(&name) => Arc::unwrap_or_clone(values),
-            Value::Set(values) if parts::takes_many(&name) => {
+            Value::List(values) if wire_names::takes_many(&name) => Arc::unwrap_or_clone(values),
+            Value::Set(values) if wire_names::takes_many(&name) => {
                 Arc::unwrap_or_clone(values).into_iter().collect()
             }
-            Value::Bulk(values) if parts::takes_many(&name) => values.keys().cloned().collect(),
+            Value::Bulk(values) if wire_names::takes_many(&name) => values.keys().cloned().collect(),
             value => vec![value],
         };
-        parts::predicate(&name, values).map_err(|message| ReadError::malformed(at, message))
+        wire_names::predicate(&name, values).map_err(|message| ReadError::malformed(at, message))
     }
 
     fn lambda(&mut self) -> Result<Lambda> {
@@ -439,7 +439,7 @@ impl<'a> Cursor<'a> {
             }
             Ok(())
         })?;
-        let script = needed(script, "script", at)?.into();
+        let script = required(script, "script", at)?.into();
         Ok(Lambda { script, language: language.unwrap_or_default().into(), arity })
     }
 
@@ -455,7 +455,7 @@ impl<'a> Cursor<'a> {
                 cursor.skip()
             }
         })?;
-        needed(value, "value", at)
+        required(value, "value", at)
     }
 
     fn traverser(&mut self) -> Result<Traverser> {
@@ -469,7 +469,7 @@ impl<'a> Cursor<'a> {
             }
             Ok(())
         })?;
-        Ok(Traverser { bulk, value: needed(value, "value", at)? })
+        Ok(Traverser { bulk, value: required(value, "value", at)? })
     }
 
     /// `{"fqcn": class, "conf": {…}}`, or only the options.
@@ -487,7 +487,7 @@ impl<'a> Cursor<'a> {
         })?;
         let name = kind.strip_prefix("g:").unwrap_or(kind);
         let name = match (name, &class) {
-            ("TraversalStrategy" | "TraversalStrategyProxy", Some(class)) => parts::simple_name(class),
+            ("TraversalStrategy" | "TraversalStrategyProxy", Some(class)) => wire_names::simple_name(class),
             ("TraversalStrategy" | "TraversalStrategyProxy", None) => {
                 return Err(ReadError::malformed(at, "expected a member \"fqcn\""));
             }
@@ -515,8 +515,8 @@ pub(crate) fn add(bulk: &mut Bulk, value: Value, count: i64) -> std::result::Res
 
 fn is_text(space: &str, name: &str) -> bool {
     matches!((space, name), ("g", "UUID" | "Class") | ("gx", "Char" | "ByteBuffer" | "InetAddress"))
-        || parts::token(name, "").is_some()
-        || iso::parse(name, "").is_some()
+        || wire_names::token(name, "").is_some()
+        || iso8601::parse(name, "").is_some()
 }
 
 fn unknown(kind: &str, at: usize) -> ReadError {
@@ -535,6 +535,6 @@ fn address(text: &str, at: usize) -> Result<IpAddr> {
 }
 
 /// Whether a bag with this many items may be expanded in a format without bags.
-pub(super) fn written_out(total: u64) -> bool {
+pub(super) fn may_expand_bulk(total: u64) -> bool {
     total <= BULK_WRITTEN_MAX
 }

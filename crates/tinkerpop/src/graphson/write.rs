@@ -8,8 +8,8 @@ use super::key::key_text;
 use super::{Dialect, read};
 use crate::json::write_string;
 use crate::limits::{BULK_WRITTEN_BYTES_MAX, DEPTH_MAX};
-use crate::parts::{self, PredicateParts};
-use crate::{Traverser, WriteError, iso, number};
+use crate::wire_names::{self, WirePredicate};
+use crate::{Traverser, WriteError, iso8601, number};
 use base64::Engine;
 use std::io::Write;
 use vervet_gremlin::{Bulk, Bytecode, Extended, Instruction, Map, P, Strategy, Value};
@@ -172,11 +172,11 @@ impl Writer<'_> {
             }
             Value::Uuid(uuid) => return self.typed_text("g:UUID", &uuid.to_string()),
             Value::DateTime(time) => {
-                let (y, m, d, t, o) = iso::date_time_parts(time);
-                return self.typed_text("gx:OffsetDateTime", &iso::date_time_text(y, m, d, t, o));
+                let (y, m, d, t, o) = iso8601::date_time_parts(time);
+                return self.typed_text("gx:OffsetDateTime", &iso8601::date_time_text(y, m, d, t, o));
             }
             Value::Duration(duration) => {
-                return self.typed_text("gx:Duration", &iso::duration_text(*duration));
+                return self.typed_text("gx:Duration", &iso8601::duration_text(*duration));
             }
             Value::Extended(extended) => return self.extended(extended),
             Value::List(values) => return self.list(values.iter(), Self::value),
@@ -199,13 +199,13 @@ impl Writer<'_> {
             Value::Metrics(metrics) => return self.metrics(metrics),
             Value::Token(token) => {
                 let token = *token;
-                return self.typed(&format!("g:{}", parts::token_kind(token)), |writer| {
+                return self.typed(&format!("g:{}", wire_names::token_kind(token)), |writer| {
                     writer.text(token.name());
                     Ok(())
                 });
             }
             Value::WithCardinality(pair) => {
-                return self.bytecode(&parts::cardinality_value(pair.0, &pair.1));
+                return self.bytecode(&wire_names::cardinality_value(pair.0, &pair.1));
             }
             Value::P(p) => return self.predicate(p),
             Value::Traversal(bytecode) => return self.bytecode(bytecode),
@@ -254,7 +254,7 @@ impl Writer<'_> {
             }
             Extended::InetAddress(address) => self.typed_text("gx:InetAddress", &address.to_string()),
             other => {
-                let text = iso::text(other).unwrap_or_default();
+                let text = iso8601::text(other).unwrap_or_default();
                 self.typed_text(&format!("gx:{}", other.type_name()), &text)
             }
         }
@@ -302,7 +302,7 @@ impl Writer<'_> {
             });
         }
         let total: u128 = bulk.values().map(|count| u128::from(*count)).sum();
-        if !u64::try_from(total).is_ok_and(read::written_out) {
+        if !u64::try_from(total).is_ok_and(read::may_expand_bulk) {
             let message = format!("could not write {total} values out: the format has no bags");
             return Err(WriteError::too_large(message));
         }
@@ -323,20 +323,20 @@ impl Writer<'_> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| {
             WriteError::too_large(format!("cannot write predicates with a nesting depth over {DEPTH_MAX}"))
         })?;
-        let parts = parts::predicate_parts(p);
-        let kind = if matches!(parts, PredicateParts::Text(..)) { "g:TextP" } else { "g:P" };
+        let parts = wire_names::wire_predicate(p);
+        let kind = if matches!(parts, WirePredicate::Text(..)) { "g:TextP" } else { "g:P" };
         self.typed(kind, |writer| {
             writer.raw("{\"predicate\":\"");
-            let (PredicateParts::One(name, _)
-            | PredicateParts::Many(name, _)
-            | PredicateParts::Nested(name, _)
-            | PredicateParts::Text(name, _)) = &parts;
+            let (WirePredicate::One(name, _)
+            | WirePredicate::Many(name, _)
+            | WirePredicate::Nested(name, _)
+            | WirePredicate::Text(name, _)) = &parts;
             writer.raw(name);
             writer.raw("\",\"value\":");
             match &parts {
-                PredicateParts::One(_, value) | PredicateParts::Text(_, value) => writer.value(value)?,
-                PredicateParts::Many(_, values) => writer.list(values, Self::value)?,
-                PredicateParts::Nested(_, all) => writer.array(all, Self::predicate)?,
+                WirePredicate::One(_, value) | WirePredicate::Text(_, value) => writer.value(value)?,
+                WirePredicate::Many(_, values) => writer.list(values, Self::value)?,
+                WirePredicate::Nested(_, all) => writer.array(all, Self::predicate)?,
             }
             writer.raw("}");
             Ok(())
@@ -373,9 +373,9 @@ impl Writer<'_> {
     }
 
     fn strategy(&mut self, strategy: &Strategy) -> Result {
-        self.typed(&format!("g:{}", parts::simple_name(&strategy.name)), |writer| {
+        self.typed(&format!("g:{}", wire_names::simple_name(&strategy.name)), |writer| {
             writer.raw("{\"fqcn\":");
-            writer.text(&parts::strategy_class(&strategy.name));
+            writer.text(&wire_names::strategy_class(&strategy.name));
             writer.raw(",\"conf\":{");
             for (index, (name, value)) in strategy.options.iter().enumerate() {
                 writer.key(index == 0, name);

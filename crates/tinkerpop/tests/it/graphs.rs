@@ -38,7 +38,7 @@ fn edges(vertices: &[GraphVertex]) -> Vec<(Value, Value, Value, String)> {
 }
 
 #[test]
-fn graphs_come_back() {
+fn graphs_round_trip() {
     let Some(folder) = folder("graphs") else { return };
     for &(name, vertex_count, edge_count, property_count, meta_count) in GRAPHS {
         let text = std::fs::read_to_string(folder.join(name).with_extension("json")).unwrap();
@@ -119,7 +119,7 @@ fn layouts_without_vertices() {
 }
 
 #[test]
-fn bad_files_say_where() {
+fn graph_file_errors_have_positions() {
     for (text, message) in [
         ("{\"id\":1}\n[", "expected a vertex, found '[' at byte 9"),
         ("{\"id\":1}\n{\"id\":", "expected the rest of a vertex, found the end at byte 15"),
@@ -147,9 +147,9 @@ fn bad_files_say_where() {
     assert!(reader.next().unwrap().is_ok());
     let error = reader.next().unwrap().unwrap_err();
     assert_eq!(error.message(), "expected an array, found \"bare\"");
-    assert!(reader.goes_on());
+    assert!(reader.has_more());
     assert_eq!(reader.by_ref().map(|vertex| vertex.unwrap().id).collect::<Vec<_>>(), [3, 3].map(Value::Int));
-    assert!(!reader.goes_on());
+    assert!(!reader.has_more());
     let limits = Limits { bytes: 100, ..Limits::default() };
     let long = format!("{{\"id\":\"{}\"}}", "x".repeat(1_000));
     let error = GraphReader::new(long.as_bytes()).with_limits(limits).next().unwrap().unwrap_err();

@@ -22,7 +22,7 @@ fn read(text: &str) -> Result<Request, BadRequest> {
 }
 
 #[test]
-fn requests_come_back_in_each_format() {
+fn requests_round_trip_in_each_format() {
     let step = Instruction::new("has", vec![Value::text("age"), Value::from(P::Within(vec![Value::Int(1)]))]);
     let bytecode = Bytecode {
         source: vec![Instruction::new("tx", vec![Value::text("commit")])],
@@ -111,7 +111,7 @@ fn bad_requests_keep_their_id() {
 }
 
 #[test]
-fn responses_come_back_in_each_format() {
+fn responses_round_trip_in_each_format() {
     let status =
         Status { code: 200, message: "ok \"x\"\n".into(), attributes: map([("host", Value::text("/::1"))]) };
     let traversers = (1..4).map(|n| Traverser { bulk: n, value: Value::Long(n) }).collect();
@@ -156,7 +156,7 @@ fn traversers_stand_in_results_alone() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing() {
+fn failed_writes_leave_no_output() {
     let vertex = Value::from(vervet_gremlin::Vertex::from_key(7));
     for format in Format::ALL {
         let response = Response {

@@ -173,7 +173,7 @@ fn damaged_graphs() {
 
 /// Wrong lengths: the maximum length, in an input of a few bytes.
 #[test]
-fn declared_lengths_are_not_believed() {
+fn declared_lengths_are_not_trusted() {
     for (name, bytes) in samples("graphbinary-v1") {
         let step = if bytes.len() <= PLACES_ALL { 1 } else { 7 };
         for at in (0..bytes.len().saturating_sub(3)).step_by(step) {

@@ -95,17 +95,17 @@ fn check_json(folder: &str, expected: usize) {
 }
 
 #[test]
-fn graphson_3_comes_back() {
+fn graphson_3_round_trips() {
     check_json("graphson-v3", 81);
 }
 
 #[test]
-fn graphson_2_comes_back() {
+fn graphson_2_round_trips() {
     check_json("graphson-v2", 65);
 }
 
 #[test]
-fn graphbinary_1_comes_back() {
+fn graphbinary_1_round_trips() {
     let samples = samples("graphbinary-v1");
     if samples.is_empty() {
         return;

@@ -145,7 +145,7 @@ fn tokens() -> Vec<Token> {
 }
 
 #[test]
-fn all_values_come_back() {
+fn all_values_round_trip() {
     for value in values() {
         let bytes = binary(&value);
         let again = graphbinary::read(&bytes, Limits::default()).unwrap();
@@ -312,7 +312,7 @@ fn a_map_may_have_any_keys() {
 }
 
 #[test]
-fn bad_json_says_where_and_what() {
+fn json_errors_have_position_and_message() {
     for (text, kind, message) in [
         (
             r#"{"@type":"g:Int32","@value":3000000000}"#,
@@ -398,7 +398,7 @@ fn bad_json_says_where_and_what() {
 }
 
 #[test]
-fn bad_bytes_say_where_and_what() {
+fn binary_errors_have_position_and_message() {
     for (bytes, message) in [
         (&b""[..], "expected the code of a type of 1 bytes, found 0 bytes at byte 0"),
         (b"\x01", "expected a flag of 1 bytes, found 0 bytes at byte 1"),
@@ -425,7 +425,7 @@ fn bad_bytes_say_where_and_what() {
 }
 
 #[test]
-fn what_is_over_a_limit_is_not_written() {
+fn values_beyond_limits_are_not_written() {
     let mut deep = Value::Null;
     for _ in 0..1_000 {
         deep = Value::list(vec![deep]);

@@ -6,7 +6,7 @@
 
 use super::ids::EVERY;
 use super::names::Names;
-use super::read::{Wanted, edge_predicates, entries_from};
+use super::read::{NameFilter, edge_predicates, entries_from};
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use vervet_gremlin::EdgeKey;
@@ -18,7 +18,7 @@ pub(crate) fn edges_between(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     [source, target]: [u64; 2],
-    labels: &Wanted,
+    labels: &NameFilter,
     out: &mut Vec<EdgeKey>,
 ) -> Result<()> {
     let (from, to) = (Id::from_bits(source), Id::from_bits(target));

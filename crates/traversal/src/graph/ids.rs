@@ -20,8 +20,8 @@ use vervet_gremlin::{EdgeKey, PropertyKey, Value};
 use vervet_model::vocab::{EDGE_NAMESPACE, VERTEX_NAMESPACE, iri_name, is_iri, name_iri};
 use vervet_model::{Direction, Error, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
-use vervet_tinkerpop::stored::value_of_name;
-pub use vervet_tinkerpop::stored::vertex_name;
+use vervet_tinkerpop::rdf_values::value_of_name;
+pub use vervet_tinkerpop::rdf_values::vertex_name;
 
 /// Filter that passes every statement.
 pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };

@@ -1,4 +1,4 @@
-//! Conversion between literal ids and Gremlin values; `vervet_tinkerpop::stored` defines the mapping.
+//! Conversion between literal ids and Gremlin values; `vervet_tinkerpop::rdf_values` defines the mapping.
 
 use bigdecimal::BigDecimal;
 use oxrdf::{Literal, vocab::xsd};
@@ -8,8 +8,8 @@ use time::{Duration as Span, OffsetDateTime};
 use vervet_gremlin::{Extended, Value};
 use vervet_model::{Id, Inline, LiteralKind, Result, TermParts, unmetered};
 use vervet_snapshot::Snapshot;
-pub use vervet_tinkerpop::stored::literal;
-use vervet_tinkerpop::stored::{double_text, float_text, typed};
+pub use vervet_tinkerpop::rdf_values::literal;
+use vervet_tinkerpop::rdf_values::{double_text, float_text, typed};
 
 /// The value of a literal id; `None`: the id is not a literal.
 pub(crate) fn value(snapshot: &dyn Snapshot, id: Id) -> Result<Option<Value>> {

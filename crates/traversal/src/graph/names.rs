@@ -30,7 +30,7 @@ pub(crate) struct Predicates {
 pub(crate) struct Names {
     changes: u64,
     /// Whether scans of all objects of a predicate are avoided.
-    sparing: bool,
+    tracks_read_set: bool,
     edge_id: Option<Id>,
     names: FxHashMap<(Id, bool), Arc<str>>,
     ids: SeededMap<(bool, Arc<str>), Id>,
@@ -50,10 +50,10 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Drops what a change of the graph invalidates. With `sparing` (recorded reads) the objects of
+    /// Drops what a change of the graph invalidates. With `tracks_read_set` (recorded reads) the objects of
     /// predicates are not scanned: every predicate may have vertices and values as objects.
-    pub(crate) fn renew(&mut self, changes: u64, sparing: bool) {
-        self.sparing = sparing;
+    pub(crate) fn invalidate_if_changed(&mut self, changes: u64, tracks_read_set: bool) {
+        self.tracks_read_set = tracks_read_set;
         if self.changes != changes {
             self.changes = changes;
             self.predicates = None;
@@ -155,17 +155,17 @@ impl Names {
         }
         let mut found = Predicates { types: snapshot.type_predicate(), ..Predicates::default() };
         let reifies = snapshot.lookup(NamedNodeRef::new_unchecked(RDF_REIFIES).into())?;
-        let passed_over = [found.types, self.edge_id(snapshot)?, reifies];
+        let excluded = [found.types, self.edge_id(snapshot)?, reifies];
         for &(predicate, _) in snapshot.predicates() {
-            if passed_over.contains(&Some(predicate)) {
+            if excluded.contains(&Some(predicate)) {
                 continue;
             }
-            if self.sparing {
+            if self.tracks_read_set {
                 found.edges.push(predicate);
                 found.values.push(predicate);
                 continue;
             }
-            if leads_to_vertices(snapshot, predicate)? {
+            if has_vertex_objects(snapshot, predicate)? {
                 found.edges.push(predicate);
             }
             if has_values(snapshot, predicate)? {
@@ -179,7 +179,7 @@ impl Names {
 }
 
 /// Whether an object of a predicate is a vertex or an edge. Reads only keys in that range.
-pub(crate) fn leads_to_vertices(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+pub(crate) fn has_vertex_objects(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     has_objects(snapshot, predicate, Id::UNBOUND, Id::new(Tag::Edge, Id::PAYLOAD_MAX))
 }
 
@@ -211,10 +211,10 @@ pub(crate) fn has_one_type_of_integers(snapshot: &dyn Snapshot, predicate: Id) -
 
 /// Whether a predicate has an edge as a subject or an object. Gremlin has no such edges: its edges connect
 /// vertices.
-pub(crate) fn speaks_of_edges(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+pub(crate) fn has_edge_terms(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
     let (first, last) = (Id::new(Tag::Edge, 0), Id::new(Tag::Edge, Id::PAYLOAD_MAX));
     Ok(has_objects(snapshot, predicate, first, last)?
-        || has_keys(snapshot, predicate, Direction::Out, first, last)?)
+        || has_segment_keys(snapshot, predicate, Direction::Out, first, last)?)
 }
 
 /// Whether an object of a predicate is a dictionary literal.
@@ -226,14 +226,14 @@ pub(crate) fn has_stored_literals(snapshot: &dyn Snapshot, predicate: Id) -> Res
 /// too long for an inline id, and XML Schema types without a Gremlin type. With many literals the answer is
 /// `true` without a scan.
 pub(crate) fn has_other_numbers(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
-    const LOOKED_AT_MAX: usize = 256;
+    const EXAMINED_MAX: usize = 256;
     let Some(objects) = snapshot.segment(predicate, Direction::In)? else { return Ok(false) };
     let last = Id::new(Tag::Literal, Id::PAYLOAD_MAX);
     let (mut literals, mut from) = (Vec::new(), Some(Id::literal(0)));
-    while let Some(first) = from.filter(|_| literals.len() <= LOOKED_AT_MAX) {
-        from = objects.keys_up_to(first, last, LOOKED_AT_MAX + 1, &mut literals)?;
+    while let Some(first) = from.filter(|_| literals.len() <= EXAMINED_MAX) {
+        from = objects.keys_up_to(first, last, EXAMINED_MAX + 1, &mut literals)?;
     }
-    if literals.len() > LOOKED_AT_MAX {
+    if literals.len() > EXAMINED_MAX {
         return Ok(true);
     }
     let mut found = false;
@@ -263,10 +263,10 @@ const OTHER_NUMBERS: [&str; 10] = [
 
 /// In the incoming direction, keys are objects in the order of their tags.
 fn has_objects(snapshot: &dyn Snapshot, predicate: Id, first: Id, last: Id) -> Result<bool> {
-    has_keys(snapshot, predicate, Direction::In, first, last)
+    has_segment_keys(snapshot, predicate, Direction::In, first, last)
 }
 
-fn has_keys(
+fn has_segment_keys(
     snapshot: &dyn Snapshot,
     predicate: Id,
     direction: Direction,

@@ -23,7 +23,7 @@ const CHUNK: usize = 1024;
 const FEW: usize = 32;
 
 /// Names of requested edge labels or keys; empty: all.
-pub(crate) type Wanted = [Arc<str>];
+pub(crate) type NameFilter = [Arc<str>];
 
 /// The segment directions of `ends`.
 fn directions(ends: Ends) -> &'static [Direction] {
@@ -38,7 +38,7 @@ fn directions(ends: Ends) -> &'static [Direction] {
 pub(crate) fn edge_predicates(
     snapshot: &dyn Snapshot,
     names: &mut Names,
-    labels: &Wanted,
+    labels: &NameFilter,
 ) -> Result<Vec<Id>> {
     if labels.is_empty() {
         return Ok(names.predicates(snapshot)?.edges.clone());
@@ -64,7 +64,7 @@ pub(crate) fn neighbours(
     names: &mut Names,
     vertex: u64,
     ends: Ends,
-    labels: &Wanted,
+    labels: &NameFilter,
     add: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
     let mut found = std::mem::take(&mut names.expansion);
@@ -108,7 +108,7 @@ pub(crate) fn neighbours(
 pub(crate) fn retain_labelled(
     snapshot: &dyn Snapshot,
     names: &mut Names,
-    labels: &Wanted,
+    labels: &NameFilter,
     vertices: &mut Vec<Id>,
 ) -> Result<()> {
     let mut rows = Vec::with_capacity(vertices.len());
@@ -125,7 +125,7 @@ pub(crate) fn retain_labelled(
 pub(crate) fn labelled_rows(
     snapshot: &dyn Snapshot,
     names: &mut Names,
-    labels: &Wanted,
+    labels: &NameFilter,
     vertices: &[Id],
     rows: &mut Vec<u32>,
 ) -> Result<()> {
@@ -160,7 +160,7 @@ pub(crate) fn edges(
     names: &mut Names,
     vertex: u64,
     ends: Ends,
-    labels: &Wanted,
+    labels: &NameFilter,
     add: &mut dyn FnMut(EdgeKey) -> Result<()>,
 ) -> Result<()> {
     for &direction in directions(ends) {
@@ -233,7 +233,7 @@ pub(crate) fn degree(
     names: &mut Names,
     vertex: u64,
     ends: Ends,
-    labels: &Wanted,
+    labels: &NameFilter,
 ) -> Result<u64> {
     let mut count = 0;
     for &direction in directions(ends) {
@@ -303,7 +303,7 @@ pub(crate) fn vertex_has_label(
 }
 
 /// The predicates of these keys.
-fn value_predicates(snapshot: &dyn Snapshot, names: &mut Names, keys: &Wanted) -> Result<Vec<Id>> {
+fn value_predicates(snapshot: &dyn Snapshot, names: &mut Names, keys: &NameFilter) -> Result<Vec<Id>> {
     if keys.is_empty() {
         return Ok(names.predicates(snapshot)?.values.clone());
     }
@@ -323,7 +323,7 @@ pub(crate) fn vertex_values(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     vertex: u64,
-    keys: &Wanted,
+    keys: &NameFilter,
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
     if let [key] = keys {
@@ -340,7 +340,7 @@ pub(crate) fn vertex_values(
 fn computed_values(
     names: &Names,
     vertex: u64,
-    keys: &Wanted,
+    keys: &NameFilter,
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
     for (key, label, value) in names.computed.of(vertex, keys) {
@@ -354,7 +354,7 @@ fn values_of(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     vertex: u64,
-    keys: &Wanted,
+    keys: &NameFilter,
     predicates: &[Id],
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
@@ -420,7 +420,7 @@ pub(crate) fn statement_values(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     identity: u64,
-    keys: &Wanted,
+    keys: &NameFilter,
     add: &mut dyn FnMut(Arc<str>, Value),
 ) -> Result<()> {
     if identity == 0 {
@@ -434,7 +434,7 @@ pub(crate) fn properties(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     element: &Value,
-    keys: &Wanted,
+    keys: &NameFilter,
     add: &mut dyn FnMut(Value),
 ) -> Result<()> {
     match element {
@@ -460,7 +460,7 @@ pub(crate) fn values(
     snapshot: &dyn Snapshot,
     names: &mut Names,
     element: &Value,
-    keys: &Wanted,
+    keys: &NameFilter,
     add: &mut dyn FnMut(Value),
 ) -> Result<()> {
     match element {
@@ -528,7 +528,7 @@ fn equal_objects(
 pub(crate) fn labels_of(
     snapshot: &dyn Snapshot,
     names: &mut Names,
-    labels: &Wanted,
+    labels: &NameFilter,
 ) -> Result<Option<(Id, Vec<Id>)>> {
     let Some(predicate) = snapshot.type_predicate() else { return Ok(None) };
     let mut found = Vec::with_capacity(labels.len());

@@ -34,7 +34,7 @@ impl Default for VertexScan {
 
 impl VertexScan {
     /// Appends the next vertices, possibly none; `false`: the scan is complete.
-    pub(crate) fn more(
+    pub(crate) fn next_batch(
         &mut self,
         snapshot: &dyn Snapshot,
         names: &mut Names,
@@ -63,15 +63,15 @@ impl VertexScan {
                 end = Some(end.map_or(complete, |end| end.min(complete)));
             }
         }
-        settle(out, start, end);
-        self.from = end.map(after);
+        sort_and_dedup(out, start, end);
+        self.from = end.map(successor);
         self.window = (self.window * 4).min(WINDOW_MAX);
         Ok(self.from.is_some() || out.len() > start)
     }
 }
 
 /// Sorts and deduplicates `out` from `start` on, and drops ids above `end`.
-fn settle(out: &mut Vec<Id>, start: usize, end: Option<Id>) {
+fn sort_and_dedup(out: &mut Vec<Id>, start: usize, end: Option<Id>) {
     let mut found = out.split_off(start);
     if let Some(end) = end {
         found.retain(|id| *id <= end);
@@ -81,7 +81,7 @@ fn settle(out: &mut Vec<Id>, start: usize, end: Option<Id>) {
     out.append(&mut found);
 }
 
-fn after(id: Id) -> Id {
+fn successor(id: Id) -> Id {
     Id::from_bits(id.bits().saturating_add(1))
 }
 
@@ -103,7 +103,7 @@ impl ObjectScan {
     }
 
     /// Appends the next elements, ascending and distinct; `false`: the scan is complete.
-    pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
+    pub(crate) fn next_batch(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
         let Some(from) = self.from.take() else { return Ok(false) };
         let Some(segment) = snapshot.segment(self.predicate, Direction::In)? else { return Ok(false) };
         let (start, mut end) = (out.len(), None::<Id>);
@@ -118,8 +118,8 @@ impl ObjectScan {
             }
             out.extend(found.iter().map(|[subject, ..]| *subject).take_while(|id| *id <= self.last));
         }
-        settle(out, start, end);
-        self.from = end.map(after);
+        sort_and_dedup(out, start, end);
+        self.from = end.map(successor);
         self.window = (self.window * 4).min(WINDOW_MAX);
         Ok(self.from.is_some() || out.len() > start)
     }
@@ -154,7 +154,7 @@ impl EdgeScan {
     }
 
     /// Appends the next edges, possibly none; `false`: the scan is complete.
-    pub(crate) fn more(
+    pub(crate) fn next_batch(
         &mut self,
         snapshot: &dyn Snapshot,
         names: &mut Names,
@@ -186,7 +186,7 @@ impl EdgeScan {
             segment.entries(source, self.entry, room, &mut found)?;
             match found.last() {
                 Some(&[target, graph, edge]) if found.len() >= room => {
-                    self.entry = [target, graph, after(edge)];
+                    self.entry = [target, graph, successor(edge)];
                 }
                 _ => {
                     self.sources.pop_front();
@@ -268,7 +268,7 @@ impl KeyScan {
 
     /// Appends the next elements, ascending, possibly none; `false`: the scan is complete. A returned element
     /// may have lost the key since.
-    pub(crate) fn more(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
+    pub(crate) fn next_batch(&mut self, snapshot: &dyn Snapshot, out: &mut Vec<Id>) -> Result<bool> {
         let Some(from) = self.from.take() else { return Ok(false) };
         let Some(segment) = snapshot.segment(self.predicate, Direction::Out)? else { return Ok(false) };
         let start = out.len();

@@ -33,7 +33,7 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 const COMPUTED_BYTES: u64 = 64;
 
 /// Whether traversers are still at the source vertices after this step, so that they need no counting.
-pub(crate) fn keeps_place(name: &str) -> bool {
+pub(crate) fn stays_at_source(name: &str) -> bool {
     matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
 }
 

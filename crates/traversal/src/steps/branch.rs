@@ -2,7 +2,7 @@
 
 use super::has::predicate;
 use super::make;
-use super::question::Question;
+use super::subquery::SubqueryFilter;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::step::{Input, Pipeline, Step};
@@ -19,10 +19,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             Box::new(Branch::new(branches, barrier, move |_, _| Ok(all.clone())))
         }
         "coalesce" => {
-            let mut ways = compiler.traversals(step.instruction)?;
+            let mut branches = compiler.traversals(step.instruction)?;
             make::flat_map(move |traverser, context, out| {
-                for way in &mut ways {
-                    way.all(traverser, out, context)?;
+                for branch in &mut branches {
+                    branch.all(traverser, out, context)?;
                     if !out.is_empty() {
                         break;
                     }
@@ -31,8 +31,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         "optional" => {
-            let mut ways = compiler.traversals(step.instruction)?;
-            match ways.pop() {
+            let mut branches = compiler.traversals(step.instruction)?;
+            match branches.pop() {
                 Some(body) => Box::new(Optional { body, running: false }),
                 None => return Err(compiler.error(step.instruction, "optional() needs a traversal")),
             }
@@ -81,7 +81,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
     let mut cases: Vec<Case> = Vec::new();
     let barrier = step.arguments().iter().skip(1).any(gathers)
         || step.options.iter().any(|option| option.arguments.last().is_some_and(gathers));
-    let asked = match step.arguments().first() {
+    let condition = match step.arguments().first() {
         Some(Value::Traversal(traversal)) => compiler.nested(traversal)?,
         Some(Value::P(test)) => {
             let test = test.clone();
@@ -100,10 +100,10 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
         Value::Traversal(traversal) => compiler.nested(traversal),
         value => Ok(Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))])),
     };
-    if let [question, yes, rest @ ..] = step.arguments() {
-        let mut question = match question {
-            Value::Traversal(traversal) => Question::new(traversal, compiler)?,
-            _ => Question::of_steps(asked),
+    if let [test, yes, rest @ ..] = step.arguments() {
+        let mut condition = match test {
+            Value::Traversal(traversal) => SubqueryFilter::new(traversal, compiler)?,
+            _ => SubqueryFilter::of_steps(condition),
         };
         // choose(condition, yes, no): the condition holds if it has any result.
         branches.push(nested(yes, compiler)?);
@@ -113,7 +113,7 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             _ => return Err(wrong(compiler)),
         }
         return Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
-            Ok(vec![usize::from(!question.test(traverser, context)?)])
+            Ok(vec![usize::from(!condition.test(traverser, context)?)])
         })));
     }
     for option in &step.options {
@@ -140,21 +140,21 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
         }
     }
-    let mut question = asked;
+    let mut condition = condition;
     let pass = branches.len();
     if !several {
         branches.push(Pipeline::default());
     }
     Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
-        let answer = question.first(traverser, context)?;
-        let mut ways = Vec::new();
+        let answer = condition.first(traverser, context)?;
+        let mut taken = Vec::new();
         let mut found = false;
         for (i, case) in cases.iter_mut().enumerate() {
             let fits = match (&answer, case) {
                 (Some(_), Case::Any) => {
-                    ways.push(i);
+                    taken.push(i);
                     if !several {
-                        return Ok(ways);
+                        return Ok(taken);
                     }
                     continue;
                 }
@@ -166,9 +166,9 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             };
             if fits {
                 found = true;
-                ways.push(i);
+                taken.push(i);
                 if !several {
-                    return Ok(ways);
+                    return Ok(taken);
                 }
             }
         }
@@ -178,13 +178,13 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
                 return Ok(vec![i]);
             }
         } else if !found && let Some(i) = other(|case| matches!(case, Case::Otherwise)) {
-            ways.push(i);
+            taken.push(i);
         }
-        if ways.is_empty() && !several {
+        if taken.is_empty() && !several {
             // A traverser without a matching option passes unchanged.
-            ways.push(pass);
+            taken.push(pass);
         }
-        Ok(ways)
+        Ok(taken)
     })))
 }
 
@@ -244,8 +244,10 @@ impl<F: Choose + Clone + 'static> Step for Branch<F> {
             let mut any = false;
             while let Some(traverser) = input.next(context)? {
                 any = true;
-                for way in self.choose.choose(&traverser, context)? {
-                    if let (Some(branch), Some(fed)) = (self.branches.get_mut(way), self.fed.get_mut(way)) {
+                for branch in self.choose.choose(&traverser, context)? {
+                    if let (Some(branch), Some(fed)) =
+                        (self.branches.get_mut(branch), self.fed.get_mut(branch))
+                    {
                         branch.start(traverser.clone(), context)?;
                         *fed = true;
                     }

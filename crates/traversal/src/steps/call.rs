@@ -20,12 +20,12 @@ const DEGREE: &str = "tinker.degree.centrality";
 
 /// A parameter of a service.
 #[derive(Clone)]
-enum Given {
+enum ServiceParameter {
     Value(Value),
     Traversal(Pipeline),
 }
 
-impl Given {
+impl ServiceParameter {
     fn new(value: &Value, compiler: &mut Compiler) -> Result<Self> {
         Ok(match value {
             Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
@@ -58,12 +58,12 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     }
     let mut maps = Vec::new();
     for argument in arguments {
-        maps.push(Given::new(argument, compiler)?);
+        maps.push(ServiceParameter::new(argument, compiler)?);
     }
     let mut options = Vec::new();
     for with in &step.withs {
         if let [Value::String(name), value] = with.arguments.as_slice() {
-            options.push((name.clone(), Given::new(value, compiler)?));
+            options.push((name.clone(), ServiceParameter::new(value, compiler)?));
         }
     }
     Ok(make::flat_map(move |traverser, context, out| {
@@ -132,7 +132,7 @@ fn search(text: &str, kind: Option<&str>, found: &mut Outputs, context: &mut Con
     loop {
         let mut vertices = Vec::new();
         context.tick()?;
-        if !context.read(|snapshot, names| scan.more(snapshot, names, &mut vertices))? {
+        if !context.read(|snapshot, names| scan.next_batch(snapshot, names, &mut vertices))? {
             break;
         }
         for vertex in vertices {
@@ -151,7 +151,7 @@ fn search(text: &str, kind: Option<&str>, found: &mut Outputs, context: &mut Con
     while wanted("Edge") {
         let mut edges = Vec::new();
         context.tick()?;
-        if !context.read(|snapshot, names| scan.more(snapshot, names, &mut edges))? {
+        if !context.read(|snapshot, names| scan.next_batch(snapshot, names, &mut edges))? {
             break;
         }
         for edge in edges {

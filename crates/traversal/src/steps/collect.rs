@@ -5,14 +5,14 @@
 
 use super::group::Grouped;
 use super::make;
-use super::solve::plus;
+use super::query::plus;
 use super::transform::{operate, operate_times};
 use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, SideEffect};
-use crate::memory::{Held, TRAVERSER_BYTES};
-use crate::semantic::told;
+use crate::memory::{Reservation, TRAVERSER_BYTES};
+use crate::semantic::map_error;
 use crate::size;
 use crate::step::Step;
 use crate::traverser::Traverser;
@@ -59,12 +59,14 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 }
 
 /// Appends the names of side effects that a step or a nested traversal writes to.
-pub(crate) fn puts_of(step: &Instruction, names: &mut Vec<Arc<str>>) {
+pub(crate) fn side_effects_written_by(step: &Instruction, names: &mut Vec<Arc<str>>) {
     let puts = matches!(&*step.name, "aggregate" | "store" | "group" | "groupCount" | "tree" | "subgraph");
     for argument in &step.arguments {
         match argument {
             Value::String(name) if puts => names.push(name.clone()),
-            Value::Traversal(traversal) => traversal.steps.iter().for_each(|step| puts_of(step, names)),
+            Value::Traversal(traversal) => {
+                traversal.steps.iter().for_each(|step| side_effects_written_by(step, names))
+            }
             _ => {}
         }
     }
@@ -102,7 +104,7 @@ fn aggregate(name: Arc<str>, lazy: bool, mut by: Vec<By>) -> Box<dyn Step> {
         });
         if assigns {
             // The operator receives all values together.
-            let (mut values, mut held) = (Vec::new(), Held::default());
+            let (mut values, mut held) = (Vec::new(), Reservation::default());
             for traverser in &all {
                 let value = match by_all.first_mut() {
                     None => Some(traverser.value.clone()),
@@ -134,10 +136,10 @@ fn put_to_collection(name: &Arc<str>, value: Value, bulk: Bulk, context: &mut Co
         (Value::Bulk(all), None | Some(Operator::AddAll)) => {
             let all = Arc::make_mut(all);
             let kept = if all.contains_key(&value) { Ok(()) } else { context.keep(&value) };
-            kept.and_then(|()| told(add_to_bag(all, value, bulk.get())))
+            kept.and_then(|()| map_error(add_to_bag(all, value, bulk.get())))
         }
         (Value::List(all), None | Some(Operator::AddAll)) => {
-            let mut held = Held::default();
+            let mut held = Reservation::default();
             let put = context.expand(&value, bulk.get(), Arc::make_mut(all), &mut held);
             // The value lives until the traversal ends.
             held.keep();
@@ -262,7 +264,7 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
     };
     let mut add = move |groups: &mut Map,
                         traverser: &Traverser,
-                        held: &mut Held,
+                        held: &mut Reservation,
                         context: &mut Context<'_>|
           -> Result<()> {
         let Some(key) = key.apply(traverser, context)? else { return Ok(()) };
@@ -286,7 +288,7 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
                 Value::Map(map) => std::mem::take(Arc::make_mut(map)),
                 _ => Map::default(),
             };
-            let mut held = Held::default();
+            let mut held = Reservation::default();
             let added = all.iter().try_for_each(|traverser| add(&mut groups, traverser, &mut held, context));
             // The values live until the traversal ends.
             held.keep();
@@ -298,33 +300,33 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
 
 /// Positions of values in a tree or a subgraph, which make insertion a hash look-up.
 #[derive(Debug)]
-pub(crate) enum Places {
-    Tree(TreePlaces),
+pub(crate) enum CollectionIndex {
+    Tree(TreeIndex),
     Subgraph { vertices: HashSet<Vertex, Hashing>, edges: HashSet<Arc<Edge>, Hashing> },
 }
 
 /// Positions of values among the children of the nodes of a tree.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TreePlaces {
+pub(crate) struct TreeIndex {
     /// By parent node and value: the child node, and its index among its siblings. The root is node 0.
     of: HashMap<(usize, Value), (usize, usize), Hashing>,
     /// Number of nodes, without the root.
     nodes: usize,
 }
 
-impl TreePlaces {
+impl TreeIndex {
     /// The positions of an existing tree.
     fn of_tree(tree: &Tree) -> Self {
-        let mut places = Self::default();
+        let mut index = Self::default();
         let mut nodes = vec![(0, tree)];
         while let Some((node, tree)) = nodes.pop() {
             for (place, (value, below)) in tree.children.iter().enumerate() {
-                places.nodes += 1;
-                places.of.entry((node, value.clone())).or_insert((places.nodes, place));
-                nodes.push((places.nodes, below));
+                index.nodes += 1;
+                index.of.entry((node, value.clone())).or_insert((index.nodes, place));
+                nodes.push((index.nodes, below));
             }
         }
-        places
+        index
     }
 
     /// Inserts a path of values below the root.
@@ -335,7 +337,7 @@ impl TreePlaces {
         &mut self,
         tree: &mut Tree,
         values: Vec<Value>,
-        held: &mut Held,
+        held: &mut Reservation,
         context: &Context<'_>,
     ) -> Result<()> {
         // A recursive walk or drop of a deeper tree could overflow the stack.
@@ -377,9 +379,9 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     };
     match name {
         None => make::reduce(
-            move |(tree, places): &mut (Tree, TreePlaces), traverser, held, context| {
+            move |(tree, index): &mut (Tree, TreeIndex), traverser, held, context| {
                 let values = values_of(&traverser, context)?;
-                places.add(tree, values, held, context)
+                index.add(tree, values, held, context)
             },
             |(tree, _), _| Ok(Some(tree.into())),
         ),
@@ -388,18 +390,18 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
                 Value::Tree(tree) => std::mem::take(Arc::make_mut(tree)),
                 _ => Tree::default(),
             };
-            let mut places = match context.places.remove(&name) {
-                Some(Places::Tree(places)) => places,
-                _ => TreePlaces::of_tree(&tree),
+            let mut index = match context.collection_indexes.remove(&name) {
+                Some(CollectionIndex::Tree(index)) => index,
+                _ => TreeIndex::of_tree(&tree),
             };
-            let mut held = Held::default();
+            let mut held = Reservation::default();
             let added = all.iter().try_for_each(|traverser| {
                 let values = values_of(traverser, context)?;
-                places.add(&mut tree, values, &mut held, context)
+                index.add(&mut tree, values, &mut held, context)
             });
             // The values live until the traversal ends.
             held.keep();
-            context.places.insert(name.clone(), Places::Tree(places));
+            context.collection_indexes.insert(name.clone(), CollectionIndex::Tree(index));
             side_effect(context, &name, || Value::Null).value = tree.into();
             added.map(|()| all)
         }),
@@ -411,8 +413,8 @@ fn subgraph(name: Arc<str>) -> Box<dyn Step> {
         let empty = || Value::Subgraph(Arc::new(Subgraph::default()));
         let Value::Subgraph(graph) = &mut side_effect(context, &name, empty).value else { return Ok(all) };
         let mut graph = std::mem::take(Arc::make_mut(graph));
-        let (mut vertices, mut edges) = match context.places.remove(&name) {
-            Some(Places::Subgraph { vertices, edges }) => (vertices, edges),
+        let (mut vertices, mut edges) = match context.collection_indexes.remove(&name) {
+            Some(CollectionIndex::Subgraph { vertices, edges }) => (vertices, edges),
             _ => (graph.vertices.iter().cloned().collect(), graph.edges.iter().cloned().collect()),
         };
         let mut added = Ok(());
@@ -433,7 +435,7 @@ fn subgraph(name: Arc<str>) -> Box<dyn Step> {
                 break;
             }
         }
-        context.places.insert(name.clone(), Places::Subgraph { vertices, edges });
+        context.collection_indexes.insert(name.clone(), CollectionIndex::Subgraph { vertices, edges });
         side_effect(context, &name, empty).value = Value::Subgraph(Arc::new(graph));
         added.map(|()| all)
     })

@@ -1,16 +1,16 @@
-//! Execution of `native/entries.rs`: filters, orders and projects the rows of its query, one per group.
+//! Execution of `translation/entries.rs`: filters, orders and projects the rows of its query, one per group.
 //!
 //! # Cost
 //! Keys are read only for output: after numeric filters, after an order that begins with numbers, and within
 //! its range. Other string keys are only checked for being plain strings, since two language-tagged strings
 //! can be one value.
 
-use super::solve::{plus, value_of};
+use super::query::{plus, value_of};
 use crate::context::Context;
-use crate::memory::Held;
-use crate::native::{Entries, Fold, Part};
-use crate::semantic::{order, passes, told, with_ids};
+use crate::memory::Reservation;
+use crate::semantic::{map_error, order, passes, with_ids};
 use crate::sort::sorted;
+use crate::translation::{Entries, EntryPart, Fold};
 use indexmap::IndexMap;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub(super) fn entries<'r>(
         let columns = columns.iter().map(|id| read(*id, context)).collect::<Result<_>>()?;
         groups.push(Group { key, value: None, columns });
     }
-    let mut held = Held::default();
+    let mut held = Reservation::default();
     held.add(groups.len() as u64 * GROUP_BYTES, &context.memory)?;
     if may_be_equal(&groups, context)? {
         groups = merged(groups, entries, context)?;
@@ -64,7 +64,7 @@ pub(super) fn entries<'r>(
         context.control.work(1)?;
         all.push_back(match &entries.names {
             None => {
-                let key = group.part(Part::Key, context)?.clone();
+                let key = group.part(EntryPart::Key, context)?.clone();
                 Value::Entry(Arc::new((key, group.columns.swap_remove(0))))
             }
             Some(names) => {
@@ -80,10 +80,10 @@ pub(super) fn entries<'r>(
 }
 
 impl Group {
-    fn part(&mut self, part: Part, context: &mut Context<'_>) -> Result<&Value> {
+    fn part(&mut self, part: EntryPart, context: &mut Context<'_>) -> Result<&Value> {
         match part {
-            Part::Column(at) => Ok(self.column(at)),
-            Part::Key => {
+            EntryPart::Column(at) => Ok(self.column(at)),
+            EntryPart::Key => {
                 if self.value.is_none() {
                     self.value = Some(read(self.key, context)?);
                 }
@@ -127,7 +127,7 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
     let mut all: IndexMap<Value, Group, Hashing> = IndexMap::default();
     for mut group in groups {
         context.control.work(1)?;
-        let key = group.part(Part::Key, context)?.clone();
+        let key = group.part(EntryPart::Key, context)?.clone();
         let Some(same) = all.get_mut(&key) else {
             all.insert(key, group);
             continue;
@@ -135,8 +135,8 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
         for ((one, other), (_, fold)) in same.columns.iter_mut().zip(&group.columns).zip(&entries.columns) {
             *one = match fold {
                 Fold::Count => plus(one, other)?,
-                Fold::Min => told(number::min(one, other))?,
-                Fold::Max => told(number::max(one, other))?,
+                Fold::Min => map_error(number::min(one, other))?,
+                Fold::Max => map_error(number::max(one, other))?,
             };
         }
     }
@@ -146,7 +146,7 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
 /// Sorts groups; may drop groups beyond the first `end`.
 fn sort(
     groups: &mut Vec<Group>,
-    by: &[(Part, bool)],
+    by: &[(EntryPart, bool)],
     end: Option<usize>,
     context: &mut Context<'_>,
 ) -> Result<()> {
@@ -154,8 +154,8 @@ fn sort(
     let numbers: Vec<(usize, bool)> = by
         .iter()
         .map_while(|(part, descending)| match part {
-            Part::Column(at) => Some((*at, *descending)),
-            Part::Key => None,
+            EntryPart::Column(at) => Some((*at, *descending)),
+            EntryPart::Key => None,
         })
         .collect();
     let by_numbers = |a: &Group, b: &Group| {

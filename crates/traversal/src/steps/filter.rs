@@ -1,9 +1,9 @@
 //! Filter steps: `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
 
-use super::chain::Link;
+use super::fused::FusedStep;
 use super::has::predicate;
 use super::make::{self, Test};
-use super::question::Question;
+use super::subquery::SubqueryFilter;
 use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
@@ -37,18 +37,27 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("filter" | "where", [Value::Traversal(traversal)]) => {
             let named = step.name() == "where";
             let steps = if named { named_ends(traversal, compiler)? } else { compiler.nested(traversal)? };
-            let questions = vec![Question::about(traversal, steps, compiler)];
-            make::test(Asked { questions, wanted: Wanted::All })
+            let subqueries = vec![SubqueryFilter::of_traversal(traversal, steps, compiler)];
+            make::test(ExistenceFilter { subqueries, connective: Connective::All })
         }
-        ("where", [Value::P(test)]) => make::test(Named::new(None, test, compiler.bys(step)?, compiler)),
+        ("where", [Value::P(test)]) => {
+            make::test(ScopePredicate::new(None, test, compiler.bys(step)?, compiler))
+        }
         ("where", [Value::String(start), Value::P(test)]) => {
-            make::test(Named::new(Some(start.clone()), test, compiler.bys(step)?, compiler))
+            make::test(ScopePredicate::new(Some(start.clone()), test, compiler.bys(step)?, compiler))
         }
-        ("not", [_]) => {
-            make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::None })
-        }
-        ("and", _) => make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::All }),
-        ("or", _) => make::test(Asked { questions: Question::of_all(step, compiler)?, wanted: Wanted::Any }),
+        ("not", [_]) => make::test(ExistenceFilter {
+            subqueries: SubqueryFilter::of_all(step, compiler)?,
+            connective: Connective::None,
+        }),
+        ("and", _) => make::test(ExistenceFilter {
+            subqueries: SubqueryFilter::of_all(step, compiler)?,
+            connective: Connective::All,
+        }),
+        ("or", _) => make::test(ExistenceFilter {
+            subqueries: SubqueryFilter::of_all(step, compiler)?,
+            connective: Connective::Any,
+        }),
         ("all" | "any" | "none", [Value::P(test)]) => {
             let (test, name) = (test.clone(), step.name().to_owned());
             make::filter(move |traverser, _| {
@@ -131,75 +140,77 @@ pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option
 
 /// Existence tests of nested traversals: `filter`, `where`, `not`, `and`, `or`.
 #[derive(Clone)]
-pub(crate) struct Asked {
-    questions: Vec<Question>,
-    wanted: Wanted,
+pub(crate) struct ExistenceFilter {
+    subqueries: Vec<SubqueryFilter>,
+    connective: Connective,
 }
 
 /// Number of traversals that must have a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum Connective {
     All,
     Any,
     None,
 }
 
-impl Asked {
-    /// The traversals as chains, if all are chains.
-    pub(crate) fn links(&mut self) -> Option<(Vec<Vec<Link>>, Wanted)> {
-        let ways = self.questions.iter_mut().map(Question::links).collect::<Option<Vec<_>>>()?;
-        (!ways.is_empty()).then_some((ways, self.wanted))
+impl ExistenceFilter {
+    /// The traversals as fused pipelines, if all are fused pipelines.
+    pub(crate) fn fused_steps(&mut self) -> Option<(Vec<Vec<FusedStep>>, Connective)> {
+        let branches =
+            self.subqueries.iter_mut().map(SubqueryFilter::fused_steps).collect::<Option<Vec<_>>>()?;
+        (!branches.is_empty()).then_some((branches, self.connective))
     }
 }
 
-impl Test for Asked {
+impl Test for ExistenceFilter {
     fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
-        let all = self.wanted == Wanted::All;
-        for question in &mut self.questions {
-            if question.test(traverser, context)? != all {
-                return Ok(self.wanted == Wanted::Any);
+        let all = self.connective == Connective::All;
+        for subquery in &mut self.subqueries {
+            if subquery.test(traverser, context)? != all {
+                return Ok(self.connective == Connective::Any);
             }
         }
-        Ok(self.wanted != Wanted::Any)
+        Ok(self.connective != Connective::Any)
     }
 }
 
 /// `where(P)`: the predicate contains names, which are replaced by their values.
 #[derive(Clone)]
-pub(crate) struct Named {
+pub(crate) struct ScopePredicate {
     start: Option<Arc<str>>,
     test: Arc<P>,
     by: Vec<By>,
     lists: Lists,
-    sealed: bool,
+    invariant: bool,
 }
 
-impl Named {
+impl ScopePredicate {
     fn new(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>, compiler: &Compiler) -> Self {
-        let sealed =
-            by.is_empty() && !start.iter().any(|name| compiler.is_put_to(name)) && is_sealed(test, compiler);
-        Self { start, test: test.clone(), by, lists: Lists::default(), sealed }
+        let invariant = by.is_empty()
+            && !start.iter().any(|name| compiler.writes_side_effect(name))
+            && is_invariant_test(test, compiler);
+        Self { start, test: test.clone(), by, lists: Lists::default(), invariant }
     }
 
     /// Whether the values of the names are the same for all results of one traverser.
-    pub(crate) fn is_sealed(&self) -> bool {
-        self.sealed
+    pub(crate) fn is_invariant(&self) -> bool {
+        self.invariant
     }
 }
 
 /// Whether no later step writes to the side effects that the predicate names.
-fn is_sealed(test: &P, compiler: &Compiler) -> bool {
-    let one = |value: &Value| !matches!(value, Value::String(name) if compiler.is_put_to(name));
+fn is_invariant_test(test: &P, compiler: &Compiler) -> bool {
+    let one = |value: &Value| !matches!(value, Value::String(name) if compiler.writes_side_effect(name));
     match test {
         P::Compare(_, value) | P::Text(_, value) | P::TypeOf(value) => one(value),
         P::Inside(low, high) | P::Outside(low, high) | P::Between(low, high) => one(low) && one(high),
         P::Within(values) | P::Without(values) => values.iter().all(one),
-        P::Not(inner) => is_sealed(inner, compiler),
-        P::And(parts) | P::Or(parts) => parts.iter().all(|part| is_sealed(part, compiler)),
+        P::Not(inner) => is_invariant_test(inner, compiler),
+        P::And(parts) | P::Or(parts) => parts.iter().all(|part| is_invariant_test(part, compiler)),
     }
 }
 
-impl Test for Named {
+impl Test for ScopePredicate {
     fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         let Self { start, test, by, lists, .. } = self;
         let value = match start {
@@ -405,13 +416,13 @@ pub(crate) fn named_ends(traversal: &Bytecode, compiler: &mut Compiler) -> Resul
     }
     if let Some(end) = end {
         let step = make::filter(move |traverser, context| {
-            let wanted = match &traverser.value {
+            let expected = match &traverser.value {
                 // A map that the traversal has reached does not scope its end.
                 Value::Map(_) => traverser.select(&end, Pop::Last),
                 _ => scoped(traverser, &end, Pop::Last, context),
             };
-            let wanted = wanted.ok_or_else(|| no_value(&end))?;
-            Ok(wanted == traverser.value)
+            let expected = expected.ok_or_else(|| no_value(&end))?;
+            Ok(expected == traverser.value)
         });
         pipeline.nodes.push(compiler.node(step));
     }

@@ -3,7 +3,7 @@
 
 use crate::by::By;
 use crate::context::{Context, SideEffect};
-use crate::memory::{Held, Queue};
+use crate::memory::{Queue, Reservation};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Grouped {
     /// Buffered traversers per group, if the step has no name.
     groups: indexmap::IndexMap<Value, Vec<Traverser>, vervet_gremlin::Hashing>,
     /// Counts `groups`.
-    held: Held,
+    held: Reservation,
     /// Output traversers of the side-effect form.
     ready: Queue,
     done: bool,
@@ -34,7 +34,16 @@ impl Grouped {
     /// `sums`: whether the traversal only sums or counts.
     pub(crate) fn new(key: By, members: Pipeline, name: Option<Arc<str>>, sums: bool) -> Self {
         let groups = indexmap::IndexMap::default();
-        Self { key, members, name, sums, groups, held: Held::default(), ready: Queue::default(), done: false }
+        Self {
+            key,
+            members,
+            name,
+            sums,
+            groups,
+            held: Reservation::default(),
+            ready: Queue::default(),
+            done: false,
+        }
     }
 
     fn add(&mut self, mut traverser: Traverser, context: &mut Context<'_>) -> Result<()> {

@@ -176,14 +176,14 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         if let Condition::Label(labels) = &condition
             && let Some(last) = nodes.last_mut()
             && last.labels.is_empty()
-            && let Some(chain) = last.step.as_chain()
+            && let Some(pipeline) = last.step.as_fused_pipeline()
             && labels.iter().all(|label| is_of_one_type(label))
         {
-            chain.take_labels(labels);
+            pipeline.take_labels(labels);
             continue;
         }
         nodes.push(compiler.node(make::test(condition)));
-        compiler.join(nodes);
+        compiler.fuse_last(nodes);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
-use crate::host::FileForm;
+use crate::host::FileFormat;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -57,10 +57,10 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
     Ok(Box::new(Io { file: file.clone(), form, reads, done: false }))
 }
 
-fn form_of(name: &str) -> Result<FileForm> {
+fn form_of(name: &str) -> Result<FileFormat> {
     match name {
-        "graphson" => Ok(FileForm::GraphSon),
-        "graphml" => Ok(FileForm::GraphMl),
+        "graphson" => Ok(FileFormat::GraphSon),
+        "graphml" => Ok(FileFormat::GraphMl),
         "gryo" => Err(gryo()),
         other => {
             Err(Error::new(ErrorKind::Unsupported, format!("the io() file format {other} is not supported"))
@@ -69,12 +69,12 @@ fn form_of(name: &str) -> Result<FileForm> {
     }
 }
 
-fn form_of_name(file: &str) -> Result<FileForm> {
+fn form_of_name(file: &str) -> Result<FileFormat> {
     let ends = |ending: &str| file.ends_with(ending);
     if ends(".json") {
-        Ok(FileForm::GraphSon)
+        Ok(FileFormat::GraphSon)
     } else if ends(".xml") || ends(".graphml") {
-        Ok(FileForm::GraphMl)
+        Ok(FileFormat::GraphMl)
     } else if ends(".kryo") {
         Err(gryo())
     } else {
@@ -94,7 +94,7 @@ fn gryo() -> Error {
 #[derive(Clone)]
 struct Io {
     file: Arc<str>,
-    form: FileForm,
+    form: FileFormat,
     reads: bool,
     done: bool,
 }

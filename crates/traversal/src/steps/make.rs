@@ -4,7 +4,7 @@
 
 use crate::bulk::Bulk;
 use crate::context::Context;
-use crate::memory::{Held, Memory, Queue};
+use crate::memory::{Memory, Queue, Reservation};
 use crate::size;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
@@ -45,9 +45,9 @@ pub(crate) trait Test {
     fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool>;
 }
 
-/// As [`filter`], for a test that chains can recognize (see [`super::chain`]).
+/// As [`filter`], for a test that fused pipelines can recognize (see [`super::fused`]).
 pub(crate) fn test<T: Test + Clone + 'static>(test: T) -> Box<dyn Step> {
-    Box::new(Tested(test))
+    Box::new(TestFilter(test))
 }
 
 /// A step that passes every traverser, possibly changed, with the same path.
@@ -57,20 +57,20 @@ pub(crate) fn with_each(
     Box::new(WithEach { change })
 }
 
-/// A step that reduces all traversers to one value. The [`Held`] argument of `add` counts the growth of the
-/// state.
+/// A step that reduces all traversers to one value. The [`Reservation`] argument of `add` counts the growth
+/// of the state.
 pub(crate) fn reduce<S: Clone + Default + 'static>(
-    add: impl FnMut(&mut S, Traverser, &mut Held, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    add: impl FnMut(&mut S, Traverser, &mut Reservation, &mut Context<'_>) -> Result<()> + Clone + 'static,
     finish: impl FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(Reduce { add, finish, state: S::default(), held: Held::default(), done: false })
+    Box::new(Reduce { add, finish, state: S::default(), held: Reservation::default(), done: false })
 }
 
 /// A barrier that maps all traversers to other traversers.
 pub(crate) fn barrier(
     of: impl FnMut(Vec<Traverser>, &mut Context<'_>) -> Result<Vec<Traverser>> + Clone + 'static,
 ) -> Box<dyn Step> {
-    Box::new(Barrier { of, ready: VecDeque::new(), held: Held::default() })
+    Box::new(Barrier { of, ready: VecDeque::new(), held: Reservation::default() })
 }
 
 /// The identity step.
@@ -113,7 +113,7 @@ pub(crate) struct Outputs {
     values: VecDeque<(Value, Bulk)>,
     /// The number of values that `held` has counted.
     counted: usize,
-    held: Held,
+    held: Reservation,
 }
 
 impl Outputs {
@@ -154,7 +154,7 @@ impl Outputs {
     pub(crate) fn pop(&mut self) -> Option<(Value, Bulk)> {
         let first = self.values.pop_front()?;
         if self.counted > 0 {
-            self.held.release_one_of(self.counted);
+            self.held.release_fraction(self.counted);
             self.counted -= 1;
         }
         Some(first)
@@ -273,9 +273,9 @@ where
 
 /// See [`test`].
 #[derive(Clone)]
-pub(crate) struct Tested<T>(pub(crate) T);
+pub(crate) struct TestFilter<T>(pub(crate) T);
 
-impl<T: Test + Clone + 'static> Step for Tested<T> {
+impl<T: Test + Clone + 'static> Step for TestFilter<T> {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         while let Some(traverser) = input.next(context)? {
             if self.0.test(&traverser, context)? {
@@ -290,19 +290,19 @@ impl<T: Test + Clone + 'static> Step for Tested<T> {
     }
 }
 
-/// A step with a mark that the compiler can read.
+/// A step with an annotation that the compiler can read.
 #[derive(Clone)]
-pub(crate) struct Marked<M> {
+pub(crate) struct Annotated<M> {
     step: Box<dyn Step>,
-    pub(crate) mark: M,
+    pub(crate) annotation: M,
 }
 
-/// The step with a mark for the compiler (see [`super::chain`]).
-pub(crate) fn marked<M: Clone + 'static>(step: Box<dyn Step>, mark: M) -> Box<dyn Step> {
-    Box::new(Marked { step, mark })
+/// The step with an annotation for the compiler (see [`super::fused`]).
+pub(crate) fn annotated<M: Clone + 'static>(step: Box<dyn Step>, annotation: M) -> Box<dyn Step> {
+    Box::new(Annotated { step, annotation })
 }
 
-impl<M: Clone + 'static> Step for Marked<M> {
+impl<M: Clone + 'static> Step for Annotated<M> {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         self.step.next(input, context)
     }
@@ -344,14 +344,14 @@ struct Reduce<S, A, F> {
     add: A,
     finish: F,
     state: S,
-    held: Held,
+    held: Reservation,
     done: bool,
 }
 
 impl<S, A, F> Step for Reduce<S, A, F>
 where
     S: Clone + Default + 'static,
-    A: FnMut(&mut S, Traverser, &mut Held, &mut Context<'_>) -> Result<()> + Clone + 'static,
+    A: FnMut(&mut S, Traverser, &mut Reservation, &mut Context<'_>) -> Result<()> + Clone + 'static,
     F: FnMut(S, &mut Context<'_>) -> Result<Option<Value>> + Clone + 'static,
 {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
@@ -391,7 +391,7 @@ struct Barrier<F> {
     of: F,
     ready: VecDeque<Traverser>,
     /// Counts buffered input until all of it is output.
-    held: Held,
+    held: Reservation,
 }
 
 impl<F> Step for Barrier<F>

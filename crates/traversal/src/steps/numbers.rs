@@ -2,7 +2,7 @@
 
 use super::make;
 use crate::compile::{Compiler, Modulated};
-use crate::semantic::told;
+use crate::semantic::map_error;
 use crate::step::Step;
 use crate::traverser::Traverser;
 use vervet_gremlin::semantics::number::{Extreme, Mean, Sum, counted};
@@ -40,9 +40,9 @@ impl State {
         }
         match self {
             Self::Nothing => Ok(()),
-            Self::Sum(sum) => told(sum.push(value, count)),
-            Self::Mean(mean) => told(mean.push(value, count)),
-            Self::Extreme(extreme) => told(extreme.push(value)),
+            Self::Sum(sum) => map_error(sum.push(value, count)),
+            Self::Mean(mean) => map_error(mean.push(value, count)),
+            Self::Extreme(extreme) => map_error(extreme.push(value)),
         }
     }
 
@@ -50,7 +50,7 @@ impl State {
         match self {
             Self::Nothing => Ok(None),
             Self::Sum(sum) => Ok(sum.finish()),
-            Self::Mean(mean) => told(mean.finish()),
+            Self::Mean(mean) => map_error(mean.finish()),
             Self::Extreme(extreme) => Ok(extreme.finish()),
         }
     }

@@ -5,7 +5,7 @@ use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::{Context, Random};
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::scope::scoped;
 use crate::semantic;
 use crate::size::{VALUE_BYTES, bytes};
@@ -88,7 +88,7 @@ fn order(local: bool, mut by: Vec<(By, Option<Order>)>) -> Box<dyn Step> {
     let orders: Vec<Option<Order>> = by.iter().map(|(_, order)| *order).collect();
     if !local {
         return make::barrier(move |all, context| {
-            let (mut keyed, mut held) = (Vec::with_capacity(all.len()), Held::default());
+            let (mut keyed, mut held) = (Vec::with_capacity(all.len()), Reservation::default());
             for traverser in all {
                 if let Some(keys) = keys_of(&mut by, &traverser.value, &traverser, context)? {
                     for key in &keys {
@@ -174,7 +174,7 @@ fn dedup(local: bool, labels: Vec<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
         });
     }
     let by_one = by.pop();
-    Box::new(Dedup { labels, by: by_one, seen: Set::default(), held: Held::default() })
+    Box::new(Dedup { labels, by: by_one, seen: Set::default(), held: Reservation::default() })
 }
 
 /// Accounted size of a seen value, beside its contents.
@@ -187,7 +187,7 @@ struct Dedup {
     by: Option<By>,
     seen: Set,
     /// Counts the set of seen values.
-    held: Held,
+    held: Reservation,
 }
 
 impl Step for Dedup {
@@ -275,11 +275,11 @@ fn sample(local: bool, count: usize, mut by: Vec<By>) -> Box<dyn Step> {
         let there: u128 = weighted.iter().map(|one| one.traverser.bulk.wide()).sum();
         if there > count as u128 {
             if there <= DRAWN_EACH {
-                draw_each(&mut weighted, count, random, context)?;
+                sample_linear(&mut weighted, count, random, context)?;
             } else {
-                draw(&mut weighted, count, random, context)?;
+                sample_fenwick(&mut weighted, count, random, context)?;
             }
-            return Ok(weighted.into_iter().filter_map(Weighted::chosen).collect());
+            return Ok(weighted.into_iter().filter_map(Weighted::into_traverser).collect());
         }
         Ok(weighted.into_iter().map(|one| one.traverser).collect())
     })
@@ -297,31 +297,31 @@ struct Weighted {
 }
 
 impl Weighted {
-    fn chosen(self) -> Option<Traverser> {
+    fn into_traverser(self) -> Option<Traverser> {
         Bulk::new(self.drawn).map(|bulk| Traverser { bulk, ..self.traverser })
     }
 
     /// The part of its bulk not drawn yet.
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.traverser.bulk.get() - self.drawn
     }
 }
 
 /// Draws `count` of few candidates with TinkerPop's algorithm, so that a seed has the same result: each draw
 /// is a linear walk with a random number per remaining candidate. It favours candidates at the front.
-fn draw_each(
+fn sample_linear(
     weighted: &mut [Weighted],
     count: usize,
     random: &mut Random,
     context: &Context<'_>,
 ) -> Result<()> {
-    let mut total: f64 = weighted.iter().map(|one| one.weight * one.left() as f64).sum();
+    let mut total: f64 = weighted.iter().map(|one| one.weight * one.remaining() as f64).sum();
     let mut taken = 0;
     while taken < count && total > 0.0 {
         context.control.work(weighted.len())?;
         let mut running = 0.0;
         'draw: for one in weighted.iter_mut() {
-            for _ in 0..one.left() {
+            for _ in 0..one.remaining() {
                 running += one.weight;
                 if random.unit() <= running / total {
                     one.drawn += 1;
@@ -342,8 +342,13 @@ fn draw_each(
 /// # Source
 /// P. M. Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and Experience
 /// 24, 1994.
-fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &Context<'_>) -> Result<()> {
-    let mut sums = Fenwick::new(weighted.iter().map(|one| one.weight * one.left() as f64));
+fn sample_fenwick(
+    weighted: &mut [Weighted],
+    count: usize,
+    random: &mut Random,
+    context: &Context<'_>,
+) -> Result<()> {
+    let mut sums = Fenwick::new(weighted.iter().map(|one| one.weight * one.remaining() as f64));
     for _ in 0..count {
         context.control.work(64)?;
         let total = sums.total();
@@ -352,7 +357,7 @@ fn draw(weighted: &mut [Weighted], count: usize, random: &mut Random, context: &
         }
         let place = sums.find(random.unit() * total);
         // Rounded sums of doubles may end the search next to a remaining candidate.
-        let has_some = |one: &Weighted| one.weight > 0.0 && one.left() > 0;
+        let has_some = |one: &Weighted| one.weight > 0.0 && one.remaining() > 0;
         let place = match weighted.get(place) {
             Some(one) if has_some(one) => place,
             _ => match weighted.iter().position(has_some) {
@@ -414,7 +419,7 @@ impl Fenwick {
 
 fn barrier(norm: bool) -> Box<dyn Step> {
     make::barrier(move |all, context| {
-        let mut line = super::transform::Line::default();
+        let mut line = super::transform::BulkQueue::default();
         let mut merged = Vec::new();
         let mut places: HashMap<Value, usize, Hashing> = HashMap::default();
         for traverser in all {
@@ -457,12 +462,12 @@ fn norm_sacks(all: &mut [Traverser]) -> Result<()> {
     for traverser in &*all {
         if let Some(sack) = traverser.sack.as_deref().filter(|sack| number(sack)) {
             let times = counted(traverser.bulk.wide());
-            total = semantic::told(add(&total, &semantic::told(multiply(sack, &times))?))?;
+            total = semantic::map_error(add(&total, &semantic::map_error(multiply(sack, &times))?))?;
         }
     }
     for sack in all.iter_mut().filter_map(|traverser| traverser.sack.as_deref_mut()) {
         if number(sack) {
-            *sack = semantic::told(divide_exactly(sack, &total))?;
+            *sack = semantic::map_error(divide_exactly(sack, &total))?;
         }
     }
     Ok(())

@@ -216,7 +216,7 @@ impl Pattern {
 }
 
 /// Continuation for each solution of all patterns.
-type Found<'f> = &'f mut dyn FnMut(Traverser, &mut Context<'_>) -> Result<()>;
+type Continuation<'f> = &'f mut dyn FnMut(Traverser, &mut Context<'_>) -> Result<()>;
 
 /// Solves the patterns with these indexes.
 fn solve(
@@ -224,7 +224,7 @@ fn solve(
     places: &[usize],
     traverser: Traverser,
     context: &mut Context<'_>,
-    found: Found<'_>,
+    found: Continuation<'_>,
 ) -> Result<()> {
     context.tick()?;
     if places.is_empty() {
@@ -242,19 +242,21 @@ fn solve(
     let mut rest = places.to_vec();
     let place = rest.remove(at);
     // The solutions of this pattern, then the other patterns for each.
-    let mut ways = Queue::default();
-    ways_of(&mut patterns[place], traverser, context, &mut |way, context| ways.push(way, &context.memory))?;
-    while let Some(way) = ways.pop() {
-        solve(patterns, &rest, way, context, found)?;
+    let mut solutions = Queue::default();
+    solve_pattern(&mut patterns[place], traverser, context, &mut |solution, context| {
+        solutions.push(solution, &context.memory)
+    })?;
+    while let Some(solution) = solutions.pop() {
+        solve(patterns, &rest, solution, context, found)?;
     }
     Ok(())
 }
 
-fn ways_of(
+fn solve_pattern(
     pattern: &mut Pattern,
     traverser: Traverser,
     context: &mut Context<'_>,
-    found: Found<'_>,
+    found: Continuation<'_>,
 ) -> Result<()> {
     match pattern {
         Pattern::Walk { start, end, walk } => {
@@ -270,15 +272,15 @@ fn ways_of(
             walk.start(traverser.at(from).single(), context)?;
             let label: Labels = vec![end.clone()].into();
             let traversal_path = traverser.path.clone();
-            let mut ways = Queue::default();
+            let mut solutions = Queue::default();
             while let Some(mut next) = walk.next(context)? {
                 next.bulk = next.bulk.times(traverser.bulk)?;
                 match &wanted {
                     Some(wanted) if *wanted != next.value => continue,
                     Some(_) => {
-                        let mut way = traverser.clone();
-                        way.bulk = next.bulk;
-                        ways.push(way, &context.memory)?;
+                        let mut solution = traverser.clone();
+                        solution.bulk = next.bulk;
+                        solutions.push(solution, &context.memory)?;
                     }
                     None => {
                         if next.path.is_none() {
@@ -286,12 +288,12 @@ fn ways_of(
                             next.path.clone_from(&traversal_path);
                         }
                         next.extend_path(&label, &context.memory)?;
-                        ways.push(next, &context.memory)?;
+                        solutions.push(next, &context.memory)?;
                     }
                 }
             }
-            while let Some(way) = ways.pop() {
-                found(way, context)?;
+            while let Some(solution) = solutions.pop() {
+                found(solution, context)?;
             }
             Ok(())
         }
@@ -301,13 +303,13 @@ fn ways_of(
         }
         Pattern::Or(parts) => {
             for part in parts {
-                ways_of(part, traverser.clone(), context, found)?;
+                solve_pattern(part, traverser.clone(), context, found)?;
             }
             Ok(())
         }
         Pattern::Not(inner) => {
             let mut any = false;
-            ways_of(inner, traverser.clone(), context, &mut |_, _| {
+            solve_pattern(inner, traverser.clone(), context, &mut |_, _| {
                 any = true;
                 Ok(())
             })?;

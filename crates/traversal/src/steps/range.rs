@@ -6,7 +6,7 @@ use super::make;
 use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
@@ -43,7 +43,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         let items = usize::try_from(count).unwrap_or(usize::MAX);
         return Ok(match local {
             true => make::map(move |traverser, _| Ok(Some(tail_of(&traverser.value, items)))),
-            false => Box::new(Tail { count, last: None, held: Held::default() }),
+            false => Box::new(TailStep { count, last: None, held: Reservation::default() }),
         });
     }
     if to != -1 && from > to {
@@ -135,13 +135,13 @@ impl Step for Range {
 }
 
 #[derive(Clone)]
-struct Tail {
+struct TailStep {
     count: u64,
     last: Option<VecDeque<Traverser>>,
-    held: Held,
+    held: Reservation,
 }
 
-impl Step for Tail {
+impl Step for TailStep {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if self.last.as_ref().is_none_or(VecDeque::is_empty) {
             let mut last: VecDeque<Traverser> = VecDeque::new();
@@ -162,7 +162,7 @@ impl Step for Tail {
                         }
                         None => {
                             kept -= first.bulk.wide();
-                            self.held.release_one_of(last.len());
+                            self.held.release_fraction(last.len());
                             last.pop_front();
                         }
                     }

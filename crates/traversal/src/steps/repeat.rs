@@ -11,7 +11,7 @@
 use super::branch::gathers;
 use super::has::predicate;
 use super::make;
-use super::transform::Line;
+use super::transform::BulkQueue;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::memory::Queue;
@@ -42,7 +42,7 @@ impl When {
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let (mut until, mut until_first, mut emit, mut emit_first) = (None, false, None, false);
-    for (first, modulators) in [(true, &step.before), (false, &step.behind)] {
+    for (first, modulators) in [(true, &step.before), (false, &step.after)] {
         for modulator in modulators {
             let when = when(modulator, compiler)?;
             if &*modulator.name == "emit" {
@@ -71,7 +71,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         until_first,
         emit,
         emit_first,
-        line: Line::default(),
+        line: BulkQueue::default(),
         ready: Queue::default(),
         window: 1,
     }))
@@ -108,7 +108,7 @@ struct Repeat {
     emit: Option<When>,
     emit_first: bool,
     /// Traversers waiting for the next round.
-    line: Line,
+    line: BulkQueue,
     /// Output traversers.
     ready: Queue,
     /// Number of traversers that start together, if traversers can merge.
@@ -130,7 +130,7 @@ impl Repeat {
         }
     }
 
-    fn emits(&mut self, first: bool, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+    fn should_emit(&mut self, first: bool, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         match &mut self.emit {
             Some(emit) if self.emit_first == first => emit.holds(traverser, context),
             _ => Ok(false),
@@ -138,12 +138,12 @@ impl Repeat {
     }
 
     /// A traverser at the start of a round.
-    fn begin(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
+    fn start_round(&mut self, traverser: Traverser, context: &mut Context<'_>) -> Result<()> {
         if self.until(true, &traverser, context)? {
-            return self.give(traverser, context);
+            return self.output(traverser, context);
         }
-        if self.emits(true, &traverser, context)? {
-            self.give(traverser.clone(), context)?;
+        if self.should_emit(true, &traverser, context)? {
+            self.output(traverser.clone(), context)?;
         }
         self.line.push(traverser, &context.memory)
     }
@@ -156,16 +156,16 @@ impl Repeat {
             traverser.loops = Some(Rc::new(inner));
         }
         if self.until(false, &traverser, context)? {
-            return self.give(traverser, context);
+            return self.output(traverser, context);
         }
-        if self.emits(false, &traverser, context)? {
-            self.give(traverser.clone(), context)?;
+        if self.should_emit(false, &traverser, context)? {
+            self.output(traverser.clone(), context)?;
         }
-        self.begin(traverser, context)
+        self.start_round(traverser, context)
     }
 
     /// A traverser that leaves the loop or is emitted.
-    fn give(&mut self, mut traverser: Traverser, context: &Context<'_>) -> Result<()> {
+    fn output(&mut self, mut traverser: Traverser, context: &Context<'_>) -> Result<()> {
         traverser.loops = traverser.loops.take().and_then(|inner| inner.outer.clone());
         self.ready.push(traverser, &context.memory)
     }
@@ -185,7 +185,7 @@ impl Step for Repeat {
             if self.gathers {
                 while let Some(mut traverser) = input.next(context)? {
                     self.enter(&mut traverser);
-                    self.begin(traverser, context)?;
+                    self.start_round(traverser, context)?;
                 }
                 if !self.ready.is_empty() {
                     continue;
@@ -209,7 +209,7 @@ impl Step for Repeat {
                 };
                 let alone = traverser.path.is_some() || traverser.sack.is_some();
                 self.enter(&mut traverser);
-                self.begin(traverser, context)?;
+                self.start_round(traverser, context)?;
                 if alone {
                     break;
                 }

@@ -5,9 +5,9 @@ use crate::by::By;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::values;
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::scope::scoped;
-use crate::semantic::{told, with_ids};
+use crate::semantic::{map_error, with_ids};
 use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Pipeline, Step};
 use crate::traverser::Traverser;
@@ -20,12 +20,12 @@ use vervet_model::{Error, ErrorKind, Result};
 
 /// A constant, or a traversal that computes the value.
 #[derive(Clone)]
-enum Given {
+enum ScalarArgument {
     Value(Value),
     Traversal(Pipeline),
 }
 
-impl Given {
+impl ScalarArgument {
     fn new(value: &Value, compiler: &mut Compiler) -> Result<Self> {
         Ok(match value {
             Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
@@ -88,9 +88,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     };
     if let Some(function) = function {
         return Ok(make::map(move |traverser, context| match scope {
-            Scope::Global => told(function.apply(&traverser.value, scope)).map(Some),
+            Scope::Global => map_error(function.apply(&traverser.value, scope)).map(Some),
             Scope::Local => {
-                each(&traverser.value, context, |value| told(function.apply(value, scope))).map(Some)
+                each(&traverser.value, context, |value| map_error(function.apply(value, scope))).map(Some)
             }
         }));
     }
@@ -98,60 +98,62 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("asString", []) => make::map(move |traverser, context| {
             let value = with_ids(traverser.value.clone(), context)?;
             match scope {
-                Scope::Global => told(string::as_string(&value, &NoDetails)),
+                Scope::Global => map_error(string::as_string(&value, &NoDetails)),
                 Scope::Local => {
-                    each(&value, context, |value| told(string::as_string_local(value, &NoDetails)))
+                    each(&value, context, |value| map_error(string::as_string_local(value, &NoDetails)))
                 }
             }
             .map(Some)
         }),
-        ("asBool", []) => make::map(|traverser, _| told(text::as_bool(&traverser.value)).map(Some)),
+        ("asBool", []) => make::map(|traverser, _| map_error(text::as_bool(&traverser.value)).map(Some)),
         ("asNumber", []) => {
-            make::map(|traverser, _| told(number::as_number(&traverser.value, None)).map(Some))
+            make::map(|traverser, _| map_error(number::as_number(&traverser.value, None)).map(Some))
         }
         ("asNumber", [Value::Token(Token::GType(kind))]) => {
             let kind = *kind;
-            make::map(move |traverser, _| told(number::as_number(&traverser.value, Some(kind))).map(Some))
+            make::map(move |traverser, _| {
+                map_error(number::as_number(&traverser.value, Some(kind))).map(Some)
+            })
         }
-        ("asDate", []) => make::map(|traverser, _| told(date::as_date(&traverser.value)).map(Some)),
+        ("asDate", []) => make::map(|traverser, _| map_error(date::as_date(&traverser.value)).map(Some)),
         ("dateAdd", [Value::Token(Token::TimeUnit(unit)), count]) => {
             let (unit, count) = (*unit, count.as_integer().ok_or_else(|| wrong(compiler))?);
-            make::map(move |traverser, _| told(date::date_add(&traverser.value, unit, count)).map(Some))
+            make::map(move |traverser, _| map_error(date::date_add(&traverser.value, unit, count)).map(Some))
         }
         ("dateDiff", [other]) => {
-            let mut other = Given::new(other, compiler)?;
+            let mut other = ScalarArgument::new(other, compiler)?;
             make::map(move |traverser, context| {
                 let other = other.value(traverser, context)?;
-                told(date::date_diff(&traverser.value, &other)).map(Some)
+                map_error(date::date_diff(&traverser.value, &other)).map(Some)
             })
         }
         ("concat", _) => {
             let mut parts = Vec::new();
             for argument in &arguments {
-                parts.push(Given::new(argument, compiler)?);
+                parts.push(ScalarArgument::new(argument, compiler)?);
             }
             make::map(move |traverser, context| {
                 let mut values = Vec::with_capacity(parts.len());
                 for part in &mut parts {
                     values.push(part.value(traverser, context)?);
                 }
-                told(text::concat(&traverser.value, &values)).map(Some)
+                map_error(text::concat(&traverser.value, &values)).map(Some)
             })
         }
         ("format", [Value::String(template)]) => format(Template::parse(template), compiler.bys(step)?),
         ("math", [Value::String(expression)]) => {
-            let expression = told(math::Expression::parse(expression))?;
+            let expression = map_error(math::Expression::parse(expression))?;
             calculate(expression, compiler.bys(step)?)
         }
         ("reverse", []) => make::map(|traverser, context| {
-            let _room = room(1, [&traverser.value, &Value::Null], context)?;
-            told(list::reverse(&traverser.value)).map(Some)
+            let _reservation = reserve_collections(1, [&traverser.value, &Value::Null], context)?;
+            map_error(list::reverse(&traverser.value)).map(Some)
         }),
         ("conjoin", [Value::String(delimiter)]) => {
             let delimiter = delimiter.clone();
             make::map(move |traverser, context| {
                 let value = with_ids(traverser.value.clone(), context)?;
-                told(list::conjoin(&value, &delimiter, &NoDetails)).map(Some)
+                map_error(list::conjoin(&value, &delimiter, &NoDetails)).map(Some)
             })
         }
         (name @ ("combine" | "difference" | "disjunct" | "intersect" | "merge" | "product"), [other]) => {
@@ -164,14 +166,14 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 _ => list::product,
             };
             let is_product = name == "product";
-            let mut other = Given::new(other, compiler)?;
+            let mut other = ScalarArgument::new(other, compiler)?;
             make::map(move |traverser, context| {
                 let origin = other.origin();
                 let other = other.value(traverser, context)?;
                 // A product has a list of two for each pair.
                 let times = if is_product { 3 * count(&other) } else { 1 };
-                let _room = room(times, [&traverser.value, &other], context)?;
-                told(function(&traverser.value, &other, origin)).map(Some)
+                let _reservation = reserve_collections(times, [&traverser.value, &other], context)?;
+                map_error(function(&traverser.value, &other, origin)).map(Some)
             })
         }
         _ => return Err(wrong(compiler)),
@@ -183,7 +185,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 /// collections.
 fn each(value: &Value, context: &Context<'_>, function: impl Fn(&Value) -> Result<Value>) -> Result<Value> {
     let Some(items) = list::items(value) else { return function(value) };
-    let (mut all, mut held) = (Vec::new(), Held::default());
+    let (mut all, mut held) = (Vec::new(), Reservation::default());
     for (item, count) in items {
         context.control.work(1)?;
         let Value::List(made) = function(&Value::list(vec![item.clone()]))? else { continue };
@@ -208,10 +210,10 @@ fn count(value: &Value) -> u64 {
 }
 
 /// Reserves memory for a result before it is computed: `times` for each value of both collections.
-fn room(times: u64, collections: [&Value; 2], context: &Context<'_>) -> Result<Held> {
+fn reserve_collections(times: u64, collections: [&Value; 2], context: &Context<'_>) -> Result<Reservation> {
     let values = collections.map(count).iter().sum::<u64>();
     context.control.work(usize::try_from(values).unwrap_or(usize::MAX))?;
-    let mut held = Held::default();
+    let mut held = Reservation::default();
     held.add(values.saturating_mul(times).min(3 * VALUES_MAX) * VALUE_BYTES, &context.memory)?;
     Ok(held)
 }
@@ -266,7 +268,7 @@ fn format(template: Template, mut by: Vec<By>) -> Box<dyn Step> {
         });
         match failed {
             Some(error) => Err(error),
-            None => told(rendered),
+            None => map_error(rendered),
         }
     })
 }
@@ -301,6 +303,6 @@ fn calculate(expression: math::Expression, mut by: Vec<By>) -> Box<dyn Step> {
             };
             numbers.push(number);
         }
-        told(expression.evaluate(&numbers)).map(|result| Some(Value::Double(result)))
+        map_error(expression.evaluate(&numbers)).map(|result| Some(Value::Double(result)))
     })
 }

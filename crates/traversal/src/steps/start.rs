@@ -219,13 +219,13 @@ impl Elements {
     }
 
     /// Lists the next elements, possibly none; `false`: the scan is complete.
-    fn more(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    fn next_batch(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Self { state, ready, .. } = self;
         match state {
             State::New | State::Listed => Ok(false),
             State::Vertices(scan) => {
                 let mut found = Vec::new();
-                let more = context.read(|snapshot, names| scan.more(snapshot, names, &mut found))?;
+                let more = context.read(|snapshot, names| scan.next_batch(snapshot, names, &mut found))?;
                 ready.extend(found.into_iter().map(|id| vertex_value(id.bits())));
                 Ok(more)
             }
@@ -234,8 +234,8 @@ impl Elements {
                 context.read(|snapshot, _| {
                     let mut found = Vec::new();
                     let more = match state {
-                        State::Keyed(scan) => scan.more(snapshot, &mut found)?,
-                        State::Having(scan) => scan.more(snapshot, &mut found)?,
+                        State::Keyed(scan) => scan.next_batch(snapshot, &mut found)?,
+                        State::Having(scan) => scan.next_batch(snapshot, &mut found)?,
                         _ => false,
                     };
                     for id in found {
@@ -250,7 +250,7 @@ impl Elements {
             }
             State::Edges(scan) => {
                 let mut found = Vec::new();
-                let more = context.read(|snapshot, names| scan.more(snapshot, names, &mut found))?;
+                let more = context.read(|snapshot, names| scan.next_batch(snapshot, names, &mut found))?;
                 ready.extend(found.into_iter().map(edge_value));
                 Ok(more)
             }
@@ -303,7 +303,7 @@ impl Step for Elements {
             if self.from.is_some() {
                 // A chunk may be empty.
                 context.tick()?;
-                if self.more(context)? {
+                if self.next_batch(context)? {
                     continue;
                 }
             }

@@ -6,8 +6,8 @@ use super::make;
 use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
-use crate::memory::{Held, Memory};
-use crate::semantic::told;
+use crate::memory::{Memory, Reservation};
+use crate::semantic::map_error;
 use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
@@ -97,8 +97,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 let values = crate::semantic::expanded(&traverser.value, context)?
                     .unwrap_or_else(|| vec![traverser.value.clone()]);
                 // Lists of a value and its index, or map entries.
-                let mut room = Held::default();
-                room.add(3 * VALUE_BYTES * values.len() as u64, &context.memory)?;
+                let mut reservation = Reservation::default();
+                reservation.add(3 * VALUE_BYTES * values.len() as u64, &context.memory)?;
                 context.control.work(values.len())?;
                 let number = |i: usize| Value::Int(i32::try_from(i).unwrap_or(i32::MAX));
                 Ok(Some(if as_map {
@@ -119,7 +119,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
 
 /// Applies an operator to an accumulator and a value.
 pub(crate) fn operate(operator: Operator, before: &Value, value: &Value) -> Result<Value> {
-    told(vervet_gremlin::semantics::operator::apply(operator, before.clone(), value))
+    map_error(vervet_gremlin::semantics::operator::apply(operator, before.clone(), value))
 }
 
 /// Applies an operator to an accumulator and a value, repeated by its bulk.
@@ -134,10 +134,10 @@ pub(crate) fn operate_times(
         // Counted before the list takes the value.
         let more =
             vervet_gremlin::semantics::list::items(value).map_or(0, |items| items.size_hint().0 as u64);
-        let mut room = Held::default();
-        room.add(more.saturating_mul(bulk.get()).min(VALUES_MAX) * VALUE_BYTES, &context.memory)?;
+        let mut reservation = Reservation::default();
+        reservation.add(more.saturating_mul(bulk.get()).min(VALUES_MAX) * VALUE_BYTES, &context.memory)?;
     }
-    told(vervet_gremlin::semantics::operator::apply_times(operator, before, value, bulk.get()))
+    map_error(vervet_gremlin::semantics::operator::apply_times(operator, before, value, bulk.get()))
 }
 
 /// `local`: the body runs for one traverser at a time.
@@ -190,23 +190,23 @@ impl Step for Local {
 
 /// Traverser queue that merges equal traversers without a path. Counts against the memory cap.
 #[derive(Clone, Default)]
-pub(crate) struct Line {
+pub(crate) struct BulkQueue {
     queue: VecDeque<Traverser>,
-    places: std::collections::HashMap<Value, u64, vervet_gremlin::Hashing>,
-    gone: u64,
-    held: Held,
+    positions: std::collections::HashMap<Value, u64, vervet_gremlin::Hashing>,
+    popped_count: u64,
+    held: Reservation,
 }
 
-impl Line {
+impl BulkQueue {
     /// Appends a traverser, or merges it into an equal one in the queue.
     ///
     /// # Errors
     /// The merged bulk overflows; the memory cap; cancellation.
     pub(crate) fn push(&mut self, traverser: Traverser, memory: &Memory<'_>) -> Result<()> {
         if traverser.path.is_none() && traverser.sack.is_none() {
-            if let Some(place) = self.places.get(&traverser.value)
+            if let Some(place) = self.positions.get(&traverser.value)
                 && let Some(waiting) = place
-                    .checked_sub(self.gone)
+                    .checked_sub(self.popped_count)
                     .and_then(|place| usize::try_from(place).ok())
                     .and_then(|place| self.queue.get_mut(place))
                 && waiting.merges_with(&traverser)
@@ -214,7 +214,7 @@ impl Line {
                 waiting.bulk = waiting.bulk.plus(traverser.bulk)?;
                 return Ok(());
             }
-            self.places.insert(traverser.value.clone(), self.gone + self.queue.len() as u64);
+            self.positions.insert(traverser.value.clone(), self.popped_count + self.queue.len() as u64);
         }
         self.held.add_traverser(&traverser, memory)?;
         self.queue.push_back(traverser);
@@ -223,11 +223,11 @@ impl Line {
 
     pub(crate) fn pop(&mut self) -> Option<Traverser> {
         let first = self.queue.pop_front()?;
-        self.held.release_one_of(self.queue.len() + 1);
-        if self.places.get(&first.value) == Some(&self.gone) {
-            self.places.remove(&first.value);
+        self.held.release_fraction(self.queue.len() + 1);
+        if self.positions.get(&first.value) == Some(&self.popped_count) {
+            self.positions.remove(&first.value);
         }
-        self.gone += 1;
+        self.popped_count += 1;
         Some(first)
     }
 

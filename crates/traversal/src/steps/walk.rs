@@ -1,13 +1,13 @@
 //! Walk steps between vertices and edges: `out`, `inE`, `otherV`, ….
 
-use super::chain::Link;
+use super::fused::FusedStep;
 use super::has::Condition;
 use super::make;
 use crate::bulk::Bulk;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, edges, is_of_one_type, neighbours, retain_labelled, vertex_value};
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn vertices(
             from: None,
             found: Vec::new(),
             next: 0,
-            held: Held::default(),
+            held: Reservation::default(),
         }));
     }
     let (mut vertex_test, mut edge_test) = (vertex_test, edge_test);
@@ -86,7 +86,7 @@ fn vertices(
             return Ok(());
         }
         let mut found = Vec::new();
-        let (memory, mut held) = (context.memory.clone(), Held::default());
+        let (memory, mut held) = (context.memory.clone(), Reservation::default());
         for ends in single(ends) {
             context.read(|snapshot, names| {
                 edges(snapshot, names, vertex.key, *ends, &labels, &mut |edge| {
@@ -127,7 +127,7 @@ pub(crate) struct Neighbours {
     found: Vec<Id>,
     next: usize,
     /// Counts `found`.
-    held: Held,
+    held: Reservation,
 }
 
 impl Neighbours {
@@ -140,19 +140,19 @@ impl Neighbours {
         can
     }
 
-    /// The links of the step in a chain.
-    pub(crate) fn links(&self) -> Option<Vec<Link>> {
+    /// This step as the fused steps of a fused pipeline.
+    pub(crate) fn fused_steps(&self) -> Option<Vec<FusedStep>> {
         if self.nothing {
             return None;
         }
-        let walk = Link::Walk { ends: self.ends, labels: self.labels.clone() };
-        Some([walk].into_iter().chain(self.types.iter().cloned().map(Link::Labelled)).collect())
+        let walk = FusedStep::Walk { ends: self.ends, labels: self.labels.clone() };
+        Some([walk].into_iter().chain(self.types.iter().cloned().map(FusedStep::Labelled)).collect())
     }
 
     /// Lists neighbours. Labels are tested in a batch, unless reads are recorded.
     fn list(&mut self, vertex: u64, context: &mut Context<'_>) -> Result<()> {
-        let sparing = context.host.remembers_reads();
-        let (found, types) = (&mut self.found, if sparing { &[][..] } else { &self.types });
+        let tracks_read_set = context.host.tracks_read_set();
+        let (found, types) = (&mut self.found, if tracks_read_set { &[][..] } else { &self.types });
         let (ends, labels) = (self.ends, &self.labels);
         let (memory, held) = (context.memory.clone(), &mut self.held);
         context.read(|snapshot, names| {
@@ -170,7 +170,7 @@ impl Neighbours {
     }
 
     fn passes(&self, vertex: Id, context: &mut Context<'_>) -> Result<bool> {
-        if self.types.is_empty() || !context.host.remembers_reads() {
+        if self.types.is_empty() || !context.host.tracks_read_set() {
             return Ok(true);
         }
         context.read(|snapshot, names| {
@@ -232,7 +232,7 @@ fn incident(
 ) -> Result<Box<dyn Step>> {
     let (mut vertex_test, mut edge_test) = conditions(compiler)?;
     let free_edges = compiler.strategies.free_edges;
-    let mark = ToEdges { ends, labels: labels.clone(), nothing };
+    let annotation = ToEdges { ends, labels: labels.clone(), nothing };
     let step = make::flat_map(move |traverser, context, out| {
         let Value::Vertex(vertex) = &traverser.value else {
             return Err(expected("a vertex", &traverser.value, "a step to edges"));
@@ -250,7 +250,7 @@ fn incident(
             });
         }
         let mut found = Vec::new();
-        let (memory, mut held) = (context.memory.clone(), Held::default());
+        let (memory, mut held) = (context.memory.clone(), Reservation::default());
         context.read(|snapshot, names| {
             found.clear();
             edges(snapshot, names, vertex.key, ends, &labels, &mut |edge| {
@@ -277,7 +277,7 @@ fn incident(
         }
         Ok(())
     });
-    Ok(make::marked(step, mark))
+    Ok(make::annotated(step, annotation))
 }
 
 /// Parameters of a step to edges.
@@ -310,7 +310,7 @@ fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
         }
         Ok(())
     });
-    Ok(make::marked(step, ToEnds(ends)))
+    Ok(make::annotated(step, ToEnds(ends)))
 }
 
 fn other(compiler: &mut Compiler) -> Result<Box<dyn Step>> {

@@ -72,7 +72,7 @@ fn value_writes(value: &Value) -> bool {
 
 /// Whether the graph may be read after the step has produced its first output. Barriers complete all reads
 /// before their first output.
-pub(crate) fn reads_on(name: &str, before: bool) -> bool {
+pub(crate) fn reads_after_first_output(name: &str, before: bool) -> bool {
     match name {
         "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,
         "fold" | "count" | "sum" | "min" | "max" | "mean" | "order" | "barrier" | "cap" => false,
@@ -169,12 +169,12 @@ fn illegal(message: impl Into<String>) -> Error {
 
 /// An argument: a constant, or a traversal that computes it.
 #[derive(Clone)]
-enum Given {
+enum WriteArgument {
     Value(Value),
     Traversal(Pipeline),
 }
 
-impl Given {
+impl WriteArgument {
     fn new(argument: &Value, compiler: &mut Compiler) -> Result<Self> {
         Ok(match argument {
             Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),

@@ -196,7 +196,7 @@ fn algorithms_are_steps() {
 }
 
 #[test]
-fn traversals_give_what_they_should() {
+fn traversals_have_expected_results() {
     let graph = modern();
     let cases: &[(&str, &[&str])] = &[
         ("g.V().count()", &["6L"]),

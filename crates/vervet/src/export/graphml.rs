@@ -13,8 +13,8 @@ use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
-use vervet_tinkerpop::stored::{double_text, float_text, vertex_name};
-use vervet_traversal::{Parts, each_vertex};
+use vervet_tinkerpop::rdf_values::{double_text, float_text, vertex_name};
+use vervet_traversal::{VertexParts, for_each_vertex};
 
 /// Size of the output buffer, in bytes.
 const HELD_BYTES: usize = 1 << 16;
@@ -49,14 +49,14 @@ pub(crate) fn write(snapshot: &dyn Snapshot, control: &Control<'_>, out: &mut dy
     }
     text.push_str("  <graph id=\"G\" edgedefault=\"directed\">\n");
     let mut count = 0;
-    let nodes = Parts { properties: true, outgoing: false, incoming: false };
-    let edges = Parts { properties: false, outgoing: true, incoming: false };
-    each_vertex(snapshot, nodes, control, &mut |vertex| {
+    let nodes = VertexParts { properties: true, outgoing: false, incoming: false };
+    let edges = VertexParts { properties: false, outgoing: true, incoming: false };
+    for_each_vertex(snapshot, nodes, control, &mut |vertex| {
         count += 1;
         write_node(&vertex, &keys, &mut text)?;
         hand_on(&mut text, HELD_BYTES, out)
     })?;
-    each_vertex(snapshot, edges, control, &mut |vertex| {
+    for_each_vertex(snapshot, edges, control, &mut |vertex| {
         count += vertex.outgoing.len() as u64;
         let source = vertex_name(&vertex.id)?;
         for edges in vertex.outgoing.chunks(EDGES_AT_ONCE) {
@@ -76,8 +76,8 @@ pub(crate) fn write(snapshot: &dyn Snapshot, control: &Control<'_>, out: &mut dy
 /// All keys. The id of a key is its name where that is unique, as in TinkerPop's files.
 fn keys(snapshot: &dyn Snapshot, control: &Control<'_>) -> Result<Keys> {
     let mut found: BTreeSet<(usize, String, &'static str)> = BTreeSet::new();
-    let parts = Parts { incoming: false, ..Parts::ALL };
-    each_vertex(snapshot, parts, control, &mut |vertex| {
+    let parts = VertexParts { incoming: false, ..VertexParts::ALL };
+    for_each_vertex(snapshot, parts, control, &mut |vertex| {
         let id = vertex_name(&vertex.id)?;
         let values = vertex.properties.iter().map(|property| (&property.label, &property.value));
         let mut add = |of: usize, key: &str, value: &Value| -> Result<()> {

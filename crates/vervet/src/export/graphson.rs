@@ -6,7 +6,7 @@ use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphWriteError, GraphWriter, Layout};
 use vervet_tinkerpop::graphson::Dialect;
-use vervet_traversal::{Parts, each_vertex};
+use vervet_traversal::{VertexParts, for_each_vertex};
 
 /// Approximate size of an edge as text, in bytes.
 const EDGE_TEXT_BYTES: u64 = 128;
@@ -21,7 +21,7 @@ pub(crate) fn write(
 ) -> Result<u64> {
     let mut file = GraphWriter::new(BufWriter::with_capacity(1 << 16, out), dialect, Layout::Lines);
     let (mut count, mut counted) = (0, 0);
-    each_vertex(snapshot, Parts::ALL, control, &mut |vertex| {
+    for_each_vertex(snapshot, VertexParts::ALL, control, &mut |vertex| {
         // The text of a vertex is buffered as a whole, and the buffer keeps its capacity.
         let text_bytes = EDGE_TEXT_BYTES * (vertex.incoming.len() + vertex.outgoing.len()) as u64;
         let most = text_bytes.max(counted);

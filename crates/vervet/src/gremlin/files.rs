@@ -21,7 +21,7 @@ use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graph_file::{GraphEdge, GraphReader};
 use vervet_tinkerpop::graphson::Dialect;
-use vervet_traversal::{FileForm, Host, Owner, literal};
+use vervet_traversal::{FileFormat, Host, Owner, literal};
 
 /// Memory charge of a buffered edge that waits for its end vertices, in bytes.
 const EDGE_BYTES: u64 = 256;
@@ -70,12 +70,12 @@ fn forbidden(name: &str) -> Error {
 pub(super) fn read(
     host: &mut TransactionHost<'_>,
     path: &Path,
-    form: FileForm,
+    form: FileFormat,
     control: &Control<'_>,
 ) -> Result<()> {
     match form {
-        FileForm::GraphSon => read_graphson(host, path, control),
-        FileForm::GraphMl => graphml::read(host, path, control),
+        FileFormat::GraphSon => read_graphson(host, path, control),
+        FileFormat::GraphMl => graphml::read(host, path, control),
     }
 }
 
@@ -136,7 +136,7 @@ fn find(host: &TransactionHost<'_>, id: &Value) -> Result<u64> {
 pub(super) fn write(
     snapshot: &dyn Snapshot,
     path: &Path,
-    form: FileForm,
+    form: FileFormat,
     control: &Control<'_>,
 ) -> Result<()> {
     let failed = |error: &std::io::Error| Error::io(format_args!("write {}", path.display()), error);
@@ -146,8 +146,8 @@ pub(super) fn write(
     let file = File::create(&part).map_err(|error| failed(&error))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
     let written = match form {
-        FileForm::GraphSon => export::graphson::write(snapshot, Dialect::V3, control, &mut out),
-        FileForm::GraphMl => export::graphml::write(snapshot, control, &mut out),
+        FileFormat::GraphSon => export::graphson::write(snapshot, Dialect::V3, control, &mut out),
+        FileFormat::GraphMl => export::graphml::write(snapshot, control, &mut out),
     };
     let done = written.and_then(|_| {
         out.flush().and_then(|()| out.get_ref().sync_all()).map_err(|error| failed(&error))?;

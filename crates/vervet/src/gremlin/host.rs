@@ -15,7 +15,7 @@ use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
-use vervet_traversal::{FileForm, Host, Owner, RowSink, vertex_name};
+use vervet_traversal::{FileFormat, Host, Owner, RowSink, vertex_name};
 use vervet_txn::Isolation;
 
 /// Separator between the labels of a vertex with several labels.
@@ -47,16 +47,16 @@ impl Host for TransactionHost<'_> {
         self.transaction.inner.change_count() as u64
     }
 
-    fn remembers_reads(&self) -> bool {
+    fn tracks_read_set(&self) -> bool {
         self.transaction.inner.isolation() == Isolation::Serializable
     }
 
-    fn read_file(&mut self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+    fn read_file(&mut self, name: &str, form: FileFormat, control: &Control<'_>) -> Result<()> {
         let path = files::to_read(self.options.files.as_deref(), name)?;
         files::read(self, &path, form, control)
     }
 
-    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+    fn write_file(&self, name: &str, form: FileFormat, control: &Control<'_>) -> Result<()> {
         let path = files::to_write(self.options.files.as_deref(), name)?;
         self.read(&mut |snapshot| files::write(snapshot, &path, form, control))
     }

@@ -11,7 +11,7 @@ use vervet_kernel::plan::Plan;
 use vervet_kernel::{Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_traversal::{FileForm, Host, RowSink};
+use vervet_traversal::{FileFormat, Host, RowSink};
 
 /// Runs a plan: on several threads if it is heavy, or not at all if the options refuse heavy queries.
 pub(super) fn solve(
@@ -81,7 +81,7 @@ impl Host for SnapshotHost<'_> {
         threads(self.options.threads)
     }
 
-    fn write_file(&self, name: &str, form: FileForm, control: &Control<'_>) -> Result<()> {
+    fn write_file(&self, name: &str, form: FileFormat, control: &Control<'_>) -> Result<()> {
         let path = files::to_write(self.options.files.as_deref(), name)?;
         files::write(self.snapshot.as_snapshot(), &path, form, control)
     }

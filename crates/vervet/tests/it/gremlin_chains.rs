@@ -1,4 +1,4 @@
-//! Chains of walks and tests fused into one step (`steps/chain.rs` in `vervet-traversal`) find the same as
+//! Chains of walks and tests fused into one step (`steps/fused.rs` in `vervet-traversal`) find the same as
 //! the single steps, which run where whole paths are kept.
 
 use vervet::gremlin::{GremlinOptions, Value};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use vervet::gremlin::Value;
 use vervet::{Database, ErrorKind, Format, LoadOptions, Source};
 use vervet_tinkerpop::graph_file::{GraphReader, GraphVertex};
-use vervet_tinkerpop::stored::vertex_name;
+use vervet_tinkerpop::rdf_values::vertex_name;
 use vervet_tinkerpop::{Limits, graphson};
 
 /// The folder of shared test data, if available.

@@ -73,7 +73,7 @@ fn divide(a: &BigDecimal, b: &BigDecimal) -> Result<BigDecimal> {
     if x.is_zero() {
         return Ok(BigDecimal::new(BigInt::zero(), scale));
     }
-    if let Some(quotient) = ending_quotient(&x, &y, scale)? {
+    if let Some(quotient) = terminating_quotient(&x, &y, scale)? {
         return Ok(quotient);
     }
     let precision = digits(&x).max(digits(&y)) + 10;
@@ -88,13 +88,13 @@ fn divide(a: &BigDecimal, b: &BigDecimal) -> Result<BigDecimal> {
     if result > most {
         let dropped = u32::try_from(result - most).map_err(|_| too_large())?;
         limited(bits_of_places(dropped))?;
-        return Ok(BigDecimal::new(half_up(&quotient, &ten().pow(dropped)), most));
+        return Ok(BigDecimal::new(div_round_half_up(&quotient, &ten().pow(dropped)), most));
     }
     Ok(BigDecimal::new(quotient, result))
 }
 
 /// `x / y` if it terminates, with the fewest digits but at least `scale` decimal places.
-fn ending_quotient(x: &BigInt, y: &BigInt, scale: i64) -> Result<Option<BigDecimal>> {
+fn terminating_quotient(x: &BigInt, y: &BigInt, scale: i64) -> Result<Option<BigDecimal>> {
     let twos = y.trailing_zeros().unwrap_or(0);
     let mut rest: BigInt = y >> twos;
     let five = BigInt::from(5);
@@ -122,11 +122,11 @@ fn rounded_quotient(x: &BigInt, y: &BigInt, places: i64) -> Result<BigInt> {
     let power = u32::try_from(places.unsigned_abs()).map_err(|_| too_large())?;
     limited(x.bits().max(y.bits()) + bits_of_places(power))?;
     let power = ten().pow(power);
-    Ok(if places >= 0 { half_up(&(x * power), y) } else { half_up(x, &(y * power)) })
+    Ok(if places >= 0 { div_round_half_up(&(x * power), y) } else { div_round_half_up(x, &(y * power)) })
 }
 
 /// `a / b`, rounded half away from zero.
-fn half_up(a: &BigInt, b: &BigInt) -> BigInt {
+fn div_round_half_up(a: &BigInt, b: &BigInt) -> BigInt {
     let (quotient, rest) = (a / b, a % b);
     if (rest.abs() << 1_u8) < b.abs() {
         quotient

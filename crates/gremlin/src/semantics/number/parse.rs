@@ -39,26 +39,26 @@ pub(super) fn number(text: &str) -> Result<Value> {
         }
         _ => (digits, None),
     };
-    let shape = Shape::of(body).ok_or_else(fail)?;
+    let form = NumeralForm::of(body).ok_or_else(fail)?;
     match suffix {
-        Some(b'l') if shape != Shape::Integer => None,
+        Some(b'l') if form != NumeralForm::Integer => None,
         Some(b'l') => match integer(sign, body, 10) {
             Some(Value::Int(number)) => Some(Value::Long(number.into())),
             number => number,
         },
-        None if shape == Shape::Integer => integer(sign, body, 10),
+        None if form == NumeralForm::Integer => integer(sign, body, 10),
         _ => fraction(&format!("{sign}{body}"), suffix),
     }
     .ok_or_else(fail)
 }
 
 #[derive(PartialEq, Eq)]
-enum Shape {
+enum NumeralForm {
     Integer,
     Fraction,
 }
 
-impl Shape {
+impl NumeralForm {
     /// `None` if the text is not a number.
     fn of(body: &str) -> Option<Self> {
         let (mantissa, exponent) = match body.split_once(['e', 'E']) {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 /// A parsed template.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Template(Vec<Part>);
+pub struct Template(Vec<TemplatePart>);
 
 /// A piece of a template.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum TemplatePart {
     /// Literal text.
     Text(Arc<str>),
     /// The value of the variable with this name; `_`: of the next `by()`.
@@ -34,22 +34,24 @@ impl Template {
                     parts.extend(
                         text.get(literal..start)
                             .filter(|text| !text.is_empty())
-                            .map(|t| Part::Text(t.into())),
+                            .map(|t| TemplatePart::Text(t.into())),
                     );
-                    parts.push(Part::Variable(name.get(..length).unwrap_or_default().into()));
+                    parts.push(TemplatePart::Variable(name.get(..length).unwrap_or_default().into()));
                     literal = start + 2 + length + 1;
                     at = literal;
                 }
                 _ => at = start + 2,
             }
         }
-        parts.extend(text.get(literal..).filter(|text| !text.is_empty()).map(|text| Part::Text(text.into())));
+        parts.extend(
+            text.get(literal..).filter(|text| !text.is_empty()).map(|text| TemplatePart::Text(text.into())),
+        );
         Self(parts)
     }
 
     /// The pieces in order.
     #[must_use]
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[TemplatePart] {
         &self.0
     }
 
@@ -66,8 +68,8 @@ impl Template {
         let mut out = Writer::new(details);
         for part in &self.0 {
             let written: Result<()> = match part {
-                Part::Text(text) => out.push(text),
-                Part::Variable(name) => match find(name)? {
+                TemplatePart::Text(text) => out.push(text),
+                TemplatePart::Variable(name) => match find(name)? {
                     None | Some(Value::Null) => return Ok(None),
                     Some(value) => out.value(&value),
                 },

@@ -4,7 +4,7 @@ use super::effort;
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::vertex_value;
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::step::Pipeline;
 use crate::steps::make::Outputs;
 use crate::steps::start::start_value;
@@ -70,7 +70,7 @@ impl Arcs {
             }
             Self::Traversal { edges, vertices } => (edges, vertices),
         };
-        let (mut all, mut held): (Vec<Id>, Held) = (Vec::new(), Held::default());
+        let (mut all, mut held): (Vec<Id>, Reservation) = (Vec::new(), Reservation::default());
         vertices.reset();
         vertices.start(Traverser::new(start_value()), context)?;
         while let Some(next) = vertices.next(context)? {

@@ -5,7 +5,7 @@ use super::{Options, effort};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, values, vertex_value};
-use crate::memory::{Held, Queue};
+use crate::memory::{Queue, Reservation};
 use crate::semantic::to_f64;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
@@ -115,7 +115,7 @@ impl Paths {
 impl Step for Paths {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if self.ready.is_empty() {
-            let (mut all, mut held) = (Vec::new(), Held::default());
+            let (mut all, mut held) = (Vec::new(), Reservation::default());
             while let Some(traverser) = input.next(context)? {
                 held.add_traverser(&traverser, &context.memory)?;
                 all.push(traverser);

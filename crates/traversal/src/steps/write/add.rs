@@ -3,7 +3,7 @@
 //! All arguments are evaluated on the input traverser, before the element exists.
 
 use super::{
-    Given, Write, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
+    Write, WriteArgument, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
     put_on_vertex, writing,
 };
 use crate::compile::{Compiler, Modulated};
@@ -22,15 +22,15 @@ const VERTEX_LABEL: &str = "vertex";
 
 /// Description of a new element.
 #[derive(Clone)]
-struct New {
-    label: Given,
-    id: Option<Given>,
-    properties: Vec<(Given, Given)>,
+struct NewElement {
+    label: WriteArgument,
+    id: Option<WriteArgument>,
+    properties: Vec<(WriteArgument, WriteArgument)>,
 }
 
-impl New {
+impl NewElement {
     fn build(step: &Modulated<'_>, label: &Value, compiler: &mut Compiler) -> Result<Self> {
-        let mut new = Self { label: Given::new(label, compiler)?, id: None, properties: Vec::new() };
+        let mut new = Self { label: WriteArgument::new(label, compiler)?, id: None, properties: Vec::new() };
         let mut labelled = !step.arguments().is_empty();
         for Write { key, value, .. } in &step.writes {
             if is_token(key, T::Label) {
@@ -38,16 +38,17 @@ impl New {
                     return Err(illegal("the label is already set"));
                 }
                 labelled = true;
-                new.label = Given::new(value, compiler)?;
+                new.label = WriteArgument::new(value, compiler)?;
             } else if is_token(key, T::Id) {
-                new.id = Some(Given::new(value, compiler)?);
+                new.id = Some(WriteArgument::new(value, compiler)?);
             } else {
-                new.properties.push((Given::new(key, compiler)?, Given::new(value, compiler)?));
+                new.properties
+                    .push((WriteArgument::new(key, compiler)?, WriteArgument::new(value, compiler)?));
             }
         }
         if let Some(partition) = &compiler.strategies.partition {
             let (key, value) = (Value::String(partition.key.clone()), partition.write()?);
-            new.properties.push((Given::Value(key), Given::Value(value)));
+            new.properties.push((WriteArgument::Value(key), WriteArgument::Value(value)));
         }
         Ok(new)
     }
@@ -81,7 +82,7 @@ pub(super) fn vertex(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Bo
         [label] => label.clone(),
         _ => return Err(compiler.error(step.instruction, "addV() takes one label")),
     };
-    let mut new = New::build(step, &label, compiler)?;
+    let mut new = NewElement::build(step, &label, compiler)?;
     Ok(writing(move |traverser, context, out| {
         let label = legal_label(new.label.get(traverser, context)?)?;
         let (id, properties) = (new.id(traverser, context)?, new.properties(traverser, context)?);
@@ -113,7 +114,7 @@ enum End {
     /// The current vertex.
     Here,
     Label(Arc<str>),
-    Given(Given),
+    Argument(WriteArgument),
 }
 
 impl End {
@@ -121,7 +122,7 @@ impl End {
         let Some(given) = given else { return Ok(Self::Here) };
         match given.arguments.as_slice() {
             [Value::String(label)] => Ok(Self::Label(label.clone())),
-            [argument] => Ok(Self::Given(Given::new(argument, compiler)?)),
+            [argument] => Ok(Self::Argument(WriteArgument::new(argument, compiler)?)),
             _ => Err(compiler.error(given, format!("{}() takes one vertex", given.name))),
         }
     }
@@ -138,7 +139,7 @@ impl End {
             Self::Label(label) => {
                 scoped(traverser, label, Pop::Last, context).ok_or_else(|| no_value(&traverser.value))
             }
-            Self::Given(given) => given.get(traverser, context),
+            Self::Argument(given) => given.get(traverser, context),
         };
         let value = value.map_err(|error| {
             let message = format!(
@@ -167,7 +168,7 @@ pub(super) fn edge(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<
     let [label] = step.arguments() else {
         return Err(compiler.error(step.instruction, "addE() takes one label"));
     };
-    let mut new = New::build(step, label, compiler)?;
+    let mut new = NewElement::build(step, label, compiler)?;
     let (mut from, mut to) = (End::build(step.from, compiler)?, End::build(step.to, compiler)?);
     Ok(writing(move |traverser, context, out| {
         let label = legal_label(new.label.get(traverser, context)?)?;

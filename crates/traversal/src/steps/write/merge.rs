@@ -1,6 +1,6 @@
 //! Arguments of `mergeV` and `mergeE`: validation of maps, and search for matching elements.
 
-use super::{Given, illegal, legal_key, legal_label};
+use super::{WriteArgument, illegal, legal_key, legal_label};
 use crate::by::vervet_gremlin_text;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -21,12 +21,12 @@ pub(super) const IN: Value = Value::Token(Token::Direction(Direction::In));
 
 /// The kind of merged element.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum MergeKind {
     Vertex,
     Edge,
 }
 
-impl What {
+impl MergeKind {
     fn name(self) -> &'static str {
         match self {
             Self::Vertex => "mergeV",
@@ -45,22 +45,22 @@ impl What {
 /// The arguments and options of a merge.
 #[derive(Clone)]
 pub(super) struct Merging {
-    what: What,
-    search: Given,
-    on_create: Option<Given>,
-    on_match: Option<Given>,
-    pub(super) out_vertex: Option<Given>,
-    pub(super) in_vertex: Option<Given>,
+    what: MergeKind,
+    search: WriteArgument,
+    on_create: Option<WriteArgument>,
+    on_match: Option<WriteArgument>,
+    pub(super) out_vertex: Option<WriteArgument>,
+    pub(super) in_vertex: Option<WriteArgument>,
     /// `PartitionStrategy`: an additional entry of every map.
     partition: Option<(Value, Value)>,
 }
 
 impl Merging {
-    pub(super) fn build(what: What, step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Self> {
+    pub(super) fn build(what: MergeKind, step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Self> {
         let search = match step.arguments() {
             // The current value is the map.
-            [] => Given::Traversal(Pipeline::default()),
-            [argument] => Given::new(argument, compiler)?,
+            [] => WriteArgument::Traversal(Pipeline::default()),
+            [argument] => WriteArgument::new(argument, compiler)?,
             _ => return Err(compiler.error(step.instruction, format!("{}() takes one map", what.name()))),
         };
         let partition = match &compiler.strategies.partition {
@@ -76,7 +76,7 @@ impl Merging {
             in_vertex: None,
             partition,
         };
-        if let Given::Value(value) = &merging.search {
+        if let WriteArgument::Value(value) = &merging.search {
             check(what, map_of(what, value.clone())?.iter())?;
         }
         for option in &step.options {
@@ -100,22 +100,22 @@ impl Merging {
             (Value::Map(map), Some(cardinality)) => Value::map(with_cardinality(map, cardinality)),
             (argument, _) => argument.clone(),
         };
-        let given = Given::new(&argument, compiler)?;
+        let given = WriteArgument::new(&argument, compiler)?;
         let place = match token {
             Merge::OnCreate => &mut self.on_create,
             Merge::OnMatch => &mut self.on_match,
-            Merge::OutV if self.what == What::Edge => &mut self.out_vertex,
-            Merge::InV if self.what == What::Edge => &mut self.in_vertex,
+            Merge::OutV if self.what == MergeKind::Edge => &mut self.out_vertex,
+            Merge::InV if self.what == MergeKind::Edge => &mut self.in_vertex,
             token => {
                 return Err(illegal(format!("Option {} for Merge is not supported", token.name())));
             }
         };
         *place = Some(given);
         // A constant argument is validated even if its option is not used.
-        if let (Merge::OnMatch, Some(Given::Value(value))) = (token, &self.on_match) {
+        if let (Merge::OnMatch, Some(WriteArgument::Value(value))) = (token, &self.on_match) {
             check_match(map_of(self.what, value.clone())?.iter())?;
         }
-        if let (Merge::OnCreate, Some(Given::Value(value)), Given::Value(search)) =
+        if let (Merge::OnCreate, Some(WriteArgument::Value(value)), WriteArgument::Value(search)) =
             (token, &self.on_create, &self.search)
         {
             let (create, search) = (map_of(self.what, value.clone())?, map_of(self.what, search.clone())?);
@@ -189,7 +189,7 @@ pub(super) fn split(value: Value, otherwise: Cardinality) -> (Value, Cardinality
 }
 
 /// A map argument; null is the empty map.
-fn map_of(what: What, value: Value) -> Result<Map> {
+fn map_of(what: MergeKind, value: Value) -> Result<Map> {
     match value {
         Value::Null => Ok(Map::default()),
         Value::Map(map) => Ok(map.as_ref().clone()),
@@ -208,7 +208,7 @@ fn key_text(key: &Value) -> String {
 }
 
 /// Validates a search or onCreate map.
-fn check<'m>(what: What, map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<()> {
+fn check<'m>(what: MergeKind, map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<()> {
     let (allowed, allowed_text) = what.allowed();
     let name = what.name();
     for (key, value) in map {

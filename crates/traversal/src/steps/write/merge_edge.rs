@@ -1,7 +1,7 @@
 //! `mergeE`: the edges that match a map, or a new edge.
 
-use super::merge::{ID, IN, LABEL, Merging, OUT, What, found_by, split, vertices_like};
-use super::{Given, find_vertex, illegal, legal_key, put_on_owner, writing};
+use super::merge::{ID, IN, LABEL, MergeKind, Merging, OUT, found_by, split, vertices_like};
+use super::{WriteArgument, find_vertex, illegal, legal_key, put_on_owner, writing};
 use crate::by::vervet_gremlin_text;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
@@ -18,7 +18,7 @@ use vervet_model::Result;
 const EDGE_LABEL: &str = "edge";
 
 pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let mut merging = Merging::build(What::Edge, step, compiler)?;
+    let mut merging = Merging::build(MergeKind::Edge, step, compiler)?;
     Ok(writing(move |traverser, context, out| {
         let said = merging.search(traverser, context)?;
         let mut search = said.clone();
@@ -101,7 +101,7 @@ fn resolve(
 
 /// The vertex of `option(outV, …)`: a vertex, or the first match of a map.
 fn vertex_of(
-    given: &mut Given,
+    given: &mut WriteArgument,
     token: Merge,
     traverser: &Traverser,
     context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! `mergeV`: the vertices that match a map, or a new vertex.
 
 use super::add::add_vertex;
-use super::merge::{ID, LABEL, Merging, What, split, vertices_like};
+use super::merge::{ID, LABEL, MergeKind, Merging, split, vertices_like};
 use super::{legal_key, put_on_vertex, writing};
 use crate::compile::{Compiler, Modulated};
 use crate::graph::read::vertex_value;
@@ -11,7 +11,7 @@ use vervet_gremlin::{Cardinality, Value};
 use vervet_model::Result;
 
 pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let mut merging = Merging::build(What::Vertex, step, compiler)?;
+    let mut merging = Merging::build(MergeKind::Vertex, step, compiler)?;
     Ok(writing(move |traverser, context, out| {
         let search = merging.search(traverser, context)?;
         let found = vertices_like(&search, context)?;

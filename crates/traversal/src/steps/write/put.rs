@@ -1,7 +1,7 @@
 //! `property` of an existing element.
 
 use super::{
-    Given, Write, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
+    Write, WriteArgument, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
 };
 use crate::compile::Compiler;
 use crate::context::Context;
@@ -14,13 +14,14 @@ use vervet_model::Result;
 
 pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let cardinality = write.cardinality;
-    let (mut key, mut value) = (Given::new(write.key, compiler)?, Given::new(write.value, compiler)?);
-    let mut about: Vec<(Given, Given)> = Vec::with_capacity(write.about.len() / 2);
+    let (mut key, mut value) =
+        (WriteArgument::new(write.key, compiler)?, WriteArgument::new(write.value, compiler)?);
+    let mut about: Vec<(WriteArgument, WriteArgument)> = Vec::with_capacity(write.about.len() / 2);
     for pair in write.about.chunks_exact(2) {
         if is_token(&pair[0], T::Id) {
             return Err(illegal("a property cannot be given an id").with_hint("the database assigns the id"));
         }
-        about.push((Given::new(&pair[0], compiler)?, Given::new(&pair[1], compiler)?));
+        about.push((WriteArgument::new(&pair[0], compiler)?, WriteArgument::new(&pair[1], compiler)?));
     }
     Ok(make::with_each(move |mut traverser, context| {
         let key = legal_key(key.get(&traverser, context)?)?;
@@ -56,7 +57,9 @@ fn put(
     }
     match element {
         Value::Vertex(_) => {
-            let Some(vertex) = find_vertex(element, context)? else { return Err(gone(element)) };
+            let Some(vertex) = find_vertex(element, context)? else {
+                return Err(missing_element_error(element));
+            };
             let cardinality = cardinality.unwrap_or(Cardinality::Single);
             let times = if cardinality == Cardinality::List { times } else { 1 };
             for _ in 0..times {
@@ -71,7 +74,7 @@ fn put(
             Ok(None)
         }
         Value::Edge(edge) => {
-            let Some(known) = find_edge(edge, context)? else { return Err(gone(element)) };
+            let Some(known) = find_edge(edge, context)? else { return Err(missing_element_error(element)) };
             Ok(match put_on_owner(Owner::Edge(known), key, value, context)? {
                 Owner::Edge(key) if key != edge.key => {
                     Some(Value::Edge(Arc::new(Edge { key, detail: None })))
@@ -81,7 +84,7 @@ fn put(
         }
         Value::VertexProperty(property) => {
             if property.key.vertex == 0 {
-                return Err(gone(element));
+                return Err(missing_element_error(element));
             }
             Ok(match put_on_owner(Owner::VertexProperty(property.key), key, value, context)? {
                 Owner::VertexProperty(key) if key != property.key => {
@@ -94,6 +97,6 @@ fn put(
     }
 }
 
-fn gone(element: &Value) -> vervet_model::Error {
+fn missing_element_error(element: &Value) -> vervet_model::Error {
     illegal(format!("this {} is not in the graph", element.type_name()))
 }

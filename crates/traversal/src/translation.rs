@@ -9,10 +9,10 @@
 //! of vertices, `limit`, `count`, `groupCount`, `group` into counts and lists (`gather.rs`), `unfold` after
 //! these with tests, `project`, `order` of the entries (`entries.rs`), `as` and `select` of a label.
 //! # Invariants
-//! Only steps with equal semantics in both languages are translated. [`Native::fits`] checks the conditions
-//! that depend on the graph (a key with several values per vertex, a name that is both a key and an edge
-//! label, values that the two languages order differently, language-tagged strings, named graphs); if it
-//! fails, the steps run one by one.
+//! Only steps with equal semantics in both languages are translated. [`TranslatedPrefix::is_applicable`]
+//! checks the conditions that depend on the graph (a key with several values per vertex, a name that is both
+//! a key and an edge label, values that the two languages order differently, language-tagged strings, named
+//! graphs); if it fails, the steps run one by one.
 //! # Cost
 //! All rows are gathered before the next step sees the first: 8 bytes for each needed column.
 //! # Source
@@ -23,7 +23,7 @@ mod gather;
 mod labels;
 mod repeat;
 
-pub(crate) use entries::{Entries, Fold, Part};
+pub(crate) use entries::{Entries, EntryPart, Fold};
 
 use crate::compile::Modulated;
 use crate::context::Settings;
@@ -31,8 +31,8 @@ use crate::graph::Names;
 use crate::graph::ids::{EVERY, vertex_name};
 use crate::graph::literal::{equal_literals, literal};
 use crate::graph::names::{
-    has_integers_only, has_one_type_of_integers, has_other_numbers, has_values, leads_to_vertices,
-    speaks_of_edges,
+    has_edge_terms, has_integers_only, has_one_type_of_integers, has_other_numbers, has_values,
+    has_vertex_objects,
 };
 use crate::steps::has::{is_of_one_vertex, predicate};
 use oxrdf::{NamedNode, Term};
@@ -48,13 +48,13 @@ const PATTERNS_MAX: usize = 24;
 
 /// A query equivalent to the first steps of a traversal.
 #[derive(Clone, Debug)]
-pub(crate) struct Native {
+pub(crate) struct TranslatedPrefix {
     pub(crate) query: Query,
     /// The columns of a row: the objects of the path.
     pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
     /// The column of the current object, or the columns of an edge.
-    pub(crate) current: Current,
-    pub(crate) shape: Shape,
+    pub(crate) current: OutputObject,
+    pub(crate) output: QueryOutput,
     pub(crate) entries: Option<Entries>,
     edge_keys: Vec<Arc<str>>,
     /// Whether only a label pattern restricts the results to vertices.
@@ -76,7 +76,7 @@ pub(crate) struct Native {
 
 /// The object of a traverser after the query.
 #[derive(Clone, Debug)]
-pub(crate) enum Current {
+pub(crate) enum OutputObject {
     /// A vertex or a value.
     One(Variable),
     /// An edge with an identity: the edge, its ends and its label.
@@ -85,7 +85,7 @@ pub(crate) enum Current {
 
 /// The output of the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum QueryOutput {
     /// Traversers.
     Objects,
     /// One traverser with a count.
@@ -94,11 +94,11 @@ pub(crate) enum Shape {
     Counts(Variable),
     /// One traverser with a map from this column to lists of current objects.
     Lists(Variable),
-    /// The entries that [`Native::entries`] builds from the groups; this column has their keys.
+    /// The entries that [`TranslatedPrefix::entries`] builds from the groups; this column has their keys.
     Entries(Variable),
 }
 
-impl Shape {
+impl QueryOutput {
     /// The key column of a map.
     pub(crate) fn key(self) -> Option<Variable> {
         match self {
@@ -108,19 +108,19 @@ impl Shape {
     }
 }
 
-impl Native {
+impl TranslatedPrefix {
     /// The columns of a row.
     pub(crate) fn columns(&self) -> Vec<usize> {
         let before = self.path.iter().map(|(variable, _)| *variable);
         let current = match &self.current {
-            Current::One(current) => vec![*current],
-            Current::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
+            OutputObject::One(current) => vec![*current],
+            OutputObject::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
         };
         let last = match &self.entries {
             None => current,
             Some(entries) => entries.columns.iter().map(|(column, _)| *column).collect(),
         };
-        before.chain(self.shape.key()).chain(last).map(Variable::index).collect()
+        before.chain(self.output.key()).chain(last).map(Variable::index).collect()
     }
 
     /// Whether a side effect hides one of the labels.
@@ -129,26 +129,26 @@ impl Native {
     }
 
     /// Whether the query and the steps are equivalent on this graph.
-    pub(crate) fn fits(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
+    pub(crate) fn is_applicable(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
         if !snapshot.graphs().is_empty() {
             return Ok(false);
         }
         if self.labels_alone
             && let Some(types) = snapshot.type_predicate()
-            && speaks_of_edges(snapshot, types)?
+            && has_edge_terms(snapshot, types)?
         {
             return Ok(false);
         }
         for key in &self.edge_keys {
             if let Some(id) = names.key(snapshot, key)?
-                && (has_values(snapshot, id)? || speaks_of_edges(snapshot, id)?)
+                && (has_values(snapshot, id)? || has_edge_terms(snapshot, id)?)
             {
                 return Ok(false);
             }
         }
         for key in self.value_keys.iter().chain(&self.single_keys) {
             if let Some(id) = names.key(snapshot, key)?
-                && leads_to_vertices(snapshot, id)?
+                && has_vertex_objects(snapshot, id)?
             {
                 return Ok(false);
             }
@@ -195,7 +195,7 @@ impl Native {
 
 /// The current object of the traverser.
 #[derive(Clone)]
-enum Place {
+enum CurrentObject {
     Start,
     Vertex(Variable),
     /// An edge; the index of its pattern, and its ends.
@@ -220,10 +220,10 @@ struct Builder {
     /// Input of the patterns: distinct vertices.
     base: Option<Node>,
     /// Whether the vertices of `base` are known to exist.
-    base_is_there: bool,
+    base_exists: bool,
     /// A complete query, to which no pattern can be joined.
     closed: Option<Node>,
-    place: Place,
+    object: CurrentObject,
     path: Vec<(Variable, Vec<Arc<str>>)>,
     edge_keys: Vec<Arc<str>>,
     single_keys: Vec<Arc<str>>,
@@ -237,8 +237,8 @@ struct Builder {
     known: Vec<(Variable, Arc<str>, Variable)>,
     walks: usize,
     /// Whether translation pays off for any number of walks.
-    worth: bool,
-    shape: Shape,
+    is_profitable: bool,
+    output: QueryOutput,
     /// Whether values are distinct as terms but possibly equal as values: two languages, two types.
     distinct_terms: bool,
     entries: Option<Entries>,
@@ -250,8 +250,8 @@ struct Builder {
 }
 
 /// Translates the longest possible prefix and returns its length. `None`: translation does not pay off.
-pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<(Native, usize)> {
-    if settings.no_bulk || !may_be_worth(steps) {
+pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<(TranslatedPrefix, usize)> {
+    if settings.no_bulk || !may_be_profitable(steps) {
         return None;
     }
     let mut builder = Builder {
@@ -261,9 +261,9 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         filters: Vec::new(),
         start: None,
         base: None,
-        base_is_there: false,
+        base_exists: false,
         closed: None,
-        place: Place::Start,
+        object: CurrentObject::Start,
         path: Vec::new(),
         edge_keys: Vec::new(),
         single_keys: Vec::new(),
@@ -275,8 +275,8 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         names: Vec::new(),
         known: Vec::new(),
         walks: 0,
-        worth: false,
-        shape: Shape::Objects,
+        is_profitable: false,
+        output: QueryOutput::Objects,
         distinct_terms: false,
         entries: None,
         keep_paths: settings.paths,
@@ -296,7 +296,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         if builder.ends().is_some() {
             best = Some((builder.clone(), i + 1));
         }
-        if builder.shape != Shape::Objects {
+        if builder.output != QueryOutput::Objects {
             if let Some(more) = builder.entries(&steps[i + 1..]) {
                 best = Some((builder, i + 1 + more));
             }
@@ -305,13 +305,13 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
     }
     let (builder, taken) = best?;
     // Few steps from given vertices run faster as steps: there is nothing to plan.
-    let worth = builder.worth || builder.walks >= if builder.start.is_some() { 2 } else { 1 };
-    (worth && taken > 1).then(|| builder.finish()).flatten().map(|native| (native, taken))
+    let is_profitable = builder.is_profitable || builder.walks >= if builder.start.is_some() { 2 } else { 1 };
+    (is_profitable && taken > 1).then(|| builder.finish()).flatten().map(|prefix| (prefix, taken))
 }
 
 /// Cheap precheck of whether translation can pay off. Most light traversals have too few steps, and a trial
 /// translation costs half as much as running them.
-fn may_be_worth(steps: &[Modulated<'_>]) -> bool {
+fn may_be_profitable(steps: &[Modulated<'_>]) -> bool {
     let from_given = steps.first().is_some_and(|step| !step.arguments().is_empty());
     let mut walks = 0;
     for step in steps {
@@ -392,46 +392,46 @@ impl Builder {
     }
 
     fn current(&self) -> Option<Variable> {
-        match self.place {
-            Place::Vertex(variable) | Place::Value(variable) => Some(variable),
-            Place::Start | Place::Edge { .. } => None,
+        match self.object {
+            CurrentObject::Vertex(variable) | CurrentObject::Value(variable) => Some(variable),
+            CurrentObject::Start | CurrentObject::Edge { .. } => None,
         }
     }
 
     /// The current object, if columns can represent it.
-    fn ends(&self) -> Option<Current> {
-        match self.place {
-            Place::Vertex(variable) | Place::Value(variable) => Some(Current::One(variable)),
-            Place::Edge { pattern, source, target, .. } => {
+    fn ends(&self) -> Option<OutputObject> {
+        match self.object {
+            CurrentObject::Vertex(one) | CurrentObject::Value(one) => Some(OutputObject::One(one)),
+            CurrentObject::Edge { pattern, source, target, .. } => {
                 let pattern = self.patterns.get(pattern)?;
                 let Some(Slot::Variable(edge)) = pattern.edge else { return None };
                 let of =
                     |key: &&Arc<str>| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into());
                 let label = self.edge_keys.iter().find(of)?.clone();
-                Some(Current::Edge { edge, source, target, label })
+                Some(OutputObject::Edge { edge, source, target, label })
             }
-            Place::Start => None,
+            CurrentObject::Start => None,
         }
     }
 
     /// Whether no later step needs earlier objects of the path.
-    fn forgets(&self) -> bool {
+    fn needs_no_path(&self) -> bool {
         !self.keep_paths && !self.has_sack && self.path.iter().all(|(_, labels)| labels.is_empty())
     }
 
     /// Makes the distinct vertices of `base` the input of later patterns.
     fn rebase(&mut self, base: Node, current: Variable) {
         // Given ids are not necessarily vertices: the graph may lack them.
-        self.base_is_there = self.walks > 0 || self.start.is_none() || !self.patterns.is_empty();
+        self.base_exists = self.walks > 0 || self.start.is_none() || !self.patterns.is_empty();
         self.base = Some(base);
         self.start = None;
         self.unions.clear();
         self.patterns.clear();
         self.filters.clear();
         self.known.clear();
-        self.place = Place::Vertex(current);
+        self.object = CurrentObject::Vertex(current);
         self.path = vec![(current, Vec::new())];
-        self.worth = true;
+        self.is_profitable = true;
     }
 
     /// Edges with a label between two vertices, one solution per edge.
@@ -473,7 +473,7 @@ impl Builder {
         let arguments = step.arguments.as_slice();
         match (&*step.name, arguments) {
             ("identity", []) => Some(()),
-            ("V", ids) if matches!(self.place, Place::Start) => {
+            ("V", ids) if matches!(self.object, CurrentObject::Start) => {
                 let variable = self.fresh()?;
                 if !ids.is_empty() {
                     let mut terms = Vec::new();
@@ -486,31 +486,31 @@ impl Builder {
                     }
                     self.start = Some((variable, terms));
                 }
-                self.place = Place::Vertex(variable);
+                self.object = CurrentObject::Vertex(variable);
                 Some(())
             }
             ("out" | "in", [Value::String(label)]) => {
-                let Place::Vertex(from) = self.place else { return None };
+                let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 let (source, target) = if &*step.name == "out" { (from, to) } else { (to, from) };
                 self.edge_keys.push(label.clone());
                 let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
                 self.patterns.push(pattern);
                 self.walks += 1;
-                self.place = Place::Vertex(to);
+                self.object = CurrentObject::Vertex(to);
                 Some(())
             }
             ("both", [Value::String(label)]) => {
-                let Place::Vertex(from) = self.place else { return None };
+                let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 self.edge_keys.push(label.clone());
                 self.unions.push(self.walk("both", label, from, to));
                 self.walks += 1;
-                self.place = Place::Vertex(to);
+                self.object = CurrentObject::Vertex(to);
                 Some(())
             }
             ("hasId", [Value::P(test)]) => {
-                let Place::Vertex(vertex) = self.place else { return None };
+                let CurrentObject::Vertex(vertex) = self.object else { return None };
                 let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(id)) = &**test
                 else {
                     return None;
@@ -527,18 +527,18 @@ impl Builder {
                 Some(())
             }
             ("outE" | "inE", [Value::String(label)]) if !self.keep_paths => {
-                let Place::Vertex(from) = self.place else { return None };
+                let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 let (source, target) = if &*step.name == "outE" { (from, to) } else { (to, from) };
                 self.edge_keys.push(label.clone());
                 let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
                 self.patterns.push(pattern);
                 self.walks += 1;
-                self.place = Place::Edge { pattern: self.patterns.len() - 1, source, target, from };
+                self.object = CurrentObject::Edge { pattern: self.patterns.len() - 1, source, target, from };
                 Some(())
             }
             ("inV" | "outV" | "otherV", []) => {
-                let Place::Edge { source, target, from, .. } = self.place else { return None };
+                let CurrentObject::Edge { source, target, from, .. } = self.object else { return None };
                 let to = match &*step.name {
                     "inV" => target,
                     "outV" => source,
@@ -550,12 +550,12 @@ impl Builder {
                         }
                     }
                 };
-                self.place = Place::Vertex(to);
+                self.object = CurrentObject::Vertex(to);
                 Some(())
             }
             ("hasLabel", [Value::String(label)])
             | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => {
-                let Place::Vertex(vertex) = self.place else { return None };
+                let CurrentObject::Vertex(vertex) = self.object else { return None };
                 if &**label == "vertex" || label.contains("::") {
                     return None;
                 }
@@ -571,10 +571,10 @@ impl Builder {
             }
             ("has", [Value::String(key), test]) => self.has(key, test),
             ("values", [Value::String(key)]) => {
-                let Place::Vertex(vertex) = self.place else { return None };
+                let CurrentObject::Vertex(vertex) = self.object else { return None };
                 self.value_keys.push(key.clone());
                 if let Some(value) = self.known_value(vertex, key) {
-                    self.place = Place::Value(value);
+                    self.object = CurrentObject::Value(value);
                     return Some(());
                 }
                 let value = self.fresh()?;
@@ -584,7 +584,7 @@ impl Builder {
                     Slot::Variable(value),
                     true,
                 ));
-                self.place = Place::Value(value);
+                self.object = CurrentObject::Value(value);
                 Some(())
             }
             ("where" | "filter", [Value::Traversal(traversal)]) => {
@@ -600,7 +600,7 @@ impl Builder {
                 Some(())
             }
             ("select", [Value::String(label)]) => {
-                self.place = self.labelled(label)?;
+                self.object = self.labelled(label)?;
                 Some(())
             }
             ("dedup", []) => {
@@ -612,14 +612,14 @@ impl Builder {
                     return None;
                 }
                 let found = distinct(self.node(), current);
-                let worth = self.worth;
-                if let (Place::Vertex(_), false) = (&self.place, self.has_sack) {
+                let is_profitable = self.is_profitable;
+                if let (CurrentObject::Vertex(_), false) = (&self.object, self.has_sack) {
                     self.rebase(found, current);
-                    self.worth = worth;
+                    self.is_profitable = is_profitable;
                 } else {
                     self.closed = Some(found);
                     self.path = vec![(current, Vec::new())];
-                    self.distinct_terms = matches!(self.place, Place::Value(_));
+                    self.distinct_terms = matches!(self.object, CurrentObject::Value(_));
                 }
                 Some(())
             }
@@ -631,11 +631,11 @@ impl Builder {
             }
             ("count", []) => {
                 // Statistics or kernels answer this; steps would visit each vertex.
-                let worth = self.worth || self.is_of_vertices();
+                let is_profitable = self.is_profitable || self.is_of_vertices();
                 let count = self.count_of(Vec::new())?;
-                self.worth = worth;
+                self.is_profitable = is_profitable;
                 self.path = vec![(count, Vec::new())];
-                self.shape = Shape::Count;
+                self.output = QueryOutput::Count;
                 Some(())
             }
             _ => None,
@@ -644,9 +644,9 @@ impl Builder {
 
     /// A test of a property.
     fn has(&mut self, key: &Arc<str>, test: &Value) -> Option<()> {
-        let subject = match self.place {
-            Place::Vertex(vertex) => vertex,
-            Place::Edge { pattern, .. } => {
+        let subject = match self.object {
+            CurrentObject::Vertex(vertex) => vertex,
+            CurrentObject::Edge { pattern, .. } => {
                 // Only edges with an identity have properties.
                 let known = self.patterns.get(pattern)?.edge.clone();
                 match known {
@@ -702,11 +702,11 @@ impl Builder {
 
     /// An existence condition for a walk.
     fn exists(&mut self, traversal: &Bytecode) -> Option<Expression> {
-        let (vertex, steps) = match (&self.place, traversal.steps.split_first()) {
-            (&Place::Vertex(vertex), _) => (vertex, traversal.steps.as_slice()),
+        let (vertex, steps) = match (&self.object, traversal.steps.split_first()) {
+            (&CurrentObject::Vertex(vertex), _) => (vertex, traversal.steps.as_slice()),
             // From an edge: the walk starts at its ends.
-            (&Place::Edge { source, target, .. }, Some((first, rest))) if first.arguments.is_empty() => {
-                match &*first.name {
+            (&CurrentObject::Edge { source, target, .. }, Some((end, rest))) if end.arguments.is_empty() => {
+                match &*end.name {
                     "outV" => (source, rest),
                     "inV" => (target, rest),
                     _ => return None,
@@ -715,13 +715,13 @@ impl Builder {
             _ => return None,
         };
         let mut inner = Self {
-            place: Place::Vertex(vertex),
+            object: CurrentObject::Vertex(vertex),
             patterns: Vec::new(),
             unions: Vec::new(),
             filters: Vec::new(),
             start: None,
             base: None,
-            base_is_there: false,
+            base_exists: false,
             closed: None,
             path: Vec::new(),
             known: Vec::new(),
@@ -793,14 +793,14 @@ impl Builder {
         node
     }
 
-    fn finish(self) -> Option<Native> {
+    fn finish(self) -> Option<TranslatedPrefix> {
         let current = self.ends()?;
         let mut wanted = match &current {
-            Current::One(current) => vec![*current],
-            Current::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
+            OutputObject::One(current) => vec![*current],
+            OutputObject::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
         };
         let columns = self.entries.iter().flat_map(|entries| &entries.columns);
-        for column in columns.map(|(column, _)| *column).chain(self.shape.key()) {
+        for column in columns.map(|(column, _)| *column).chain(self.output.key()) {
             if !wanted.contains(&column) {
                 wanted.push(column);
             }
@@ -820,11 +820,11 @@ impl Builder {
             variables: vec![String::new(); self.variables],
             parameters: Vec::new(),
         };
-        Some(Native {
+        Some(TranslatedPrefix {
             query,
             path,
             current,
-            shape: self.shape,
+            output: self.output,
             entries: self.entries,
             labels_alone: self.walks == 0 && self.start.is_none() && self.base.is_none(),
             edge_keys: self.edge_keys,

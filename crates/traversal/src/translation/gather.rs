@@ -1,6 +1,6 @@
 //! Translation of aggregating steps: `order`, `groupCount`, `group`, `count`, and ranges of ordered results.
 
-use super::{Builder, Place, Shape, Value};
+use super::{Builder, CurrentObject, QueryOutput, Value};
 use crate::compile::Modulated;
 use oxrdf::NamedNode;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use vervet_model::vocab::RDF_TYPE;
 impl Builder {
     /// `order` by keys of the current vertices.
     pub(super) fn order(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let Place::Vertex(vertex) = self.place else { return None };
+        let CurrentObject::Vertex(vertex) = self.object else { return None };
         if !step.arguments().is_empty() || step.bys.is_empty() || self.productive || !step.labels.is_empty() {
             return None;
         }
@@ -28,7 +28,7 @@ impl Builder {
             keys.push(OrderKey { expression: Expression::Variable(value), descending });
         }
         self.closed = Some(Node::OrderBy { input: Box::new(self.node()), keys });
-        self.worth = true;
+        self.is_profitable = true;
         Some(())
     }
 
@@ -63,15 +63,15 @@ impl Builder {
         };
         let place = match of {
             Some(label) => self.labelled(label)?,
-            None => self.place.clone(),
+            None => self.object.clone(),
         };
         match last.map(|last| (&*last.name, last.arguments.as_slice())) {
             Some(("count", [])) => self.counts(key),
             None | Some(("fold", [])) => {
                 self.closed = Some(self.node());
-                self.place = place;
+                self.object = place;
                 self.path = vec![(self.current()?, Vec::new())];
-                self.shape = Shape::Lists(key);
+                self.output = QueryOutput::Lists(key);
                 Some(())
             }
             Some(_) => None,
@@ -91,19 +91,19 @@ impl Builder {
         let has_label = |pattern: &Pattern| {
             pattern.predicate == Slot::Constant(NamedNode::new_unchecked(RDF_TYPE).into())
         };
-        self.walks > 0 || self.base.is_some() && self.base_is_there || self.patterns.iter().any(has_label)
+        self.walks > 0 || self.base.is_some() && self.base_exists || self.patterns.iter().any(has_label)
     }
 
     /// The column of `by("key")` or `by(select("label"))`.
     fn key(&mut self, by: &Instruction) -> Option<Variable> {
-        match (by.arguments.as_slice(), &self.place) {
+        match (by.arguments.as_slice(), &self.object) {
             ([], _) => self.current(),
-            ([Value::String(key)], &Place::Vertex(vertex)) => self.single(vertex, key),
+            ([Value::String(key)], &CurrentObject::Vertex(vertex)) => self.single(vertex, key),
             ([Value::Traversal(of)], _) => {
                 let [of] = of.steps.as_slice() else { return None };
                 match self.labelled(label_of(of)?)? {
-                    Place::Vertex(variable) | Place::Value(variable) => Some(variable),
-                    Place::Start | Place::Edge { .. } => None,
+                    CurrentObject::Vertex(variable) | CurrentObject::Value(variable) => Some(variable),
+                    CurrentObject::Start | CurrentObject::Edge { .. } => None,
                 }
             }
             _ => None,
@@ -112,9 +112,9 @@ impl Builder {
 
     fn counts(&mut self, key: Variable) -> Option<()> {
         let count = self.count_of(vec![key])?;
-        self.shape = Shape::Counts(key);
+        self.output = QueryOutput::Counts(key);
         self.path = vec![(count, Vec::new())];
-        self.worth = true;
+        self.is_profitable = true;
         Some(())
     }
 
@@ -124,7 +124,7 @@ impl Builder {
         let aggregate = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
         let input = Box::new(self.node());
         self.closed = Some(Node::Group { input, keys, aggregates: vec![(count, aggregate)] });
-        self.place = Place::Value(count);
+        self.object = CurrentObject::Value(count);
         Some(count)
     }
 

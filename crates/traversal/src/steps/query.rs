@@ -5,10 +5,10 @@ use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::graph::literal;
 use crate::graph::read::{edge_value, vertex_value};
-use crate::memory::Held;
-use crate::native::{Current, Native, Shape};
-use crate::semantic::told;
+use crate::memory::Reservation;
+use crate::semantic::map_error;
 use crate::step::{Input, Pipeline, Step};
+use crate::translation::{OutputObject, QueryOutput, TranslatedPrefix};
 use crate::traverser::{Labels, Traverser};
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -23,12 +23,12 @@ use vervet_model::{Error, Id, Result, Tag};
 /// See the header of this file. If the query does not fit the graph, or the host does not solve queries, the
 /// original steps run.
 #[derive(Clone)]
-pub(crate) struct Solve {
-    native: Rc<Native>,
+pub(crate) struct QueryStep {
+    prefix: Rc<TranslatedPrefix>,
     /// The labels of the path objects.
     labels: Rc<[Labels]>,
     /// The original steps, for fallback.
-    otherwise: Pipeline,
+    fallback: Pipeline,
     /// The label of the edges that rows end at, looked up lazily.
     label: Option<Id>,
     state: State,
@@ -37,7 +37,7 @@ pub(crate) struct Solve {
 #[derive(Clone)]
 enum State {
     New,
-    Rows(Rows),
+    Rows(ResultRows),
     /// Values not output yet.
     Values(VecDeque<Value>),
     Steps,
@@ -45,7 +45,7 @@ enum State {
 
 /// Rows: path objects and current object, with the multiplicity of each row.
 #[derive(Clone)]
-struct Rows {
+struct ResultRows {
     ids: Vec<Id>,
     times: Vec<u64>,
     /// Number of columns.
@@ -53,31 +53,31 @@ struct Rows {
     next: usize,
 }
 
-impl Rows {
+impl ResultRows {
     fn iter(&self) -> impl Iterator<Item = (&[Id], u64)> {
         self.ids.chunks_exact(self.width).zip(self.times.iter().copied())
     }
 }
 
-impl Solve {
-    pub(crate) fn new(native: Native, otherwise: Pipeline) -> Self {
-        let labels = native.path.iter().map(|(_, labels)| labels.clone().into()).collect();
-        Self { native: Rc::new(native), labels, otherwise, label: None, state: State::New }
+impl QueryStep {
+    pub(crate) fn new(prefix: TranslatedPrefix, fallback: Pipeline) -> Self {
+        let labels = prefix.path.iter().map(|(_, labels)| labels.clone().into()).collect();
+        Self { prefix: Rc::new(prefix), labels, fallback, label: None, state: State::New }
     }
 
     pub(crate) fn query(&self) -> &Query {
-        &self.native.query
+        &self.prefix.query
     }
 
     fn begin(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<()> {
-        let native = self.native.clone();
-        let fits = !native.is_hidden(|name| context.side_effects.contains_key(name))
-            && context.read(|snapshot, names| native.fits(snapshot, names))?;
-        if fits {
-            let columns = native.columns();
-            let mut rows = Rows { ids: Vec::new(), times: Vec::new(), width: columns.len(), next: 0 };
+        let prefix = self.prefix.clone();
+        let is_applicable = !prefix.is_hidden(|name| context.side_effects.contains_key(name))
+            && context.read(|snapshot, names| prefix.is_applicable(snapshot, names))?;
+        if is_applicable {
+            let columns = prefix.columns();
+            let mut rows = ResultRows { ids: Vec::new(), times: Vec::new(), width: columns.len(), next: 0 };
             let control = context.control;
-            let solved = context.host.solve(&native.query, control, &mut |found, count, times| {
+            let solved = context.host.solve(&prefix.query, control, &mut |found, count, times| {
                 control.grow(count as u64 * 8 * (1 + columns.len() as u64))?;
                 for row in 0..count {
                     rows.ids.extend(columns.iter().map(|column| {
@@ -90,20 +90,20 @@ impl Solve {
             if solved {
                 // Consumes the initial traverser.
                 while input.next(context)?.is_some() {}
-                self.state = match native.shape {
-                    Shape::Counts(_) => State::Values([counts(&rows, context)?].into()),
-                    Shape::Lists(_) => State::Values([lists(&rows, context)?].into()),
-                    Shape::Entries(_) => State::Values(match &native.entries {
+                self.state = match prefix.output {
+                    QueryOutput::Counts(_) => State::Values([counts(&rows, context)?].into()),
+                    QueryOutput::Lists(_) => State::Values([lists(&rows, context)?].into()),
+                    QueryOutput::Entries(_) => State::Values(match &prefix.entries {
                         Some(taken) => entries(rows.iter().map(|(ids, _)| ids), taken, context)?,
                         None => VecDeque::new(),
                     }),
-                    Shape::Objects | Shape::Count => State::Rows(rows),
+                    QueryOutput::Objects | QueryOutput::Count => State::Rows(rows),
                 };
                 return Ok(());
             }
         }
         while let Some(start) = input.next(context)? {
-            self.otherwise.start(start, context)?;
+            self.fallback.start(start, context)?;
         }
         self.state = State::Steps;
         Ok(())
@@ -112,7 +112,7 @@ impl Solve {
     /// The traverser of the next row; `None`: no row is left. Skips rows with a term that has no value.
     fn row(&mut self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
-        let is_count = self.native.shape == Shape::Count;
+        let is_count = self.prefix.output == QueryOutput::Count;
         'rows: while let Some(&times) = rows.times.get(rows.next) {
             let ids = &rows.ids[rows.next * rows.width..][..rows.width];
             rows.next += 1;
@@ -120,8 +120,8 @@ impl Solve {
             let Some(bulk) = Bulk::new(times) else { continue };
             traverser.bulk = bulk;
             traverser.sack = context.settings.sack.clone().map(Box::new);
-            let (ids, edge) = match (&self.native.current, ids) {
-                (Current::Edge { label, .. }, [before @ .., edge, source, target]) => {
+            let (ids, edge) = match (&self.prefix.current, ids) {
+                (OutputObject::Edge { label, .. }, [before @ .., edge, source, target]) => {
                     let label = match self.label {
                         Some(label) => label,
                         None => {
@@ -169,7 +169,7 @@ pub(super) fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value
 }
 
 /// Rows of key and count as a map. Terms that are one value (language-tagged strings) share a key.
-fn counts(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
+fn counts(rows: &ResultRows, context: &mut Context<'_>) -> Result<Value> {
     let mut map = Map::default();
     for (ids, _) in rows.iter() {
         let [key, count] = *ids else { continue };
@@ -202,14 +202,14 @@ pub(super) fn plus(a: &Value, b: &Value) -> Result<Value> {
             Ok(sum) => Ok(counted(sum)),
             Err(_) => Err(Error::internal("a query counted less than nothing")),
         },
-        _ => told(add(a, b)),
+        _ => map_error(add(a, b)),
     }
 }
 
 /// Rows of key and value as a map from keys to lists. Each key is read once, as in [`counts`].
-fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
+fn lists(rows: &ResultRows, context: &mut Context<'_>) -> Result<Value> {
     let mut places: FxHashMap<Id, Option<usize>> = FxHashMap::default();
-    let mut held = Held::default();
+    let mut held = Reservation::default();
     let mut lists: IndexMap<Value, Vec<Value>, Hashing> = IndexMap::default();
     for (ids, times) in rows.iter() {
         let [key, value] = *ids else { continue };
@@ -233,7 +233,7 @@ fn lists(rows: &Rows, context: &mut Context<'_>) -> Result<Value> {
     Ok(Value::map(lists.into_iter().map(|(key, list)| (key, Value::list(list))).collect()))
 }
 
-impl Step for Solve {
+impl Step for QueryStep {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         if let State::New = self.state {
             self.begin(input, context)?;
@@ -241,14 +241,14 @@ impl Step for Solve {
         match &mut self.state {
             State::New => Ok(None),
             State::Values(values) => Ok(values.pop_front().map(Traverser::new)),
-            State::Steps => self.otherwise.next(context),
+            State::Steps => self.fallback.next(context),
             State::Rows(_) => self.row(context),
         }
     }
 
     fn reset(&mut self) {
         self.state = State::New;
-        self.otherwise.reset();
+        self.fallback.reset();
     }
 
     fn moves(&self) -> bool {

@@ -92,7 +92,7 @@ fn text_test(name: &str) -> Option<TextTest> {
 }
 
 /// The wire form of a predicate.
-pub(crate) enum PredicateParts {
+pub(crate) enum WirePredicate {
     /// Name and argument.
     One(&'static str, Value),
     /// Name and arguments.
@@ -104,7 +104,7 @@ pub(crate) enum PredicateParts {
 }
 
 /// The wire form of `p`: ranges are `and`/`or` of comparisons, as TinkerPop writes them.
-pub(crate) fn predicate_parts(p: &P) -> PredicateParts {
+pub(crate) fn wire_predicate(p: &P) -> WirePredicate {
     let compare = |comparison, value: &Value| P::Compare(comparison, value.clone());
     match p {
         P::Compare(comparison, value) => {
@@ -116,19 +116,19 @@ pub(crate) fn predicate_parts(p: &P) -> PredicateParts {
                 Comparison::Gt => "gt",
                 Comparison::Gte => "gte",
             };
-            PredicateParts::One(name, value.clone())
+            WirePredicate::One(name, value.clone())
         }
         P::Inside(low, high) => {
-            PredicateParts::Nested("and", vec![compare(Comparison::Gt, low), compare(Comparison::Lt, high)])
+            WirePredicate::Nested("and", vec![compare(Comparison::Gt, low), compare(Comparison::Lt, high)])
         }
         P::Outside(low, high) => {
-            PredicateParts::Nested("or", vec![compare(Comparison::Lt, low), compare(Comparison::Gt, high)])
+            WirePredicate::Nested("or", vec![compare(Comparison::Lt, low), compare(Comparison::Gt, high)])
         }
         P::Between(low, high) => {
-            PredicateParts::Nested("and", vec![compare(Comparison::Gte, low), compare(Comparison::Lt, high)])
+            WirePredicate::Nested("and", vec![compare(Comparison::Gte, low), compare(Comparison::Lt, high)])
         }
-        P::Within(values) => PredicateParts::Many("within", values.clone()),
-        P::Without(values) => PredicateParts::Many("without", values.clone()),
+        P::Within(values) => WirePredicate::Many("within", values.clone()),
+        P::Without(values) => WirePredicate::Many("without", values.clone()),
         P::Text(test, value) => {
             let name = match test {
                 TextTest::StartingWith => "startingWith",
@@ -140,12 +140,12 @@ pub(crate) fn predicate_parts(p: &P) -> PredicateParts {
                 TextTest::Regex => "regex",
                 TextTest::NotRegex => "notRegex",
             };
-            PredicateParts::Text(name, value.clone())
+            WirePredicate::Text(name, value.clone())
         }
-        P::TypeOf(value) => PredicateParts::One("typeOf", value.clone()),
-        P::Not(p) => PredicateParts::One("not", Value::P(Arc::new(p.as_ref().clone()))),
-        P::And(all) => PredicateParts::Nested("and", all.clone()),
-        P::Or(all) => PredicateParts::Nested("or", all.clone()),
+        P::TypeOf(value) => WirePredicate::One("typeOf", value.clone()),
+        P::Not(p) => WirePredicate::One("not", Value::P(Arc::new(p.as_ref().clone()))),
+        P::And(all) => WirePredicate::Nested("and", all.clone()),
+        P::Or(all) => WirePredicate::Nested("or", all.clone()),
     }
 }
 

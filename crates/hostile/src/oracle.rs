@@ -28,7 +28,7 @@ pub(crate) fn options() -> QueryOptions {
 ///
 /// # Panics
 /// On an error that no text may cause.
-pub(crate) fn settle<T>(done: Result<T>) -> Outcome<T> {
+pub(crate) fn classify<T>(done: Result<T>) -> Outcome<T> {
     match done {
         Ok(value) => Outcome::Done(value),
         Err(error) => match error.kind() {
@@ -60,8 +60,8 @@ pub(crate) fn check_same<T: PartialEq + std::fmt::Debug>(
 /// Whether the result is deterministic by the standard. A false match of such a word in an IRI or a string
 /// only weakens the check; so does an escape that hides one.
 pub(crate) fn is_repeatable(text: &str) -> bool {
-    const OPEN: [&str; 10] =
+    const NONDETERMINISTIC: [&str; 10] =
         ["rand", "uuid", "now", "bnode", "reduced", "sample", "group_concat", "limit", "offset", "\\u"];
     let text = text.to_ascii_lowercase();
-    !OPEN.iter().any(|word| text.contains(word))
+    !NONDETERMINISTIC.iter().any(|word| text.contains(word))
 }

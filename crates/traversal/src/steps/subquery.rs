@@ -17,13 +17,13 @@
 //! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3,
 //! decomposes such walks.
 
-use super::chain::{Link, links_of_all};
+use super::fused::{FusedStep, fused_steps_of_all};
 use super::has::is_of_one_vertex;
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::ids::find_vertex;
 use crate::graph::read::neighbours;
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::step::Pipeline;
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;
@@ -41,70 +41,70 @@ const VERTICES_MAX: usize = 1 << 18;
 
 /// See the header of this file.
 #[derive(Clone)]
-pub(crate) struct Question {
+pub(crate) struct SubqueryFilter {
     steps: Pipeline,
-    end: Option<End>,
-    asked: usize,
+    end: Option<EndVertex>,
+    tests: usize,
 }
 
 /// The known end vertex of the walks.
 #[derive(Clone)]
-struct End {
+struct EndVertex {
     id: Value,
     /// The walks from the end vertex, in reverse order.
     walks: Vec<(Direction, Vec<Arc<str>>)>,
-    from: Option<Found>,
+    from: Option<MatchingVertices>,
 }
 
 /// The set of matching vertices, for one version of the graph; `None`: the budget was exceeded.
 #[derive(Clone)]
-struct Found {
+struct MatchingVertices {
     changes: u64,
-    asked: usize,
+    tests: usize,
     vertices: Option<Rc<FxHashSet<u64>>>,
     /// Counts the set during its lifetime.
-    _held: Held,
+    _held: Reservation,
 }
 
-impl Question {
+impl SubqueryFilter {
     pub(crate) fn new(traversal: &Bytecode, compiler: &mut Compiler) -> Result<Self> {
         let steps = compiler.nested(traversal)?;
-        Ok(Self::about(traversal, steps, compiler))
+        Ok(Self::of_traversal(traversal, steps, compiler))
     }
 
     /// The tests of all arguments of a step; an argument that is not a traversal always passes.
     pub(crate) fn of_all(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Self>> {
         let all = compiler.traversals(step.instruction)?;
         let of = |(steps, argument): (Pipeline, &Value)| match argument {
-            Value::Traversal(traversal) => Self::about(traversal, steps, compiler),
+            Value::Traversal(traversal) => Self::of_traversal(traversal, steps, compiler),
             _ => Self::of_steps(steps),
         };
         Ok(all.into_iter().zip(step.arguments()).map(of).collect())
     }
 
     /// The test of a traversal compiled to `steps`.
-    pub(crate) fn about(traversal: &Bytecode, steps: Pipeline, compiler: &Compiler) -> Self {
+    pub(crate) fn of_traversal(traversal: &Bytecode, steps: Pipeline, compiler: &Compiler) -> Self {
         let end = if compiler.strategies.is_plain() { end_of(traversal) } else { None };
         Self { end, ..Self::of_steps(steps) }
     }
 
     /// The test of a pipeline.
     pub(crate) fn of_steps(steps: Pipeline) -> Self {
-        Self { steps, end: None, asked: 0 }
+        Self { steps, end: None, tests: 0 }
     }
 
-    /// The traversal as a chain, unless a backward search is possible.
-    pub(crate) fn links(&mut self) -> Option<Vec<Link>> {
-        if self.end.is_some() { None } else { links_of_all(&mut self.steps.nodes) }
+    /// The traversal as a fused pipeline, unless a backward search is possible.
+    pub(crate) fn fused_steps(&mut self) -> Option<Vec<FusedStep>> {
+        if self.end.is_some() { None } else { fused_steps_of_all(&mut self.steps.nodes) }
     }
 
     /// Tests a traverser.
     pub(crate) fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
         if let (Some(end), Value::Vertex(vertex)) = (&mut self.end, &traverser.value)
-            && !context.host.remembers_reads()
+            && !context.host.tracks_read_set()
         {
-            self.asked = self.asked.saturating_add(1);
-            if let Some(vertices) = end.vertices(self.asked, context)? {
+            self.tests = self.tests.saturating_add(1);
+            if let Some(vertices) = end.vertices(self.tests, context)? {
                 return Ok(vertices.contains(&vertex.key));
             }
         }
@@ -112,25 +112,25 @@ impl Question {
     }
 }
 
-impl End {
-    fn vertices(&mut self, asked: usize, context: &mut Context<'_>) -> Result<Option<Rc<FxHashSet<u64>>>> {
+impl EndVertex {
+    fn vertices(&mut self, tests: usize, context: &mut Context<'_>) -> Result<Option<Rc<FxHashSet<u64>>>> {
         let changes = context.host.changes();
         if let Some(found) = &self.from
             && found.changes == changes
-            && (found.vertices.is_some() || asked < 4 * found.asked)
+            && (found.vertices.is_some() || tests < 4 * found.tests)
         {
             return Ok(found.vertices.clone());
         }
-        let most = (VERTICES_MIN + asked.saturating_mul(VERTICES_EACH)).min(VERTICES_MAX);
+        let budget = (VERTICES_MIN + tests.saturating_mul(VERTICES_EACH)).min(VERTICES_MAX);
         self.from = None;
-        let vertices = self.walk(most, context)?.map(Rc::new);
-        let mut held = Held::default();
+        let vertices = self.walk(budget, context)?.map(Rc::new);
+        let mut held = Reservation::default();
         held.add(vertices.as_ref().map_or(0, |all| 16 * all.len() as u64), &context.memory)?;
-        self.from = Some(Found { changes, asked, vertices: vertices.clone(), _held: held });
+        self.from = Some(MatchingVertices { changes, tests, vertices: vertices.clone(), _held: held });
         Ok(vertices)
     }
 
-    fn walk(&self, most: usize, context: &mut Context<'_>) -> Result<Option<FxHashSet<u64>>> {
+    fn walk(&self, budget: usize, context: &mut Context<'_>) -> Result<Option<FxHashSet<u64>>> {
         let end = context.read(|snapshot, _| find_vertex(snapshot, &self.id))?;
         let mut reached: FxHashSet<u64> = end.map(vervet_model::Id::bits).into_iter().collect();
         for (ends, labels) in &self.walks {
@@ -144,7 +144,7 @@ impl End {
                     })
                 })?;
                 context.tick()?;
-                if next.len() > most {
+                if next.len() > budget {
                     return Ok(None);
                 }
             }
@@ -155,7 +155,7 @@ impl End {
 }
 
 /// The known end of a traversal that consists of walks to one vertex.
-fn end_of(traversal: &Bytecode) -> Option<End> {
+fn end_of(traversal: &Bytecode) -> Option<EndVertex> {
     let (last, walks) = traversal.steps.split_last()?;
     let ("hasId", [id @ Value::String(text)]) = (&*last.name, last.arguments.as_slice()) else { return None };
     if walks.is_empty() || !is_of_one_vertex(text) {
@@ -176,5 +176,5 @@ fn end_of(traversal: &Bytecode) -> Option<End> {
         Some((ends, labels))
     };
     let walks = walks.iter().rev().map(reversed).collect::<Option<_>>()?;
-    Some(End { id: id.clone(), walks, from: None })
+    Some(EndVertex { id: id.clone(), walks, from: None })
 }

@@ -7,7 +7,7 @@
 //! # Invariants
 //! Only vertices are compared: a vertex is one term, whereas equal values may be several terms.
 
-use super::{Builder, Place, iri};
+use super::{Builder, CurrentObject, iri};
 use std::sync::Arc;
 use vervet_algebra::{Expression, Slot, Variable};
 use vervet_gremlin::{Comparison, P, Value};
@@ -15,7 +15,7 @@ use vervet_model::vocab::KEY_NAMESPACE;
 
 impl Builder {
     /// The object of the last step with this label.
-    pub(super) fn labelled(&mut self, label: &Arc<str>) -> Option<Place> {
+    pub(super) fn labelled(&mut self, label: &Arc<str>) -> Option<CurrentObject> {
         let found = self.path.iter().rev().find(|(_, labels)| labels.contains(label))?.0;
         self.names.push(label.clone());
         let is_value = self.patterns.iter().any(|pattern| {
@@ -25,7 +25,7 @@ impl Builder {
                     .iter()
                     .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))
         });
-        Some(if is_value { Place::Value(found) } else { Place::Vertex(found) })
+        Some(if is_value { CurrentObject::Value(found) } else { CurrentObject::Vertex(found) })
     }
 
     /// `where(eq("a"))`, `where("b", neq("a"))`: equality of two vertices. Without a label the first is the
@@ -36,11 +36,13 @@ impl Builder {
         };
         let one = match label {
             Some(label) => self.labelled(label)?,
-            None => self.place.clone(),
+            None => self.object.clone(),
         };
-        let (Place::Vertex(one), Place::Vertex(other)) = (one, self.labelled(other)?) else { return None };
+        let (CurrentObject::Vertex(one), CurrentObject::Vertex(other)) = (one, self.labelled(other)?) else {
+            return None;
+        };
         if *comparison == Comparison::Eq {
-            return self.unite(one, other);
+            return self.unify(one, other);
         }
         let [a, b] = [one, other].map(|variable| Box::new(Expression::Variable(variable)));
         self.filters.push(Expression::Not(Box::new(Expression::SameTerm(a, b))));
@@ -48,16 +50,16 @@ impl Builder {
     }
 
     /// Unifies two vertices.
-    fn unite(&mut self, one: Variable, other: Variable) -> Option<()> {
+    fn unify(&mut self, one: Variable, other: Variable) -> Option<()> {
         if one == other {
             return Some(());
         }
-        let (from, to) = if self.is_given(one) { (other, one) } else { (one, other) };
-        if self.is_given(from) {
+        let (from, to) = if self.is_bound_by_input(one) { (other, one) } else { (one, other) };
+        if self.is_bound_by_input(from) {
             return None;
         }
         let pairs = [(from, to)];
-        let renew = |variable: &mut Variable| {
+        let substitute = |variable: &mut Variable| {
             if *variable == from {
                 *variable = to;
             }
@@ -65,18 +67,20 @@ impl Builder {
         self.patterns.iter_mut().for_each(|pattern| pattern.rename(&pairs));
         self.unions.iter_mut().for_each(|union| union.rename(&pairs));
         self.filters.iter_mut().for_each(|filter| filter.rename(&pairs));
-        self.path.iter_mut().for_each(|(variable, _)| renew(variable));
-        self.known.iter_mut().for_each(|(vertex, ..)| renew(vertex));
-        match &mut self.place {
-            Place::Start => {}
-            Place::Vertex(variable) | Place::Value(variable) => renew(variable),
-            Place::Edge { source, target, from, .. } => [source, target, from].into_iter().for_each(renew),
+        self.path.iter_mut().for_each(|(variable, _)| substitute(variable));
+        self.known.iter_mut().for_each(|(vertex, ..)| substitute(vertex));
+        match &mut self.object {
+            CurrentObject::Start => {}
+            CurrentObject::Vertex(variable) | CurrentObject::Value(variable) => substitute(variable),
+            CurrentObject::Edge { source, target, from, .. } => {
+                [source, target, from].into_iter().for_each(substitute)
+            }
         }
         Some(())
     }
 
     /// Whether more than patterns binds the variable: a start vertex.
-    fn is_given(&self, variable: Variable) -> bool {
+    fn is_bound_by_input(&self, variable: Variable) -> bool {
         let mut given = Vec::new();
         if let Some(base) = &self.base {
             base.variables(&mut given);

@@ -14,7 +14,7 @@ use vervet_tinkerpop::graph_file::{GraphEdge, GraphVertex};
 
 /// The parts of a vertex to read beside its id and label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parts {
+pub struct VertexParts {
     /// Its properties.
     pub properties: bool,
     /// The outgoing edges.
@@ -23,7 +23,7 @@ pub struct Parts {
     pub incoming: bool,
 }
 
-impl Parts {
+impl VertexParts {
     /// All parts.
     pub const ALL: Self = Self { properties: true, outgoing: true, incoming: true };
 }
@@ -36,26 +36,27 @@ impl Parts {
 /// # Cost
 /// Memory for one vertex with its edges, counted against the memory cap. Each edge is read once per requested
 /// direction.
-pub fn each_vertex(
+pub fn for_each_vertex(
     snapshot: &dyn Snapshot,
-    parts: Parts,
+    parts: VertexParts,
     control: &Control<'_>,
     each: &mut dyn FnMut(GraphVertex) -> Result<()>,
 ) -> Result<()> {
-    let mut whole = Whole { snapshot, control, names: Names::default(), properties: 0, held_bytes: 0 };
+    let mut export =
+        VertexExport { snapshot, control, names: Names::default(), properties: 0, held_bytes: 0 };
     let mut scan = VertexScan::default();
     let mut found = Vec::new();
-    while scan.more(snapshot, &mut whole.names, &mut found)? {
+    while scan.next_batch(snapshot, &mut export.names, &mut found)? {
         for vertex in found.drain(..) {
-            let done = whole.vertex(vertex, parts).and_then(&mut *each);
-            control.shrink(std::mem::take(&mut whole.held_bytes));
+            let done = export.vertex(vertex, parts).and_then(&mut *each);
+            control.shrink(std::mem::take(&mut export.held_bytes));
             done?;
         }
     }
     Ok(())
 }
 
-struct Whole<'a> {
+struct VertexExport<'a> {
     snapshot: &'a dyn Snapshot,
     control: &'a Control<'a>,
     names: Names,
@@ -68,15 +69,15 @@ struct Whole<'a> {
 /// Edges and properties of one vertex between two limit checks.
 const CHECK_EVERY: usize = 256;
 
-impl Whole<'_> {
-    fn hold(&mut self, bytes: u64) -> Result<()> {
+impl VertexExport<'_> {
+    fn reserve(&mut self, bytes: u64) -> Result<()> {
         self.held_bytes += bytes;
         self.control.grow(bytes)
     }
 
-    fn vertex(&mut self, vertex: Id, parts: Parts) -> Result<GraphVertex> {
-        let edges_of = |whole: &mut Self, wanted: bool, direction| match wanted {
-            true => whole.edges(vertex, direction),
+    fn vertex(&mut self, vertex: Id, parts: VertexParts) -> Result<GraphVertex> {
+        let edges_of = |export: &mut Self, wanted: bool, direction| match wanted {
+            true => export.edges(vertex, direction),
             false => Ok(Vec::new()),
         };
         self.control.check()?;
@@ -100,7 +101,7 @@ impl Whole<'_> {
             if number % CHECK_EVERY == CHECK_EVERY - 1 {
                 self.control.check()?;
             }
-            self.hold(size_of::<VertexProperty>() as u64 + bytes(&value, self.control)?)?;
+            self.reserve(size_of::<VertexProperty>() as u64 + bytes(&value, self.control)?)?;
             let id = Value::Long(self.properties);
             self.properties += 1;
             let properties = self.properties(key.edge)?;
@@ -116,7 +117,7 @@ impl Whole<'_> {
             all.push(Arc::new(Property { element: Value::Null, key, value }));
         })?;
         for property in &all {
-            self.hold(size_of::<Property>() as u64 + bytes(&property.value, self.control)?)?;
+            self.reserve(size_of::<Property>() as u64 + bytes(&property.value, self.control)?)?;
         }
         Ok(all)
     }
@@ -137,7 +138,7 @@ impl Whole<'_> {
             if number % CHECK_EVERY == CHECK_EVERY - 1 {
                 control.check()?;
             }
-            self.hold(size_of::<GraphEdge>() as u64)?;
+            self.reserve(size_of::<GraphEdge>() as u64)?;
             let other = if direction == Direction::Out { key.target } else { key.source };
             all.push(GraphEdge {
                 id: edge_id(self.snapshot, &mut self.names, key)?,

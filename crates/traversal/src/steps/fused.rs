@@ -1,38 +1,38 @@
-//! Chains: consecutive walks and filters, executed as one step over vectors of ids.
+//! Fused pipelines: consecutive walks and filters, executed as one step over vectors of ids.
 //!
 //! # Shape
 //! Step by step, `in("hasCreator").hasLabel("Post").in("containerOf")` creates a traverser per post only to
-//! find its forum. Here these steps are the links of a chain. Each link has an input buffer of ids, each with
-//! a number. A link processes a chunk of its buffer and appends the results to the buffer of the next link.
-//! The last link with input runs first, so few unneeded results are computed; chunks grow as more results are
-//! requested. `where` and `not` of a chain are links too: their inner chain processes a whole chunk, with the
-//! row of each id, and drops a row once it has a result. Equal vertices are merged and their numbers added,
-//! as the bulk of a traverser.
+//! find its forum. Here these steps are the fused steps of a [`FusedPipeline`]. Each fused step has an input
+//! buffer of ids, each with a number. A fused step processes a chunk of its buffer and appends the results to
+//! the buffer of the next one. The last fused step with input runs first, so few unneeded results are
+//! computed; chunks grow as more results are requested. `where` and `not` of a fused pipeline are fused steps
+//! too: their inner fused pipeline processes a whole chunk, with the row of each id, and drops a row once it
+//! has a result. Equal vertices are merged and their numbers added, as the bulk of a traverser.
 //! # Invariants
-//! 1. Intermediate objects are unobservable: no whole paths are kept, only the last link has labels, and no
-//!    strategy filters the results of walks.
-//! 2. Links do not report that they ran, and their reads are stable: a test against a side effect is a link
-//!    only if no later step writes to that side effect.
+//! 1. Intermediate objects are unobservable: no whole paths are kept, only the last fused step has labels,
+//!    and no strategy filters the results of walks.
+//! 2. Fused steps do not report that they ran, and their reads are stable: a test against a side effect is a
+//!    fused step only if no later step writes to that side effect.
 //! 3. Vertices are merged only where it is unobservable: no sack, no side effect that later steps write to,
 //!    bulking permitted.
-//! 4. With recorded reads, a link processes one id at a time, a vertex with all of its edges.
+//! 4. With recorded reads, a fused step processes one id at a time, a vertex with all of its edges.
 //! # Cost
-//! Two segment calls per chunk and link, and about 20 ns per entry. 16 bytes per buffered id: at most
-//! [`WAITING`] before each link, or the neighbours of one vertex.
+//! Two segment calls per chunk and fused step, and about 20 ns per entry. 16 bytes per buffered id: at most
+//! [`BUFFER_IDS_MAX`] before each fused step, or the neighbours of one vertex.
 //! # Not here
-//! Reordering of links, which [`crate::native`] does: chains are the steps that it does not translate, mostly
-//! nested ones.
+//! Reordering of fused steps, which [`crate::translation`] does: fused pipelines are the steps that it does
+//! not translate, mostly nested ones.
 
-use super::filter::{Asked, Named, Wanted};
+use super::filter::{Connective, ExistenceFilter, ScopePredicate};
 use super::has::Condition;
-use super::make::{Marked, Test, Tested};
+use super::make::{Annotated, Test, TestFilter};
 use super::walk::{Neighbours, ToEdges, ToEnds};
 use crate::bulk::Bulk;
 use crate::context::Context;
 use crate::graph::ids::EVERY;
 use crate::graph::literal;
 use crate::graph::read::{edge_predicates, labelled_rows, neighbours, vertex_value, vertex_values};
-use crate::memory::Held;
+use crate::memory::Reservation;
 use crate::semantic::passes;
 use crate::step::{Input, Node, Step};
 use crate::traverser::Traverser;
@@ -48,44 +48,44 @@ const CHUNK_FIRST: usize = 16;
 const CHUNK: usize = 1024;
 /// Maximum number of ids in the next buffer; a chunk ends before it would exceed this, except for a single
 /// vertex.
-const WAITING: usize = 16 * CHUNK;
+const BUFFER_IDS_MAX: usize = 16 * CHUNK;
 /// Maximum number of ids for which a search for equal ones does not pay off.
-const FEW: usize = 4;
+const MERGE_IDS_MIN: usize = 4;
 
-/// A link of a chain.
+/// A fused step of a fused pipeline.
 #[derive(Clone)]
-pub(crate) enum Link {
+pub(crate) enum FusedStep {
     /// A walk to neighbours.
     Walk { ends: Ends, labels: Vec<Arc<str>> },
     /// A walk along edges whose properties satisfy tests.
-    Through { ends: Ends, labels: Vec<Arc<str>>, tests: Vec<(Arc<str>, P)> },
+    FilteredWalk { ends: Ends, labels: Vec<Arc<str>>, tests: Vec<(Arc<str>, P)> },
     /// A filter: one of these labels.
     Labelled(Vec<Arc<str>>),
-    /// A filter: that many of these chains have a result.
-    Leads { ways: Vec<Vec<Link>>, wanted: Wanted },
+    /// A filter: that many of these fused pipelines have a result.
+    Exists { branches: Vec<Vec<FusedStep>>, connective: Connective },
     /// A filter on an element.
     Has(Condition),
     /// A filter: equality with the value of a name.
-    Named(Named),
+    ScopePredicate(ScopePredicate),
 }
 
 /// See the header of this file.
 #[derive(Clone)]
-pub(crate) struct Chain {
-    links: Vec<Link>,
+pub(crate) struct FusedPipeline {
+    fused_steps: Vec<FusedStep>,
     from: Option<Traverser>,
-    /// The input buffer of each link, and the output buffer of the last.
-    waiting: Vec<Rows>,
+    /// The input buffer of each fused step, and the output buffer of the last.
+    buffers: Vec<IdBuffer>,
     chunk: usize,
     /// Whether equal ids are merged.
     merges: bool,
     /// Counts the buffers.
-    held: Held,
+    held: Reservation,
 }
 
 /// Ids, each with a number: its multiplicity, or the row that it was reached from.
 #[derive(Clone, Default)]
-struct Rows {
+struct IdBuffer {
     ids: Vec<Id>,
     with: Vec<u64>,
     next: usize,
@@ -93,17 +93,17 @@ struct Rows {
 
 /// The size of the next chunk, given the size of the last one and its number of results.
 fn next_chunk(chunk: usize, given: usize) -> usize {
-    if given > WAITING { (chunk / 4).max(1) } else { (2 * chunk).min(CHUNK) }
+    if given > BUFFER_IDS_MAX { (chunk / 4).max(1) } else { (2 * chunk).min(CHUNK) }
 }
 
-impl FromIterator<(Id, u64)> for Rows {
+impl FromIterator<(Id, u64)> for IdBuffer {
     fn from_iter<I: IntoIterator<Item = (Id, u64)>>(all: I) -> Self {
         let (ids, with) = all.into_iter().unzip();
         Self { ids, with, next: 0 }
     }
 }
 
-impl Rows {
+impl IdBuffer {
     fn clear(&mut self) {
         self.ids.clear();
         self.with.clear();
@@ -128,21 +128,21 @@ impl Rows {
     /// # Errors
     /// A sum exceeds the range of a bulk.
     fn merge(&mut self) -> Result<()> {
-        if self.ids.len() <= FEW {
+        if self.ids.len() <= MERGE_IDS_MIN {
             return Ok(());
         }
-        let mut places: FxHashMap<Id, usize> = FxHashMap::default();
-        places.reserve(self.ids.len());
+        let mut positions: FxHashMap<Id, usize> = FxHashMap::default();
+        positions.reserve(self.ids.len());
         let mut count = 0;
         for at in 0..self.ids.len() {
             let (id, times) = (self.ids[at], self.with[at]);
-            let place = *places.entry(id).or_insert(count);
-            if place == count {
+            let position = *positions.entry(id).or_insert(count);
+            if position == count {
                 (self.ids[count], self.with[count]) = (id, times);
                 count += 1;
             } else {
-                if let (Some(first), Some(others)) = (Bulk::new(self.with[place]), Bulk::new(times)) {
-                    self.with[place] = first.plus(others)?.get();
+                if let (Some(first), Some(others)) = (Bulk::new(self.with[position]), Bulk::new(times)) {
+                    self.with[position] = first.plus(others)?.get();
                 }
             }
         }
@@ -152,143 +152,153 @@ impl Rows {
     }
 }
 
-/// Fuses the last node with the nodes before it into a chain, if possible. `merges`: whether the merging of
-/// equal vertices is unobservable.
-pub(crate) fn join(nodes: &mut Vec<Node>, merges: bool) {
-    join_ends(nodes, merges);
+/// Fuses the last node with the nodes before it into a fused pipeline, if possible. `merges`: whether the
+/// merging of equal vertices is unobservable.
+pub(crate) fn fuse(nodes: &mut Vec<Node>, merges: bool) {
+    fuse_edge_walk(nodes, merges);
     let Some((last, before)) = nodes.split_last_mut() else { return };
-    let Some(links) = links_of(last) else { return };
-    let is_walk = links.iter().any(Link::is_walk);
-    let leads = links.iter().any(|link| matches!(link, Link::Leads { .. }));
-    // Search for the start of a chain. After one walk, a filter that tests ids one by one gains nothing over
-    // a step.
+    let Some(fused_steps) = fused_steps_of(last) else { return };
+    let is_walk = fused_steps.iter().any(FusedStep::is_walk);
+    let is_existence = fused_steps.iter().any(|step| matches!(step, FusedStep::Exists { .. }));
+    // Search for the start of a fused pipeline. After one walk, a filter that tests ids one by one gains
+    // nothing over a step.
     let mut first = before.len();
     loop {
         let Some(node) = first.checked_sub(1).and_then(|at| before.get_mut(at)) else { return };
-        if !node.labels.is_empty() || links_of(node).is_none() {
+        if !node.labels.is_empty() || fused_steps_of(node).is_none() {
             return;
         }
         first -= 1;
-        if node.step.as_chain().is_some() || (is_walk || leads) && node.step.as_neighbours().is_some() {
+        if node.step.as_fused_pipeline().is_some()
+            || (is_walk || is_existence) && node.step.as_neighbours().is_some()
+        {
             break;
         }
         if !is_walk {
             return;
         }
     }
-    let links: Option<Vec<_>> = nodes[first..].iter_mut().map(links_of).collect();
-    if let Some(links) = links {
-        replace(nodes, first, links.into_iter().flatten().collect(), merges);
+    let fused_steps: Option<Vec<_>> = nodes[first..].iter_mut().map(fused_steps_of).collect();
+    if let Some(fused_steps) = fused_steps {
+        replace(nodes, first, fused_steps.into_iter().flatten().collect(), merges);
     }
 }
 
 /// Fuses a walk to edges, filters on their properties, and the step to their other ends into one link.
-fn join_ends(nodes: &mut Vec<Node>, merges: bool) {
+fn fuse_edge_walk(nodes: &mut Vec<Node>, merges: bool) {
     let Some((last, before)) = nodes.split_last_mut() else { return };
-    let Some(Marked { mark: ToEnds(to), .. }) = last.step.as_any().downcast_mut() else { return };
+    let Some(Annotated { annotation: ToEnds(to), .. }) = last.step.as_any().downcast_mut() else { return };
     let mut tests = Vec::new();
     for (first, node) in before.iter_mut().enumerate().rev() {
         if !node.labels.is_empty() {
             return;
         }
         let step = node.step.as_any();
-        if let Some(Tested(test)) = step.downcast_mut::<Tested<Condition>>() {
+        if let Some(TestFilter(test)) = step.downcast_mut::<TestFilter<Condition>>() {
             let Condition::Property(key, test) = test else { return };
             tests.push((key.clone(), test.clone()));
             continue;
         }
-        let Some(Marked { mark: ToEdges { ends, labels, nothing: false }, .. }) = step.downcast_mut() else {
+        let Some(Annotated { annotation: ToEdges { ends, labels, nothing: false }, .. }) =
+            step.downcast_mut()
+        else {
             return;
         };
         let is_other = matches!((*ends, *to), (Ends::Out, Ends::In) | (Ends::In, Ends::Out));
         if is_other {
             let (ends, labels) = (*ends, labels.clone());
             tests.reverse();
-            let link = if tests.is_empty() {
-                Link::Walk { ends, labels }
+            let step = if tests.is_empty() {
+                FusedStep::Walk { ends, labels }
             } else {
-                Link::Through { ends, labels, tests }
+                FusedStep::FilteredWalk { ends, labels, tests }
             };
-            replace(nodes, first, vec![link], merges);
+            replace(nodes, first, vec![step], merges);
         }
         return;
     }
 }
 
-/// Replaces the nodes from `first` on by a chain.
-fn replace(nodes: &mut Vec<Node>, first: usize, links: Vec<Link>, merges: bool) {
+/// Replaces the nodes from `first` on by a fused pipeline.
+fn replace(nodes: &mut Vec<Node>, first: usize, fused_steps: Vec<FusedStep>, merges: bool) {
     let texts: Vec<Arc<str>> =
         nodes.drain(first..).map(|node| node.text).filter(|text| !text.is_empty()).collect();
-    let step =
-        Chain { links, from: None, waiting: Vec::new(), chunk: CHUNK_FIRST, merges, held: Held::default() };
+    let step = FusedPipeline {
+        fused_steps,
+        from: None,
+        buffers: Vec::new(),
+        chunk: CHUNK_FIRST,
+        merges,
+        held: Reservation::default(),
+    };
     let (labels, text) = (Vec::new().into(), texts.join(".").into());
     nodes.push(Node { moves: step.moves(), step: Box::new(step), labels, text, meter: None });
 }
 
-/// The links of steps; `None`: a step is not a link.
-pub(crate) fn links_of_all(nodes: &mut [Node]) -> Option<Vec<Link>> {
+/// The fused steps of steps; `None`: a step is not a fused step.
+pub(crate) fn fused_steps_of_all(nodes: &mut [Node]) -> Option<Vec<FusedStep>> {
     let mut all = Vec::new();
     for node in nodes.iter_mut() {
         if !node.labels.is_empty() {
             return None;
         }
-        all.extend(links_of(node)?);
+        all.extend(fused_steps_of(node)?);
     }
     (!all.is_empty()).then_some(all)
 }
 
-fn links_of(node: &mut Node) -> Option<Vec<Link>> {
-    if let Some(chain) = node.step.as_chain() {
-        return Some(chain.links.clone());
+fn fused_steps_of(node: &mut Node) -> Option<Vec<FusedStep>> {
+    if let Some(pipeline) = node.step.as_fused_pipeline() {
+        return Some(pipeline.fused_steps.clone());
     }
     let any = node.step.as_any();
     if let Some(walk) = any.downcast_mut::<Neighbours>() {
-        return walk.links();
+        return walk.fused_steps();
     }
-    if let Some(has) = any.downcast_mut::<Tested<Condition>>() {
-        return has.0.is_plain().then(|| vec![Link::Has(has.0.clone())]);
+    if let Some(has) = any.downcast_mut::<TestFilter<Condition>>() {
+        return has.0.is_plain().then(|| vec![FusedStep::Has(has.0.clone())]);
     }
-    if let Some(named) = any.downcast_mut::<Tested<Named>>() {
-        return named.0.is_sealed().then(|| vec![Link::Named(named.0.clone())]);
+    if let Some(named) = any.downcast_mut::<TestFilter<ScopePredicate>>() {
+        return named.0.is_invariant().then(|| vec![FusedStep::ScopePredicate(named.0.clone())]);
     }
-    let (ways, wanted) = any.downcast_mut::<Tested<Asked>>()?.0.links()?;
-    Some(vec![Link::Leads { ways, wanted }])
+    let (branches, connective) = any.downcast_mut::<TestFilter<ExistenceFilter>>()?.0.fused_steps()?;
+    Some(vec![FusedStep::Exists { branches, connective }])
 }
 
 impl dyn Step {
-    /// The chain, if the step is one.
-    pub(crate) fn as_chain(&mut self) -> Option<&mut Chain> {
+    /// The fused pipeline, if the step is one.
+    pub(crate) fn as_fused_pipeline(&mut self) -> Option<&mut FusedPipeline> {
         self.as_any().downcast_mut()
     }
 }
 
-impl Chain {
+impl FusedPipeline {
     /// Adds a filter on labels, each of which is the name of a single type.
     pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) {
-        self.links.push(Link::Labelled(labels.to_vec()));
+        self.fused_steps.push(FusedStep::Labelled(labels.to_vec()));
     }
 }
 
-impl Link {
+impl FusedStep {
     fn is_walk(&self) -> bool {
-        matches!(self, Self::Walk { .. } | Self::Through { .. })
+        matches!(self, Self::Walk { .. } | Self::FilteredWalk { .. })
     }
 
-    /// Applies the link to a prefix of the ids and appends the results to `out`, each with the number of its
-    /// input id. Returns the length of that prefix. `from`: the traverser whose names are in scope.
+    /// Applies the fused step to a prefix of the ids and appends the results to `out`, each with the number
+    /// of its input id. Returns the length of that prefix. `from`: the traverser whose names are in scope.
     fn apply(
         &mut self,
         ids: &[Id],
         with: &[u64],
-        out: &mut Rows,
+        out: &mut IdBuffer,
         from: &Traverser,
         context: &mut Context<'_>,
     ) -> Result<usize> {
         context.control.work(32 * ids.len())?;
         match self {
             Self::Walk { ends, labels } => return walk(*ends, labels, ids, with, out, context),
-            Self::Through { ends, labels, tests } => {
-                return through(*ends, labels, tests, ids, with, out, context);
+            Self::FilteredWalk { ends, labels, tests } => {
+                return filtered_walk(*ends, labels, tests, ids, with, out, context);
             }
             Self::Labelled(labels) => {
                 let mut rows = Vec::with_capacity(ids.len());
@@ -301,23 +311,23 @@ impl Link {
                     out.push(ids[row], with[row]);
                 }
             }
-            Self::Leads { ways, wanted } => {
+            Self::Exists { branches, connective } => {
                 let rows: Vec<u64> = (0..ids.len() as u64).collect();
-                let mut found = vec![*wanted == Wanted::All; ids.len()];
-                for way in ways {
+                let mut found = vec![*connective == Connective::All; ids.len()];
+                for branch in branches {
                     let mut passed = vec![false; ids.len()];
-                    if *wanted != Wanted::All {
+                    if *connective != Connective::All {
                         passed.copy_from_slice(&found);
                     }
                     // Rows with a known answer are skipped.
-                    let known = |row: &usize| found[*row] == (*wanted != Wanted::All);
-                    let open: Rows =
+                    let known = |row: &usize| found[*row] == (*connective != Connective::All);
+                    let open: IdBuffer =
                         (0..ids.len()).filter(|row| !known(row)).map(|row| (ids[row], rows[row])).collect();
-                    leads(way, &open.ids, &open.with, &mut passed, from, context)?;
+                    test_existence(branch, &open.ids, &open.with, &mut passed, from, context)?;
                     found = passed;
                 }
                 for (row, _) in
-                    found.iter().enumerate().filter(|(_, found)| **found == (*wanted != Wanted::None))
+                    found.iter().enumerate().filter(|(_, found)| **found == (*connective != Connective::None))
                 {
                     out.push(ids[row], with[row]);
                 }
@@ -329,7 +339,7 @@ impl Link {
                 }
             }
             Self::Has(test) => one_by_one(test, ids, with, out, from, context)?,
-            Self::Named(test) => one_by_one(test, ids, with, out, from, context)?,
+            Self::ScopePredicate(test) => one_by_one(test, ids, with, out, from, context)?,
         }
         Ok(ids.len())
     }
@@ -340,7 +350,7 @@ fn one_by_one(
     test: &mut impl Test,
     ids: &[Id],
     with: &[u64],
-    out: &mut Rows,
+    out: &mut IdBuffer,
     from: &Traverser,
     context: &mut Context<'_>,
 ) -> Result<()> {
@@ -354,8 +364,8 @@ fn one_by_one(
     Ok(())
 }
 
-/// The length of the longest prefix of the ids with at most [`WAITING`] entries together; at least 1.
-fn fitting(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
+/// The length of the longest prefix of the ids with at most [`BUFFER_IDS_MAX`] entries together; at least 1.
+fn prefix_within_limit(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
     if ids.len() <= 1 {
         return Ok(ids.len());
     }
@@ -364,7 +374,7 @@ fn fitting(segment: &dyn Segment, ids: &[Id]) -> Result<usize> {
     let mut total = 0;
     let fits = degrees.iter().take_while(|degree| {
         total += **degree;
-        total <= WAITING as u64
+        total <= BUFFER_IDS_MAX as u64
     });
     Ok(fits.count().max(1))
 }
@@ -375,7 +385,7 @@ fn walk(
     labels: &[Arc<str>],
     ids: &[Id],
     with: &[u64],
-    out: &mut Rows,
+    out: &mut IdBuffer,
     context: &mut Context<'_>,
 ) -> Result<usize> {
     let (before, direction) = (
@@ -387,13 +397,13 @@ fn walk(
         },
     );
     // The number of neighbours of a vertex is unbounded.
-    let (memory, mut held) = (context.memory.clone(), Held::default());
+    let (memory, mut held) = (context.memory.clone(), Reservation::default());
     let taken = context.read(|snapshot, names| {
         out.ids.truncate(before);
         out.with.truncate(before);
         let ([label], Some(direction)) = (labels, direction) else {
             for (at, (id, &with)) in ids.iter().zip(with).enumerate() {
-                if out.ids.len() - before > WAITING {
+                if out.ids.len() - before > BUFFER_IDS_MAX {
                     return Ok(at);
                 }
                 neighbours(snapshot, names, id.bits(), ends, labels, &mut |key| {
@@ -409,7 +419,7 @@ fn walk(
         };
         let Some(predicate) = names.key(snapshot, label)? else { return Ok(ids.len()) };
         let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(ids.len()) };
-        let ids = &ids[..fitting(segment, ids)?];
+        let ids = &ids[..prefix_within_limit(segment, ids)?];
         let mut found = std::mem::take(&mut names.expansion);
         found.capacity = CHUNK;
         let mut cursor = Cursor::default();
@@ -432,22 +442,22 @@ fn walk(
 
 /// Appends the other ends of edges whose properties pass, for a prefix of the ids; returns its length. Edges
 /// without an identity have no properties.
-fn through(
+fn filtered_walk(
     ends: Ends,
     labels: &[Arc<str>],
     tests: &[(Arc<str>, P)],
     ids: &[Id],
     with: &[u64],
-    out: &mut Rows,
+    out: &mut IdBuffer,
     context: &mut Context<'_>,
 ) -> Result<usize> {
     let direction = if ends == Ends::Out { Direction::Out } else { Direction::In };
     let mut found = Vec::new();
     let mut edges = Vec::new();
-    let (memory, mut held) = (context.memory.clone(), Held::default());
+    let (memory, mut held) = (context.memory.clone(), Reservation::default());
     let mut done = 0;
     let mut given = 0;
-    while done < ids.len() && given <= WAITING {
+    while done < ids.len() && given <= BUFFER_IDS_MAX {
         let taken = context.read(|snapshot, names| {
             found.clear();
             edges.clear();
@@ -458,7 +468,7 @@ fn through(
             let most = if predicates.len() > 1 { 1 } else { ids.len() };
             for predicate in predicates {
                 let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-                ids = &ids[..fitting(segment, &ids[..most.min(ids.len())])?];
+                ids = &ids[..prefix_within_limit(segment, &ids[..most.min(ids.len())])?];
                 let mut cursor = Cursor::default();
                 while cursor.row < ids.len() {
                     all.clear();
@@ -538,9 +548,9 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
     Ok(rows)
 }
 
-/// Marks the rows for which links have a result. `ids` are the ids reached so far, each with its row.
-fn leads(
-    links: &mut [Link],
+/// Marks the rows for which fused steps have a result. `ids` are the ids reached so far, each with its row.
+fn test_existence(
+    fused_steps: &mut [FusedStep],
     ids: &[Id],
     rows: &[u64],
     found: &mut [bool],
@@ -548,15 +558,15 @@ fn leads(
     context: &mut Context<'_>,
 ) -> Result<()> {
     let at = |row: &u64| usize::try_from(*row).unwrap_or(usize::MAX);
-    let Some((first, rest)) = links.split_first_mut() else {
+    let Some((first, rest)) = fused_steps.split_first_mut() else {
         for row in rows {
             found[at(row)] = true;
         }
         return Ok(());
     };
-    let sparing = context.host.remembers_reads();
-    let mut chunk = if sparing { 1 } else { CHUNK_FIRST };
-    let (mut part, mut out) = (Rows::default(), Rows::default());
+    let tracks_read_set = context.host.tracks_read_set();
+    let mut chunk = if tracks_read_set { 1 } else { CHUNK_FIRST };
+    let (mut part, mut out) = (IdBuffer::default(), IdBuffer::default());
     let mut left = ids.iter().zip(rows);
     loop {
         part.clear();
@@ -570,21 +580,21 @@ fn leads(
             out.clear();
             let (ids, rows) = (&part.ids[part.next..], &part.with[part.next..]);
             part.next += first.apply(ids, rows, &mut out, from, context)?;
-            leads(rest, &out.ids, &out.with, found, from, context)?;
+            test_existence(rest, &out.ids, &out.with, found, from, context)?;
         }
-        chunk = if sparing { 1 } else { next_chunk(chunk, out.ids.len()) };
+        chunk = if tracks_read_set { 1 } else { next_chunk(chunk, out.ids.len()) };
     }
 }
 
-impl Step for Chain {
+impl Step for FusedPipeline {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
         loop {
             if let Some(from) = &self.from
-                && let Some(last) = self.waiting.iter().rposition(|rows| !rows.is_done())
+                && let Some(last) = self.buffers.iter().rposition(|rows| !rows.is_done())
             {
-                let (before, behind) = self.waiting.split_at_mut(last + 1);
+                let (before, after) = self.buffers.split_at_mut(last + 1);
                 let rows = &mut before[last];
-                let (Some(link), Some(out)) = (self.links.get_mut(last), behind.first_mut()) else {
+                let (Some(step), Some(out)) = (self.fused_steps.get_mut(last), after.first_mut()) else {
                     let (id, times) = (rows.ids[rows.next], rows.with[rows.next]);
                     rows.next += 1;
                     let mut found = from.at(vertex_value(id.bits()));
@@ -593,17 +603,17 @@ impl Step for Chain {
                     }
                     return Ok(Some(found));
                 };
-                let chunk = if context.host.remembers_reads() { 1 } else { self.chunk };
+                let chunk = if context.host.tracks_read_set() { 1 } else { self.chunk };
                 let end = rows.ids.len().min(rows.next + chunk);
                 out.clear();
                 let (ids, with) = (&rows.ids[rows.next..end], &rows.with[rows.next..end]);
-                rows.next += link.apply(ids, with, out, from, context)?;
-                if self.merges && last > 0 && link.is_walk() {
+                rows.next += step.apply(ids, with, out, from, context)?;
+                if self.merges && last > 0 && step.is_walk() {
                     out.merge()?;
                 }
                 self.chunk = next_chunk(self.chunk, out.ids.len());
-                let waiting = self.waiting.iter().map(Rows::size_bytes).sum();
-                self.held.set(waiting, &context.memory)?;
+                let buffered_bytes = self.buffers.iter().map(IdBuffer::size_bytes).sum();
+                self.held.set(buffered_bytes, &context.memory)?;
                 continue;
             }
             let Some(traverser) = input.next(context)? else { return Ok(None) };
@@ -612,16 +622,16 @@ impl Step for Chain {
                 let message = format!("a step to neighbours needs a vertex, found a {what}");
                 return Err(Error::new(ErrorKind::Query, message));
             };
-            self.waiting.resize_with(self.links.len() + 1, Rows::default);
-            self.waiting[0].clear();
-            self.waiting[0].push(Id::from_bits(vertex.key), 1);
+            self.buffers.resize_with(self.fused_steps.len() + 1, IdBuffer::default);
+            self.buffers[0].clear();
+            self.buffers[0].push(Id::from_bits(vertex.key), 1);
             self.from = Some(traverser);
         }
     }
 
     fn reset(&mut self) {
         self.from = None;
-        self.waiting.iter_mut().for_each(Rows::clear);
+        self.buffers.iter_mut().for_each(IdBuffer::clear);
         self.held.clear();
         self.chunk = CHUNK_FIRST;
     }

@@ -1,6 +1,6 @@
 //! Mutation fuzzer without coverage feedback, for machines without libFuzzer.
 //!
-//! `cargo run --release -p vervet-hostile --example shake -- CORPUS ENTRY SECONDS [SEED]` mutates the seeds
+//! `cargo run --release -p vervet-hostile --example mutate -- CORPUS ENTRY SECONDS [SEED]` mutates the seeds
 //! of `CORPUS/ENTRY` (see `seeds.rs`), checks them, and writes the first failing input to `ENTRY-found`.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ const BYTES_MAX: usize = 4 << 10;
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [corpus, name, seconds, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: shake CORPUS ENTRY SECONDS [SEED]");
+        eprintln!("usage: mutate CORPUS ENTRY SECONDS [SEED]");
         std::process::exit(2);
     };
     let entry = Entry::from_name(name).unwrap_or_else(|| panic!("no entry is called {name}"));

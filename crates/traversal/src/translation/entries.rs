@@ -11,7 +11,7 @@
 //! A list is omitted only if no step outputs it. Minimum and maximum require integers, which both languages
 //! order alike; if the value itself is output, all values must have one type.
 
-use super::{Builder, Place, Shape};
+use super::{Builder, CurrentObject, QueryOutput};
 use crate::compile::Modulated;
 use crate::steps::has::predicate;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(crate) struct Entries {
     /// The aggregates of the query, beside the group key.
     pub(crate) columns: Vec<(Variable, Fold)>,
     /// Filters on entries.
-    pub(crate) tests: Vec<(Part, P)>,
+    pub(crate) tests: Vec<(EntryPart, P)>,
     /// The map that each entry becomes (`project`); `None`: it remains an entry.
-    pub(crate) names: Option<Vec<(Value, Part)>>,
+    pub(crate) names: Option<Vec<(Value, EntryPart)>>,
     /// Sort keys; `true`: descending.
-    pub(crate) order: Vec<(Part, bool)>,
+    pub(crate) order: Vec<(EntryPart, bool)>,
     /// Offset and limit.
     pub(crate) range: (usize, Option<usize>),
 }
@@ -44,14 +44,14 @@ pub(crate) enum Fold {
 
 /// A part of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum EntryPart {
     Key,
     /// Index in [`Entries::columns`].
     Column(usize),
 }
 
 /// The part of an entry that a step reads.
-enum Asked {
+enum EntrySelector {
     Key,
     Value,
     Folded(Fold),
@@ -60,7 +60,8 @@ enum Asked {
 impl Builder {
     /// Takes `unfold()` and the steps after it if the last step is a group; returns the number of steps.
     pub(super) fn entries(&mut self, steps: &[Modulated<'_>]) -> Option<usize> {
-        let mut taker = Taker { builder: self.clone(), columns: Vec::new(), shows: false };
+        let mut entries_builder =
+            EntriesBuilder { builder: self.clone(), columns: Vec::new(), is_output: false };
         let mut entries = Entries {
             columns: Vec::new(),
             tests: Vec::new(),
@@ -68,12 +69,12 @@ impl Builder {
             order: Vec::new(),
             range: (0, None),
         };
-        let key = match self.shape {
-            Shape::Counts(key) => {
-                taker.columns.push((self.current()?, Fold::Count));
+        let key = match self.output {
+            QueryOutput::Counts(key) => {
+                entries_builder.columns.push((self.current()?, Fold::Count));
                 key
             }
-            Shape::Lists(key) => key,
+            QueryOutput::Lists(key) => key,
             _ => return None,
         };
         let is_plain = |step: &Modulated<'_>, name: &str| step.name() == name && is_plain(step);
@@ -82,22 +83,24 @@ impl Builder {
         while let Some(test) = rest
             .peek()
             .filter(|step| (is_plain(step, "where") || is_plain(step, "filter")) && step.bys.is_empty())
-            .and_then(|step| taker.test(step))
+            .and_then(|step| entries_builder.test(step))
         {
             entries.tests.push(test);
             rest.next();
         }
-        taker.shows = true;
+        entries_builder.is_output = true;
         if let Some(names) =
-            rest.peek().filter(|step| is_plain(step, "project")).and_then(|step| taker.names(step))
+            rest.peek().filter(|step| is_plain(step, "project")).and_then(|step| entries_builder.names(step))
         {
             entries.names = Some(names);
             rest.next();
-        } else if let Shape::Lists(_) = self.shape {
+        } else if let QueryOutput::Lists(_) = self.output {
             return None;
         }
-        if let Some(order) =
-            rest.peek().filter(|step| is_plain(step, "order")).and_then(|step| taker.order(step, &entries))
+        if let Some(order) = rest
+            .peek()
+            .filter(|step| is_plain(step, "order"))
+            .and_then(|step| entries_builder.order(step, &entries))
         {
             entries.order = order;
             rest.next();
@@ -110,8 +113,8 @@ impl Builder {
             rest.next();
         }
         let taken = steps.len() - rest.count();
-        let Taker { mut builder, mut columns, .. } = taker;
-        if let Shape::Lists(_) = builder.shape {
+        let EntriesBuilder { mut builder, mut columns, .. } = entries_builder;
+        if let QueryOutput::Lists(_) = builder.output {
             if columns.is_empty() {
                 columns.push((builder.fresh()?, Fold::Count));
             }
@@ -130,57 +133,57 @@ impl Builder {
         }
         let (first, _) = *columns.first()?;
         entries.columns = columns;
-        builder.place = Place::Value(first);
+        builder.object = CurrentObject::Value(first);
         builder.path = vec![(first, Vec::new())];
-        builder.shape = Shape::Entries(key);
+        builder.output = QueryOutput::Entries(key);
         builder.entries = Some(entries);
-        builder.worth = true;
+        builder.is_profitable = true;
         *self = builder;
         Some(taken)
     }
 }
 
 /// Translation state from steps to [`Entries`].
-struct Taker {
+struct EntriesBuilder {
     builder: Builder,
     columns: Vec<(Variable, Fold)>,
     /// Whether the current part is output, not only tested.
-    shows: bool,
+    is_output: bool,
 }
 
-impl Taker {
+impl EntriesBuilder {
     /// `where(select(values).count(local).is(gt(3)))`.
-    fn test(&mut self, step: &Modulated<'_>) -> Option<(Part, P)> {
+    fn test(&mut self, step: &Modulated<'_>) -> Option<(EntryPart, P)> {
         let [Value::Traversal(traversal)] = step.arguments() else { return None };
         let (is, of) = traversal.steps.split_last()?;
         let ("is", [test]) = (&*is.name, is.arguments.as_slice()) else { return None };
-        Some((self.part(asked(of)?)?, predicate(test)))
+        Some((self.part(selector(of)?)?, predicate(test)))
     }
 
     /// `project("tag", "count").by(keys).by(select(values).count(local))`.
-    fn names(&mut self, step: &Modulated<'_>) -> Option<Vec<(Value, Part)>> {
+    fn names(&mut self, step: &Modulated<'_>) -> Option<Vec<(Value, EntryPart)>> {
         let names = step.texts();
         if names.len() != step.bys.len() || names.len() != step.arguments().len() {
             return None;
         }
-        let mut all: Vec<(Value, Part)> = Vec::with_capacity(names.len());
+        let mut all: Vec<(Value, EntryPart)> = Vec::with_capacity(names.len());
         for (name, by) in names.into_iter().zip(&step.bys) {
-            let asked = match by.arguments.as_slice() {
-                [Value::Token(Token::Column(column))] => asked_by(*column),
-                [Value::Traversal(traversal)] => asked(&traversal.steps)?,
+            let selector = match by.arguments.as_slice() {
+                [Value::Token(Token::Column(column))] => selector_of_by(*column),
+                [Value::Traversal(traversal)] => selector(&traversal.steps)?,
                 _ => return None,
             };
             let name = Value::String(name);
             if all.iter().any(|(other, _)| *other == name) {
                 return None;
             }
-            all.push((name, self.part(asked)?));
+            all.push((name, self.part(selector)?));
         }
         Some(all)
     }
 
     /// `order().by("count", desc).by("tag")`, or `order().by(values)` of entries.
-    fn order(&mut self, step: &Modulated<'_>, entries: &Entries) -> Option<Vec<(Part, bool)>> {
+    fn order(&mut self, step: &Modulated<'_>, entries: &Entries) -> Option<Vec<(EntryPart, bool)>> {
         if !step.arguments().is_empty() || step.bys.is_empty() {
             return None;
         }
@@ -192,7 +195,7 @@ impl Taker {
             };
             let part = match (by, &entries.names) {
                 (name @ Value::String(_), Some(names)) => names.iter().find(|(other, _)| other == name)?.1,
-                (Value::Token(Token::Column(column)), None) => self.part(asked_by(*column))?,
+                (Value::Token(Token::Column(column)), None) => self.part(selector_of_by(*column))?,
                 _ => return None,
             };
             Some((part, descending))
@@ -205,20 +208,20 @@ impl Taker {
         Some(keys)
     }
 
-    fn part(&mut self, asked: Asked) -> Option<Part> {
-        match (asked, self.builder.shape) {
-            (Asked::Key, _) => Some(Part::Key),
-            (Asked::Value, Shape::Counts(_)) => Some(Part::Column(0)),
-            (Asked::Folded(fold), Shape::Lists(_)) => {
+    fn part(&mut self, selector: EntrySelector) -> Option<EntryPart> {
+        match (selector, self.builder.output) {
+            (EntrySelector::Key, _) => Some(EntryPart::Key),
+            (EntrySelector::Value, QueryOutput::Counts(_)) => Some(EntryPart::Column(0)),
+            (EntrySelector::Folded(fold), QueryOutput::Lists(_)) => {
                 if fold != Fold::Count {
                     let key = self.key_of_members()?;
-                    if self.shows {
+                    if self.is_output {
                         self.builder.uniform_keys.push(key.clone());
                     }
                     self.builder.integer_keys.push(key);
                 }
                 let known = self.columns.iter().position(|(_, known)| *known == fold);
-                Some(Part::Column(match known {
+                Some(EntryPart::Column(match known {
                     Some(known) => known,
                     None => {
                         self.columns.push((self.builder.fresh()?, fold));
@@ -232,7 +235,7 @@ impl Taker {
 
     /// The key whose values are the members of groups.
     fn key_of_members(&self) -> Option<Arc<str>> {
-        let Place::Value(member) = self.builder.place else { return None };
+        let CurrentObject::Value(member) = self.builder.object else { return None };
         let of = |key: &&Arc<str>| {
             let predicate = Slot::Constant(super::iri(KEY_NAMESPACE, key).into());
             self.builder
@@ -253,25 +256,25 @@ fn is_plain(step: &Modulated<'_>) -> bool {
         && step.to.is_none()
 }
 
-fn asked_by(column: Column) -> Asked {
+fn selector_of_by(column: Column) -> EntrySelector {
     match column {
-        Column::Keys => Asked::Key,
-        Column::Values => Asked::Value,
+        Column::Keys => EntrySelector::Key,
+        Column::Values => EntrySelector::Value,
     }
 }
 
 /// `select(keys)`, `select(values)`, or `select(values)` with an aggregate.
-fn asked(steps: &[Instruction]) -> Option<Asked> {
+fn selector(steps: &[Instruction]) -> Option<EntrySelector> {
     let (first, rest) = steps.split_first()?;
     let ("select", [Value::Token(Token::Column(column))]) = (&*first.name, first.arguments.as_slice()) else {
         return None;
     };
-    let [fold] = rest else { return rest.is_empty().then(|| asked_by(*column)) };
+    let [fold] = rest else { return rest.is_empty().then(|| selector_of_by(*column)) };
     let (Column::Values, [Value::Token(Token::Scope(Scope::Local))]) = (column, fold.arguments.as_slice())
     else {
         return None;
     };
-    Some(Asked::Folded(match &*fold.name {
+    Some(EntrySelector::Folded(match &*fold.name {
         "count" => Fold::Count,
         "min" => Fold::Min,
         "max" => Fold::Max,

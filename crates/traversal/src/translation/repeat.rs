@@ -1,6 +1,6 @@
 //! Translation of loops with a fixed number of rounds: unrolled, or as one path if they emit.
 
-use super::{Builder, Place, distinct, iri};
+use super::{Builder, CurrentObject, distinct, iri};
 use crate::compile::Modulated;
 use vervet_algebra::{GraphSlot, Node, Path, PathPattern, Slot};
 use vervet_gremlin::{Instruction, Value};
@@ -14,7 +14,7 @@ const EMITTED_ROUNDS_MAX: i64 = 8;
 impl Builder {
     /// `repeat(…).times(n)`, unrolled, or with `emit`.
     pub(super) fn repeat(&mut self, step: &Modulated<'_>) -> Option<()> {
-        let modulators: Vec<_> = step.before.iter().chain(&step.behind).collect();
+        let modulators: Vec<_> = step.before.iter().chain(&step.after).collect();
         if let [first, second] = modulators.as_slice()
             && step.before.is_empty()
         {
@@ -64,12 +64,12 @@ impl Builder {
             || !dedup.arguments.is_empty()
             || !(1..=EMITTED_ROUNDS_MAX).contains(&rounds)
             || !step.labels.is_empty()
-            || !self.forgets()
+            || !self.needs_no_path()
             || !self.filters.is_empty() && !self.is_bound()
         {
             return None;
         }
-        let Place::Vertex(from) = self.place else { return None };
+        let CurrentObject::Vertex(from) = self.object else { return None };
         self.edge_keys.push(label.clone());
         let to = self.fresh()?;
         let edge = Path::Predicate(iri(KEY_NAMESPACE, label));

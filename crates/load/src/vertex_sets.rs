@@ -8,18 +8,18 @@ use vervet_model::Id;
 
 /// See the header of this file.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct VertexSets {
     /// Vertices with a row or an element.
-    declared: Bits,
+    declared: BitSet,
     /// Ends of edges.
-    ends: Bits,
+    ends: BitSet,
     /// Number of vertices before this load.
     first: u64,
     /// Number of repeated declarations of vertices.
     pub(crate) merged: u64,
 }
 
-impl Seen {
+impl VertexSets {
     /// `first`: the number of vertices before this load.
     pub(crate) fn new(first: u64) -> Self {
         Self { first, ..Self::default() }
@@ -53,11 +53,11 @@ impl Seen {
 
 /// A bit set.
 #[derive(Debug, Default)]
-struct Bits {
+struct BitSet {
     words: Vec<u64>,
 }
 
-impl Bits {
+impl BitSet {
     /// Inserts a number; false if it was present.
     fn insert(&mut self, number: u64) -> bool {
         let Ok(word) = usize::try_from(number / 64) else { return true };
