@@ -1,8 +1,8 @@
 //! Query driver: classification of plans as light or heavy, and parallel execution of heavy plans.
 
 use crate::gate::Gate;
+use crate::pipeline_executor::{AbortState, PipelineExecutor, Sink, WakePolicy};
 use crate::pool::Pool;
-use crate::team::{Calls, Halt, Sink, Team};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -228,42 +228,49 @@ impl Heavy<'_> {
             return Ok(());
         };
         let shared = self.joins(pipeline, &body, None, &run, figures)?;
-        let halt = Halt::default();
+        let abort = AbortState::default();
         let controls: Vec<Control<'_>> =
-            (0..self.threads).map(|_| run.control().for_worker(&halt.flag)).collect();
+            (0..self.threads).map(|_| run.control().for_worker(&abort.flag)).collect();
         let mut head = Stages::head(pipeline, cut, &run)?;
         let mut tail = Stages::tail(pipeline, cut, &run)?;
-        let calls = match self.small {
-            true => Calls { after: Duration::ZERO, wait: WAIT_IN_TESTS },
-            false => Calls { after: CALL_AFTER, wait: Duration::ZERO },
+        let wake_policy = match self.small {
+            true => WakePolicy { after: Duration::ZERO, wait: WAIT_IN_TESTS },
+            false => WakePolicy { after: CALL_AFTER, wait: Duration::ZERO },
         };
-        let team = Team::new(self.pool, (pipeline, cut), run.with_shared(&shared), &controls, &halt, calls);
+        let executor = PipelineExecutor::new(
+            self.pool,
+            (pipeline, cut),
+            run.with_shared(&shared),
+            &controls,
+            &abort,
+            wake_policy,
+        );
         let mut rows = HeadRows::new(&run);
         {
-            let mut round = |rows: &mut HeadRows| -> Result<Flow> {
-                let flow = team.round(rows.batch(), &mut |batch| tail.push(batch, &run, sink))?;
+            let mut run_round = |rows: &mut HeadRows| -> Result<Flow> {
+                let flow = executor.run_round(rows.batch(), &mut |batch| tail.push(batch, &run, sink))?;
                 rows.clear();
                 Ok(flow)
             };
             let mut collect = |batch: &mut Batch| {
                 rows.append(batch, &run)?;
-                if rows.batch().rows < HEAD_ROWS_MAX { Ok(Flow::More) } else { round(&mut rows) }
+                if rows.batch().rows < HEAD_ROWS_MAX { Ok(Flow::More) } else { run_round(&mut rows) }
             };
             head.push(input, &run, &mut collect)?;
             head.finish(&run, &mut collect)?;
-            if rows.batch().rows > 0 && !halt.is_set() {
-                round(&mut rows)?;
+            if rows.batch().rows > 0 && !abort.is_set() {
+                run_round(&mut rows)?;
             }
         }
         if cut.folds() {
-            for partial in team.partials()? {
+            for partial in executor.partials()? {
                 tail.merge(partial, &run)?;
             }
         }
         tail.finish(&run, sink)?;
         head.add_figures(figures);
         let numbers = numbers(pipeline);
-        team.add_figures(&mut figures[numbers[body.start]..]);
+        executor.add_figures(&mut figures[numbers[body.start]..]);
         tail.add_figures(&mut figures[numbers[cut.tail_start()]..]);
         Ok(())
     }
