@@ -5,7 +5,7 @@
 //! others become `Unbound`.
 
 use crate::QueryError;
-use crate::exists::Place;
+use crate::exists::ParserPosition;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
@@ -35,7 +35,7 @@ impl Open<'_> {
 enum Condition<'a> {
     Read(Expression),
     /// A condition with patterns, parsed when the variables of the group are known.
-    At(Place<'a>),
+    At(ParserPosition<'a>),
 }
 
 impl<'a> Parser<'a, '_> {
@@ -62,9 +62,11 @@ impl<'a> Parser<'a, '_> {
         for filter in filters {
             let mut condition = match filter {
                 Condition::Read(condition) => condition,
-                Condition::At(place) => {
+                Condition::At(position) => {
                     let (readable, certain) = (readable.clone(), certain.clone());
-                    self.at_place(place, |parser| parser.reading_exists(readable, certain, Self::constraint))?
+                    self.parse_at(position, |parser| {
+                        parser.reading_exists(readable, certain, Self::constraint)
+                    })?
                 }
             };
             Self::restrict(&mut condition, readable);
@@ -113,9 +115,9 @@ impl<'a> Parser<'a, '_> {
                 continue;
             }
             if self.eat_keyword("FILTER")? {
-                let place = self.place();
+                let position = self.parser_position();
                 let (condition, skipped) = self.skipping_exists(Self::constraint)?;
-                open.filters.push(if skipped { Condition::At(place) } else { Condition::Read(condition) });
+                open.filters.push(if skipped { Condition::At(position) } else { Condition::Read(condition) });
                 dot_allowed = true;
                 continue;
             }

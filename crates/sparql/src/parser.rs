@@ -1,6 +1,6 @@
 //! Parser: state, token access, query forms.
 
-use crate::exists::Patterns;
+use crate::exists::ExistsScope;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
 use crate::select::{Aggregation, Head};
@@ -51,7 +51,7 @@ pub(crate) struct Parser<'a, 'o> {
     /// Collector of aggregates; `None` where they are not allowed.
     pub(crate) aggregation: Option<Aggregation<'a>>,
     /// Context for patterns in expressions.
-    pub(crate) patterns: Patterns,
+    pub(crate) patterns: ExistsScope,
     /// Within `EXISTS`: variables that outer rows may bind.
     pub(crate) outer_rows: Option<VariableSet>,
     /// Those of them that every outer row is known to bind.
@@ -94,7 +94,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             names: parameter_names(options),
             parameters_seen: vec![false; options.parameters.len()],
             parameter_places: (options.parameters.iter().enumerate().rev())
-                .map(|(place, name)| (*name, place))
+                .map(|(position, name)| (*name, position))
                 .collect(),
             path_patterns: 0,
             service_bytes: 0,
@@ -104,7 +104,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             template: None,
             data_labels: DataLabels::default(),
             aggregation: None,
-            patterns: Patterns::default(),
+            patterns: ExistsScope::default(),
             outer_rows: None,
             outer_certain: VariableSet::default(),
             nesting: 0,

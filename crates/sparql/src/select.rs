@@ -173,9 +173,9 @@ impl<'a> Parser<'a, '_> {
             true => self.with_exists(rows, |parser| parser.having(having_at))?,
             false => Vec::new(),
         };
-        let after = self.place();
+        let after = self.parser_position();
         let items =
-            self.with_exists(rows, |parser| parser.at_place(after, |parser| parser.select_items(head)))?;
+            self.with_exists(rows, |parser| parser.parse_at(after, |parser| parser.select_items(head)))?;
         let of_items = |parser: &Self| {
             let mut all = rows(parser);
             items.iter().for_each(|(_, variable, _)| all.insert(*variable));
