@@ -9,7 +9,7 @@ use crate::compare::{compare, equals, holds};
 use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
-use crate::dates::part;
+use crate::dates::date_time_field;
 use crate::evaluator::mix;
 use crate::pattern::{Pattern, Replaced};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
@@ -219,9 +219,9 @@ impl Node {
                 let a = some!(a.evaluate(context)?);
                 Ok(apply_unary(*function, &context.decode(a)?))
             }
-            Self::Part(which, a) => {
+            Self::DateTimeField(which, a) => {
                 let a = some!(a.evaluate(context)?);
-                Ok(part(*which, &context.decode(a)?))
+                Ok(date_time_field(*which, &context.decode(a)?))
             }
             Self::Cast(to, a) => {
                 let a = some!(a.evaluate(context)?);
