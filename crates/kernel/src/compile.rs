@@ -4,8 +4,8 @@ use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
-    check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path,
-    scan, seeded, values,
+    check, distinct, exists, expand, filter, group, intersect, join, matching, optional, order, path, scan,
+    seeded, values, volatile_barrier,
 };
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
@@ -73,8 +73,8 @@ fn once_each<'a>(
     run: &Run<'a>,
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let kernel = kernel(step, carried, run)?;
-    Ok(if once::calls(&step.step, &once::is_volatile) {
-        Box::new(once::Once { kernel, all: all(run), out: Batch::new(run.variables) })
+    Ok(if volatile_barrier::calls(&step.step, &volatile_barrier::is_volatile) {
+        Box::new(volatile_barrier::VolatileBarrier { kernel, all: all(run), out: Batch::new(run.variables) })
     } else {
         kernel
     })
@@ -142,8 +142,10 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             Some(segment) => Box::new(scan::Scan::new(segment, None, *key, *neighbour, keep, run)),
             None => Box::new(Nothing),
         },
-        Step::Seek { access, key, neighbour, among } => match segment(access, run)? {
-            Some(segment) => Box::new(scan::Scan::new(segment, Some(among), *key, *neighbour, keep, run)),
+        Step::Seek { access, key, neighbour, candidates } => match segment(access, run)? {
+            Some(segment) => {
+                Box::new(scan::Scan::new(segment, Some(candidates), *key, *neighbour, keep, run))
+            }
             None => Box::new(Nothing),
         },
         Step::Expand { key, access, neighbour, edge } => match (segment(access, run)?, neighbour) {
@@ -166,8 +168,8 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             intersect_kernel(*target, legs, *count_only, keep, run)?
         }
         Step::Match(pattern) => Box::new(matching::Matching::new(*pattern, None, keep, run.variables)),
-        Step::SeekMatch { pattern, among } => {
-            Box::new(matching::Matching::new(*pattern, Some(among), keep, run.variables))
+        Step::SeekMatch { pattern, candidates } => {
+            Box::new(matching::Matching::new(*pattern, Some(candidates), keep, run.variables))
         }
         Step::Filter(condition) => {
             Box::new(filter::Filter { condition: compile(condition, run)?, keep, selection: Vec::new() })
@@ -237,15 +239,15 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 keep,
                 before: run.keep(&before),
                 input: out(),
-                rows: seeded::Rows::default(),
+                rows: seeded::RowIndex::default(),
                 pairs: Vec::new(),
                 out: out(),
             })
         }
-        Step::Exists { inner, row, existence } => Box::new(exists::Exists {
+        Step::Exists { inner, row, semi_join_kind } => Box::new(exists::Exists {
             inner: stages(inner, run)?,
             row: *row,
-            existence: *existence,
+            semi_join_kind: *semi_join_kind,
             keep,
             all: all(run),
             input: out(),

@@ -5,8 +5,8 @@
 //! two.
 
 use crate::cost;
-use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::partial_plan::PartialPlan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::GraphFilter;
 
 /// Maximum number of predicate occurrences in one path.
-pub(crate) const PATH_PLACES_MAX: usize = 1_000;
+pub(crate) const PATH_POSITIONS_MAX: usize = 1_000;
 
 /// Number of steps from a start node that an estimate simulates.
 const STEPS_ESTIMATED: i32 = 6;
 
 /// Glushkov sets of a sub-path: states by number.
-struct Part {
+struct GlushkovSets {
     nullable: bool,
     first: States,
     last: States,
@@ -64,23 +64,23 @@ struct Builder<'p, 'a> {
 }
 
 impl Builder<'_, '_> {
-    fn place(&mut self, entered: Option<Move>) -> Result<Part> {
-        if self.entered.len() > PATH_PLACES_MAX {
-            let message = format!("a property path has more than {PATH_PLACES_MAX} predicates");
+    fn position(&mut self, entered: Option<Move>) -> Result<GlushkovSets> {
+        if self.entered.len() > PATH_POSITIONS_MAX {
+            let message = format!("a property path has more than {PATH_POSITIONS_MAX} predicates");
             return Err(Error::new(ErrorKind::Query, message));
         }
         self.planner.control.work(1)?;
         let state = u16::try_from(self.entered.len()).unwrap_or(u16::MAX);
         self.entered.push(entered);
         self.follow.push(States::default());
-        Ok(Part { nullable: false, first: States::one(state), last: States::one(state) })
+        Ok(GlushkovSets { nullable: false, first: States::one(state), last: States::one(state) })
     }
 
-    fn part(&mut self, path: &Path, direction: Direction) -> Result<Part> {
+    fn part(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
         match path {
             Path::Predicate(iri) => {
                 let id = self.planner.snapshot.lookup(iri.as_ref().into())?;
-                self.place(id.map(|id| Move::Predicate(id, direction)))
+                self.position(id.map(|id| Move::Predicate(id, direction)))
             }
             Path::Except(these) => {
                 let mut ids = Vec::with_capacity(these.len());
@@ -90,11 +90,12 @@ impl Builder<'_, '_> {
                 }
                 ids.sort_unstable();
                 ids.dedup();
-                self.place(Some(Move::Except(ids.into(), direction)))
+                self.position(Some(Move::Except(ids.into(), direction)))
             }
             Path::Inverse(path) => self.part(path, direction.reverse()),
             Path::Sequence(parts) => {
-                let mut all = Part { nullable: true, first: States::default(), last: States::default() };
+                let mut all =
+                    GlushkovSets { nullable: true, first: States::default(), last: States::default() };
                 let in_order: Vec<&Path> = match direction {
                     Direction::Out => parts.iter().collect(),
                     Direction::In => parts.iter().rev().collect(),
@@ -114,7 +115,8 @@ impl Builder<'_, '_> {
                 Ok(all)
             }
             Path::Alternative(parts) => {
-                let mut all = Part { nullable: false, first: States::default(), last: States::default() };
+                let mut all =
+                    GlushkovSets { nullable: false, first: States::default(), last: States::default() };
                 for path in parts {
                     let other = self.part(path, direction)?;
                     all.nullable |= other.nullable;
@@ -123,13 +125,13 @@ impl Builder<'_, '_> {
                 }
                 Ok(all)
             }
-            Path::ZeroOrOne(path) => Ok(Part { nullable: true, ..self.part(path, direction)? }),
-            Path::ZeroOrMore(path) => Ok(Part { nullable: true, ..self.repeated(path, direction)? }),
+            Path::ZeroOrOne(path) => Ok(GlushkovSets { nullable: true, ..self.part(path, direction)? }),
+            Path::ZeroOrMore(path) => Ok(GlushkovSets { nullable: true, ..self.repeated(path, direction)? }),
             Path::OneOrMore(path) => self.repeated(path, direction),
         }
     }
 
-    fn repeated(&mut self, path: &Path, direction: Direction) -> Result<Part> {
+    fn repeated(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
         let part = self.part(path, direction)?;
         self.connect(&part.last, &part.first)?;
         Ok(part)
@@ -258,8 +260,8 @@ impl Planner<'_> {
         merge_states(Automaton { moves, accepting }, self.control)
     }
 
-    /// Joins `flow` with the ends of a path.
-    pub(crate) fn lower_path(&mut self, pattern: &PathPattern, flow: &mut Flow) -> Result<()> {
+    /// Joins `partial` with the ends of a path.
+    pub(crate) fn lower_path(&mut self, pattern: &PathPattern, partial: &mut PartialPlan) -> Result<()> {
         let facts = self.path_facts(&pattern.path)?;
         let graphs = match pattern.graph_variable() {
             Some(variable) => PathGraphs::Variable(variable),
@@ -292,28 +294,28 @@ impl Planner<'_> {
         };
         let (subject, subject_stands) = end(&pattern.subject)?;
         let (object, object_stands) = end(&pattern.object)?;
-        let (rows, cost) = self.path_estimate(&facts, [subject, object], flow);
-        flow.cost += cost;
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], partial);
+        partial.cost += cost;
         let step = PathStep {
             subject,
             object,
             path: pattern.path.clone(),
             automaton: Arc::clone(&facts.automaton),
             graphs,
-            stand_alone: [subject_stands, object_stands],
+            zero_length: [subject_stands, object_stands],
         };
-        flow.push(Step::Path(step), rows);
+        partial.push(Step::Path(step), rows);
         let variables = pattern.variables().collect();
-        flow.possible.add_all(&variables);
-        flow.certain.add_all(&variables);
+        partial.possible.add_all(&variables);
+        partial.certain.add_all(&variables);
         Ok(())
     }
 
     /// Estimated rows after a path, and its cost.
-    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], flow: &Flow) -> (f64, f64) {
+    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], partial: &PartialPlan) -> (f64, f64) {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
-            Operand::Variable(variable) => flow.certain.contains(variable),
+            Operand::Variable(variable) => partial.certain.contains(variable),
         };
         let PathFacts { automaton, forwards, backwards } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
@@ -322,13 +324,17 @@ impl Planner<'_> {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
                 // Bidirectional search from both ends.
-                (flow.rows * passed, flow.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
+                (partial.rows * passed, partial.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
             }
-            [true, false] => (flow.rows * forwards.nodes, flow.rows * (cost::MATCH_ROW + forwards.cost)),
-            [false, true] => (flow.rows * backwards.nodes, flow.rows * (cost::MATCH_ROW + backwards.cost)),
+            [true, false] => {
+                (partial.rows * forwards.nodes, partial.rows * (cost::MATCH_ROW + forwards.cost))
+            }
+            [false, true] => {
+                (partial.rows * backwards.nodes, partial.rows * (cost::MATCH_ROW + backwards.cost))
+            }
             [false, false] => {
                 let starts = if automaton.accepting.first() == Some(&true) { all } else { forwards.starts };
-                let rows = flow.rows * starts;
+                let rows = partial.rows * starts;
                 (rows * forwards.nodes, rows * (cost::MATCH_ROW + forwards.cost))
             }
         }

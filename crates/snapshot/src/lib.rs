@@ -20,7 +20,7 @@ mod expansion;
 mod statistics;
 
 pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
-pub use statistics::{ClassId, Flow, SegmentStatistics};
+pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
@@ -112,7 +112,7 @@ pub trait Snapshot: Send + Sync {
     /// Where the literals of the dictionary whose text is at least `from`, and below `to` if given, stand
     /// in the order of texts (code points), for [`Snapshot::literals_in_order`]: literals of any language
     /// or datatype, without those inside ids, and without those that came after the order was made
-    /// ([`Snapshot::later_literals`]). `None` if there is no such order. The bounds are UTF-8, or
+    /// ([`Snapshot::unordered_literals`]). `None` if there is no such order. The bounds are UTF-8, or
     /// prefixes of such.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ pub trait Snapshot: Send + Sync {
     ///
     /// # Errors
     /// Those of `meter`.
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
@@ -132,11 +132,11 @@ pub trait Snapshot: Send + Sync {
         meter: &mut Meter<'_>,
     ) -> Result<()>;
 
-    /// How many [`Snapshot::later_literals`] gives, or some more.
+    /// How many [`Snapshot::unordered_literals`] gives, or some more.
     ///
     /// # Errors
     /// None that is known.
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
 
     /// How many literals [`Snapshot::search`] gives, or some more; `None` if this snapshot cannot find
     /// literals by their words.
@@ -161,7 +161,7 @@ pub trait Snapshot: Send + Sync {
 
 /// All entries of one `[predicate, direction]`.
 pub trait Segment: Send + Sync {
-    /// Counts and type-correlated flows; of this snapshot only if [`SegmentStatistics::exact`].
+    /// Counts and type-correlated class pairs; of this snapshot only if [`SegmentStatistics::exact`].
     fn statistics(&self) -> &SegmentStatistics;
 
     /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full

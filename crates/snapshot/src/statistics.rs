@@ -1,4 +1,4 @@
-//! Statistics that a store collects while it builds: counts and flows between classes, exact until
+//! Statistics that a store collects while it builds: counts of class pairs, exact until
 //! something changes.
 //!
 //! # Source
@@ -26,7 +26,7 @@ impl ClassId {
 
 /// Entries of a segment between two classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
+pub struct ClassPairCount {
     /// Class of the key.
     pub source: ClassId,
     /// Class of the neighbour.
@@ -38,8 +38,8 @@ pub struct Flow {
 /// What is known about one segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
-    /// Whether counts and flows are those of this snapshot. `false`: they are of an earlier one, estimates
-    /// that prove nothing; only what the five flags below exclude is still certain.
+    /// Whether counts and class pairs are those of this snapshot. `false`: they are of an earlier one,
+    /// estimates that prove nothing; only what the five flags below exclude is still certain.
     pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,
@@ -62,7 +62,7 @@ pub struct SegmentStatistics {
     /// Whether every neighbour certainly is a vertex.
     pub vertices_only: bool,
     /// Entries by class of key and class of neighbour; sorted by `(source, target)`; sums to `entries`.
-    pub flows: Vec<Flow>,
+    pub class_pairs: Vec<ClassPairCount>,
     /// Distinct keys by class; sorted; sums to `keys`.
     pub keys_of_class: Vec<(ClassId, u64)>,
 }

@@ -152,7 +152,7 @@ fn crowd() -> MemorySnapshot {
 }
 
 #[test]
-fn where_duplicates_do_not_count_each_vertex_is_walked_on_from_once() {
+fn a_frontier_expands_each_vertex_once_under_set_semantics() {
     let of = |wrap: &dyn Fn(&mut Names, Node) -> Node| {
         let mut names = Names::default();
         let input = names.node("p0 knows ?a . ?a knows ?b . ?b knows ?c");
