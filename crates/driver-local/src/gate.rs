@@ -301,7 +301,7 @@ mod tests {
     const NEVER: &dyn Fn() -> bool = &|| false;
 
     #[test]
-    fn threads_take_turns_and_all_of_them_come_to_the_end() {
+    fn time_slices_let_every_thread_finish() {
         let gate = Gate::with_slots(1);
         let passes: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
         std::thread::scope(|scope| {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slot_of_a_thread_that_does_not_pass_goes_to_another() {
+    fn the_slot_of_a_blocked_thread_is_reassigned() {
         let gate = Gate::with_slots(1);
         let (begun, end) = (Barrier::new(2), Barrier::new(2));
         std::thread::scope(|scope| {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_once_that_it_is_heavy() {
+    fn on_heavy_is_called_once() {
         thread_local! {
             static CALLS: Cell<u32> = const { Cell::new(0) };
         }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_stop_leaves_the_line() {
+    fn a_cancelled_thread_leaves_the_queue() {
         let gate = Gate::with_slots(1);
         // A holder that has always just passed.
         gate.slots[0].holder.store(u64::MAX, Relaxed);

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vervet_kernel::parallel::{Morsels, Partial, Worker};
 use vervet_kernel::plan::{Pipeline, StepProfile};
-use vervet_kernel::{Batch, Control, Cut, Flow, Run};
+use vervet_kernel::{Batch, Control, Flow, PipelineCut, Run};
 use vervet_model::{Error, Result};
 
 /// Channel capacity in batches for each thread.
@@ -80,7 +80,7 @@ struct PipelineCopy<'a> {
 pub(crate) struct PipelineExecutor<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) pipeline: &'a Pipeline,
-    pub(crate) cut: &'a Cut,
+    pub(crate) cut: &'a PipelineCut,
     /// The run, with the state shared by the copies.
     pub(crate) run: Run<'a>,
     /// Limits of each thread.
@@ -95,7 +95,7 @@ pub(crate) struct PipelineExecutor<'a> {
 impl<'a> PipelineExecutor<'a> {
     pub(crate) fn new(
         pool: &'a Pool,
-        (pipeline, cut): (&'a Pipeline, &'a Cut),
+        (pipeline, cut): (&'a Pipeline, &'a PipelineCut),
         run: Run<'a>,
         controls: &'a [Control<'a>],
         abort: &'a AbortState,

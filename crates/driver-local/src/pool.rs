@@ -238,7 +238,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn helpers_see_what_was_lent_and_are_gone_afterwards() {
+    fn helpers_borrow_the_closure_only_within_the_scope() {
         let pool = Pool::new();
         for round in 0..200_u64 {
             let sum = AtomicU64::new(0);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_helper_that_is_busy_elsewhere() {
+    fn a_scope_ends_without_waiting_for_busy_helpers() {
         let pool = Pool::new();
         let (begun, end) = (Barrier::new(2), Barrier::new(2));
         let busy = || {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_wants_to_runs_again_behind_those_that_wait() {
+    fn a_requeued_job_runs_after_waiting_jobs() {
         let pool = Pool::new();
         let (first, second) = (AtomicU64::new(0), AtomicU64::new(0));
         let give_way = || {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_end_neither_helpers_nor_the_wait_for_them() {
+    fn panics_of_work_leave_pool_and_scope_usable() {
         let pool = Pool::new();
         let calls = AtomicU64::new(0);
         let work = || {

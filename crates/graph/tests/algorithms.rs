@@ -179,7 +179,7 @@ fn clusters_are_those_of_votes_counted_by_hand() -> Result<()> {
 }
 
 #[test]
-fn threads_change_no_bit() -> Result<()> {
+fn results_are_identical_for_any_threads() -> Result<()> {
     let mut random = Random(seed());
     let control = Control::new(Limits::default());
     let count = 100_000;

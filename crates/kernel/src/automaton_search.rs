@@ -267,18 +267,18 @@ fn is_chain(automaton: &Automaton) -> bool {
 }
 
 fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {
-    let turned = |direction: Direction| if backwards { direction.reverse() } else { direction };
+    let reversed = |direction: Direction| if backwards { direction.reverse() } else { direction };
     let mut all = Vec::new();
     match one {
         Move::Predicate(predicate, direction) => {
-            all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
+            all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
         }
         Move::Except(these, direction) => {
             debug_assert!(these.is_sorted(), "excluded predicates ascend");
             for (predicate, _) in run.snapshot.predicates() {
                 run.control.work(1)?;
                 if these.binary_search(predicate).is_err() {
-                    all.extend(run.snapshot.segment(*predicate, turned(*direction))?);
+                    all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
                 }
             }
         }

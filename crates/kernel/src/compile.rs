@@ -14,9 +14,9 @@ use vervet_model::{Direction, Error, Result};
 use vervet_snapshot::{EntryFilter, Segment};
 
 /// Kernel without output.
-struct Nothing;
+struct EmptyKernel;
 
-impl<'a> Kernel<'a> for Nothing {
+impl<'a> Kernel<'a> for EmptyKernel {
     fn push(&mut self, _: &mut Batch, _: &mut Chain<'_, 'a>) -> Result<Flow> {
         Ok(Flow::More)
     }
@@ -137,16 +137,16 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
     let keep = run.keep(&step.keep);
     let out = || Batch::new(run.variables);
     Ok(match &step.step {
-        Step::Empty => Box::new(Nothing),
+        Step::Empty => Box::new(EmptyKernel),
         Step::Scan { access, key, neighbour } => match segment(access, run)? {
             Some(segment) => Box::new(scan::Scan::new(segment, None, *key, *neighbour, keep, run)),
-            None => Box::new(Nothing),
+            None => Box::new(EmptyKernel),
         },
         Step::Seek { access, key, neighbour, candidates } => match segment(access, run)? {
             Some(segment) => {
                 Box::new(scan::Scan::new(segment, Some(candidates), *key, *neighbour, keep, run))
             }
-            None => Box::new(Nothing),
+            None => Box::new(EmptyKernel),
         },
         Step::Expand { key, access, neighbour, edge } => match (segment(access, run)?, neighbour) {
             (Some(segment), Some(neighbour)) => {
@@ -161,7 +161,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 degrees: Vec::new(),
                 selection: Vec::new(),
             }),
-            (None, _) => Box::new(Nothing),
+            (None, _) => Box::new(EmptyKernel),
         },
         Step::Check { key, access, neighbour } => check_kernel(*key, access, *neighbour, keep, run)?,
         Step::Intersect { target, legs, count_only } => {
@@ -329,7 +329,7 @@ fn check_kernel<'a>(
         std::mem::swap(&mut key, &mut neighbour);
         access.direction = access.direction.reverse();
     }
-    let Some((segment, filter)) = segment(&access, run)? else { return Ok(Box::new(Nothing)) };
+    let Some((segment, filter)) = segment(&access, run)? else { return Ok(Box::new(EmptyKernel)) };
     Ok(Box::new(check::Check {
         segment,
         filter,
@@ -351,7 +351,7 @@ fn intersect_kernel<'a>(
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let mut at_work = Vec::with_capacity(legs.len());
     for leg in legs {
-        let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(Nothing)) };
+        let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(EmptyKernel)) };
         let reverse = run.snapshot.segment(leg.access.predicate, leg.access.direction.reverse())?;
         at_work.push(intersect::IntersectLeg::new(segment, reverse, filter, leg.key));
     }

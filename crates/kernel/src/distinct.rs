@@ -299,8 +299,8 @@ impl GroupedDistinct {
         self.stamp = 1;
         // Rows of earlier groups do not recur.
         let width = self.rest.variables.len();
-        let place = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
-        let (Some(group), Some(other)) = (place(self.group), place(self.other)) else {
+        let position = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
+        let (Some(group), Some(other)) = (position(self.group), position(self.other)) else {
             return Err(vervet_model::Error::internal("a compared column is not in the table"));
         };
         let mut rest = RowTable::new(self.rest.variables.clone());

@@ -42,7 +42,7 @@ mod volatile_barrier;
 pub use batch::{BATCH_ROWS, Batch};
 pub use chain::{Flow, Run};
 pub use control::{Control, Limits};
-pub use cut::{Cut, needs_one_thread};
+pub use cut::{PipelineCut, needs_one_thread};
 pub use execute::{Results, execute, solution_column};
 pub use gate::{Gate, LIGHT_TIME};
 pub use join::JoinTable;

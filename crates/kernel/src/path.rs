@@ -152,7 +152,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether the empty path connects the node with itself.
-    fn stands(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+    fn has_zero_length_path(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         if !self.is_nullable {
             return Ok(false);
         }
@@ -187,11 +187,11 @@ impl<'a> Paths<'a> {
         search.begin_all(node, run)?;
         while search.advance(&self.graphs, run)? {}
         // An id with a move is certainly a node.
-        Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)
+        Ok(!self.is_nullable || search.has_moved() || self.has_zero_length_path(node, end, run)?)
     }
 
     /// Paths of rows with one bound end.
-    fn one_end(
+    fn push_one_bound(
         &mut self,
         batch: &Batch,
         rows: &[(BoundEnds, u32)],
@@ -286,7 +286,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether a path connects two nodes, by a search from one end that other rows share.
-    fn shares(&mut self, end: usize, bound: BoundEnds, run: &Run<'a>) -> Result<bool> {
+    fn connects_by_shared_search(&mut self, end: usize, bound: BoundEnds, run: &Run<'a>) -> Result<bool> {
         let (node, other) = (bound[1 + end], bound[2 - end]);
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         if self.shared != Some((end, self.graph, node)) {
@@ -302,18 +302,18 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether a path connects the two ends. `shared`: the end that other rows have in common.
-    fn holds(&mut self, bound: BoundEnds, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
+    fn has_path(&mut self, bound: BoundEnds, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
         if self.is_nullable && bound[1] == bound[2] {
-            return Ok(self.step.zero_length[1] || self.stands(bound[1], 0, run)?);
+            return Ok(self.step.zero_length[1] || self.has_zero_length_path(bound[1], 0, run)?);
         }
         match shared {
-            Some(end) => self.shares(end, bound, run),
+            Some(end) => self.connects_by_shared_search(end, bound, run),
             None => self.connects(bound, run),
         }
     }
 
     /// Paths of the rows of a graph with both ends bound, ordered by start.
-    fn both_ends(
+    fn push_both_bound(
         &mut self,
         batch: &Batch,
         rows: &mut [(BoundEnds, u32)],
@@ -336,7 +336,7 @@ impl<'a> Paths<'a> {
             for &(bound, row) in rows {
                 let holds = match last {
                     Some((of, holds)) if of == bound => holds,
-                    _ => self.holds(bound, shared, next.run())?,
+                    _ => self.has_path(bound, shared, next.run())?,
                 };
                 last = Some((bound, holds));
                 if holds && self.add(batch, row, ([bound[1], bound[2]], 1), next)? == Flow::Done {
@@ -348,10 +348,15 @@ impl<'a> Paths<'a> {
     }
 
     /// Paths of rows with no bound end.
-    fn no_end(&mut self, batch: &Batch, rows: &[(BoundEnds, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn push_unbound(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
         let control = next.run().control;
         let mut starts_bytes = 0;
-        let starts = self.starts(next.run(), &mut starts_bytes)?;
+        let starts = self.start_nodes(next.run(), &mut starts_bytes)?;
         let flow = self.search_from_all(batch, rows, &starts, next)?;
         control.recount(&mut starts_bytes, 0)?;
         Ok(flow)
@@ -383,7 +388,7 @@ impl<'a> Paths<'a> {
 
     /// The nodes at which a path may start: all nodes of the graphs if it may be empty. `counted`: bytes
     /// counted for them.
-    fn starts(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
+    fn start_nodes(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
         let mut all = VisitedSet::default();
         let mut keys = Vec::new();
         let mut degrees = Vec::new();
@@ -446,10 +451,10 @@ impl<'a> Paths<'a> {
             let Some((bound, _)) = rows.first() else { continue };
             self.enter_graph(bound[0]);
             let flow = match kind(bound) {
-                0 => self.no_end(batch, rows, next)?,
-                1 => self.one_end(batch, rows, 1, next)?,
-                2 => self.one_end(batch, rows, 0, next)?,
-                _ => self.both_ends(batch, rows, next)?,
+                0 => self.push_unbound(batch, rows, next)?,
+                1 => self.push_one_bound(batch, rows, 1, next)?,
+                2 => self.push_one_bound(batch, rows, 0, next)?,
+                _ => self.push_both_bound(batch, rows, next)?,
             };
             if flow == Flow::Done {
                 return Ok(flow);

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_found_among_the_lanes_of_their_row() {
+    fn entries_match_the_lanes_of_their_row() {
         let entries = expansion(&[&[1, 3, 5], &[], &[3, 4], &[8]]);
         let runs = [0, 0, 1, 2];
         let prefixes: [&[u64]; 3] = [&[3, 5, 7, 9], &[1, 3], &[]];

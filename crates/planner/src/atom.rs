@@ -23,7 +23,7 @@ pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
 
 /// One direction of the segment of an atom. Derived statistics are computed on first use, since most patterns
 /// of most plans need a part of them.
-pub(crate) struct Side<'a> {
+pub(crate) struct DirectedSegment<'a> {
     pub(crate) segment: &'a dyn Segment,
     /// Exact counts of the segment.
     pub(crate) statistics: &'a SegmentStatistics,
@@ -32,8 +32,8 @@ pub(crate) struct Side<'a> {
 }
 
 /// Both directions of a predicate, by [`Direction`].
-pub(crate) struct Sides<'a> {
-    pub(crate) by_direction: [Option<Side<'a>>; 2],
+pub(crate) struct PredicateSegments<'a> {
+    pub(crate) by_direction: [Option<DirectedSegment<'a>>; 2],
     shares: [OnceCell<Box<[f64]>>; 2],
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct ClassDegree {
     end: u32,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> PredicateSegments<'a> {
     pub(crate) fn new(predicate: Id, snapshot: &'a dyn Snapshot) -> Result<Self> {
-        let side = |direction| -> Result<Option<Side<'a>>> {
-            Ok(snapshot.segment(predicate, direction)?.map(|segment| Side {
+        let side = |direction| -> Result<Option<DirectedSegment<'a>>> {
+            Ok(snapshot.segment(predicate, direction)?.map(|segment| DirectedSegment {
                 segment,
                 statistics: segment.statistics(),
                 snapshot,
@@ -66,7 +66,7 @@ impl<'a> Sides<'a> {
         Ok(Self { by_direction, shares: [OnceCell::new(), OnceCell::new()] })
     }
 
-    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+    pub(crate) fn side(&self, direction: Direction) -> Option<&DirectedSegment<'a>> {
         self.by_direction[direction as usize].as_ref()
     }
 
@@ -75,7 +75,8 @@ impl<'a> Sides<'a> {
     pub(crate) fn neighbour_shares(&self, direction: Direction) -> &[f64] {
         self.shares[direction as usize].get_or_init(|| {
             let others = self.share_of_others(direction);
-            let class_degrees = self.side(direction.reverse()).map_or(&[][..], Side::class_degrees);
+            let class_degrees =
+                self.side(direction.reverse()).map_or(&[][..], DirectedSegment::class_degrees);
             let length = class_degrees.last().map_or(0, |class_degree| usize::from(class_degree.class.0) + 1);
             let mut shares = vec![others; length];
             class_degrees
@@ -91,7 +92,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-impl Side<'_> {
+impl DirectedSegment<'_> {
     /// The degrees of each class of keys, ascending by class.
     pub(crate) fn class_degrees(&self) -> &[ClassDegree] {
         self.class_degrees.get_or_init(|| {
@@ -159,7 +160,7 @@ pub(crate) struct Atom<'a> {
     pub(crate) graph: GraphFilter,
     pub(crate) parallel: bool,
     /// Its segments, if its predicate is constant.
-    pub(crate) sides: Option<Rc<Sides<'a>>>,
+    pub(crate) sides: Option<Rc<PredicateSegments<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
     /// The general form and its estimated rows, if only [`vervet_kernel::plan::Step::Match`] can evaluate the
@@ -192,7 +193,7 @@ impl<'a> Atom<'a> {
         }
     }
 
-    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+    pub(crate) fn side(&self, direction: Direction) -> Option<&DirectedSegment<'a>> {
         self.sides.as_ref()?.side(direction)
     }
 

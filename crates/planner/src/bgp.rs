@@ -1,6 +1,6 @@
 //! Planning of basic graph patterns: constant look-up, class inference, join-order search, steps.
 
-use crate::atom::{Atom, Sides, variable_of};
+use crate::atom::{Atom, PredicateSegments, variable_of};
 use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
@@ -8,7 +8,7 @@ use crate::join_order::{Action, JoinOrderSearch, OrderedAction, bind};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use std::rc::Rc;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
@@ -37,7 +37,7 @@ impl<'a> Planner<'a> {
             partial.make_empty();
             return Ok(true);
         }
-        let mut after = Uses::default();
+        let mut after = VariableUses::default();
         if patterns.len() > JoinOrderSearch::ATOMS_MAX {
             patterns.iter().for_each(|pattern| after.add(pattern.variables()));
         }
@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
         atom.sides = Some(match self.sides.get(&predicate) {
             Some(sides) => Rc::clone(sides),
             None => {
-                let sides = Rc::new(Sides::new(predicate, self.snapshot)?);
+                let sides = Rc::new(PredicateSegments::new(predicate, self.snapshot)?);
                 self.sides.insert(predicate, Rc::clone(&sides));
                 sides
             }

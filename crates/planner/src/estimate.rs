@@ -7,7 +7,7 @@
 //! # Cost
 //! Row count alone: the number of classes present times their pairs, 10 to 100 ns. A new table: twice that.
 
-use crate::atom::{Atom, ClassDegree, Side, Sides, variable_of};
+use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
 use crate::classes::Classes;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Operand;
@@ -16,7 +16,7 @@ use vervet_snapshot::{ClassId, ClassPairCount};
 
 /// Class distributions of the variables of a state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table {
+pub(crate) struct ClassDistributions {
     first: usize,
     count: usize,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Estimator<'s, 'a> {
 
 impl<'s, 'a> Estimator<'s, 'a> {
     /// An estimator, and the table of `classes`.
-    pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, Table) {
+    pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, ClassDistributions) {
         // A neighbour of one direction is a key of the other.
         let of_keys = atoms.iter().flat_map(Atom::statistics).filter_map(|one| one.keys_of_class.last());
         let of_keys = of_keys.map(|(class, _)| usize::from(class.0) + 1).max().unwrap_or(0);
@@ -48,21 +48,21 @@ impl<'s, 'a> Estimator<'s, 'a> {
             new.weights.resize(at + width, 0.0);
             new.known.push((*variable, at));
         }
-        (new, Table { first: 0, count: classes.len() })
+        (new, ClassDistributions { first: 0, count: classes.len() })
     }
 
     /// Copies the distributions of a table.
-    pub(crate) fn classes(&self, table: Table) -> Classes {
+    pub(crate) fn classes(&self, table: ClassDistributions) -> Classes {
         let known = &self.known[table.first..table.first + table.count];
         known.iter().map(|&(variable, at)| (variable, self.weights[at..at + self.width].into())).collect()
     }
 
-    fn position(&self, table: Table, variable: Variable) -> Option<usize> {
+    fn position(&self, table: ClassDistributions, variable: Variable) -> Option<usize> {
         let known = &self.known[table.first..table.first + table.count];
         known.iter().find(|(of, _)| *of == variable).map(|(_, at)| *at)
     }
 
-    fn distribution(&self, table: Table, end: Operand) -> Option<&[f64]> {
+    fn distribution(&self, table: ClassDistributions, end: Operand) -> Option<&[f64]> {
         let at = self.position(table, variable_of(end)?)?;
         Some(&self.weights[at..at + self.width])
     }
@@ -71,7 +71,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
     /// the atom is the first of the join.
     pub(crate) fn degree(
         &self,
-        table: Table,
+        table: ClassDistributions,
         is_first: bool,
         index: usize,
         direction: Direction,
@@ -96,7 +96,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// Number of keys of a side in the classes that a variable may have.
-    pub(crate) fn keys(&self, table: Table, variable: Variable, side: &Side<'_>) -> f64 {
+    pub(crate) fn keys(
+        &self,
+        table: ClassDistributions,
+        variable: Variable,
+        side: &DirectedSegment<'_>,
+    ) -> f64 {
         let Some(weights) = self.distribution(table, Operand::Variable(variable)) else {
             return side.statistics.keys as f64;
         };
@@ -106,23 +111,23 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// Selectivity of the check of an atom whose two ends are bound.
-    pub(crate) fn selectivity(&self, table: Table, index: usize) -> f64 {
+    pub(crate) fn selectivity(&self, table: ClassDistributions, index: usize) -> f64 {
         let atom = &self.atoms[index];
         if let (Some(types), Some(weights)) = (&atom.types, self.distribution(table, atom.subject)) {
             let of_type = (0..).map(ClassId).zip(weights).filter(|(class, _)| types.contains(*class));
             return of_types(of_type.map(|(_, weight)| weight).sum());
         }
-        let pairs = Pairs::new(atom, |end| self.distribution(table, end));
+        let pairs = EntryClassPairs::new(atom, |end| self.distribution(table, end));
         pairs.map_or(0.0, |pairs| of_entries(pairs.passed()))
     }
 
     /// Rows and table after an intersection: the first leg expanded, the others checked.
     pub(crate) fn intersection(
         &mut self,
-        table: Table,
+        table: ClassDistributions,
         is_first: bool,
         legs: impl Iterator<Item = (usize, Direction)>,
-    ) -> (f64, Table) {
+    ) -> (f64, ClassDistributions) {
         let (mut rows, mut now) = (1.0, table);
         for (number, (index, direction)) in legs.enumerate() {
             if number == 0 {
@@ -137,7 +142,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// Lengths of the arrays, for [`Estimator::forget`].
-    pub(crate) fn mark(&self) -> (usize, usize) {
+    pub(crate) fn checkpoint(&self) -> (usize, usize) {
         (self.weights.len(), self.known.len())
     }
 
@@ -148,7 +153,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// The table after a scan of all entries of an atom.
-    pub(crate) fn scanned(&mut self, table: Table, index: usize, direction: Direction) -> Table {
+    pub(crate) fn scanned(
+        &mut self,
+        table: ClassDistributions,
+        index: usize,
+        direction: Direction,
+    ) -> ClassDistributions {
         let atom = &self.atoms[index];
         let (key, neighbour) = atom.ends(direction);
         let class_pairs = atom.side(direction).map_or(&[][..], |side| &side.statistics.class_pairs);
@@ -158,7 +168,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// The table after an expansion.
-    pub(crate) fn expanded(&mut self, table: Table, index: usize, direction: Direction) -> Table {
+    pub(crate) fn expanded(
+        &mut self,
+        table: ClassDistributions,
+        index: usize,
+        direction: Direction,
+    ) -> ClassDistributions {
         let atom = &self.atoms[index];
         let Some(side) = atom.side(direction) else { return table };
         let (key, neighbour) = atom.ends(direction);
@@ -199,7 +214,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// The table after a check.
-    pub(crate) fn checked(&mut self, table: Table, index: usize) -> Table {
+    pub(crate) fn checked(&mut self, table: ClassDistributions, index: usize) -> ClassDistributions {
         let atom = &self.atoms[index];
         if let (Some(types), Some(subject)) = (&atom.types, variable_of(atom.subject))
             && let Some(at) = self.position(table, subject)
@@ -218,7 +233,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         let (old, new) = self.weights.split_at_mut(first);
         let (keys, neighbours) = new.split_at_mut(self.width);
         let known = &self.known[table.first..table.first + table.count];
-        if let Some(pairs) = Pairs::new(atom, |end| distribution(known, old, self.width, end)) {
+        if let Some(pairs) = EntryClassPairs::new(atom, |end| distribution(known, old, self.width, end)) {
             pairs.visit(&mut |source, target, weight| {
                 add(keys, source, weight);
                 add(neighbours, target, weight);
@@ -231,10 +246,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
     /// ones.
     fn after(
         &mut self,
-        table: Table,
+        table: ClassDistributions,
         ends: (Operand, Operand),
         fill: impl FnOnce(&[f64], &mut [f64], &mut [f64]),
-    ) -> Table {
+    ) -> ClassDistributions {
         let first = self.weights.len();
         self.weights.resize(first + 2 * self.width, 0.0);
         let (old, new) = self.weights.split_at_mut(first);
@@ -245,7 +260,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
 
     /// Normalises the two distributions at `first` to 1 and assigns them to `ends` in a new table. An end
     /// without weights keeps its distribution.
-    fn adopt(&mut self, table: Table, ends: (Operand, Operand), first: usize) -> Table {
+    fn adopt(
+        &mut self,
+        table: ClassDistributions,
+        ends: (Operand, Operand),
+        first: usize,
+    ) -> ClassDistributions {
         let start = self.known.len();
         self.known.extend_from_within(table.first..table.first + table.count);
         for (end, at) in [(ends.0, first), (ends.1, first + self.width)] {
@@ -262,13 +282,13 @@ impl<'s, 'a> Estimator<'s, 'a> {
                 None => self.known.push((variable, at)),
             }
         }
-        Table { first: start, count: self.known.len() - start }
+        ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
 
 /// The pairs of classes that the entries of an atom may connect, with the distributions of both ends.
-struct Pairs<'e> {
-    sides: &'e Sides<'e>,
+struct EntryClassPairs<'e> {
+    sides: &'e PredicateSegments<'e>,
     direction: Direction,
     keys: Option<&'e [f64]>,
     neighbours: Option<&'e [f64]>,
@@ -278,10 +298,10 @@ struct Pairs<'e> {
     neighbour_share: f64,
 }
 
-impl<'e> Pairs<'e> {
+impl<'e> EntryClassPairs<'e> {
     fn new<'a: 'e>(atom: &'e Atom<'a>, of: impl Fn(Operand) -> Option<&'e [f64]>) -> Option<Self> {
         let direction = direction_of(atom)?;
-        let sides: &'e Sides<'a> = atom.sides.as_deref()?;
+        let sides: &'e PredicateSegments<'a> = atom.sides.as_deref()?;
         let statistics = sides.side(direction)?.statistics;
         let entries = statistics.entries.max(1) as f64;
         let share = |direction: Direction, count: u64| match atom.degrees[direction as usize] {

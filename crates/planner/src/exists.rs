@@ -53,11 +53,11 @@ impl Planner<'_> {
         if !expression.has_exists() {
             return Ok(expression);
         }
-        self.mark(&mut expression, partial)?;
+        self.replace_exists(&mut expression, partial)?;
         Ok(expression)
     }
 
-    fn mark(&mut self, expression: &mut Expression, partial: &mut PartialPlan) -> Result<()> {
+    fn replace_exists(&mut self, expression: &mut Expression, partial: &mut PartialPlan) -> Result<()> {
         if let Expression::Exists(exists) = expression {
             let variable = self.new_variable()?;
             self.lower_exists(exists, SemiJoinKind::Mark(variable), partial)?;
@@ -67,7 +67,7 @@ impl Planner<'_> {
         let mut result = Ok(());
         expression.for_each_child_mut(&mut |child| {
             if result.is_ok() {
-                result = self.mark(child, partial);
+                result = self.replace_exists(child, partial);
             }
         });
         result
@@ -85,8 +85,8 @@ impl Planner<'_> {
         let mut inner = partial.nested();
         let parameters = self.parameters.clone();
         self.parameters.add_all(&partial.possible);
-        let nothing = VariableSet::default();
-        let planned = self.join(&exists.pattern, &mut inner, &nothing, Vec::new());
+        let no_variables = VariableSet::default();
+        let planned = self.join(&exists.pattern, &mut inner, &no_variables, Vec::new());
         self.parameters = parameters;
         planned?;
         let certainly = match (inner.empty, inner.steps.is_empty()) {

@@ -15,7 +15,7 @@ use crate::join_group::{JoinGroup, PostJoin};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::scope::{certain, is_lateral, possible};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use vervet_algebra::{Node, Pattern};
 use vervet_kernel::Control;
 use vervet_kernel::plan::Step;
@@ -202,7 +202,7 @@ impl Planner<'_> {
         needed: &VariableSet,
     ) -> Result<Vec<&'q Node>> {
         let mut left = Vec::with_capacity(others.len());
-        let mut all = Uses::default();
+        let mut all = VariableUses::default();
         others.iter().for_each(|node| all.add(possible(node).iter()));
         for node in &others {
             self.control.check()?;
@@ -229,7 +229,7 @@ impl Planner<'_> {
         filters: &mut Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         joined.iter().skip(1).for_each(|one| uses.add(one.possible().iter()));
         for (at, one) in joined.iter().enumerate() {
             self.control.work(filters.len() + 1)?;

@@ -6,7 +6,7 @@
 //! variable that two patterns connect with bound ones yields an intersection. Implied patterns are optional:
 //! a start, or a check that saves more than it costs.
 
-use crate::atom::{Side, variable_of};
+use crate::atom::{DirectedSegment, variable_of};
 use crate::cost;
 use crate::estimate::Estimator;
 use crate::join_order::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
@@ -320,14 +320,14 @@ impl CandidateGenerator<'_, '_, '_> {
             }
         }
         // The kernel chooses the cheapest method for each batch.
-        let ways = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
+        let costs = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
         let by_degrees =
-            f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
+            f64::from(chosen.count) * cost::LEG_ROW + costs.into_iter().fold(f64::INFINITY, f64::min);
         let per_row = by_degrees.min(self.small_list_cost(&chosen));
-        let mark = self.estimator.mark();
+        let checkpoint = self.estimator.checkpoint();
         let (growth, _) =
             self.estimator.intersection(self.state.classes, self.state.done == 0, chosen.iter());
-        self.estimator.forget(mark);
+        self.estimator.forget(checkpoint);
         let before = self.state.rows;
         let rows = before * growth;
         let rows = if self.search.is_dead(target, done) { rows.min(before) } else { rows };
@@ -487,14 +487,18 @@ impl CandidateGenerator<'_, '_, '_> {
             _ => None,
         };
         let Some(target) = target.filter(|target| self.search.is_dead(*target, done)) else { return 0 };
-        let gone = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
-        atoms.iter().enumerate().filter(|(_, atom)| gone(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
+        let is_superseded = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
+        atoms
+            .iter()
+            .enumerate()
+            .filter(|(_, atom)| is_superseded(atom))
+            .fold(0, |mask, (at, _)| mask | 1 << at)
     }
 }
 
 /// Expected degree of a vertex that is expanded in the reverse direction of a leg, biased towards high
 /// degrees.
-fn reverse_degree(side: &Side<'_>) -> f64 {
+fn reverse_degree(side: &DirectedSegment<'_>) -> f64 {
     (side.statistics.degree_max as f64).min(8.0 * side.average_degree())
 }
 

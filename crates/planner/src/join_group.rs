@@ -9,7 +9,7 @@
 
 use crate::filter::{Conjunct, split};
 use crate::scope::{certain, expression_variables, possible};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use oxrdf::Term;
 use vervet_algebra::{Expression, Node, Pattern, Variable};
 use vervet_kernel::Control;
@@ -77,7 +77,7 @@ impl<'q> JoinGroup<'q> {
         match node {
             Node::Patterns(patterns) => self.patterns.extend(patterns),
             Node::Join(nodes) => {
-                let mut others = Uses::default();
+                let mut others = VariableUses::default();
                 nodes.iter().for_each(|node| others.add(possible(node).iter()));
                 for node in nodes {
                     let own = possible(node);

@@ -22,7 +22,7 @@
 use crate::atom::Atom;
 use crate::classes::Classes;
 use crate::cost;
-use crate::estimate::{Estimator, Table};
+use crate::estimate::{ClassDistributions, Estimator};
 use crate::filter::Conjunct;
 use crate::partial_plan::Runs;
 use crate::set::VariableSet;
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) bound: VariableSet,
     pub(crate) rows: f64,
     pub(crate) cost: f64,
-    pub(crate) classes: Table,
+    pub(crate) classes: ClassDistributions,
     parent: u32,
     action: Action,
 }

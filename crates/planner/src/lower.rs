@@ -11,7 +11,7 @@
 //! 2. A filter is applied only where its variables have their final values.
 
 use crate::PlanOptions;
-use crate::atom::Sides;
+use crate::atom::PredicateSegments;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::frontier::ignores_duplicates;
@@ -55,7 +55,7 @@ pub(crate) struct Planner<'a> {
     /// Positions in `computed`. Clients choose the terms, so the hash is seeded.
     computed_positions: HashMap<Term, u64>,
     /// Cache of the statistics of predicates.
-    pub(crate) sides: FxHashMap<Id, Rc<Sides<'a>>>,
+    pub(crate) sides: FxHashMap<Id, Rc<PredicateSegments<'a>>>,
     /// Cache of the automata of paths.
     pub(crate) automata: RefCell<HashMap<Path, Rc<PathFacts>>>,
     /// Number of alternatives that may still be compared.

@@ -76,7 +76,7 @@ impl Builder<'_, '_> {
         Ok(GlushkovSets { nullable: false, first: States::one(state), last: States::one(state) })
     }
 
-    fn part(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
+    fn glushkov_sets(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
         match path {
             Path::Predicate(iri) => {
                 let id = self.planner.snapshot.lookup(iri.as_ref().into())?;
@@ -92,7 +92,7 @@ impl Builder<'_, '_> {
                 ids.dedup();
                 self.position(Some(Move::Except(ids.into(), direction)))
             }
-            Path::Inverse(path) => self.part(path, direction.reverse()),
+            Path::Inverse(path) => self.glushkov_sets(path, direction.reverse()),
             Path::Sequence(parts) => {
                 let mut all =
                     GlushkovSets { nullable: true, first: States::default(), last: States::default() };
@@ -101,7 +101,7 @@ impl Builder<'_, '_> {
                     Direction::In => parts.iter().rev().collect(),
                 };
                 for path in in_order {
-                    let next = self.part(path, direction)?;
+                    let next = self.glushkov_sets(path, direction)?;
                     self.connect(&all.last, &next.first)?;
                     if all.nullable {
                         all.first.add_all(&next.first);
@@ -118,23 +118,25 @@ impl Builder<'_, '_> {
                 let mut all =
                     GlushkovSets { nullable: false, first: States::default(), last: States::default() };
                 for path in parts {
-                    let other = self.part(path, direction)?;
+                    let other = self.glushkov_sets(path, direction)?;
                     all.nullable |= other.nullable;
                     all.first.add_all(&other.first);
                     all.last.add_all(&other.last);
                 }
                 Ok(all)
             }
-            Path::ZeroOrOne(path) => Ok(GlushkovSets { nullable: true, ..self.part(path, direction)? }),
+            Path::ZeroOrOne(path) => {
+                Ok(GlushkovSets { nullable: true, ..self.glushkov_sets(path, direction)? })
+            }
             Path::ZeroOrMore(path) => Ok(GlushkovSets { nullable: true, ..self.repeated(path, direction)? }),
             Path::OneOrMore(path) => self.repeated(path, direction),
         }
     }
 
     fn repeated(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
-        let part = self.part(path, direction)?;
-        self.connect(&part.last, &part.first)?;
-        Ok(part)
+        let sets = self.glushkov_sets(path, direction)?;
+        self.connect(&sets.last, &sets.first)?;
+        Ok(sets)
     }
 
     fn connect(&mut self, from: &States, to: &States) -> Result<()> {
@@ -223,8 +225,8 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
 /// Facts about a path that are independent of its join.
 pub(crate) struct PathFacts {
     pub(crate) automaton: Arc<Automaton>,
-    pub(crate) forwards: Reach,
-    backwards: Reach,
+    pub(crate) forwards: ReachEstimate,
+    backwards: ReachEstimate,
 }
 
 impl Planner<'_> {
@@ -244,7 +246,7 @@ impl Planner<'_> {
 
     fn automaton(&self, path: &Path) -> Result<Automaton> {
         let mut builder = Builder { planner: self, entered: vec![None], follow: vec![States::default()] };
-        let whole = builder.part(path, Direction::Out)?;
+        let whole = builder.glushkov_sets(path, Direction::Out)?;
         let Builder { entered, mut follow, .. } = builder;
         follow[0] = whole.first;
         let mut accepting = vec![false; entered.len()];
@@ -342,10 +344,10 @@ impl Planner<'_> {
 
     /// Estimated reach of a search from one node: the nodes reached in [`STEPS_ESTIMATED`] steps with mean
     /// degrees, in each state at most the number of distinct ends of its moves.
-    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
+    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<ReachEstimate> {
         let states = automaton.moves.len();
         // Source state, target state, entries, keys, and ends.
-        let mut ways: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
+        let mut traversals: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
         let mut counts: FxHashMap<&Move, (f64, f64, f64)> = FxHashMap::default();
         for (from, moves) in automaton.moves.iter().enumerate() {
             self.control.work(moves.len() + 1)?;
@@ -355,7 +357,7 @@ impl Planner<'_> {
                     None => *counts.entry(one).or_insert(self.move_counts(one)?),
                 };
                 let to = usize::from(*to);
-                ways.push(match backwards {
+                traversals.push(match backwards {
                     false => (from, to, entries, keys, ends),
                     true => (to, from, entries, ends, keys),
                 });
@@ -364,13 +366,13 @@ impl Planner<'_> {
         let starts = |state: usize| if backwards { automaton.accepting[state] } else { state == 0 };
         let is_end = |state: usize| if backwards { state == 0 } else { automaton.accepting[state] };
         let mut most: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
-        ways.iter().for_each(|way| most[way.1] += way.4);
+        traversals.iter().for_each(|traversal| most[traversal.1] += traversal.4);
         let mut now: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
         let (mut reached, mut cost) = (now.clone(), 0.0);
         for _ in 0..STEPS_ESTIMATED {
-            self.control.work(ways.len())?;
+            self.control.work(traversals.len())?;
             let mut next = vec![0.0; states];
-            for &(from, to, entries, keys, _) in &ways {
+            for &(from, to, entries, keys, _) in &traversals {
                 let found = now[from] * entries / keys.max(1.0);
                 cost += now[from] * cost::EXPAND_ROW + found * cost::OUTPUT_ROW;
                 next[to] += found;
@@ -386,8 +388,9 @@ impl Planner<'_> {
         let ends = (0..states).filter(|&state| is_end(state));
         let (nodes, most) =
             ends.fold((0.0, 0.0_f64), |(nodes, all), state| (nodes + reached[state], all.max(most[state])));
-        let of_start = ways.iter().filter(|way| starts(way.0)).map(|way| way.3).sum();
-        Ok(Reach { nodes: nodes.min(most), most, cost, starts: of_start })
+        let of_start =
+            traversals.iter().filter(|traversal| starts(traversal.0)).map(|traversal| traversal.3).sum();
+        Ok(ReachEstimate { nodes: nodes.min(most), most, cost, starts: of_start })
     }
 
     /// Entries, keys and ends of the statements of a move.
@@ -419,7 +422,7 @@ impl Planner<'_> {
 
 /// Estimated reach and cost of a search from one node.
 #[derive(Clone, Copy)]
-pub(crate) struct Reach {
+pub(crate) struct ReachEstimate {
     /// Nodes at which paths end.
     nodes: f64,
     /// The same, from any number of nodes.
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn states_that_nothing_tells_apart_are_one() {
+    fn equivalent_states_are_merged() {
         let step = |to| (Move::Except(Vec::new().into(), Direction::Out), to);
         let any = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![true, true] };
         check(any, 1);

@@ -68,8 +68,8 @@ impl RowSchema {
     }
 
     fn readable(&self, expression: &Expression) -> Result<()> {
-        let gone = expression_variables(expression).intersection(&self.dropped).iter().next();
-        need(gone.is_none(), || format!("{gone:?} has been dropped"))
+        let dropped = expression_variables(expression).intersection(&self.dropped).iter().next();
+        need(dropped.is_none(), || format!("{dropped:?} has been dropped"))
     }
 }
 
@@ -106,8 +106,8 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
             certain.insert(*target);
         }
         Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
-            let gone = match_variables(pattern).intersection(&rows.dropped).iter().next();
-            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            let dropped = match_variables(pattern).intersection(&rows.dropped).iter().next();
+            need(dropped.is_none(), || format!("{dropped:?} has been dropped"))?;
             certain.add_all(&match_variables(pattern));
         }
         Step::Filter(expression) => rows.readable(expression)?,
@@ -179,8 +179,8 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
             }
         }
         Step::Path(path) => {
-            let gone = path_variables(path).intersection(&rows.dropped).iter().next();
-            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            let dropped = path_variables(path).intersection(&rows.dropped).iter().next();
+            need(dropped.is_none(), || format!("{dropped:?} has been dropped"))?;
             certain.add_all(&path_variables(path));
         }
         Step::Exists { inner, row, semi_join_kind } => {

@@ -9,9 +9,9 @@
 //! [`crate::limits::NESTING_MAX`].
 
 use crate::QueryError;
+use crate::analysis::{VariableSet, mentioned};
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::Parser;
-use crate::walk::{VariableSet, mentioned};
 use vervet_algebra::{Exists, Expression, Node};
 
 /// A parser position to return to.

@@ -357,9 +357,11 @@ impl Parser<'_, '_> {
         let result = if skips {
             self.aggregate_body(at)
         } else {
-            self.reading_exists(aggregation.visible.clone(), crate::walk::VariableSet::default(), |parser| {
-                parser.aggregate_body(at)
-            })
+            self.reading_exists(
+                aggregation.visible.clone(),
+                crate::analysis::VariableSet::default(),
+                |parser| parser.aggregate_body(at),
+            )
         };
         std::mem::swap(&mut self.scope, &mut aggregation.scope);
         let mut aggregate = result?;

@@ -5,15 +5,15 @@
 //! others become `Unbound`.
 
 use crate::QueryError;
+use crate::analysis::{VariableSet, certain, filter, join, mark_possible};
 use crate::exists::ParserPosition;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
-use crate::walk::{VariableSet, certain, filter, join, mark_possible};
 use vervet_algebra::{Expression, Node, Variable};
 
 /// A group before its filters are applied: those of an `OPTIONAL` are conditions of the left join.
-struct Open<'a> {
+struct OpenGroup<'a> {
     node: Node,
     filters: Vec<Condition<'a>>,
     /// Variables that its solutions may bind, and that all of them bind. Maintained incrementally, since each
@@ -22,7 +22,7 @@ struct Open<'a> {
     certain: VariableSet,
 }
 
-impl Open<'_> {
+impl OpenGroup<'_> {
     /// Joins a part.
     fn join(&mut self, part: Node, graph: Option<Variable>) {
         mark_possible(&part, graph, &mut self.possible);
@@ -41,7 +41,7 @@ enum Condition<'a> {
 impl<'a> Parser<'a, '_> {
     /// A group with its filters applied.
     pub(crate) fn group(&mut self) -> Result<Node, QueryError> {
-        let Open { node, filters, possible, certain } = self.nested(Self::open_group)?;
+        let OpenGroup { node, filters, possible, certain } = self.nested(Self::open_group)?;
         if filters.is_empty() {
             return Ok(node);
         }
@@ -75,10 +75,10 @@ impl<'a> Parser<'a, '_> {
         Ok(all)
     }
 
-    fn open_group(&mut self) -> Result<Open<'a>, QueryError> {
+    fn open_group(&mut self) -> Result<OpenGroup<'a>, QueryError> {
         self.expect(Token::BraceOpen, "{")?;
         self.labels.end_pattern();
-        let mut open = Open {
+        let mut open = OpenGroup {
             node: Node::unit(),
             filters: Vec::new(),
             possible: VariableSet::default(),
@@ -97,7 +97,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses all elements up to the closing brace.
-    fn elements(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn elements(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         let mut sink = Sink::default();
         let mut dot_allowed = false;
         loop {
@@ -133,7 +133,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn element(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn element(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         let start = self.ahead;
         let part = if self.ahead.token == Token::BraceOpen {
             self.group_or_union()?
@@ -158,7 +158,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Joins a group with the existence of the current graph, unless it implies that.
-    fn anchor(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn anchor(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         if let Some(anchor) = self.anchor_of(&open.node)? {
             mark_possible(&anchor, self.graph_variable(), &mut open.possible);
             open.certain.union(&certain(&anchor));
@@ -179,10 +179,10 @@ impl<'a> Parser<'a, '_> {
         Ok(Node::Union(branches))
     }
 
-    fn optional(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn optional(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.anchor(open)?;
-        let Open { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
+        let OpenGroup { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
         open.possible.union(&possible);
         let condition = if filters.is_empty() {
             None
@@ -190,7 +190,7 @@ impl<'a> Parser<'a, '_> {
             let readable = self.with_outer(open.possible.clone());
             let mut all = open.certain.clone();
             all.union(&certain);
-            Some(crate::walk::conjunction(self.conditions(filters, &readable, all)?))
+            Some(crate::analysis::conjunction(self.conditions(filters, &readable, all)?))
         };
         let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
         open.node = Node::LeftJoin { left, right: Box::new(right), condition };
@@ -199,7 +199,7 @@ impl<'a> Parser<'a, '_> {
 
     /// The right side of `MINUS` has its own scope: its variables are not visible outside. Only names that
     /// the left side may bind, and outer variables, are shared between both sides.
-    fn minus(&mut self, start: Lexeme, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn minus(&mut self, start: Lexeme, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.anchor(open)?;
         let scope = self.scope.iter().filter(|(_, variable)| self.has_outer(**variable));
@@ -240,7 +240,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    fn bind(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn bind(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.expect(Token::ParenthesisOpen, "(")?;
         let possible = &open.possible;

@@ -1,13 +1,13 @@
 //! Parser: state, token access, query forms.
 
+use crate::analysis::{VariableSet, mark_possible};
 use crate::exists::ExistsScope;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
-use crate::select::{Aggregation, Head};
+use crate::select::{Aggregation, SelectHead};
 use crate::suggest::nearest;
 use crate::template::{DataLabels, Template};
-use crate::triples::Labels;
-use crate::walk::{VariableSet, mark_possible};
+use crate::triples::BlankNodeLabels;
 use crate::{ParseOptions, QueryError};
 use foldhash::HashMap as SeededMap;
 use oxiri::Iri;
@@ -42,7 +42,7 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) service_bytes: usize,
     /// The graph that patterns range over.
     pub(crate) graph: GraphSlot,
-    pub(crate) labels: Labels<'a>,
+    pub(crate) labels: BlankNodeLabels<'a>,
     /// The dataset that the query specifies.
     pub(crate) dataset: Dataset,
     /// The template of an update being parsed, if any.
@@ -99,7 +99,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             path_patterns: 0,
             service_bytes: 0,
             graph: GraphSlot::Default,
-            labels: Labels::default(),
+            labels: BlankNodeLabels::default(),
             dataset: Dataset::default(),
             template: None,
             data_labels: DataLabels::default(),
@@ -223,7 +223,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         let (patterns, triples) = self.as_template(sink.patterns.clone(), sink.triples.clone())?;
         let form = self.with_new_blanks(patterns, triples)?;
         let node = self.joined(sink)?;
-        let root = self.modifiers(node, &Head::default(), false)?.0;
+        let root = self.modifiers(node, &SelectHead::default(), false)?.0;
         Ok((form, root))
     }
 
@@ -311,7 +311,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             } else {
                 Node::unit()
             };
-        Ok(self.modifiers(node, &Head::default(), false)?.0)
+        Ok(self.modifiers(node, &SelectHead::default(), false)?.0)
     }
 
     /// Parses `FROM` and `FROM NAMED`, if present; they apply to the whole query.

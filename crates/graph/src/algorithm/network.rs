@@ -58,12 +58,12 @@ impl Network {
         let mut numbers = vec![u32::MAX; usize::try_from(snapshot.vertex_count()).map_err(|_| too_many())?];
         limits.control.grow(4 * numbers.len() as u64 + 8 * vertices.len() as u64)?;
         for (number, vertex) in (0..).zip(&vertices) {
-            if let Some(place) = place(*vertex).and_then(|place| numbers.get_mut(place)) {
-                *place = number;
+            if let Some(index) = index(*vertex).and_then(|index| numbers.get_mut(index)) {
+                *index = number;
             }
         }
         let number = |id: Id| {
-            let known = place(id).filter(|_| id.is_vertex()).and_then(|place| numbers.get(place)).copied();
+            let known = index(id).filter(|_| id.is_vertex()).and_then(|index| numbers.get(index)).copied();
             known.filter(|number| *number != u32::MAX)
         };
         let mut arcs: Vec<[u32; 2]> = Vec::new();
@@ -140,9 +140,9 @@ impl Network {
         let mut next = starts.clone();
         let mut sources = vec![0_u32; arcs.len()];
         for &[source, target] in arcs {
-            let place = &mut next[target as usize];
-            sources[*place] = source;
-            *place += 1;
+            let index = &mut next[target as usize];
+            sources[*index] = source;
+            *index += 1;
         }
         Ok(Self { vertices, starts, sources, leaving })
     }
@@ -173,7 +173,7 @@ impl Network {
 
     /// The position of a vertex.
     #[must_use]
-    pub fn place(&self, vertex: Id) -> Option<usize> {
+    pub fn index(&self, vertex: Id) -> Option<usize> {
         self.vertices.binary_search(&vertex).ok()
     }
 
@@ -207,9 +207,9 @@ impl Network {
             let from = self.sources(vertex);
             arriving.push(u32::try_from(from.len()).map_err(|_| too_many())?);
             for source in from {
-                let place = &mut next[*source as usize];
-                sources[*place] = number;
-                *place += 1;
+                let index = &mut next[*source as usize];
+                sources[*index] = number;
+                *index += 1;
             }
         }
         Ok(Self { vertices: self.vertices.clone(), starts, sources, leaving: arriving })
@@ -221,7 +221,7 @@ fn too_many() -> Error {
         .with_hint("the limit is 2^32 - 1 of each")
 }
 
-fn place(vertex: Id) -> Option<usize> {
+fn index(vertex: Id) -> Option<usize> {
     usize::try_from(vertex.payload()).ok()
 }
 
@@ -255,8 +255,8 @@ pub fn name_order(
     }
     limits.control.check()?;
     let mut order = vec![0_u32; names.len()];
-    for (place, (_, number)) in (0_u32..).zip(&names) {
-        order[*number as usize] = place;
+    for (index, (_, number)) in (0_u32..).zip(&names) {
+        order[*number as usize] = index;
     }
     limits.control.shrink(bytes);
     Ok(order)

@@ -74,7 +74,7 @@ mod tests {
     use vervet_model::ErrorKind;
 
     #[test]
-    fn pieces_come_in_order_whatever_the_threads() {
+    fn results_are_in_chunk_order_for_any_threads() {
         let control = Control::new(Limits::default());
         for threads in [0, 1, 2, 5] {
             let limits = ResourceLimits { control: &control, threads };

@@ -225,8 +225,8 @@ impl<'c, W: ArcSource> ShortestPaths<'c, W> {
         let Vertex { arcs, distance, .. } = self.vertices[from as usize];
         let (first, end) = arcs.unwrap_or_default();
         self.limits.control.work((end - first) as usize + 1)?;
-        for place in first..end {
-            let arc = self.arcs[place as usize];
+        for index in first..end {
+            let arc = self.arcs[index as usize];
             let length = distance + if self.options.weighted { arc.distance } else { 1.0 };
             if arc.to == from || arc.to == self.start || length > self.options.distance_max {
                 continue;
@@ -245,7 +245,7 @@ impl<'c, W: ArcSource> ShortestPaths<'c, W> {
             }
             let number = u32::try_from(self.arrivals.len()).ok().filter(|number| *number != NO_VERTEX);
             let next = self.vertices[arc.to as usize].arrival;
-            self.arrivals.push(Arrival { from, arc: place, next });
+            self.arrivals.push(Arrival { from, arc: index, next });
             self.vertices[arc.to as usize].arrival = number.ok_or_else(too_much)?;
         }
         Ok(())

@@ -500,7 +500,7 @@ fn every_kernel_stops_when_it_is_cancelled() {
 
 /// With a tiny cap a kernel that buffers its input fails, and any other takes no more than its batches.
 #[test]
-fn every_kernel_counts_what_it_holds() {
+fn every_kernel_counts_its_memory() {
     const CAP_BYTES: u64 = 64 << 10;
     let world = world(300, 20);
     for case in world.cases(200) {

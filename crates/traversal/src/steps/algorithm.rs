@@ -127,7 +127,7 @@ fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
     let mut counts = vec![0.0; network.len()];
     for traverser in all {
         if let Value::Vertex(vertex) = &traverser.value
-            && let Some(place) = network.place(Id::from_bits(vertex.key))
+            && let Some(place) = network.index(Id::from_bits(vertex.key))
         {
             counts[place] += traverser.bulk.get() as f64;
         }

@@ -10,7 +10,7 @@
 //! # Cost
 //! Reads each statement of the pattern: there is no index of the components of triple terms.
 
-use crate::walk::{VariableSet, join};
+use crate::analysis::{VariableSet, join};
 use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable};
 
 /// Joins `patterns` and `nodes`, in which the variables of `triples` represent triple terms.
