@@ -6,8 +6,8 @@
 //! function returns.
 //! # Invariants
 //! 1. A node is lowered into a partial plan only if it is lateral there ([`crate::scope::is_lateral`]), or,
-//!    for operators over whole bags, if the partial plan is still the single empty row; all others become a join with a
-//!    separate pipeline.
+//!    for operators over whole bags, if the partial plan is still the single empty row; all others become a
+//!    join with a separate pipeline.
 //! 2. A filter is applied only where its variables have their final values.
 
 use crate::PlanOptions;
