@@ -6,16 +6,16 @@
 //! segment lacks are estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one
 //! divided by the cells of its key. Flows are those of the lower segment, scaled. A predicate that the store
 //! does not know is assumed to lead from and to the largest classes of the store, in proportion to their
-//! sizes: there is no better information, and empty flows would make the planner assume that there are no
+//! sizes: there is no better information, and empty class pairs would make the planner assume that there are no
 //! entries.
 //! # Why no false proof results
 //! Classes belong to vertices as they were when the store was built; no vertex has changed class since,
 //! because only a builder assigns classes. What can have changed is (a) the entries of a segment: then it has
-//! an overlay, whose statistics are marked as not exact, and no conclusion is drawn from its flows; (b) the
+//! an overlay, whose statistics are marked as not exact, and no conclusion is drawn from its class pairs; (b) the
 //! types of a vertex: then the type segments have overlays, so no type is implied, nor are classes taken for
-//! types. Flows of segments without overlay still cover all of their entries, between the classes of that
+//! types. Class pairs of segments without overlay still cover all of their entries, between the classes of that
 //! time. A later vertex has no entry in any of those, and a segment where it has one has an overlay; so a
-//! proof that rests on exact flows holds for it, too: it does not occur as a subject or object of a pattern
+//! proof that rests on exact class pairs holds for it, too: it does not occur as a subject or object of a pattern
 //! over an exact segment.
 
 use crate::Overlay;
@@ -23,7 +23,7 @@ use crate::cell::CellKey;
 use crate::merged::EVERY;
 use std::sync::Arc;
 use vervet_model::Id;
-use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, SegmentStatistics};
 
 /// Number of cells sampled for an estimate.
 const SAMPLES: u64 = 256;
@@ -97,7 +97,7 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
             entries,
             neighbours: keys[1 - at].clamp(entries.min(1), entries.max(1)),
             degree_max: before.degree_max.max(entries.div_ceil(own.max(1))),
-            flows: scaled_flows(&before.flows, entries),
+            class_pairs: scaled_class_pairs(&before.class_pairs, entries),
             keys_of_class: scaled(&before.keys_of_class, own),
             ..*statistics
         };
@@ -115,8 +115,8 @@ fn spread(statistics: &SegmentStatistics, classes: &[(ClassId, u64)]) -> Segment
     if targets.is_empty() {
         targets.push((if statistics.literals_only { ClassId::LITERAL } else { ClassId::UNTYPED }, 1));
     }
-    let flows = sources.iter().flat_map(|(source, weight)| {
-        let of = |(target, other): &(ClassId, u64)| Flow {
+    let class_pairs = sources.iter().flat_map(|(source, weight)| {
+        let of = |(target, other): &(ClassId, u64)| ClassPairCount {
             source: *source,
             target: *target,
             // Sizes are below 2^60; only proportions matter.
@@ -124,15 +124,21 @@ fn spread(statistics: &SegmentStatistics, classes: &[(ClassId, u64)]) -> Segment
         };
         targets.iter().map(of).collect::<Vec<_>>()
     });
-    SegmentStatistics { flows: flows.collect(), keys_of_class: sources.clone(), ..Default::default() }
+    SegmentStatistics {
+        class_pairs: class_pairs.collect(),
+        keys_of_class: sources.clone(),
+        ..Default::default()
+    }
 }
 
-/// The flows with `total` entries in the same proportions.
-fn scaled_flows(flows: &[Flow], total: u64) -> Vec<Flow> {
-    let weights: Vec<((ClassId, ClassId), u64)> =
-        flows.iter().map(|flow| ((flow.source, flow.target), flow.entries)).collect();
+/// The class pairs with `total` entries in the same proportions.
+fn scaled_class_pairs(class_pairs: &[ClassPairCount], total: u64) -> Vec<ClassPairCount> {
+    let weights: Vec<((ClassId, ClassId), u64)> = class_pairs
+        .iter()
+        .map(|class_pair| ((class_pair.source, class_pair.target), class_pair.entries))
+        .collect();
     let scaled = scaled(&weights, total).into_iter();
-    scaled.map(|((source, target), entries)| Flow { source, target, entries }).collect()
+    scaled.map(|((source, target), entries)| ClassPairCount { source, target, entries }).collect()
 }
 
 /// The weights with this total in the same proportions, none of them 0.

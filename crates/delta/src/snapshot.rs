@@ -174,7 +174,7 @@ impl Snapshot for Version {
         self.base.literal_range(from, to)
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
@@ -187,7 +187,7 @@ impl Snapshot for Version {
         Ok(())
     }
 
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
         if self.literal_end <= self.base.literal_count() {
             return Ok(0);
         }

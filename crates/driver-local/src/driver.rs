@@ -1,15 +1,15 @@
 //! Query driver: classification of plans as light or heavy, and parallel execution of heavy plans.
 
 use crate::gate::Gate;
+use crate::pipeline_executor::{AbortState, PipelineExecutor, Sink, WakePolicy};
 use crate::pool::Pool;
-use crate::team::{Calls, Halt, Sink, Team};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
 use vervet_kernel::plan::{Pipeline, Plan, Profile, Step, StepProfile};
-use vervet_kernel::{Batch, Control, Cut, Flow, JoinTable, Results, Run, Shared};
+use vervet_kernel::{Batch, Control, Flow, JoinTable, PipelineCut, Results, Run, Shared};
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
 
@@ -112,7 +112,7 @@ impl LocalDriver {
         input.columns.resize(run.variables(), Vec::new());
         let mut results = Results::new(plan, &run);
         let mut figures = Profile::new(&plan.pipeline);
-        let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
         heavy.pipeline(&plan.pipeline, &run, input, &mut figures.steps, &mut |batch| {
             results.push(batch, control, sink)
         })?;
@@ -128,7 +128,7 @@ impl LocalDriver {
         let threads = parallelism.threads.unwrap_or_else(|| {
             *self.available.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
         });
-        let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
         if heavy.cuts(&plan.pipeline) && !vervet_kernel::needs_one_thread(plan) {
             threads.clamp(1, THREADS_MAX)
         } else {
@@ -140,13 +140,13 @@ impl LocalDriver {
     /// `EXPLAIN`.
     #[must_use]
     pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
-        let mut marks = vec![false; plan.pipeline.number_steps()];
+        let mut is_parallel = vec![false; plan.pipeline.number_steps()];
         let threads = self.threads(plan, parallelism);
         if threads > 1 {
-            let heavy = Heavy { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
-            heavy.mark(&plan.pipeline, &mut marks);
+            let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+            heavy.mark_parallel(&plan.pipeline, &mut is_parallel);
         }
-        marks
+        is_parallel
     }
 }
 
@@ -173,16 +173,16 @@ fn cost_ns(plan: &Plan) -> f64 {
 }
 
 /// Execution of one heavy query.
-struct Heavy<'d> {
+struct HeavyExecution<'d> {
     pool: &'d Pool,
     threads: usize,
     /// Whether to cut every pipeline that can be cut.
     small: bool,
 }
 
-impl Heavy<'_> {
-    fn cut(&self, pipeline: &Pipeline) -> Option<Cut> {
-        Cut::new(pipeline, if self.small { 0.0 } else { SPLIT_ROWS_MIN })
+impl HeavyExecution<'_> {
+    fn cut(&self, pipeline: &Pipeline) -> Option<PipelineCut> {
+        PipelineCut::new(pipeline, if self.small { 0.0 } else { SPLIT_ROWS_MIN })
     }
 
     /// Whether this pipeline or the right side of one of its joins is cut.
@@ -193,16 +193,16 @@ impl Heavy<'_> {
                 .any(|(_, step)| step.step.nested().iter().any(|right| self.cuts(right)))
     }
 
-    fn mark(&self, pipeline: &Pipeline, marks: &mut [bool]) {
+    fn mark_parallel(&self, pipeline: &Pipeline, is_parallel: &mut [bool]) {
         if let Some(cut) = self.cut(pipeline) {
             let numbers = numbers(pipeline);
             for at in cut.steps() {
-                marks[numbers[at]] = true;
+                is_parallel[numbers[at]] = true;
             }
         }
         for (number, step) in Shared::joins_of(&pipeline.steps) {
             for right in step.step.nested() {
-                self.mark(right, &mut marks[number + 1..]);
+                self.mark_parallel(right, &mut is_parallel[number + 1..]);
             }
         }
     }
@@ -217,7 +217,7 @@ impl Heavy<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<()> {
         let cut = self.cut(pipeline);
-        let body = cut.as_ref().map_or(0..0, Cut::steps);
+        let body = cut.as_ref().map_or(0..0, PipelineCut::steps);
         let around = self.joins(pipeline, &(0..pipeline.steps.len()), Some(&body), run, figures)?;
         let run = run.with_shared(&around);
         let Some(cut) = &cut else {
@@ -228,42 +228,49 @@ impl Heavy<'_> {
             return Ok(());
         };
         let shared = self.joins(pipeline, &body, None, &run, figures)?;
-        let halt = Halt::default();
+        let abort = AbortState::default();
         let controls: Vec<Control<'_>> =
-            (0..self.threads).map(|_| run.control().for_worker(&halt.flag)).collect();
+            (0..self.threads).map(|_| run.control().for_worker(&abort.flag)).collect();
         let mut head = Stages::head(pipeline, cut, &run)?;
         let mut tail = Stages::tail(pipeline, cut, &run)?;
-        let calls = match self.small {
-            true => Calls { after: Duration::ZERO, wait: WAIT_IN_TESTS },
-            false => Calls { after: CALL_AFTER, wait: Duration::ZERO },
+        let wake_policy = match self.small {
+            true => WakePolicy { after: Duration::ZERO, wait: WAIT_IN_TESTS },
+            false => WakePolicy { after: CALL_AFTER, wait: Duration::ZERO },
         };
-        let team = Team::new(self.pool, (pipeline, cut), run.with_shared(&shared), &controls, &halt, calls);
+        let executor = PipelineExecutor::new(
+            self.pool,
+            (pipeline, cut),
+            run.with_shared(&shared),
+            &controls,
+            &abort,
+            wake_policy,
+        );
         let mut rows = HeadRows::new(&run);
         {
-            let mut round = |rows: &mut HeadRows| -> Result<Flow> {
-                let flow = team.round(rows.batch(), &mut |batch| tail.push(batch, &run, sink))?;
+            let mut run_round = |rows: &mut HeadRows| -> Result<Flow> {
+                let flow = executor.run_round(rows.batch(), &mut |batch| tail.push(batch, &run, sink))?;
                 rows.clear();
                 Ok(flow)
             };
             let mut collect = |batch: &mut Batch| {
                 rows.append(batch, &run)?;
-                if rows.batch().rows < HEAD_ROWS_MAX { Ok(Flow::More) } else { round(&mut rows) }
+                if rows.batch().rows < HEAD_ROWS_MAX { Ok(Flow::More) } else { run_round(&mut rows) }
             };
             head.push(input, &run, &mut collect)?;
             head.finish(&run, &mut collect)?;
-            if rows.batch().rows > 0 && !halt.is_set() {
-                round(&mut rows)?;
+            if rows.batch().rows > 0 && !abort.is_set() {
+                run_round(&mut rows)?;
             }
         }
         if cut.folds() {
-            for partial in team.partials()? {
+            for partial in executor.partials()? {
                 tail.merge(partial, &run)?;
             }
         }
         tail.finish(&run, sink)?;
         head.add_figures(figures);
         let numbers = numbers(pipeline);
-        team.add_figures(&mut figures[numbers[body.start]..]);
+        executor.add_figures(&mut figures[numbers[body.start]..]);
         tail.add_figures(&mut figures[numbers[cut.tail_start()]..]);
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! Which threads of heavy queries run, so that light ones find a processor when they come.
 //!
 //! # Shape
-//! As many *slots* as the process may use processors, and [`SLOTS_BESIDE`] more. A thread of a heavy query
+//! As many *slots* as the process may use processors, and [`SPARE_SLOTS`] more. A thread of a heavy query
 //! holds a slot while it works, and passes here between two batches:
 //!
 //! ```text
 //! pass: no slot       a free one, else wait in line for one; in front, if the thread left within its turn
-//!       its turn over the first in line gets the slot, this thread goes to the end of the line   TURN
-//!       else          gives way to threads that wait for this processor, if a light query ran lately  YIELD_EVERY
+//!       its turn over the first in line gets the slot, this thread goes to the end of the line   TIME_SLICE
+//!       else          gives way to threads that wait for this processor, if a light query ran   YIELD_INTERVAL
 //! ```
-//! So a thread that wakes up with a light query waits for [`YIELD_EVERY`] or twice that, whatever the
+//! So a thread that wakes up with a light query waits for [`YIELD_INTERVAL`] or twice that, whatever the
 //! scheduler thinks it owes to heavy ones; longer if a piece of work is, which is why batches are a quarter
 //! as large beside light queries. Without slots eight heavy queries would stand in line before it. Light
 //! queries never come here.
@@ -20,8 +20,8 @@
 //! 2. Heavy queries do not starve: those that hold slots give way only to threads that are ready to run, and
 //!    get what the scheduler of the system gives to threads of their priority.
 //! # Cost
-//! A pass is two comparisons; every [`YIELD_EVERY`] a call of the system (0.5 µs), every [`TURN`] a change of
-//! threads if there is a line.
+//! A pass is two comparisons; every [`YIELD_INTERVAL`] a call of the system (0.5 µs), every [`TIME_SLICE`] a
+//! change of threads if there is a line.
 //! # Source
 //! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for
 //! classes by what was used; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels.
@@ -41,49 +41,49 @@ use std::time::{Duration, Instant};
 
 /// Slots besides one for each processor, for moments in which a holder is blocked, or the scheduler has two
 /// on one processor: with none, a fifth of the processors idled beside builds (2026-11-23).
-const SLOTS_BESIDE: usize = 1;
+const SPARE_SLOTS: usize = 1;
 
 /// How long a heavy thread works before it gives way.
-const YIELD_EVERY: Duration = Duration::from_micros(200);
+const YIELD_INTERVAL: Duration = Duration::from_micros(200);
 
 /// How long a thread keeps its slot while others wait for one. At 5 ms, what a change of queries costs their
 /// caches took a fifth of the throughput of eight heavy ones on two processors, at 20 nothing that could be
 /// measured (2026-11-23).
-const TURN: Duration = Duration::from_millis(20);
+const TIME_SLICE: Duration = Duration::from_millis(20);
 
 /// How long a slot is kept for a thread that does not pass.
 const LEASE: Duration = Duration::from_millis(3);
 
 /// How often a thread in line looks whether it should stop. Each look costs some 10 µs of a processor.
-const LOOK_EVERY: Duration = Duration::from_millis(8);
+const POLL_INTERVAL: Duration = Duration::from_millis(8);
 
 /// How long after a light query heavy ones give way. Longer than the pause between two requests of a person.
-const LIGHT_LATELY: Duration = Duration::from_secs(1);
+const LIGHT_WINDOW: Duration = Duration::from_secs(1);
 
 /// Numbers of threads and of gates.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    static THREAD: Here = Here {
+    static THREAD: ThreadState = ThreadState {
         number: NUMBERS.fetch_add(1, Relaxed),
         held: const { Cell::new(None) },
         yields_at: const { Cell::new(0) },
-        turn_of: const { Cell::new(0) },
-        turn_ends: const { Cell::new(0) },
+        slice_gate: const { Cell::new(0) },
+        slice_ends: const { Cell::new(0) },
         on_heavy: const { Cell::new(None) },
     };
 }
 
 /// What a thread knows of its place.
-struct Here {
+struct ThreadState {
     number: u64,
     /// The gate and the slot that it holds; it may have lost it meanwhile.
     held: Cell<Option<(u64, usize)>>,
     /// Nanoseconds of the gate.
     yields_at: Cell<u64>,
     /// The gate at which it had its last turn, and its end.
-    turn_of: Cell<u64>,
-    turn_ends: Cell<u64>,
+    slice_gate: Cell<u64>,
+    slice_ends: Cell<u64>,
     /// See [`on_heavy`].
     on_heavy: Cell<Option<fn()>>,
 }
@@ -92,7 +92,7 @@ struct Here {
 /// estimate, or since it has used 1 to 2 ms of the processor. For programs that own their threads and have
 /// light requests go before heavy ones, by priorities of the system; the driver changes none itself.
 pub fn on_heavy(call: fn()) {
-    THREAD.with(|here| here.on_heavy.set(Some(call)));
+    THREAD.with(|thread_state| thread_state.on_heavy.set(Some(call)));
 }
 
 /// See the header of this file.
@@ -101,8 +101,8 @@ pub(crate) struct Gate {
     number: u64,
     begin: Instant,
     slots: Box<[Slot]>,
-    line: Mutex<VecDeque<Arc<Waiter>>>,
-    /// Length of `line`; may lag behind.
+    queue: Mutex<VecDeque<Arc<Waiter>>>,
+    /// Length of `queue`; may lag behind.
     waiting: AtomicUsize,
     /// When a light query ended last; 0: never.
     light_at: AtomicU64,
@@ -124,13 +124,13 @@ struct Waiter {
     /// The slot that it got, plus one.
     slot: AtomicUsize,
     /// It waits no more.
-    is_gone: AtomicBool,
+    has_left: AtomicBool,
 }
 
 impl Gate {
     /// For so many processors.
     pub(crate) fn new(processors: usize) -> Self {
-        Self::with_slots(processors + SLOTS_BESIDE)
+        Self::with_slots(processors + SPARE_SLOTS)
     }
 
     fn with_slots(slots: usize) -> Self {
@@ -138,7 +138,7 @@ impl Gate {
             number: NUMBERS.fetch_add(1, Relaxed),
             begin: Instant::now(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
-            line: Mutex::default(),
+            queue: Mutex::default(),
             waiting: AtomicUsize::new(0),
             light_at: AtomicU64::new(0),
         }
@@ -150,30 +150,30 @@ impl Gate {
     }
 
     /// The slot that the calling thread holds.
-    fn held(&self, here: &Here) -> Option<(usize, &Slot)> {
-        let (_, at) = here.held.get().filter(|(gate, _)| *gate == self.number)?;
-        let slot = self.slots.get(at).filter(|slot| slot.holder.load(Relaxed) == here.number)?;
+    fn held(&self, thread_state: &ThreadState) -> Option<(usize, &Slot)> {
+        let (_, at) = thread_state.held.get().filter(|(gate, _)| *gate == self.number)?;
+        let slot = self.slots.get(at).filter(|slot| slot.holder.load(Relaxed) == thread_state.number)?;
         Some((at, slot))
     }
 
     /// Waits in line for a slot, or until `stop` holds.
-    fn acquire(&self, here: &Here, now: Instant, stop: &dyn Fn() -> bool) {
-        if let Some(call) = here.on_heavy.take() {
+    fn acquire(&self, thread_state: &ThreadState, now: Instant, stop: &dyn Fn() -> bool) {
+        if let Some(call) = thread_state.on_heavy.take() {
             call();
         }
         let waiter = Arc::new(Waiter {
             thread: std::thread::current(),
-            number: here.number,
+            number: thread_state.number,
             slot: AtomicUsize::new(0),
-            is_gone: AtomicBool::new(false),
+            has_left: AtomicBool::new(false),
         });
         let at = self.at(now);
         // A thread that has waited for another one, or begins the next part of its query, goes on with its
         // turn.
-        let goes_on = here.turn_of.get() == self.number && at < here.turn_ends.get();
-        self.with_line(at, |line| match goes_on {
-            true => line.push_front(Arc::clone(&waiter)),
-            false => line.push_back(Arc::clone(&waiter)),
+        let goes_on = thread_state.slice_gate.get() == self.number && at < thread_state.slice_ends.get();
+        self.with_queue(at, |queue| match goes_on {
+            true => queue.push_front(Arc::clone(&waiter)),
+            false => queue.push_back(Arc::clone(&waiter)),
         });
         let slot = loop {
             match waiter.slot.load(Relaxed) {
@@ -181,55 +181,55 @@ impl Gate {
                 slot => break slot - 1,
             }
             // The first in line watches for leases that end; the others only for their own end.
-            let is_first = lock(&self.line).front().is_none_or(|first| first.number == here.number);
-            std::thread::park_timeout(if is_first { LEASE } else { LOOK_EVERY });
+            let is_first = lock(&self.queue).front().is_none_or(|first| first.number == thread_state.number);
+            std::thread::park_timeout(if is_first { LEASE } else { POLL_INTERVAL });
             if waiter.slot.load(Relaxed) > 0 {
                 continue;
             }
             if stop() {
                 // A slot that it got meanwhile is used for the way out, and left with the query.
-                waiter.is_gone.store(true, Relaxed);
+                waiter.has_left.store(true, Relaxed);
             }
-            self.with_line(self.at(Instant::now()), |_| {});
-            if waiter.is_gone.load(Relaxed) && waiter.slot.load(Relaxed) == 0 {
+            self.with_queue(self.at(Instant::now()), |_| {});
+            if waiter.has_left.load(Relaxed) && waiter.slot.load(Relaxed) == 0 {
                 return;
             }
         };
         let at = self.at(Instant::now());
-        here.held.set(Some((self.number, slot)));
-        if !goes_on || at >= here.turn_ends.get() {
-            here.turn_of.set(self.number);
-            here.turn_ends.set(at + nanoseconds(TURN));
+        thread_state.held.set(Some((self.number, slot)));
+        if !goes_on || at >= thread_state.slice_ends.get() {
+            thread_state.slice_gate.set(self.number);
+            thread_state.slice_ends.set(at + nanoseconds(TIME_SLICE));
         }
-        here.yields_at.set(at + nanoseconds(YIELD_EVERY));
+        thread_state.yields_at.set(at + nanoseconds(YIELD_INTERVAL));
     }
 
     /// Changes the line, and gives free slots to the first in it.
-    fn with_line(&self, at: u64, change: impl FnOnce(&mut VecDeque<Arc<Waiter>>)) {
-        let mut line = lock(&self.line);
-        change(&mut line);
-        line.retain(|waiter| !waiter.is_gone.load(Relaxed));
+    fn with_queue(&self, at: u64, change: impl FnOnce(&mut VecDeque<Arc<Waiter>>)) {
+        let mut queue = lock(&self.queue);
+        change(&mut queue);
+        queue.retain(|waiter| !waiter.has_left.load(Relaxed));
         for (number, slot) in self.slots.iter().enumerate() {
             let is_free = slot.holder.load(Relaxed) == 0
                 || at.saturating_sub(slot.passed_at.load(Relaxed)) > nanoseconds(LEASE);
             if !is_free {
                 continue;
             }
-            let Some(first) = line.pop_front() else { break };
+            let Some(first) = queue.pop_front() else { break };
             slot.passed_at.store(at, Relaxed);
             slot.holder.store(first.number, Relaxed);
             first.slot.store(number + 1, Relaxed);
             first.thread.unpark();
         }
-        self.waiting.store(line.len(), Relaxed);
+        self.waiting.store(queue.len(), Relaxed);
     }
 
-    fn free(&self, here: &Here, now: Instant) {
-        if let Some((_, slot)) = self.held(here) {
+    fn free(&self, thread_state: &ThreadState, now: Instant) {
+        if let Some((_, slot)) = self.held(thread_state) {
             slot.holder.store(0, Relaxed);
-            self.with_line(self.at(now), |_| {});
+            self.with_queue(self.at(now), |_| {});
         }
-        here.held.set(None);
+        thread_state.held.set(None);
     }
 }
 
@@ -237,17 +237,19 @@ impl vervet_kernel::Gate for Gate {
     fn pass(&self, now: Instant, stop: &dyn Fn() -> bool) -> bool {
         let at = self.at(now);
         let light_at = self.light_at.load(Relaxed);
-        let is_beside_light = light_at > 0 && at.saturating_sub(light_at) < nanoseconds(LIGHT_LATELY);
-        THREAD.with(|here| {
-            let Some((_, slot)) = self.held(here) else { return self.acquire(here, now, stop) };
-            if at < here.yields_at.get() {
+        let is_beside_light = light_at > 0 && at.saturating_sub(light_at) < nanoseconds(LIGHT_WINDOW);
+        THREAD.with(|thread_state| {
+            let Some((_, slot)) = self.held(thread_state) else {
+                return self.acquire(thread_state, now, stop);
+            };
+            if at < thread_state.yields_at.get() {
                 return;
             }
             slot.passed_at.store(at, Relaxed);
-            here.yields_at.set(at + nanoseconds(YIELD_EVERY));
-            if at >= here.turn_ends.get() && self.waiting.load(Relaxed) > 0 {
-                self.free(here, now);
-                self.acquire(here, now, stop);
+            thread_state.yields_at.set(at + nanoseconds(YIELD_INTERVAL));
+            if at >= thread_state.slice_ends.get() && self.waiting.load(Relaxed) > 0 {
+                self.free(thread_state, now);
+                self.acquire(thread_state, now, stop);
             } else if is_beside_light {
                 std::thread::yield_now();
             }
@@ -257,14 +259,14 @@ impl vervet_kernel::Gate for Gate {
 
     fn leave(&self) {
         // A thread that ends has no place any more; its lease ends.
-        let _ = THREAD.try_with(|here| self.free(here, Instant::now()));
+        let _ = THREAD.try_with(|thread_state| self.free(thread_state, Instant::now()));
     }
 
     fn light_ended(&self, checked: Instant) {
         let at = self.at(checked);
         // Rarely, so that threads do not share a line that each of them writes.
         let before = self.light_at.load(Relaxed);
-        if before == 0 || at.saturating_sub(before) > nanoseconds(LIGHT_LATELY) / 8 {
+        if before == 0 || at.saturating_sub(before) > nanoseconds(LIGHT_WINDOW) / 8 {
             self.light_at.store(at, Relaxed);
         }
     }
@@ -299,7 +301,7 @@ mod tests {
     const NEVER: &dyn Fn() -> bool = &|| false;
 
     #[test]
-    fn threads_take_turns_and_all_of_them_come_to_the_end() {
+    fn time_slices_let_every_thread_finish() {
         let gate = Gate::with_slots(1);
         let passes: Vec<AtomicU64> = (0..4).map(|_| AtomicU64::new(0)).collect();
         std::thread::scope(|scope| {
@@ -314,12 +316,12 @@ mod tests {
                 });
             }
         });
-        assert!(lock(&gate.line).is_empty());
+        assert!(lock(&gate.queue).is_empty());
         assert!(gate.slots.iter().all(|slot| slot.holder.load(Relaxed) == 0), "all have left");
     }
 
     #[test]
-    fn the_slot_of_a_thread_that_does_not_pass_goes_to_another() {
+    fn the_slot_of_a_blocked_thread_is_reassigned() {
         let gate = Gate::with_slots(1);
         let (begun, end) = (Barrier::new(2), Barrier::new(2));
         std::thread::scope(|scope| {
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_once_that_it_is_heavy() {
+    fn on_heavy_is_called_once() {
         thread_local! {
             static CALLS: Cell<u32> = const { Cell::new(0) };
         }
@@ -357,13 +359,13 @@ mod tests {
     }
 
     #[test]
-    fn who_is_to_stop_leaves_the_line() {
+    fn a_cancelled_thread_leaves_the_queue() {
         let gate = Gate::with_slots(1);
         // A holder that has always just passed.
         gate.slots[0].holder.store(u64::MAX, Relaxed);
         gate.slots[0].passed_at.store(u64::MAX, Relaxed);
         gate.pass(Instant::now(), &|| true);
-        assert!(lock(&gate.line).is_empty());
+        assert!(lock(&gate.queue).is_empty());
         assert_eq!(gate.slots[0].holder.load(Relaxed), u64::MAX, "it was not taken away");
     }
 }

@@ -19,8 +19,8 @@
 
 mod driver;
 mod gate;
+mod pipeline_executor;
 mod pool;
-mod team;
 
 pub use driver::{HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
 pub use gate::on_heavy;

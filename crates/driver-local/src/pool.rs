@@ -3,7 +3,7 @@
 //! # Shape
 //! A queue of jobs. A job is a closure on the stack of the calling thread, borrowed by the pool while
 //! [`Pool::scope`] runs; several threads may run it at once. While other jobs wait, a helper returns its job
-//! to the end of the queue from time to time (the closure returns [`Again::Yes`]), so that heavy queries
+//! to the end of the queue from time to time (the closure returns [`Requeue::Yes`]), so that heavy queries
 //! share helpers. Threads are started on demand and end with the pool.
 //! # Alternatives
 //! A `rayon` scope ends only when all spawned tasks have run, so a query would wait for helpers busy with
@@ -23,13 +23,13 @@ const STACK_BYTES: usize = 8 << 20;
 
 /// Whether to return a job to the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Again {
+pub(crate) enum Requeue {
     Yes,
     No,
 }
 
 /// The closure of a job.
-type Work<'s> = dyn Fn() -> Again + Sync + 's;
+type Work<'s> = dyn Fn() -> Requeue + Sync + 's;
 
 /// The helpers of one database.
 pub(crate) struct Pool {
@@ -177,7 +177,7 @@ impl Drop for Scope<'_> {
 
 impl Job {
     /// Runs the job once, unless it is closed.
-    fn run(&self) -> Again {
+    fn run(&self) -> Requeue {
         /// Leaves on drop, also if the work panics.
         struct Inside<'j>(&'j Job);
         impl Drop for Inside<'_> {
@@ -189,7 +189,7 @@ impl Job {
         let inside = {
             let mut state = lock(&self.state);
             if state.closed {
-                return Again::No;
+                return Requeue::No;
             }
             state.inside += 1;
             Inside(self)
@@ -197,9 +197,9 @@ impl Job {
         // SAFETY: this thread is inside, so the closure is alive by the invariant of `Job`.
         let work = unsafe { &*self.work };
         // A closure that may panic is responsible for its own unwind safety.
-        let again = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Again::No);
+        let requeue = catch_unwind(AssertUnwindSafe(work)).unwrap_or(Requeue::No);
         drop(inside);
-        again
+        requeue
     }
 }
 
@@ -216,9 +216,9 @@ fn help(shared: &Shared) {
         };
         shared.waiting.store(queue.jobs.len(), Relaxed);
         drop(queue);
-        let again = job.run();
+        let requeue = job.run();
         queue = lock(&shared.queue);
-        if again == Again::Yes && !lock(&job.state).closed {
+        if requeue == Requeue::Yes && !lock(&job.state).closed {
             queue.jobs.push_back(job);
             shared.waiting.store(queue.jobs.len(), Relaxed);
         }
@@ -238,7 +238,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn helpers_see_what_was_lent_and_are_gone_afterwards() {
+    fn helpers_borrow_the_closure_only_within_the_scope() {
         let pool = Pool::new();
         for round in 0..200_u64 {
             let sum = AtomicU64::new(0);
@@ -247,7 +247,7 @@ mod tests {
                 loop {
                     let number = next.fetch_add(1, Relaxed);
                     if number >= 1000 {
-                        return Again::No;
+                        return Requeue::No;
                     }
                     sum.fetch_add(number + round, Relaxed);
                 }
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_helper_that_is_busy_elsewhere() {
+    fn a_scope_ends_without_waiting_for_busy_helpers() {
         let pool = Pool::new();
         let (begun, end) = (Barrier::new(2), Barrier::new(2));
         let busy = || {
             begun.wait();
             end.wait();
-            Again::No
+            Requeue::No
         };
         pool.scope(&busy, |scope| {
             scope.call(1);
@@ -282,17 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_wants_to_runs_again_behind_those_that_wait() {
+    fn a_requeued_job_runs_after_waiting_jobs() {
         let pool = Pool::new();
         let (first, second) = (AtomicU64::new(0), AtomicU64::new(0));
         let give_way = || {
             first.fetch_add(1, Relaxed);
             std::thread::sleep(Duration::from_micros(100));
-            Again::Yes
+            Requeue::Yes
         };
         let work = || {
             second.fetch_add(1, Relaxed);
-            Again::No
+            Requeue::No
         };
         pool.scope(&give_way, |scope| {
             scope.call(1);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn panics_end_neither_helpers_nor_the_wait_for_them() {
+    fn panics_of_work_leave_pool_and_scope_usable() {
         let pool = Pool::new();
         let calls = AtomicU64::new(0);
         let work = || {
@@ -329,7 +329,7 @@ mod tests {
             inside.fetch_add(1, Relaxed);
             std::thread::sleep(Duration::from_millis(20));
             inside.fetch_sub(1, Relaxed);
-            Again::No
+            Requeue::No
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             pool.scope(&slow, |scope| {

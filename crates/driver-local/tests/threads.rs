@@ -239,7 +239,7 @@ fn limits_hold_over_all_threads() {
 }
 
 #[test]
-fn whoever_has_enough_ends_all_threads() {
+fn a_satisfied_consumer_stops_all_threads() {
     let (graph, predicate) = graph();
     let driver = LocalDriver::default();
     let probe = Probe::new(&graph, predicate);
@@ -325,7 +325,7 @@ fn hubs() -> (MemorySnapshot, Id) {
 }
 
 #[test]
-fn a_slow_reader_makes_helpers_wait() {
+fn a_slow_reader_causes_back_pressure() {
     let (graph, predicate) = graph();
     let probe = Probe::new(&graph, predicate);
     let driver = LocalDriver::default();

@@ -9,11 +9,11 @@
 //! also caches the results of [`SLOTS`] other values of the batch, so expansions to a few vertices do not
 //! read the same texts repeatedly.
 
-use crate::bounds::Bounds;
 use crate::compile::{Node, compile};
 use crate::context::{Constant, Context, Operand};
 use crate::evaluate::equal_ids;
 use crate::evaluator::Evaluator;
+use crate::payload_range::PayloadRange;
 use crate::value::Value;
 use vervet_algebra::Expression;
 use vervet_model::{Id, Result, Tag};
@@ -79,7 +79,7 @@ impl CompiledExpression {
                 return Ok(());
             }
             Node::Compare(..) | Node::And(_) => {
-                if let Some((variable, bounds)) = Bounds::of(&self.root) {
+                if let Some((variable, bounds)) = PayloadRange::of(&self.root) {
                     let quick = |id| bounds.has(id);
                     return self.filter_column(&mut context, variable, rows, quick, selection);
                 }
@@ -155,7 +155,7 @@ impl CompiledExpression {
                     [variable] if self.is_function => columns.get(*variable),
                     _ => None,
                 };
-                let mut recent = Recent::new(Id::UNBOUND);
+                let mut recent = DirectMappedCache::new(Id::UNBOUND);
                 let mut last = Id::UNBOUND;
                 for row in 0..rows {
                     let input = column.and_then(|column| column.get(row).copied());
@@ -206,7 +206,7 @@ impl CompiledExpression {
         selection: &mut Vec<u32>,
     ) -> Result<()> {
         let column = context.columns.get(variable).map_or(&[][..], Vec::as_slice);
-        let mut recent = Recent::new(false);
+        let mut recent = DirectMappedCache::new(false);
         // Branch-free, since the result is unpredictable: every row number is written, and the next one
         // overwrites a rejected one.
         let mut count = selection.len();
@@ -249,28 +249,28 @@ impl CompiledExpression {
 }
 
 /// Direct-mapped cache of the results of an expression of one variable; the value determines the slot.
-struct Recent<T>([(Id, T); SLOTS]);
+struct DirectMappedCache<T>([(Id, T); SLOTS]);
 
-impl<T: Copy> Recent<T> {
+impl<T: Copy> DirectMappedCache<T> {
     /// An empty cache; `unbound`: the result of empty slots.
     fn new(unbound: T) -> Self {
         Self([(Id::UNBOUND, unbound); SLOTS])
     }
 
     #[inline]
-    fn place(id: Id) -> usize {
+    fn slot(id: Id) -> usize {
         // Fibonacci hashing: high bits of the product with an odd number near 2^64 over the golden ratio.
         (id.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % SLOTS
     }
 
     #[inline]
     fn get(&self, id: Id) -> Option<T> {
-        let (known, answer) = self.0[Self::place(id)];
+        let (known, answer) = self.0[Self::slot(id)];
         (known == id && id != Id::UNBOUND).then_some(answer)
     }
 
     fn put(&mut self, id: Id, answer: T) {
-        self.0[Self::place(id)] = (id, answer);
+        self.0[Self::slot(id)] = (id, answer);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::MAX_DEPTH;
 use crate::arithmetic::{Operator, Unary};
 use crate::cast::Cast;
 use crate::context::{Constant, Context};
-use crate::dates::Part;
+use crate::dates::DateTimeField;
 use crate::evaluator::Evaluator;
 use crate::pattern::Pattern;
 use crate::strings::Hash;
@@ -58,7 +58,7 @@ pub(crate) enum Node {
     /// A text and a search; `true`: the score instead of the match.
     Search(Box<Node>, SearchNode, bool),
     Replace(Box<[Node; 2]>, PatternNode),
-    Part(Part, Box<Node>),
+    DateTimeField(DateTimeField, Box<Node>),
     Cast(Cast, Box<Node>),
 }
 
@@ -251,14 +251,14 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             }
             _ => None,
         },
-        Function::Year => take().map(|a| Node::Part(Part::Year, a)),
-        Function::Month => take().map(|a| Node::Part(Part::Month, a)),
-        Function::Day => take().map(|a| Node::Part(Part::Day, a)),
-        Function::Hours => take().map(|a| Node::Part(Part::Hours, a)),
-        Function::Minutes => take().map(|a| Node::Part(Part::Minutes, a)),
-        Function::Seconds => take().map(|a| Node::Part(Part::Seconds, a)),
-        Function::Timezone => take().map(|a| Node::Part(Part::Timezone, a)),
-        Function::Tz => take().map(|a| Node::Part(Part::Tz, a)),
+        Function::Year => take().map(|a| Node::DateTimeField(DateTimeField::Year, a)),
+        Function::Month => take().map(|a| Node::DateTimeField(DateTimeField::Month, a)),
+        Function::Day => take().map(|a| Node::DateTimeField(DateTimeField::Day, a)),
+        Function::Hours => take().map(|a| Node::DateTimeField(DateTimeField::Hours, a)),
+        Function::Minutes => take().map(|a| Node::DateTimeField(DateTimeField::Minutes, a)),
+        Function::Seconds => take().map(|a| Node::DateTimeField(DateTimeField::Seconds, a)),
+        Function::Timezone => take().map(|a| Node::DateTimeField(DateTimeField::Timezone, a)),
+        Function::Tz => take().map(|a| Node::DateTimeField(DateTimeField::Tz, a)),
         Function::IsIri => take().map(|a| Node::Test(Test::Iri, a)),
         Function::IsBlank => take().map(|a| Node::Test(Test::Blank, a)),
         Function::IsLiteral => take().map(|a| Node::Test(Test::Literal, a)),
@@ -367,7 +367,7 @@ impl Node {
             | Self::Blank(Some(a))
             | Self::Test(_, a)
             | Self::Text(_, a)
-            | Self::Part(_, a)
+            | Self::DateTimeField(_, a)
             | Self::TriplePart(_, a)
             | Self::Cast(_, a) => visit(a),
             Self::Equal(ab)

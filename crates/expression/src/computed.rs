@@ -3,8 +3,8 @@
 //! # Shape
 //! The hash of a term selects one of [`SHARDS`] shards. A shard concatenates all texts in one `String`; an
 //! entry has the position of the text and the language tag or datatype of a literal; a hash table of entry
-//! positions finds terms. Ids are consecutive over all shards; [`Numbered`] maps them to shard and position
-//! without a lock.
+//! positions finds terms. Ids are consecutive over all shards; [`AppendOnlyTable`] maps them to shard and
+//! position without a lock.
 //! # Invariants
 //! 1. Equal terms have equal hashes, hence one shard and one entry: ids are equal exactly if terms are.
 //! 2. Entries are immutable and are never removed while the query runs.
@@ -14,7 +14,7 @@
 //! which is rarely contended.
 
 use crate::MAX_TEXT_BYTES;
-use crate::numbered::Numbered;
+use crate::append_only_table::AppendOnlyTable;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
@@ -31,7 +31,7 @@ const SHARDS: usize = 32;
 pub struct ComputedTerms {
     /// Allocated for the first term: most queries compute none.
     shards: OnceLock<Box<[Shard; SHARDS]>>,
-    numbers: Numbered,
+    numbers: AppendOnlyTable,
     /// Number of terms.
     count: AtomicU64,
     text_bytes: AtomicUsize,
@@ -194,12 +194,12 @@ impl ComputedTerms {
 
     /// The entry of a term, and its locked shard.
     fn entry(&self, id: Id) -> Result<(MutexGuard<'_, Inner>, Entry)> {
-        let place = (id.tag() == Tag::Computed)
+        let position = (id.tag() == Tag::Computed)
             .then(|| self.numbers.get(u32::try_from(id.payload()).ok()?))
             .flatten();
-        let found = place.and_then(|place| {
-            let inner = self.shard(index(place >> 32));
-            let position = index(place & u64::from(u32::MAX));
+        let found = position.and_then(|position| {
+            let inner = self.shard(index(position >> 32));
+            let position = index(position & u64::from(u32::MAX));
             let entry = inner.entries.get(position).copied()?;
             Some((inner, entry))
         });

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A component of a date or time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum DateTimeField {
     Year,
     Month,
     Day,
@@ -17,16 +17,16 @@ pub(crate) enum Part {
 }
 
 /// The component of a date or time; `None` if it has no such component.
-pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
-    Some(match part {
-        Part::Year => Value::Integer(i128::from(match value {
+pub(crate) fn date_time_field(field: DateTimeField, value: &Value<'_>) -> Option<Value<'static>> {
+    Some(match field {
+        DateTimeField::Year => Value::Integer(i128::from(match value {
             Value::DateTime(value) => value.year(),
             Value::Date(value) => value.year(),
             Value::Gregorian(Gregorian::Year(value)) => value.year(),
             Value::Gregorian(Gregorian::YearMonth(value)) => value.year(),
             _ => return None,
         })),
-        Part::Month => integer(match value {
+        DateTimeField::Month => integer(match value {
             Value::DateTime(value) => value.month(),
             Value::Date(value) => value.month(),
             Value::Gregorian(Gregorian::YearMonth(value)) => value.month(),
@@ -34,29 +34,29 @@ pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
             Value::Gregorian(Gregorian::Month(value)) => value.month(),
             _ => return None,
         }),
-        Part::Day => integer(match value {
+        DateTimeField::Day => integer(match value {
             Value::DateTime(value) => value.day(),
             Value::Date(value) => value.day(),
             Value::Gregorian(Gregorian::MonthDay(value)) => value.day(),
             Value::Gregorian(Gregorian::Day(value)) => value.day(),
             _ => return None,
         }),
-        Part::Hours => integer(match value {
+        DateTimeField::Hours => integer(match value {
             Value::DateTime(value) => value.hour(),
             Value::Time(value) => value.hour(),
             _ => return None,
         }),
-        Part::Minutes => integer(match value {
+        DateTimeField::Minutes => integer(match value {
             Value::DateTime(value) => value.minute(),
             Value::Time(value) => value.minute(),
             _ => return None,
         }),
-        Part::Seconds => Value::Decimal(match value {
+        DateTimeField::Seconds => Value::Decimal(match value {
             Value::DateTime(value) => value.second(),
             Value::Time(value) => value.second(),
             _ => return None,
         }),
-        Part::Timezone => Value::Duration(Span::DayTime(match value {
+        DateTimeField::Timezone => Value::Duration(Span::DayTime(match value {
             Value::DateTime(value) => value.timezone()?,
             Value::Date(value) => value.timezone()?,
             Value::Time(value) => value.timezone()?,
@@ -67,7 +67,7 @@ pub(crate) fn part(part: Part, value: &Value<'_>) -> Option<Value<'static>> {
             Value::Gregorian(Gregorian::Day(value)) => value.timezone()?,
             _ => return None,
         })),
-        Part::Tz => {
+        DateTimeField::Tz => {
             let offset = match value {
                 Value::DateTime(value) => value.timezone_offset(),
                 Value::Date(value) => value.timezone_offset(),

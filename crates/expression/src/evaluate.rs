@@ -9,9 +9,9 @@ use crate::compare::{compare, equals, holds};
 use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
-use crate::dates::part;
+use crate::dates::date_time_field;
 use crate::evaluator::mix;
-use crate::pattern::{Pattern, Replaced};
+use crate::pattern::{Pattern, Replacement};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
 use oxiri::Iri;
@@ -219,9 +219,9 @@ impl Node {
                 let a = some!(a.evaluate(context)?);
                 Ok(apply_unary(*function, &context.decode(a)?))
             }
-            Self::Part(which, a) => {
+            Self::DateTimeField(which, a) => {
                 let a = some!(a.evaluate(context)?);
-                Ok(part(*which, &context.decode(a)?))
+                Ok(date_time_field(*which, &context.decode(a)?))
             }
             Self::Cast(to, a) => {
                 let a = some!(a.evaluate(context)?);
@@ -342,8 +342,8 @@ impl Node {
                 let (text, tag) = some!(context.text(text)?);
                 let replacement = some!(context.simple(replacement)?);
                 match some!(pattern.replace(&text, &replacement, MAX_TEXT_BYTES)) {
-                    Replaced::Text(text) => Ok(Some(with_tag(Cow::Owned(text), tag))),
-                    Replaced::TooLong => Err(text_too_long()),
+                    Replacement::Text(text) => Ok(Some(with_tag(Cow::Owned(text), tag))),
+                    Replacement::TooLong => Err(text_too_long()),
                 }
             }
             // The remaining nodes are booleans or terms; `evaluate` handles them.
@@ -501,7 +501,7 @@ fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
 /// too deep.
 fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let mut texts = [const { String::new() }; 3];
-    for (place, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
+    for (position, (part, text)) in parts.iter().zip(&mut texts).enumerate() {
         let operand = some!(part.evaluate(context)?);
         let id = context.intern(operand)?;
         let mut bytes = Vec::new();
@@ -509,7 +509,7 @@ fn triple<'e>(parts: &'e [Node; 3], context: &mut Context<'_>) -> Result<Option<
         // Terms are UTF-8.
         *text = some!(String::from_utf8(bytes).ok());
         // Subjects are IRIs or blank nodes, predicates are IRIs.
-        let fits = match place {
+        let fits = match position {
             0 => text.starts_with("_:") || text.starts_with('<') && !text.starts_with("<<"),
             1 => text.starts_with('<') && !text.starts_with("<<"),
             _ => true,

@@ -22,9 +22,9 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod append_only_table;
 mod arithmetic;
 mod batch;
-mod bounds;
 mod cast;
 mod compare;
 mod compile;
@@ -33,9 +33,9 @@ mod context;
 mod dates;
 mod evaluate;
 mod evaluator;
-mod numbered;
 mod order;
 mod pattern;
+mod payload_range;
 mod strings;
 mod value;
 

@@ -50,9 +50,9 @@ impl Pattern {
 
     /// Replaces each match in `text`; `None` if the replacement is invalid or the result longer than `limit`
     /// bytes.
-    pub(crate) fn replace(&self, text: &str, replacement: &str, limit: usize) -> Option<Replaced> {
+    pub(crate) fn replace(&self, text: &str, replacement: &str, limit: usize) -> Option<Replacement> {
         let template = if self.literal {
-            vec![Piece::Text(replacement.to_owned())]
+            vec![TemplateToken::Text(replacement.to_owned())]
         } else {
             parse_replacement(replacement, self.regex.captures_len() - 1)?
         };
@@ -64,38 +64,40 @@ impl Pattern {
             expand(&template, &captures, &mut out);
             end = whole.end();
             if out.len() > limit {
-                return Some(Replaced::TooLong);
+                return Some(Replacement::TooLong);
             }
         }
         out.push_str(&text[end..]);
-        Some(if out.len() > limit { Replaced::TooLong } else { Replaced::Text(out) })
+        Some(if out.len() > limit { Replacement::TooLong } else { Replacement::Text(out) })
     }
 }
 
 /// Result of [`Pattern::replace`].
-pub(crate) enum Replaced {
+pub(crate) enum Replacement {
     Text(String),
     TooLong,
 }
 
-enum Piece {
+enum TemplateToken {
     Text(String),
     Group(usize),
 }
 
-fn expand(template: &[Piece], captures: &Captures<'_>, out: &mut String) {
-    for piece in template {
-        match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Group(number) => out.push_str(captures.get(*number).map_or("", |found| found.as_str())),
+fn expand(template: &[TemplateToken], captures: &Captures<'_>, out: &mut String) {
+    for token in template {
+        match token {
+            TemplateToken::Text(text) => out.push_str(text),
+            TemplateToken::Group(number) => {
+                out.push_str(captures.get(*number).map_or("", |found| found.as_str()))
+            }
         }
     }
 }
 
 /// Parses a replacement string by XPath F&O §5.6.4: `$N` is a group (the longest sequence of digits that is
 /// an existing group), `\$` and `\\` are escapes; any other `$` or `\` is an error.
-fn parse_replacement(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
-    let mut pieces = Vec::new();
+fn parse_replacement(replacement: &str, groups: usize) -> Option<Vec<TemplateToken>> {
+    let mut tokens = Vec::new();
     let mut text = String::new();
     let mut chars = replacement.chars().peekable();
     while let Some(c) = chars.next() {
@@ -114,14 +116,14 @@ fn parse_replacement(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
                     number = longer;
                     chars.next();
                 }
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
-                pieces.push(Piece::Group(number));
+                tokens.push(TemplateToken::Text(std::mem::take(&mut text)));
+                tokens.push(TemplateToken::Group(number));
             }
             c => text.push(c),
         }
     }
-    pieces.push(Piece::Text(text));
-    Some(pieces)
+    tokens.push(TemplateToken::Text(text));
+    Some(tokens)
 }
 
 #[cfg(test)]
@@ -133,8 +135,8 @@ mod tests {
         let check = |text: &str, pattern: &str, replacement: &str, flags: &str, expected: Option<&str>| {
             let found = Pattern::new(pattern, flags).unwrap().replace(text, replacement, 100);
             let found = found.map(|found| match found {
-                Replaced::Text(text) => text,
-                Replaced::TooLong => "too long".to_owned(),
+                Replacement::Text(text) => text,
+                Replacement::TooLong => "too long".to_owned(),
             });
             assert_eq!(found.as_deref(), expected, "{text} {pattern} {replacement} {flags}");
         };

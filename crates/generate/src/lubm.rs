@@ -34,7 +34,7 @@
 //! profile. Different: no file per department, no ontology import statements, no repetition.
 
 use crate::Random;
-use crate::small::{Digits, Distinct};
+use crate::small::{Digits, DistinctNumbers};
 use std::io::{self, Write};
 
 /// Number of universities that confer degrees.
@@ -74,7 +74,7 @@ pub struct LubmStatistics {
 /// # Errors
 /// Those of `out`.
 pub fn generate_lubm(universities: u32, seed: u64, out: &mut dyn Write) -> io::Result<LubmStatistics> {
-    let mut sheet = Sheet {
+    let mut sheet = StatementWriter {
         out,
         buffer: Vec::with_capacity(FLUSH_BYTES + (FLUSH_BYTES >> 2)),
         named: vec![false; DEGREE_UNIVERSITIES as usize],
@@ -163,14 +163,14 @@ const DEGREES: [&[u8]; 3] = [
 ];
 
 /// Output buffer and statistics.
-struct Sheet<'a> {
+struct StatementWriter<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
     named: Vec<bool>,
     statistics: LubmStatistics,
 }
 
-impl Sheet<'_> {
+impl StatementWriter<'_> {
     /// Writes one statement: `<subject`, the predicate with the opening of the object, the object, its end.
     #[inline]
     fn statement(&mut self, subject: &[u8], predicate: &[u8], object: &[&[u8]], end: &[u8]) {
@@ -265,7 +265,7 @@ impl Department {
         }
     }
 
-    fn write(mut self, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    fn write(mut self, sheet: &mut StatementWriter<'_>) -> io::Result<()> {
         sheet.class(&self.iri, class!("Department"));
         sheet.statement(&self.iri, ub!("name", "\"Department"), &[self.number.bytes()], END_TEXT);
         let university: [&[u8]; 2] = [self.university.bytes(), b".edu"];
@@ -309,7 +309,7 @@ impl Department {
         self.subject.extend_from_slice(number.bytes());
     }
 
-    fn member_of_faculty(&mut self, sheet: &mut Sheet<'_>, rank: usize, member: u32) {
+    fn member_of_faculty(&mut self, sheet: &mut StatementWriter<'_>, rank: usize, member: u32) {
         let (of_rank, number) = (RANKS[rank], Digits::new(member));
         self.address(of_rank.name, &number);
         sheet.class(&self.subject, of_rank.class);
@@ -343,14 +343,14 @@ impl Department {
 
     /// Writes name, address and telephone of the subject.
     #[inline]
-    fn person(&self, sheet: &mut Sheet<'_>, kind: &[u8], number: &Digits) {
+    fn person(&self, sheet: &mut StatementWriter<'_>, kind: &[u8], number: &Digits) {
         sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
         let address: [&[u8]; 4] = [kind, number.bytes(), b"@", &self.host];
         sheet.statement(&self.subject, ub!("emailAddress", "\""), &address, END_TEXT);
         sheet.statement(&self.subject, ub!("telephone", "\"xxx-xxx-xxxx"), &[], END_TEXT);
     }
 
-    fn course(&mut self, sheet: &mut Sheet<'_>, teacher: &[u8], graduate: bool) {
+    fn course(&mut self, sheet: &mut StatementWriter<'_>, teacher: &[u8], graduate: bool) {
         let (kind, class, next): (&[u8], _, _) = if graduate {
             (b"GraduateCourse", class!("GraduateCourse"), &mut self.graduate_courses)
         } else {
@@ -364,7 +364,7 @@ impl Department {
         sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
     }
 
-    fn publication(&mut self, sheet: &mut Sheet<'_>, author: &[u8], publication: u32) {
+    fn publication(&mut self, sheet: &mut StatementWriter<'_>, author: &[u8], publication: u32) {
         let number = Digits::new(publication);
         self.subject.clear();
         self.subject.extend_from_slice(author);
@@ -375,13 +375,13 @@ impl Department {
         sheet.statement(&self.subject, ub!("publicationAuthor", ""), &[author], END_IRI);
     }
 
-    fn undergraduate(&mut self, sheet: &mut Sheet<'_>, student: u32) {
+    fn undergraduate(&mut self, sheet: &mut StatementWriter<'_>, student: u32) {
         let number = Digits::new(student);
         self.address(b"UndergraduateStudent", &number);
         sheet.class(&self.subject, class!("UndergraduateStudent"));
         self.person(sheet, b"UndergraduateStudent", &number);
         sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
-        let courses = Distinct::choose(2..=4, self.courses, &mut self.random);
+        let courses = DistinctNumbers::choose(2..=4, self.courses, &mut self.random);
         for &course in courses.numbers() {
             let course = Digits::new(course);
             let object: [&[u8]; 3] = [&self.iri, b"/Course", course.bytes()];
@@ -392,14 +392,14 @@ impl Department {
         }
     }
 
-    fn advisor(&mut self, sheet: &mut Sheet<'_>) {
+    fn advisor(&mut self, sheet: &mut StatementWriter<'_>) {
         let rank = self.random.index(PROFESSOR_RANKS);
         let member = Digits::new(self.random.below(self.ranks[rank]));
         let object: [&[u8]; 4] = [&self.iri, b"/", RANKS[rank].name, member.bytes()];
         sheet.statement(&self.subject, ub!("advisor", ""), &object, END_IRI);
     }
 
-    fn graduates(&mut self, sheet: &mut Sheet<'_>, graduates: u32) -> io::Result<()> {
+    fn graduates(&mut self, sheet: &mut StatementWriter<'_>, graduates: u32) -> io::Result<()> {
         let teaching = self.random.between(graduates / 5..=graduates / 4);
         let research = self.random.between(graduates / 4..=graduates / 3);
         // The position of a student in a random order determines the post, so no student has two.
@@ -426,7 +426,7 @@ impl Department {
             self.person(sheet, b"GraduateStudent", &number);
             sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
             sheet.degree(&self.subject, DEGREES[0], &mut self.random);
-            let taken = Distinct::choose(1..=3, self.graduate_courses, &mut self.random);
+            let taken = DistinctNumbers::choose(1..=3, self.graduate_courses, &mut self.random);
             for &course in taken.numbers() {
                 let course = Digits::new(course);
                 let object: [&[u8]; 3] = [&self.iri, b"/GraduateCourse", course.bytes()];
@@ -440,9 +440,9 @@ impl Department {
     }
 
     /// Writes the publications of which the subject is a co-author.
-    fn co_author(&mut self, sheet: &mut Sheet<'_>, publications: &[(usize, u32, u32)]) {
+    fn co_author(&mut self, sheet: &mut StatementWriter<'_>, publications: &[(usize, u32, u32)]) {
         let count = u32::try_from(publications.len()).unwrap_or(u32::MAX);
-        let chosen = Distinct::choose(0..=5, count, &mut self.random);
+        let chosen = DistinctNumbers::choose(0..=5, count, &mut self.random);
         let student = std::mem::take(&mut self.subject);
         for &choice in chosen.numbers() {
             let (rank, member, publication) = publications[choice as usize];

@@ -5,12 +5,12 @@ use crate::Random;
 use std::ops::RangeInclusive;
 
 /// Up to five distinct numbers below a bound.
-pub(crate) struct Distinct {
+pub(crate) struct DistinctNumbers {
     numbers: [u32; 5],
     count: usize,
 }
 
-impl Distinct {
+impl DistinctNumbers {
     #[inline]
     pub(crate) fn choose(count: RangeInclusive<u32>, bound: u32, random: &mut Random) -> Self {
         let wanted = random.between(count).min(bound) as usize;
@@ -75,7 +75,7 @@ mod tests {
     fn chosen_numbers_differ() {
         let mut random = Random::new(5);
         for bound in 0..8 {
-            let chosen = Distinct::choose(2..=5, bound, &mut random);
+            let chosen = DistinctNumbers::choose(2..=5, bound, &mut random);
             let mut numbers = chosen.numbers().to_vec();
             numbers.sort_unstable();
             numbers.dedup();

@@ -4,8 +4,8 @@
 //! * [`Network`]: densely numbered vertices with their incoming arcs, read from segments once (compressed
 //!   sparse rows). [`page_rank`], [`components`] and [`peer_pressure`] run on it.
 //! * [`ShortestPaths`]: single-source searches in sequence, which read the arcs of reached vertices from
-//!   [`Ways`] and cache them, so a short search reads little.
-//! * [`Effort`]: limits and threads of one run.
+//!   [`ArcSource`] and cache them, so a short search reads little.
+//! * [`ResourceLimits`]: limits and threads of one run.
 //!
 //! Numbers of vertices in a network are `u32`, and results are vectors indexed by them. [`Network::new`]
 //! creates a network with other vertices or arcs than those of a graph.
@@ -16,26 +16,26 @@
 //! Semantics are those of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,
 //! ConnectedComponent, ShortestPath), which pass messages; here each round is one pass over the arcs.
 
+mod arcs;
 mod components;
 mod network;
 mod page_rank;
+mod parallel_chunks;
 mod paths;
 mod peer_pressure;
-mod pieces;
-mod ways;
 
+pub use arcs::{ArcSource, SegmentArcs, WeightedArc};
 pub use components::components;
 pub use network::{Follow, Network, name_order};
 pub use page_rank::{PageRank, page_rank};
 pub use paths::{FoundPath, PathOptions, ShortestPaths};
 pub use peer_pressure::{PeerPressure, peer_pressure};
-pub use ways::{SegmentWays, Way, Ways};
 
 use vervet_kernel::Control;
 
 /// Resource limits of an algorithm.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort<'c> {
+pub struct ResourceLimits<'c> {
     /// Deadline, cancellation and memory cap.
     pub control: &'c Control<'c>,
     /// Maximum number of threads, including the calling one; 0 is 1.

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use vervet_graph::algorithm::{
-    Effort, Follow, Network, PageRank, PathOptions, PeerPressure, SegmentWays, ShortestPaths, Way, Ways,
-    components, name_order, page_rank, peer_pressure,
+    ArcSource, Follow, Network, PageRank, PathOptions, PeerPressure, ResourceLimits, SegmentArcs,
+    ShortestPaths, WeightedArc, components, name_order, page_rank, peer_pressure,
 };
 use vervet_graph::{Edge, Graph, Vertex};
 use vervet_kernel::{Control, Limits};
@@ -55,15 +55,15 @@ fn network(random: &mut Random, control: &Control<'_>, vertices_max: u64) -> (Ne
     let arcs: Vec<[u32; 2]> = (0..random.below(3 * count))
         .map(|_| [(); 2].map(|()| u32::try_from(random.below(count)).expect("there are few")))
         .collect();
-    let effort = Effort { control, threads: 1 };
-    let network = Network::new((0..count).map(Id::vertex).collect(), &arcs, &effort).expect("it is small");
+    let limits = ResourceLimits { control, threads: 1 };
+    let network = Network::new((0..count).map(Id::vertex).collect(), &arcs, &limits).expect("it is small");
     (network, arcs)
 }
 
 /// Names whose order is not that of the numbers.
-fn names(network: &Network, effort: &Effort<'_>) -> (Vec<String>, Vec<u32>) {
+fn names(network: &Network, limits: &ResourceLimits<'_>) -> (Vec<String>, Vec<u32>) {
     let name = |id: Id| format!("{}", (id.payload() * 7919) % 10_007);
-    let order = name_order(network.vertices(), &mut |id| Ok(name(id)), effort).expect("nothing fails");
+    let order = name_order(network.vertices(), &mut |id| Ok(name(id)), limits).expect("nothing fails");
     (network.vertices().iter().map(|id| name(*id)).collect(), order)
 }
 
@@ -77,8 +77,12 @@ fn ranks_are_those_of_messages_passed_by_hand() -> Result<()> {
         let options = PageRank { alpha: 0.1 * random.below(11) as f64, times: 7, epsilon: 0.0 };
         let first: Option<Vec<f64>> =
             (!random.one_in(2)).then(|| (0..count).map(|_| random.below(3) as f64).collect());
-        let ranks =
-            page_rank(&network, &options, first.as_deref(), &Effort { control: &control, threads: 1 })?;
+        let ranks = page_rank(
+            &network,
+            &options,
+            first.as_deref(),
+            &ResourceLimits { control: &control, threads: 1 },
+        )?;
 
         let (mut model, mut teleport) = (first.clone().unwrap_or(vec![0.0; count]), 0.0);
         if first.is_none() {
@@ -117,10 +121,10 @@ fn components_have_the_least_name_that_reaches_them() -> Result<()> {
     let mut random = Random(seed());
     for _ in 0..300 {
         let control = Control::new(Limits::default());
-        let effort = Effort { control: &control, threads: 1 };
+        let limits = ResourceLimits { control: &control, threads: 1 };
         let (network, arcs) = network(&mut random, &control, 40);
-        let (names, order) = names(&network, &effort);
-        let found = components(&network, &order, &effort)?;
+        let (names, order) = names(&network, &limits);
+        let found = components(&network, &order, &limits)?;
         let mut model = names.clone();
         loop {
             let before = model.clone();
@@ -144,11 +148,11 @@ fn clusters_are_those_of_votes_counted_by_hand() -> Result<()> {
     let mut random = Random(seed());
     for _ in 0..300 {
         let control = Control::new(Limits::default());
-        let effort = Effort { control: &control, threads: 1 };
+        let limits = ResourceLimits { control: &control, threads: 1 };
         let (network, arcs) = network(&mut random, &control, 20);
-        let (names, order) = names(&network, &effort);
+        let (names, order) = names(&network, &limits);
         let strengths: Vec<f64> = (0..network.len()).map(|_| random.below(3) as f64).collect();
-        let found = peer_pressure(&network, &PeerPressure { times: 5 }, Some(&strengths), &order, &effort)?;
+        let found = peer_pressure(&network, &PeerPressure { times: 5 }, Some(&strengths), &order, &limits)?;
         let mut model = names.clone();
         for _ in 0..5 {
             let votes_of = |vertex: usize| {
@@ -175,7 +179,7 @@ fn clusters_are_those_of_votes_counted_by_hand() -> Result<()> {
 }
 
 #[test]
-fn threads_change_no_bit() -> Result<()> {
+fn results_are_identical_for_any_threads() -> Result<()> {
     let mut random = Random(seed());
     let control = Control::new(Limits::default());
     let count = 100_000;
@@ -183,16 +187,16 @@ fn threads_change_no_bit() -> Result<()> {
     for _ in 0..300_000 {
         arcs.push([(); 2].map(|()| u32::try_from(random.below(count)).expect("it is small")));
     }
-    let one = Effort { control: &control, threads: 1 };
+    let one = ResourceLimits { control: &control, threads: 1 };
     let network = Network::new((0..count).map(Id::vertex).collect(), &arcs, &one)?;
     let order: Vec<u32> = (0..100_000).collect();
     let ranks = page_rank(&network, &PageRank::default(), None, &one)?;
     let clusters = peer_pressure(&network, &PeerPressure { times: 3 }, None, &order, &one)?;
     for threads in [2, 5] {
-        let effort = Effort { control: &control, threads };
-        let again = page_rank(&network, &PageRank::default(), None, &effort)?;
+        let limits = ResourceLimits { control: &control, threads };
+        let again = page_rank(&network, &PageRank::default(), None, &limits)?;
         assert!(ranks.iter().zip(&again).all(|(a, b)| a.to_bits() == b.to_bits()));
-        assert_eq!(peer_pressure(&network, &PeerPressure { times: 3 }, None, &order, &effort)?, clusters);
+        assert_eq!(peer_pressure(&network, &PeerPressure { times: 3 }, None, &order, &limits)?, clusters);
     }
     Ok(())
 }
@@ -200,13 +204,13 @@ fn threads_change_no_bit() -> Result<()> {
 /// Arcs in a list, with distances.
 struct List(Vec<(u64, u64, f64)>);
 
-impl Ways for List {
-    fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()> {
+impl ArcSource for List {
+    fn arcs(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, WeightedArc)) -> Result<()> {
         for (number, (source, target, distance)) in (0..).zip(&self.0) {
             let [from, to] = [source, target].map(|v| Vertex::from_id(Id::vertex(*v)).expect("it is one"));
             let edge = Edge::from_ids(from, Id::vertex(99), to, Id::edge(number));
             for row in (0..vertices.len()).filter(|row| vertices[*row] == from.id()) {
-                add(row, Way { to: to.id(), edge, distance: *distance });
+                add(row, WeightedArc { to: to.id(), edge, distance: *distance });
             }
         }
         Ok(())
@@ -247,7 +251,7 @@ fn shortest_paths_are_the_shortest_of_all_paths() -> Result<()> {
             .collect();
         let control = Control::new(Limits::default());
         let mut search =
-            ShortestPaths::new(List(arcs.clone()), options, Effort { control: &control, threads: 1 });
+            ShortestPaths::new(List(arcs.clone()), options, ResourceLimits { control: &control, threads: 1 });
         // The second search of a vertex uses the arcs cached by the first.
         for source in (0..count).chain(0..count) {
             let mut found = Vec::new();
@@ -282,27 +286,27 @@ fn shortest_paths_are_the_shortest_of_all_paths() -> Result<()> {
 #[test]
 fn negative_distances_limits_and_bad_numbers_are_errors() -> Result<()> {
     let control = Control::new(Limits { memory_bytes: Some(1000), ..Limits::default() });
-    let effort = Effort { control: &control, threads: 2 };
+    let limits = ResourceLimits { control: &control, threads: 2 };
     let weighted = PathOptions { weighted: true, ..PathOptions::default() };
-    let mut search = ShortestPaths::new(List(vec![(0, 1, -1.0)]), weighted, effort);
+    let mut search = ShortestPaths::new(List(vec![(0, 1, -1.0)]), weighted, limits);
     let error =
         search.from(Id::vertex(0), &mut |_, _| Ok(true), &mut |_, _| Ok(())).expect_err("it is negative");
     assert_eq!(error.kind(), ErrorKind::Query);
     let many: Vec<Id> = (0..10_000).map(Id::vertex).collect();
-    let error = Network::new(many, &[], &effort).expect_err("it is too large");
+    let error = Network::new(many, &[], &limits).expect_err("it is too large");
     assert_eq!(error.kind(), ErrorKind::MemoryLimit);
     let control = Control::new(Limits::default());
-    let effort = Effort { control: &control, threads: 1 };
-    let network = Network::new(vec![Id::vertex(0)], &[[0, 0]], &effort)?;
+    let limits = ResourceLimits { control: &control, threads: 1 };
+    let network = Network::new(vec![Id::vertex(0)], &[[0, 0]], &limits)?;
     for alpha in [-0.1, 1.1, f64::NAN] {
         let options = PageRank { alpha, ..PageRank::default() };
         assert_eq!(
-            page_rank(&network, &options, None, &effort).expect_err("no share").kind(),
+            page_rank(&network, &options, None, &limits).expect_err("no share").kind(),
             ErrorKind::Input
         );
     }
-    assert!(page_rank(&network, &PageRank::default(), Some(&[]), &effort).is_err());
-    assert!(Network::new(vec![Id::vertex(0)], &[[0, 1]], &effort).is_err());
+    assert!(page_rank(&network, &PageRank::default(), Some(&[]), &limits).is_err());
+    assert!(Network::new(vec![Id::vertex(0)], &[[0, 1]], &limits).is_err());
     Ok(())
 }
 
@@ -311,11 +315,11 @@ fn the_modern_graph_has_the_results_of_tinkerpop() -> Result<()> {
     let snapshot = modern();
     let graph = Graph::new(&snapshot);
     let control = Control::new(Limits::default());
-    let effort = Effort { control: &control, threads: 2 };
-    let network = Network::read(&snapshot, &ANY, Follow::Out, &effort)?;
+    let limits = ResourceLimits { control: &control, threads: 2 };
+    let network = Network::read(&snapshot, &ANY, Follow::Out, &limits)?;
     assert_eq!((network.len(), network.arc_count()), (6, 6));
     let name = |id: Id| graph.external_id(Vertex::from_id(id).expect("it is a vertex"));
-    let ranks = page_rank(&network, &PageRank::default(), None, &effort)?;
+    let ranks = page_rank(&network, &PageRank::default(), None, &limits)?;
     // Release notes of TinkerPop 3.3, in which rounds ended a little earlier.
     let known = [
         ("1", 0.113_754_858_280_405_75),
@@ -329,15 +333,15 @@ fn the_modern_graph_has_the_results_of_tinkerpop() -> Result<()> {
         assert_eq!(name(*id)?, known_name);
         assert!((rank - known_rank).abs() < 1e-6, "{known_name} has {rank}");
     }
-    let order = name_order(network.vertices(), &mut |id| name(id), &effort)?;
+    let order = name_order(network.vertices(), &mut |id| name(id), &limits)?;
     let named = |found: Vec<u32>| -> Result<Vec<String>> {
         found.into_iter().map(|vertex| name(network.vertices()[vertex as usize])).collect()
     };
-    let both = Network::read(&snapshot, &ANY, Follow::Both, &effort)?;
-    assert_eq!(named(components(&both, &order, &effort)?)?, ["1"; 6]);
-    let knows = Network::read(&snapshot, &["knows"], Follow::Both, &effort)?;
-    assert_eq!(named(components(&knows, &order, &effort)?)?, ["1", "1", "3", "1", "5", "6"]);
-    let clusters = peer_pressure(&network, &PeerPressure::default(), None, &order, &effort)?;
+    let both = Network::read(&snapshot, &ANY, Follow::Both, &limits)?;
+    assert_eq!(named(components(&both, &order, &limits)?)?, ["1"; 6]);
+    let knows = Network::read(&snapshot, &["knows"], Follow::Both, &limits)?;
+    assert_eq!(named(components(&knows, &order, &limits)?)?, ["1", "1", "3", "1", "5", "6"]);
+    let clusters = peer_pressure(&network, &PeerPressure::default(), None, &order, &limits)?;
     assert_eq!(named(clusters)?, ["1", "1", "1", "1", "1", "6"]);
 
     let marko = graph.vertex("1")?.expect("it is there").id();
@@ -348,8 +352,8 @@ fn the_modern_graph_has_the_results_of_tinkerpop() -> Result<()> {
         (Some("weight"), weighted, "1 3 4: 0.8"),
         (Some("height"), weighted, "1 4: 0|1 3 4: 0"),
     ] {
-        let ways = SegmentWays::new(&snapshot, &ANY, Follow::Both, distance, options.edges)?;
-        let mut search = ShortestPaths::new(ways, options, effort);
+        let arcs = SegmentArcs::new(&snapshot, &ANY, Follow::Both, distance, options.edges)?;
+        let mut search = ShortestPaths::new(arcs, options, limits);
         let mut found = BTreeSet::new();
         search.from(marko, &mut |_, id| Ok(id == josh), &mut |_, path| {
             let names: Result<Vec<String>> = path.vertices.iter().map(|id| name(*id)).collect();

@@ -19,7 +19,7 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 
 /// Ranges of one row for each thread. The rest of a range is returned after each batch, so only the last
 /// ranges affect load balance.
-const PARTS_PER_THREAD: usize = 8;
+const RANGES_PER_THREAD: usize = 8;
 
 /// Claims of the rows and entries of an expansion; see the header.
 pub(crate) struct Claims {
@@ -31,7 +31,7 @@ pub(crate) struct Claims {
     /// Entries expanded from one claim at a time.
     entries: usize,
     /// Maximum number of ranges of one row.
-    parts: usize,
+    ranges: usize,
     /// Stack of returned claims. Last in, first out: at most one partly expanded row for each thread.
     left: Mutex<Vec<Claim>>,
     /// Number of claims in `left`, to avoid locking an empty stack.
@@ -45,7 +45,7 @@ struct Claim {
     /// Exclusive upper bound of the neighbours of the last row; unbound: none.
     below: Id,
     /// Whether the claim is a range of one row, which is not split again.
-    is_cut: bool,
+    is_range: bool,
 }
 
 impl Claims {
@@ -57,12 +57,12 @@ impl Claims {
         entries: usize,
         threads: usize,
     ) -> Result<Self> {
-        let parts = PARTS_PER_THREAD.saturating_mul(threads);
+        let ranges = RANGES_PER_THREAD.saturating_mul(threads);
         let (mut left, mut next) = (Vec::new(), 0);
-        if keys.len() < parts {
+        if keys.len() < ranges {
             next = keys.len();
             for (row, &key) in keys.iter().enumerate().rev() {
-                cut(Cursor::at(row), key, segment, (parts, entries), Id::UNBOUND, &mut left)?;
+                cut(Cursor::at(row), key, segment, (ranges, entries), Id::UNBOUND, &mut left)?;
             }
         }
         Ok(Self {
@@ -70,7 +70,7 @@ impl Claims {
             next: AtomicUsize::new(next),
             rows: rows.max(1),
             entries,
-            parts,
+            ranges,
             left_count: AtomicUsize::new(left.len()),
             left: Mutex::new(left),
         })
@@ -105,7 +105,7 @@ impl Claims {
         let start = self.next.fetch_add(self.rows, Relaxed);
         if start < self.keys.len() {
             let end = start.saturating_add(self.rows).min(self.keys.len());
-            return Some(Claim { cursor: Cursor::at(start), end, below: Id::UNBOUND, is_cut: false });
+            return Some(Claim { cursor: Cursor::at(start), end, below: Id::UNBOUND, is_range: false });
         }
         self.pop()
     }
@@ -121,13 +121,13 @@ impl Claims {
     fn give_back(&self, claim: Claim, segment: &dyn Segment, last: Id) -> Result<()> {
         let row = claim.cursor.row;
         let mut back = Vec::new();
-        if claim.is_cut || claim.cursor == Cursor::at(row) {
+        if claim.is_range || claim.cursor == Cursor::at(row) {
             back.push(claim);
         } else {
             if row + 1 < claim.end {
                 back.push(Claim { cursor: Cursor::at(row + 1), ..claim });
             }
-            cut(claim.cursor, self.keys[row], segment, (self.parts, self.entries), last, &mut back)?;
+            cut(claim.cursor, self.keys[row], segment, (self.ranges, self.entries), last, &mut back)?;
         }
         let mut left = self.left();
         left.append(&mut back);
@@ -147,19 +147,19 @@ fn cut(
     cursor: Cursor,
     key: Id,
     segment: &dyn Segment,
-    (parts, entries_min): (usize, usize),
+    (ranges, entries_min): (usize, usize),
     last: Id,
     out: &mut Vec<Claim>,
 ) -> Result<()> {
     let mut bounds = Vec::new();
-    segment.split(key, parts, entries_min, &mut bounds)?;
+    segment.split(key, ranges, entries_min, &mut bounds)?;
     let end = cursor.row + 1;
     let mut below = Id::UNBOUND;
     for bound in bounds.into_iter().rev().take_while(|bound| *bound > last) {
         let from = Cursor { resume: [bound, Id::UNBOUND, Id::UNBOUND], ..Cursor::at(cursor.row) };
-        out.push(Claim { cursor: from, end, below, is_cut: true });
+        out.push(Claim { cursor: from, end, below, is_range: true });
         below = bound;
     }
-    out.push(Claim { cursor, end, below, is_cut: true });
+    out.push(Claim { cursor, end, below, is_range: true });
     Ok(())
 }

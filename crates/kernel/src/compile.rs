@@ -4,8 +4,8 @@ use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use crate::{
-    check, distinct, exists, expand, filter, group, intersect, join, matching, once, optional, order, path,
-    scan, seeded, values,
+    check, distinct, exists, expand, filter, group, intersect, join, matching, optional, order, path, scan,
+    seeded, values, volatile_barrier,
 };
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
@@ -14,9 +14,9 @@ use vervet_model::{Direction, Error, Result};
 use vervet_snapshot::{EntryFilter, Segment};
 
 /// Kernel without output.
-struct Nothing;
+struct EmptyKernel;
 
-impl<'a> Kernel<'a> for Nothing {
+impl<'a> Kernel<'a> for EmptyKernel {
     fn push(&mut self, _: &mut Batch, _: &mut Chain<'_, 'a>) -> Result<Flow> {
         Ok(Flow::More)
     }
@@ -73,8 +73,8 @@ fn once_each<'a>(
     run: &Run<'a>,
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let kernel = kernel(step, carried, run)?;
-    Ok(if once::calls(&step.step, &once::is_volatile) {
-        Box::new(once::Once { kernel, all: all(run), out: Batch::new(run.variables) })
+    Ok(if volatile_barrier::calls(&step.step, &volatile_barrier::is_volatile) {
+        Box::new(volatile_barrier::VolatileBarrier { kernel, all: all(run), out: Batch::new(run.variables) })
     } else {
         kernel
     })
@@ -137,14 +137,16 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
     let keep = run.keep(&step.keep);
     let out = || Batch::new(run.variables);
     Ok(match &step.step {
-        Step::Empty => Box::new(Nothing),
+        Step::Empty => Box::new(EmptyKernel),
         Step::Scan { access, key, neighbour } => match segment(access, run)? {
             Some(segment) => Box::new(scan::Scan::new(segment, None, *key, *neighbour, keep, run)),
-            None => Box::new(Nothing),
+            None => Box::new(EmptyKernel),
         },
-        Step::Seek { access, key, neighbour, among } => match segment(access, run)? {
-            Some(segment) => Box::new(scan::Scan::new(segment, Some(among), *key, *neighbour, keep, run)),
-            None => Box::new(Nothing),
+        Step::Seek { access, key, neighbour, candidates } => match segment(access, run)? {
+            Some(segment) => {
+                Box::new(scan::Scan::new(segment, Some(candidates), *key, *neighbour, keep, run))
+            }
+            None => Box::new(EmptyKernel),
         },
         Step::Expand { key, access, neighbour, edge } => match (segment(access, run)?, neighbour) {
             (Some(segment), Some(neighbour)) => {
@@ -159,15 +161,15 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 degrees: Vec::new(),
                 selection: Vec::new(),
             }),
-            (None, _) => Box::new(Nothing),
+            (None, _) => Box::new(EmptyKernel),
         },
         Step::Check { key, access, neighbour } => check_kernel(*key, access, *neighbour, keep, run)?,
         Step::Intersect { target, legs, count_only } => {
             intersect_kernel(*target, legs, *count_only, keep, run)?
         }
         Step::Match(pattern) => Box::new(matching::Matching::new(*pattern, None, keep, run.variables)),
-        Step::SeekMatch { pattern, among } => {
-            Box::new(matching::Matching::new(*pattern, Some(among), keep, run.variables))
+        Step::SeekMatch { pattern, candidates } => {
+            Box::new(matching::Matching::new(*pattern, Some(candidates), keep, run.variables))
         }
         Step::Filter(condition) => {
             Box::new(filter::Filter { condition: compile(condition, run)?, keep, selection: Vec::new() })
@@ -237,15 +239,15 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 keep,
                 before: run.keep(&before),
                 input: out(),
-                rows: seeded::Rows::default(),
+                rows: seeded::RowIndex::default(),
                 pairs: Vec::new(),
                 out: out(),
             })
         }
-        Step::Exists { inner, row, existence } => Box::new(exists::Exists {
+        Step::Exists { inner, row, semi_join_kind } => Box::new(exists::Exists {
             inner: stages(inner, run)?,
             row: *row,
-            existence: *existence,
+            semi_join_kind: *semi_join_kind,
             keep,
             all: all(run),
             input: out(),
@@ -328,7 +330,7 @@ fn check_kernel<'a>(
         std::mem::swap(&mut key, &mut neighbour);
         access.direction = access.direction.reverse();
     }
-    let Some((segment, filter)) = segment(&access, run)? else { return Ok(Box::new(Nothing)) };
+    let Some((segment, filter)) = segment(&access, run)? else { return Ok(Box::new(EmptyKernel)) };
     Ok(Box::new(check::Check {
         segment,
         filter,
@@ -350,7 +352,7 @@ fn intersect_kernel<'a>(
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let mut at_work = Vec::with_capacity(legs.len());
     for leg in legs {
-        let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(Nothing)) };
+        let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(EmptyKernel)) };
         let reverse = run.snapshot.segment(leg.access.predicate, leg.access.direction.reverse())?;
         at_work.push(intersect::IntersectLeg::new(segment, reverse, filter, leg.key));
     }

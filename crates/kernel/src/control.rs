@@ -10,7 +10,7 @@
 //! has grown.
 
 use crate::batch::BATCH_ROWS;
-use crate::gate::{Class, Gate};
+use crate::gate::{Gate, WorkloadClass};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ pub struct Control<'q> {
     /// Work units since the last read of the clock.
     work: AtomicUsize,
     /// Light or heavy, and the gate for heavy queries.
-    class: Class,
+    class: WorkloadClass,
 }
 
 impl<'q> Control<'q> {
@@ -67,7 +67,7 @@ impl<'q> Control<'q> {
     #[must_use]
     pub fn with_gate(limits: Limits, gate: Option<Arc<dyn Gate>>) -> Self {
         let begun = limits.deadline.and_then(|(deadline, timeout)| deadline.checked_sub(timeout));
-        Self { limits, class: Class::new(gate, begun), ..Self::default() }
+        Self { limits, class: WorkloadClass::new(gate, begun), ..Self::default() }
     }
 
     /// The same limits for a worker thread of a heavy query; its [`Control::check`] also fails once `halted`

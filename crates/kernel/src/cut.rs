@@ -26,8 +26,8 @@
 //!
 //! Plans whose result depends on the row order are not cut: see [`needs_one_thread`].
 
-use crate::once::needs_solution;
 use crate::plan::{Pipeline, Plan, PlanStep, Step};
+use crate::volatile_barrier::needs_solution;
 use std::ops::Range;
 use vervet_algebra::AggregateKind;
 
@@ -44,7 +44,7 @@ pub(crate) enum SourceKind {
 
 /// Cut positions of a pipeline; see the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct PipelineCut {
     pub(crate) source: SourceKind,
     /// Position of the first step after the head.
     pub(crate) head_end: usize,
@@ -54,7 +54,7 @@ pub struct Cut {
     pub(crate) folds: bool,
 }
 
-impl Cut {
+impl PipelineCut {
     /// Chooses the cut of `pipeline`, which starts from one row, so that the morsels have at least some
     /// `rows_min` rows in all; `None`: no cut is possible or worthwhile.
     #[must_use]

@@ -121,7 +121,7 @@ impl DistinctNodes {
     }
 
     /// Keeps the new rows, each with multiplicity 1.
-    fn thin(&mut self, batch: &mut Batch, run: &Run<'_>) -> Result<()> {
+    fn dedup(&mut self, batch: &mut Batch, run: &Run<'_>) -> Result<()> {
         let vertices = run.snapshot.vertex_count();
         self.selection.clear();
         for row in 0..batch.rows {
@@ -138,7 +138,7 @@ impl DistinctNodes {
 
 impl<'a> Kernel<'a> for DistinctNodes {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        self.thin(batch, next.run())?;
+        self.dedup(batch, next.run())?;
         next.push(batch)
     }
 }
@@ -159,7 +159,7 @@ impl<'a> Kernel<'a> for Frontier {
         let pays = self.rows_in < FRONTIER_TRIAL_ROWS || self.rows_out < self.rows_in / 8 * 7;
         if pays {
             self.rows_in += batch.rows;
-            self.distinct.thin(batch, next.run())?;
+            self.distinct.dedup(batch, next.run())?;
             self.rows_out += batch.rows;
         } else {
             if self.distinct.counted_bytes > 0 {
@@ -176,24 +176,24 @@ impl<'a> Kernel<'a> for Frontier {
 /// Concurrent set of distinct rows.
 ///
 /// # Shape
-/// Partitioned by hash, with one lock for each part, so contention is rare: a batch is sorted by part and
+/// Partitioned by hash, with one lock for each shard, so contention is rare: a batch is sorted by shard and
 /// takes each lock once.
 pub(crate) struct SharedRows {
-    parts: Vec<Mutex<Part>>,
+    shards: Vec<Mutex<Shard>>,
 }
 
-/// Number of parts of [`SharedRows`]. Each gets some 16 rows of a batch, which amortises its lock (20 ns).
-const SHARED_PARTS: usize = 64;
+/// Number of shards of [`SharedRows`]. Each gets some 16 rows of a batch, which amortises its lock (20 ns).
+const SHARD_COUNT: usize = 64;
 
-struct Part {
+struct Shard {
     seen: RowTable,
     counted_bytes: u64,
 }
 
 impl SharedRows {
     pub(crate) fn new(variables: &[Variable]) -> Self {
-        let part = || Part { seen: RowTable::new(variables.to_vec()), counted_bytes: 0 };
-        Self { parts: (0..SHARED_PARTS).map(|_| Mutex::new(part())).collect() }
+        let shard = || Shard { seen: RowTable::new(variables.to_vec()), counted_bytes: 0 };
+        Self { shards: (0..SHARD_COUNT).map(|_| Mutex::new(shard())).collect() }
     }
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct SharedDistinct<'a> {
     pub variables: &'a [Variable],
     pub rows: &'a SharedRows,
     pub keep: Keep,
-    /// Part, row and hash.
+    /// Shard, row and hash.
     pub order: Vec<(usize, u32, u64)>,
     pub cells: Vec<Id>,
     pub selection: Vec<u32>,
@@ -217,15 +217,15 @@ impl<'a> Kernel<'a> for SharedDistinct<'a> {
             self.cells.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
             let hash = hash_of(&self.cells);
             // The hash table uses the low bits for the bucket and the highest ones for the tag.
-            let part = usize::try_from(hash >> 40).unwrap_or(0) % SHARED_PARTS;
-            self.order.push((part, number, hash));
+            let shard = usize::try_from(hash >> 40).unwrap_or(0) % SHARD_COUNT;
+            self.order.push((shard, number, hash));
         }
         self.order.sort_unstable();
         self.selection.clear();
         for rows in self.order.chunk_by(|a, b| a.0 == b.0) {
-            // A part is consistent between two insertions, so a panic elsewhere does not corrupt it.
-            let mut part = self.rows.parts[rows[0].0].lock().unwrap_or_else(PoisonError::into_inner);
-            let Part { seen, counted_bytes } = &mut *part;
+            // A shard is consistent between two insertions, so a panic elsewhere does not corrupt it.
+            let mut shard = self.rows.shards[rows[0].0].lock().unwrap_or_else(PoisonError::into_inner);
+            let Shard { seen, counted_bytes } = &mut *shard;
             for &(_, row, hash) in rows {
                 seen.row.clear();
                 seen.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row as usize)));
@@ -299,8 +299,8 @@ impl GroupedDistinct {
         self.stamp = 1;
         // Rows of earlier groups do not recur.
         let width = self.rest.variables.len();
-        let place = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
-        let (Some(group), Some(other)) = (place(self.group), place(self.other)) else {
+        let position = |of: Variable| self.rest.variables.iter().position(|variable| *variable == of);
+        let (Some(group), Some(other)) = (position(self.group), position(self.other)) else {
             return Err(vervet_model::Error::internal("a compared column is not in the table"));
         };
         let mut rest = RowTable::new(self.rest.variables.clone());

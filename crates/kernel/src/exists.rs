@@ -9,7 +9,7 @@
 
 use crate::batch::{Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run, Stage};
-use crate::plan::Existence;
+use crate::plan::SemiJoinKind;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result, Tag};
 
@@ -17,7 +17,7 @@ pub(crate) struct Exists<'a> {
     pub inner: Vec<Stage<'a>>,
     /// Column that carries row positions through the inner pipeline.
     pub row: Variable,
-    pub existence: Existence,
+    pub semi_join_kind: SemiJoinKind,
     pub keep: Keep,
     pub all: Keep,
     pub input: Batch,
@@ -43,10 +43,10 @@ impl<'a> Kernel<'a> for Exists<'a> {
             Ok(if missing == 0 { Flow::Done } else { Flow::More })
         };
         Chain::new(&mut self.inner, &mut sink, &run).push(&mut self.input)?;
-        let wanted = match self.existence {
-            Existence::Keep => true,
-            Existence::Drop => false,
-            Existence::Mark(variable) => {
+        let wanted = match self.semi_join_kind {
+            SemiJoinKind::Semi => true,
+            SemiJoinKind::Anti => false,
+            SemiJoinKind::Mark(variable) => {
                 let column = &mut batch.columns[variable.index()];
                 column.clear();
                 column.extend(matched.iter().map(|matched| Id::new(Tag::Boolean, u64::from(*matched))));

@@ -41,7 +41,7 @@ pub trait Gate: Debug + Send + Sync {
 
 /// Class of one query: light, or heavy.
 #[derive(Debug, Default)]
-pub(crate) struct Class {
+pub(crate) struct WorkloadClass {
     /// The gate, and the start time of the query.
     gate: Option<(Arc<dyn Gate>, Instant)>,
     is_heavy: AtomicBool,
@@ -55,7 +55,7 @@ pub(crate) struct Class {
     checked: AtomicU64,
 }
 
-impl Class {
+impl WorkloadClass {
     /// A light query that starts now, or at `begun`.
     pub(crate) fn new(gate: Option<Arc<dyn Gate>>, begun: Option<Instant>) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Class {
     }
 }
 
-impl Drop for Class {
+impl Drop for WorkloadClass {
     fn drop(&mut self) {
         if let Some((gate, begun)) = &self.gate {
             if self.is_heavy() {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_driver_calls_heavy_passes_on_all_threads() {
+    fn a_query_marked_heavy_passes_the_gate_on_all_threads() {
         let gate = Arc::new(Counting::default());
         let control = Control::with_gate(Limits::default(), Some(Arc::clone(&gate) as Arc<dyn Gate>));
         control.set_heavy();

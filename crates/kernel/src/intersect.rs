@@ -12,7 +12,7 @@
 //!   if that is short, looked up in a bit set of the prefix if several rows share it, or else merged with it
 //!   row by row;
 //! * *reverse*: each vertex of the prefix is expanded in the reverse direction of the last leg, once for all
-//!   rows that share the prefix (`reverse.rs`).
+//!   rows that share the prefix (`reverse_probe.rs`).
 //! # Cost
 //! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a
 //! run of rows with one prefix: the prefix times an expansion (17 ns and more). Memory: `vertices / 8` bytes,
@@ -27,8 +27,8 @@ use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::common::{PIECE_ENTRIES, common, hits, is_among, list_neighbours, retain_common};
 use crate::control::Control;
 use crate::plan::Operand;
-use crate::reverse::Reversal;
-use crate::short::Short;
+use crate::reverse_probe::ReverseProbe;
+use crate::small_lists::SmallListBuffers;
 use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -38,7 +38,7 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 const BLOCK_ENTRIES: u64 = 1 << 14;
 
 /// Minimum rows for each run of the prefix for which a bit set pays.
-const MARK_ROWS_MIN: usize = 3;
+const BITSET_ROWS_MIN: usize = 3;
 
 /// Maximum length of a prefix that is compared completely with each entry: a few vector comparisons,
 /// branch-free.
@@ -75,11 +75,11 @@ pub(crate) fn reverse_run_ns(reverse: &dyn Segment, prefix: f64) -> f64 {
 }
 
 /// The method for a batch; see the header.
-enum Way<'a> {
+enum IntersectMethod<'a> {
     Probe,
     List {
         /// Whether the prefix is stored as a bit set.
-        marks: bool,
+        bitset: bool,
     },
     /// The reverse direction of the last leg.
     Reverse(&'a dyn Segment),
@@ -125,7 +125,7 @@ impl<'a> IntersectLeg<'a> {
     }
 
     fn count_degrees(&mut self) -> Result<()> {
-        if self.runs * MARK_ROWS_MIN > self.keys.len() {
+        if self.runs * BITSET_ROWS_MIN > self.keys.len() {
             return self.segment.degrees(&self.keys, self.filter, &mut self.degrees);
         }
         let (keys, degrees) = &mut self.of_runs;
@@ -162,9 +162,9 @@ pub(crate) struct Prefix {
     of: Vec<(usize, Id)>,
     list: Vec<Id>,
     scratch: Vec<Id>,
-    /// Bit set of `list` over vertex numbers, if marked.
+    /// Bit set of `list` over vertex numbers, if filled.
     words: Vec<u64>,
-    is_marked: bool,
+    has_bitset: bool,
     /// `list`, padded with [`Id::UNBOUND`], if it fits.
     lanes: [Id; LANES],
     /// Bytes counted for `list` and `scratch`.
@@ -190,7 +190,7 @@ impl Prefix {
         if same {
             return Ok(());
         }
-        self.unmark();
+        self.clear_bitset();
         self.of.clear();
         self.list.clear();
         for (at, &leg) in order.iter().enumerate() {
@@ -219,8 +219,8 @@ impl Prefix {
         if self.list.len() <= COUNT { self.lanes.first_chunk() } else { None }
     }
 
-    fn mark(&mut self, run: &Run<'_>) -> Result<()> {
-        if self.is_marked {
+    fn fill_bitset(&mut self, run: &Run<'_>) -> Result<()> {
+        if self.has_bitset {
             return Ok(());
         }
         if self.words.is_empty() {
@@ -233,22 +233,22 @@ impl Prefix {
                 *word |= 1 << (id.payload() % 64);
             }
         }
-        self.is_marked = true;
+        self.has_bitset = true;
         Ok(())
     }
 
-    fn unmark(&mut self) {
-        if self.is_marked {
+    fn clear_bitset(&mut self) {
+        if self.has_bitset {
             for &id in &self.list {
                 if let Some(word) = self.words.get_mut(word_of(id)) {
                     *word = 0;
                 }
             }
-            self.is_marked = false;
+            self.has_bitset = false;
         }
     }
 
-    fn has_mark(&self, id: Id) -> bool {
+    fn bitset_contains(&self, id: Id) -> bool {
         let word = self.words.get(word_of(id)).copied().unwrap_or(0);
         word >> (id.payload() % 64) & 1 == 1
     }
@@ -275,8 +275,8 @@ pub(crate) struct Intersect<'a> {
     pub keep: Keep,
     pub prefix: Prefix,
     pub pairs: Pairs,
-    pub reversal: Reversal,
-    pub short: Short,
+    pub reverse_probe: ReverseProbe,
+    pub small_lists: SmallListBuffers,
     pub entries: Expansion,
     /// Number of entries whose memory has been counted.
     pub entries_counted: u64,
@@ -305,8 +305,8 @@ impl<'a> Intersect<'a> {
             keep,
             prefix: Prefix::default(),
             pairs: Pairs::default(),
-            reversal: Reversal::default(),
-            short: Short::default(),
+            reverse_probe: ReverseProbe::default(),
+            small_lists: SmallListBuffers::default(),
             entries: Expansion::default(),
             entries_counted: 0,
             rows: Vec::new(),
@@ -338,7 +338,7 @@ impl<'a> Intersect<'a> {
     }
 
     /// Whether some adjacency of a row is empty.
-    fn is_barren(&self, row: usize) -> bool {
+    fn has_empty_leg(&self, row: usize) -> bool {
         self.legs.iter().any(|leg| leg.degrees[row] == 0)
     }
 
@@ -356,21 +356,21 @@ impl<'a> Intersect<'a> {
         order.sort_by_key(|&leg| self.legs[leg].runs);
         debug_assert!(self.legs.iter().all(|leg| leg.degrees.len() == batch.rows), "a degree for each row");
         let Some(last) = order.pop() else { return Ok(Flow::More) };
-        match self.cheapest(batch, &order, last) {
-            Way::Probe => self.by_probing(batch, &order, last, next),
-            Way::List { marks } => self.by_listing(batch, &order, last, marks, next),
-            Way::Reverse(reverse) => self.by_reversing(batch, &order, last, reverse, next),
+        match self.cheapest_method(batch, &order, last) {
+            IntersectMethod::Probe => self.by_probe(batch, &order, last, next),
+            IntersectMethod::List { bitset } => self.by_list(batch, &order, last, bitset, next),
+            IntersectMethod::Reverse(reverse) => self.by_reverse_probe(batch, &order, last, reverse, next),
         }
     }
 
     /// The cheapest method for a batch.
-    fn cheapest(&mut self, batch: &Batch, order: &[usize], last: usize) -> Way<'a> {
-        let (runs, mut of_runs, of_rows) = self.reversal.arrange(&self.legs, order, batch.rows, false);
+    fn cheapest_method(&mut self, batch: &Batch, order: &[usize], last: usize) -> IntersectMethod<'a> {
+        let (runs, mut of_runs, of_rows) = self.reverse_probe.arrange(&self.legs, order, batch.rows, false);
         let leg = &self.legs[last];
         let listed: u64 = leg.degrees.iter().sum();
         let vertices = |leg: &usize| self.legs[*leg].segment.statistics().vertices_only;
-        let marks = runs * MARK_ROWS_MIN <= batch.rows && order.iter().all(vertices) && vertices(&last);
-        let list_ns = if marks || of_rows <= (LANES * batch.rows) as u64 / 2 {
+        let bitset = runs * BITSET_ROWS_MIN <= batch.rows && order.iter().all(vertices) && vertices(&last);
+        let list_ns = if bitset || of_rows <= (LANES * batch.rows) as u64 / 2 {
             listed as f64 * LIST_ENTRY_NS
         } else {
             (listed + of_rows) as f64 * MERGE_ENTRY_NS
@@ -381,19 +381,19 @@ impl<'a> Intersect<'a> {
             let vertex_ns = reverse_vertex_ns(reverse);
             let mut runs = runs;
             if 4 * runs > 3 * batch.rows && best_ns > batch.rows as f64 * SORT_FROM_NS {
-                (runs, of_runs, _) = self.reversal.arrange(&self.legs, order, batch.rows, true);
+                (runs, of_runs, _) = self.reverse_probe.arrange(&self.legs, order, batch.rows, true);
             }
             if runs as f64 * REVERSE_RUN_NS + of_runs as f64 * vertex_ns < best_ns {
-                return Way::Reverse(reverse);
+                return IntersectMethod::Reverse(reverse);
             }
         }
         if probe_ns < list_ns {
-            return Way::Probe;
+            return IntersectMethod::Probe;
         }
-        Way::List { marks }
+        IntersectMethod::List { bitset }
     }
 
-    fn by_probing(
+    fn by_probe(
         &mut self,
         batch: &Batch,
         order: &[usize],
@@ -401,7 +401,7 @@ impl<'a> Intersect<'a> {
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         for row in 0..batch.rows {
-            if self.is_barren(row) {
+            if self.has_empty_leg(row) {
                 continue;
             }
             self.prefix.load(&self.legs, order, row, next.run().control)?;
@@ -449,12 +449,12 @@ impl<'a> Intersect<'a> {
         Ok(Flow::More)
     }
 
-    fn by_listing(
+    fn by_list(
         &mut self,
         batch: &Batch,
         order: &[usize],
         last: usize,
-        marks: bool,
+        bitset: bool,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         let mut first = 0;
@@ -489,7 +489,7 @@ impl<'a> Intersect<'a> {
                 let run = Listed { first, rows: row..run_end, entries: start..at };
                 if start < at
                     && !order.iter().any(|&leg| self.legs[leg].degrees[row] == 0)
-                    && self.list(batch, order, last, &run, marks, next)? == Flow::Done
+                    && self.list(batch, order, last, &run, bitset, next)? == Flow::Done
                 {
                     return Ok(Flow::Done);
                 }
@@ -507,7 +507,7 @@ impl<'a> Intersect<'a> {
         order: &[usize],
         last: usize,
         run: &Listed,
-        marks: bool,
+        bitset: bool,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         self.prefix.load(&self.legs, order, run.rows.start, next.run().control)?;
@@ -520,9 +520,9 @@ impl<'a> Intersect<'a> {
             hits(neighbours, &mut self.hits, |id| is_among(id, lanes));
         } else if let Some(lanes) = self.prefix.lanes::<LANES>() {
             hits(neighbours, &mut self.hits, |id| is_among(id, lanes));
-        } else if marks {
-            self.prefix.mark(next.run())?;
-            hits(neighbours, &mut self.hits, |id| self.prefix.has_mark(id));
+        } else if bitset {
+            self.prefix.fill_bitset(next.run())?;
+            hits(neighbours, &mut self.hits, |id| self.prefix.bitset_contains(id));
         } else {
             let mut start = 0_usize;
             for row in run.rows.clone() {
@@ -564,7 +564,7 @@ impl<'a> Kernel<'a> for Intersect<'a> {
         self.pairs.candidates.clear();
         self.counts.clear();
         self.counts.resize(batch.rows, 0);
-        let flow = match self.by_short_lists(batch, next)? {
+        let flow = match self.by_small_lists(batch, next)? {
             Some(flow) => flow,
             None => self.by_degrees(batch, next)?,
         };

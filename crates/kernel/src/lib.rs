@@ -5,8 +5,9 @@
 //! pipeline. [`parallel`] has the components with which a driver runs one plan on many threads.
 #![forbid(unsafe_code)]
 
-mod among;
+mod automaton_search;
 mod batch;
+mod candidate_keys;
 mod chain;
 mod check;
 mod claims;
@@ -25,26 +26,25 @@ mod intersect;
 mod join;
 mod matching;
 mod nodes;
-mod once;
 mod optional;
 mod order;
 pub mod parallel;
 mod path;
 pub mod plan;
-mod reverse;
+mod reverse_probe;
 mod scan;
-mod search;
 mod seeded;
 mod shared;
-mod short;
+mod small_lists;
 mod values;
+mod volatile_barrier;
 
 pub use batch::{BATCH_ROWS, Batch};
 pub use chain::{Flow, Run};
 pub use control::{Control, Limits};
-pub use cut::{Cut, needs_one_thread};
+pub use cut::{PipelineCut, needs_one_thread};
 pub use execute::{Results, execute, solution_column};
 pub use gate::{Gate, LIGHT_TIME};
 pub use join::JoinTable;
 pub use shared::Shared;
-pub use short::{SHORT_LAST_MEAN, SHORT_PREFIX_MEAN};
+pub use small_lists::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};

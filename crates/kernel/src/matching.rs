@@ -6,12 +6,12 @@
 //! # Cost
 //! With an unbound predicate: one batch expansion for each predicate of the graph. With neither subject nor
 //! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
-//! ([`AmongKeys`]).
+//! ([`CandidateKeyIter`]).
 
-use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::candidate_keys::CandidateKeyIter;
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::plan::{Among, GraphOperand, Match, Operand};
+use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
 use std::collections::BTreeMap;
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
@@ -23,7 +23,7 @@ const POSITIONS: usize = 5;
 pub(crate) struct Matching<'a> {
     pub pattern: Match,
     /// Candidate objects if neither subject nor object is bound; `None`: all.
-    pub among: Option<AmongKeys<'a>>,
+    pub candidates: Option<CandidateKeyIter<'a>>,
     pub keep: Keep,
     pub found: Vec<(u32, Found)>,
     pub rows: Vec<u32>,
@@ -42,13 +42,18 @@ struct Group {
 }
 
 impl<'a> Matching<'a> {
-    pub(crate) fn new(pattern: Match, among: Option<&'a Among>, keep: Keep, variables: usize) -> Self {
+    pub(crate) fn new(
+        pattern: Match,
+        candidates: Option<&'a CandidateKeys>,
+        keep: Keep,
+        variables: usize,
+    ) -> Self {
         let mut expansion = Expansion::new(BATCH_ROWS);
         expansion.want_edges = pattern.edge.is_some();
         expansion.want_graphs = matches!(pattern.graph, GraphOperand::Variable(_));
         let out = Batch::new(variables);
-        let among = among.map(AmongKeys::new);
-        Self { pattern, among, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
+        let candidates = candidates.map(CandidateKeyIter::new);
+        Self { pattern, candidates, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
     }
 
     /// The operand of each position; `None`: the pattern does not constrain it.
@@ -196,7 +201,7 @@ impl<'a> Matching<'a> {
     /// The entries of some objects, for each row.
     fn seek(
         &mut self,
-        among: &mut AmongKeys<'a>,
+        candidates: &mut CandidateKeyIter<'a>,
         batch: &Batch,
         rows: &[u32],
         predicate: Id,
@@ -204,13 +209,15 @@ impl<'a> Matching<'a> {
     ) -> Result<Flow> {
         let snapshot = next.run().snapshot;
         let only_vertices = |segment: &dyn Segment| segment.statistics().vertices_only;
-        if !among.has_vertices() && snapshot.segment(predicate, Direction::Out)?.is_none_or(only_vertices) {
+        if !candidates.has_vertices()
+            && snapshot.segment(predicate, Direction::Out)?.is_none_or(only_vertices)
+        {
             return Ok(Flow::More);
         }
         let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(Flow::More) };
         let mut keys = Vec::new();
-        among.restart();
-        while among.next(segment, next.run(), &mut keys)? {
+        candidates.restart();
+        while candidates.next(segment, next.run(), &mut keys)? {
             for &row in rows {
                 let same = vec![row; keys.len()];
                 if self.expand(batch, &same, &keys, (predicate, Direction::In, segment), next)? == Flow::Done
@@ -271,11 +278,11 @@ impl<'a> Matching<'a> {
         for &(predicate, _) in predicates {
             next.run().control.work(1)?;
             if position == POSITIONS
-                && let Some(mut among) = self.among.take()
+                && let Some(mut candidates) = self.candidates.take()
             {
                 // Restored on every exit: batches may follow `Done`.
-                let flow = self.seek(&mut among, batch, rows, predicate, next);
-                self.among = Some(among);
+                let flow = self.seek(&mut candidates, batch, rows, predicate, next);
+                self.candidates = Some(candidates);
                 if flow? == Flow::Done {
                     return Ok(Flow::Done);
                 }

@@ -42,8 +42,8 @@ impl NodeSet {
 
     /// Inserts a node; returns whether it is new. `vertices`: number of vertices of the graph.
     ///
-    /// Always inlined: with several callers the compiler emits a call otherwise, which costs an expansion over
-    /// few labels a tenth of its time.
+    /// Always inlined: with several callers the compiler emits a call otherwise, which costs an expansion
+    /// over few labels a tenth of its time.
     #[inline(always)]
     pub(crate) fn insert(&mut self, id: Id, vertices: u64) -> bool {
         if let Some((word, bit)) = self.bit(id) {
@@ -103,7 +103,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn it_is_a_set_with_bits_and_without() {
+    fn node_set_agrees_with_and_without_bitset() {
         for vertices in [0, 10, 700, 1_000_000] {
             let mut model = BTreeSet::new();
             let mut set = NodeSet::default();

@@ -9,7 +9,7 @@ use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Run, Stage, Table, nanoseconds, operand_column};
 use crate::claims::Claims;
 use crate::compile::{segment, stages_of};
-use crate::cut::{Cut, SourceKind};
+use crate::cut::{PipelineCut, SourceKind};
 use crate::distinct::RowTable;
 use crate::execute::add_figures;
 use crate::expand::Expand;
@@ -56,7 +56,7 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// Damaged data; expressions that cannot be compiled.
-    pub fn head(pipeline: &'a Pipeline, cut: &Cut, run: &Run<'a>) -> Result<Self> {
+    pub fn head(pipeline: &'a Pipeline, cut: &PipelineCut, run: &Run<'a>) -> Result<Self> {
         Self::new(pipeline, 0..cut.head_end, true, run)
     }
 
@@ -64,7 +64,7 @@ impl<'a> Stages<'a> {
     ///
     /// # Errors
     /// As [`Stages::head`].
-    pub fn tail(pipeline: &'a Pipeline, cut: &Cut, run: &Run<'a>) -> Result<Self> {
+    pub fn tail(pipeline: &'a Pipeline, cut: &PipelineCut, run: &Run<'a>) -> Result<Self> {
         Self::new(pipeline, cut.body_end..pipeline.steps.len(), false, run)
     }
 
@@ -152,7 +152,7 @@ impl<'m> Morsels<'m> {
     /// Damaged data.
     pub fn new(
         pipeline: &Pipeline,
-        cut: &Cut,
+        cut: &PipelineCut,
         rows: &'m Batch,
         threads: usize,
         run: &Run<'_>,
@@ -207,7 +207,7 @@ pub struct Worker<'a> {
     figures: StepProfile,
     /// Kernels of the body and of the fold.
     body: Stages<'a>,
-    cut: Cut,
+    cut: PipelineCut,
 }
 
 impl<'a> Worker<'a> {
@@ -215,7 +215,7 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// As [`Stages::head`].
-    pub fn new(pipeline: &'a Pipeline, cut: &Cut, run: &Run<'a>) -> Result<Self> {
+    pub fn new(pipeline: &'a Pipeline, cut: &PipelineCut, run: &Run<'a>) -> Result<Self> {
         let rows = || Source::Rows(Batch::new(run.variables));
         let source = match pipeline.steps.get(cut.head_end).filter(|_| cut.source != SourceKind::Rows) {
             Some(PlanStep { step: Step::Scan { access, key, neighbour }, keep, .. }) => segment(access, run)?
@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
 
 /// Whether rows with an equal first variable are always in one morsel, if the source is the first step. This
 /// holds for the keys of a scan; a neighbour that an expansion finds in two graphs may be in two morsels.
-fn keeps_groups_together(pipeline: &Pipeline, cut: &Cut) -> bool {
+fn keeps_groups_together(pipeline: &Pipeline, cut: &PipelineCut) -> bool {
     match pipeline.steps.get(cut.head_end).map(|step| &step.step) {
         Some(Step::Scan { .. }) => cut.source == SourceKind::Scan,
         Some(Step::Expand { access, .. }) => {

@@ -1,22 +1,23 @@
 //! Path: evaluation of property paths by automaton search.
 //!
 //! # Shape
-//! Rows are grouped by their bound ends. One end bound: one [`Search`] for each distinct node, forwards or
-//! backwards, whose results are joined with all rows of that node. Both ends bound: bidirectional search,
-//! which always advances the side with the smaller frontier, until the sides meet or one is exhausted; or, if
-//! many rows share an end, one search from that end for all of them, which advances only until all other ends
-//! are found. No end bound: a search from each node at which a path may start.
+//! Rows are grouped by their bound ends. One end bound: one [`AutomatonSearch`] for each distinct node,
+//! forwards or backwards, whose results are joined with all rows of that node. Both ends bound: bidirectional
+//! search, which always advances the side with the smaller frontier, until the sides meet or one is
+//! exhausted; or, if many rows share an end, one search from that end for all of them, which advances only
+//! until all other ends are found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::search`]. If the other end is not needed, results are counted, not listed. Rows with an
-//! unbound graph variable are evaluated graph by graph, so memory does not grow with the number of graphs.
+//! See [`crate::automaton_search`]. If the other end is not needed, results are counted, not listed. Rows
+//! with an unbound graph variable are evaluated graph by graph, so memory does not grow with the number of
+//! graphs.
 //! # Semantics
 //! SPARQL 1.1 §18.4: a closure yields each pair of ends once. The empty path connects each node of the graphs
 //! with itself, and a term of the query with itself.
 
+use crate::automaton_search::{AutomatonSearch, VisitedSet};
 use crate::batch::{BATCH_ROWS, Batch, Keep};
 use crate::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{Move, Operand, PathGraphs, PathStep};
-use crate::search::{Reached, Search};
 use vervet_model::{Direction, Id, Multiplicity, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
@@ -24,13 +25,13 @@ use vervet_snapshot::{EntryFilter, GraphFilter};
 const SHARED_END_MIN: usize = 4;
 
 /// Bound values of a row: graph, subject, object ([`Id::UNBOUND`] if unbound).
-type Known = [Id; 3];
+type BoundEnds = [Id; 3];
 
 pub(crate) struct Paths<'a> {
     step: &'a PathStep,
     is_nullable: bool,
-    forwards: Search<'a>,
-    backwards: Search<'a>,
+    forwards: AutomatonSearch<'a>,
+    backwards: AutomatonSearch<'a>,
     /// End, graph and start node of the current shared search.
     shared: Option<(usize, Id, Id)>,
     /// The graphs of the current row.
@@ -58,8 +59,8 @@ impl<'a> Paths<'a> {
         Ok(Self {
             step,
             is_nullable: step.automaton.accepting.first() == Some(&true),
-            forwards: Search::new(&step.automaton, false, run)?,
-            backwards: Search::new(&step.automaton, true, run)?,
+            forwards: AutomatonSearch::new(&step.automaton, false, run)?,
+            backwards: AutomatonSearch::new(&step.automaton, true, run)?,
             shared: None,
             graphs: match &step.graphs {
                 PathGraphs::These(graphs) => graphs.clone(),
@@ -78,7 +79,7 @@ impl<'a> Paths<'a> {
         })
     }
 
-    fn known(&self, batch: &Batch, row: usize) -> Known {
+    fn bound_ends(&self, batch: &Batch, row: usize) -> BoundEnds {
         let of = |operand| match operand {
             Operand::Constant(id) => id,
             Operand::Variable(variable) => batch.value(variable, row),
@@ -91,9 +92,9 @@ impl<'a> Paths<'a> {
     }
 
     /// The bound values of a row after binding its graph, since an end may be the same variable.
-    fn in_graph(&self, graph: Id, [_, subject, object]: Known) -> Known {
+    fn in_graph(&self, graph: Id, [_, subject, object]: BoundEnds) -> BoundEnds {
         let PathGraphs::Variable(variable) = self.step.graphs else { return [graph, subject, object] };
-        let of = |end, known| if end == Operand::Variable(variable) { graph } else { known };
+        let of = |end, bound| if end == Operand::Variable(variable) { graph } else { bound };
         [graph, of(self.step.subject, subject), of(self.step.object, object)]
     }
 
@@ -151,11 +152,11 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether the empty path connects the node with itself.
-    fn stands(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+    fn has_zero_length_path(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         if !self.is_nullable {
             return Ok(false);
         }
-        if self.step.stand_alone[end] {
+        if self.step.zero_length[end] {
             return Ok(true);
         }
         if node.tag() == Tag::Computed {
@@ -186,19 +187,19 @@ impl<'a> Paths<'a> {
         search.begin_all(node, run)?;
         while search.advance(&self.graphs, run)? {}
         // An id with a move is certainly a node.
-        Ok(!self.is_nullable || search.has_moved() || self.stands(node, end, run)?)
+        Ok(!self.is_nullable || search.has_moved() || self.has_zero_length_path(node, end, run)?)
     }
 
     /// Paths of rows with one bound end.
-    fn one_end(
+    fn push_one_bound(
         &mut self,
         batch: &Batch,
-        rows: &[(Known, u32)],
+        rows: &[(BoundEnds, u32)],
         end: usize,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let Some(&(known, _)) = rows.first() else { return Ok(Flow::More) };
-        let node = known[1 + end];
+        let Some(&(bound, _)) = rows.first() else { return Ok(Flow::More) };
+        let node = bound[1 + end];
         if !self.search_all(node, end, next.run())? {
             return Ok(Flow::More);
         }
@@ -221,7 +222,7 @@ impl<'a> Paths<'a> {
     fn add_to_all(
         &mut self,
         batch: &Batch,
-        rows: &[(Known, u32)],
+        rows: &[(BoundEnds, u32)],
         node: Id,
         end: usize,
         next: &mut Chain<'_, 'a>,
@@ -265,7 +266,7 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether a path connects two nodes, by bidirectional search.
-    fn connects(&mut self, [_, subject, object]: Known, run: &Run<'a>) -> Result<bool> {
+    fn connects(&mut self, [_, subject, object]: BoundEnds, run: &Run<'a>) -> Result<bool> {
         self.shared = None;
         self.forwards.begin(subject, run)?;
         self.backwards.begin(object, run)?;
@@ -285,8 +286,8 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether a path connects two nodes, by a search from one end that other rows share.
-    fn shares(&mut self, end: usize, known: Known, run: &Run<'a>) -> Result<bool> {
-        let (node, other) = (known[1 + end], known[2 - end]);
+    fn connects_by_shared_search(&mut self, end: usize, bound: BoundEnds, run: &Run<'a>) -> Result<bool> {
+        let (node, other) = (bound[1 + end], bound[2 - end]);
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         if self.shared != Some((end, self.graph, node)) {
             search.begin(node, run)?;
@@ -301,44 +302,44 @@ impl<'a> Paths<'a> {
     }
 
     /// Whether a path connects the two ends. `shared`: the end that other rows have in common.
-    fn holds(&mut self, known: Known, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
-        if self.is_nullable && known[1] == known[2] {
-            return Ok(self.step.stand_alone[1] || self.stands(known[1], 0, run)?);
+    fn has_path(&mut self, bound: BoundEnds, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
+        if self.is_nullable && bound[1] == bound[2] {
+            return Ok(self.step.zero_length[1] || self.has_zero_length_path(bound[1], 0, run)?);
         }
         match shared {
-            Some(end) => self.shares(end, known, run),
-            None => self.connects(known, run),
+            Some(end) => self.connects_by_shared_search(end, bound, run),
+            None => self.connects(bound, run),
         }
     }
 
     /// Paths of the rows of a graph with both ends bound, ordered by start.
-    fn both_ends(
+    fn push_both_bound(
         &mut self,
         batch: &Batch,
-        rows: &mut [(Known, u32)],
+        rows: &mut [(BoundEnds, u32)],
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         let starts = rows.chunk_by(|a, b| a.0[1] == b.0[1]).count();
-        let mut objects: Vec<Id> = rows.iter().map(|(known, _)| known[2]).collect();
+        let mut objects: Vec<Id> = rows.iter().map(|(bound, _)| bound[2]).collect();
         objects.sort_unstable();
         objects.dedup();
         // The end with fewer distinct nodes is shared by more rows.
         let end = usize::from(objects.len() < starts);
         if end == 1 {
-            rows.sort_unstable_by_key(|(known, row)| (known[2], known[1], *row));
+            rows.sort_unstable_by_key(|(bound, row)| (bound[2], bound[1], *row));
         }
         for rows in rows.chunk_by(|a, b| a.0[1 + end] == b.0[1 + end]) {
             let Some((first, _)) = rows.first() else { continue };
             let under_way = self.shared == Some((end, self.graph, first[1 + end]));
             let shared = (under_way || rows.len() >= SHARED_END_MIN).then_some(end);
-            let mut last: Option<(Known, bool)> = None;
-            for &(known, row) in rows {
+            let mut last: Option<(BoundEnds, bool)> = None;
+            for &(bound, row) in rows {
                 let holds = match last {
-                    Some((of, holds)) if of == known => holds,
-                    _ => self.holds(known, shared, next.run())?,
+                    Some((of, holds)) if of == bound => holds,
+                    _ => self.has_path(bound, shared, next.run())?,
                 };
-                last = Some((known, holds));
-                if holds && self.add(batch, row, ([known[1], known[2]], 1), next)? == Flow::Done {
+                last = Some((bound, holds));
+                if holds && self.add(batch, row, ([bound[1], bound[2]], 1), next)? == Flow::Done {
                     return Ok(Flow::Done);
                 }
             }
@@ -347,10 +348,15 @@ impl<'a> Paths<'a> {
     }
 
     /// Paths of rows with no bound end.
-    fn no_end(&mut self, batch: &Batch, rows: &[(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    fn push_unbound(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
         let control = next.run().control;
         let mut starts_bytes = 0;
-        let starts = self.starts(next.run(), &mut starts_bytes)?;
+        let starts = self.start_nodes(next.run(), &mut starts_bytes)?;
         let flow = self.search_from_all(batch, rows, &starts, next)?;
         control.recount(&mut starts_bytes, 0)?;
         Ok(flow)
@@ -359,7 +365,7 @@ impl<'a> Paths<'a> {
     fn search_from_all(
         &mut self,
         batch: &Batch,
-        rows: &[(Known, u32)],
+        rows: &[(BoundEnds, u32)],
         starts: &[Id],
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
@@ -382,8 +388,8 @@ impl<'a> Paths<'a> {
 
     /// The nodes at which a path may start: all nodes of the graphs if it may be empty. `counted`: bytes
     /// counted for them.
-    fn starts(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
-        let mut all = Reached::default();
+    fn start_nodes(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
+        let mut all = VisitedSet::default();
         let mut keys = Vec::new();
         let mut degrees = Vec::new();
         let vertices = run.snapshot.vertex_count();
@@ -426,24 +432,29 @@ impl<'a> Paths<'a> {
     }
 
     /// Evaluates rows whose graph is bound.
-    fn answer(&mut self, batch: &Batch, rows: &mut [(Known, u32)], next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        let kind = |known: &Known| 2 * u8::from(known[1].is_bound()) + u8::from(known[2].is_bound());
-        rows.sort_unstable_by_key(|(known, row)| (kind(known), *known, *row));
+    fn answer(
+        &mut self,
+        batch: &Batch,
+        rows: &mut [(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let kind = |bound: &BoundEnds| 2 * u8::from(bound[1].is_bound()) + u8::from(bound[2].is_bound());
+        rows.sort_unstable_by_key(|(bound, row)| (kind(bound), *bound, *row));
         // Rows of a graph with both ends bound form one group, whatever their ends.
-        let group = |known: &Known| match kind(known) {
-            3 => (3, known[0], Id::UNBOUND),
-            2 => (2, known[0], known[1]),
-            1 => (1, known[0], known[2]),
-            _ => (0, known[0], Id::UNBOUND),
+        let group = |bound: &BoundEnds| match kind(bound) {
+            3 => (3, bound[0], Id::UNBOUND),
+            2 => (2, bound[0], bound[1]),
+            1 => (1, bound[0], bound[2]),
+            _ => (0, bound[0], Id::UNBOUND),
         };
         for rows in rows.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
-            let Some((known, _)) = rows.first() else { continue };
-            self.enter_graph(known[0]);
-            let flow = match kind(known) {
-                0 => self.no_end(batch, rows, next)?,
-                1 => self.one_end(batch, rows, 1, next)?,
-                2 => self.one_end(batch, rows, 0, next)?,
-                _ => self.both_ends(batch, rows, next)?,
+            let Some((bound, _)) = rows.first() else { continue };
+            self.enter_graph(bound[0]);
+            let flow = match kind(bound) {
+                0 => self.push_unbound(batch, rows, next)?,
+                1 => self.push_one_bound(batch, rows, 1, next)?,
+                2 => self.push_one_bound(batch, rows, 0, next)?,
+                _ => self.push_both_bound(batch, rows, next)?,
             };
             if flow == Flow::Done {
                 return Ok(flow);
@@ -454,9 +465,13 @@ impl<'a> Paths<'a> {
 }
 
 /// Whether two searches have met since the last call: both have reached the same node in the same state.
-fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>, run: &Run<'_>) -> Result<bool> {
+fn meets(
+    forwards: &mut AutomatonSearch<'_>,
+    backwards: &mut AutomatonSearch<'_>,
+    run: &Run<'_>,
+) -> Result<bool> {
     let mut any = false;
-    for (ahead, behind) in forwards.reached.iter_mut().zip(&mut backwards.reached) {
+    for (ahead, behind) in forwards.visited.iter_mut().zip(&mut backwards.visited) {
         run.control.work(ahead.members.len() - ahead.seen + behind.members.len() - behind.seen)?;
         any |= ahead.members[ahead.seen..].iter().any(|id| behind.contains(*id));
         any |= behind.members[behind.seen..].iter().any(|id| ahead.contains(*id));
@@ -468,11 +483,11 @@ fn meets(forwards: &mut Search<'_>, backwards: &mut Search<'_>, run: &Run<'_>) -
 impl<'a> Kernel<'a> for Paths<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         // By bound ends: first none, then object, then subject, then both.
-        let known = |at: usize| self.known(batch, at);
+        let bound = |at: usize| self.bound_ends(batch, at);
         let needs_graph =
-            |known: &Known| matches!(self.step.graphs, PathGraphs::Variable(_)) && !known[0].is_bound();
-        let rows = (0_u32..).zip(0..batch.rows).map(|(row, at)| (known(at), row));
-        let (waiting, mut ready): (Vec<_>, Vec<_>) = rows.partition(|(known, _)| needs_graph(known));
+            |bound: &BoundEnds| matches!(self.step.graphs, PathGraphs::Variable(_)) && !bound[0].is_bound();
+        let rows = (0_u32..).zip(0..batch.rows).map(|(row, at)| (bound(at), row));
+        let (waiting, mut ready): (Vec<_>, Vec<_>) = rows.partition(|(bound, _)| needs_graph(bound));
         if self.answer(batch, &mut ready, next)? == Flow::Done {
             return Ok(Flow::Done);
         }
@@ -483,7 +498,7 @@ impl<'a> Kernel<'a> for Paths<'a> {
             for (graph, _) in next.run().snapshot.graphs() {
                 control.work(waiting.len())?;
                 ready.clear();
-                ready.extend(waiting.iter().map(|&(known, row)| (self.in_graph(*graph, known), row)));
+                ready.extend(waiting.iter().map(|&(bound, row)| (self.in_graph(*graph, bound), row)));
                 if self.answer(batch, &mut ready, next)? == Flow::Done {
                     return Ok(Flow::Done);
                 }

@@ -53,17 +53,17 @@ pub struct Access {
 
 /// Distinct candidate keys of a segment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Among {
+pub struct CandidateKeys {
     /// Ranges of keys, both ends included; ascending and disjoint.
     pub keys: Vec<(Id, Id)>,
     /// Literals at these positions of the text order ([`vervet_snapshot::Snapshot::literals_in_order`]), if
     /// they are keys; disjoint from `keys`.
     pub literals: Range<u64>,
-    /// The text bounds of `literals`, if there are any: later literals within them
-    /// ([`vervet_snapshot::Snapshot::later_literals`]) are candidates, too.
-    pub texts: Option<Texts>,
+    /// The text bounds of `literals`, if there are any: unordered literals within them
+    /// ([`vervet_snapshot::Snapshot::unordered_literals`]) are candidates, too.
+    pub string_range: Option<StringRange>,
     /// A full-text search, whose results ([`vervet_snapshot::Snapshot::search`]) are candidates, too, if they
-    /// are keys; excludes `texts`.
+    /// are keys; excludes `string_range`.
     pub search: Option<TextSearch>,
     /// Number of keys and literals, for `EXPLAIN`; an estimate if the segment has changed.
     pub count: u64,
@@ -71,7 +71,7 @@ pub struct Among {
 
 /// A range of texts, in byte order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Texts {
+pub struct StringRange {
     /// Lower bound, inclusive.
     pub from: Vec<u8>,
     /// Upper bound, exclusive; `None`: unbounded.
@@ -119,7 +119,7 @@ pub struct PathStep {
     pub graphs: PathGraphs,
     /// Whether subject and object are terms of the query, so that each has an empty path to itself even if no
     /// statement contains it.
-    pub stand_alone: [bool; 2],
+    pub zero_length: [bool; 2],
 }
 
 /// The graphs of a [`PathStep`].
@@ -152,11 +152,11 @@ pub enum Move {
 
 /// How [`Step::Exists`] uses whether its pipeline outputs a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Existence {
+pub enum SemiJoinKind {
     /// Keeps rows with a match (`EXISTS`).
-    Keep,
+    Semi,
     /// Drops rows with a match (`NOT EXISTS`).
-    Drop,
+    Anti,
     /// Keeps all rows; binds the variable to a boolean.
     Mark(Variable),
 }
@@ -202,7 +202,7 @@ pub enum Step {
         /// Receives the neighbours.
         neighbour: Option<Variable>,
         /// The candidate keys.
-        among: Among,
+        candidates: CandidateKeys,
     },
     /// For each row the neighbours of `key`, which is bound in every row; binds `neighbour`, which is unbound
     /// before. Without `neighbour`: multiplies the multiplicity by the degree, and drops rows without
@@ -247,7 +247,7 @@ pub enum Step {
         /// The pattern.
         pattern: Match,
         /// The candidate objects.
-        among: Among,
+        candidates: CandidateKeys,
     },
     /// Keeps the rows for which the expression is true.
     Filter(Expression),
@@ -309,7 +309,7 @@ pub enum Step {
         /// A variable added by the planner for row positions.
         row: Variable,
         /// Use of the result.
-        existence: Existence,
+        semi_join_kind: SemiJoinKind,
     },
     /// Bag union: the output of each branch for the input rows, one branch after the other.
     Union {

@@ -4,10 +4,10 @@
 //! Keys are listed in batches and expanded like any other column, so a scan costs as much as a sequential
 //! read of the segment. Literals of a seek are in text order, so they are looked up like any other column.
 
-use crate::among::AmongKeys;
 use crate::batch::{BATCH_ROWS, Batch, Keep};
+use crate::candidate_keys::CandidateKeyIter;
 use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::plan::Among;
+use crate::plan::CandidateKeys;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
@@ -16,7 +16,7 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 pub(crate) struct Scan<'a> {
     pub segment: &'a dyn Segment,
     /// Candidate keys of a seek; `None`: all keys.
-    pub among: Option<AmongKeys<'a>>,
+    pub candidates: Option<CandidateKeyIter<'a>>,
     pub filter: EntryFilter,
     pub key: Variable,
     pub neighbour: Option<Variable>,
@@ -31,7 +31,7 @@ pub(crate) struct Scan<'a> {
 impl<'a> Scan<'a> {
     pub(crate) fn new(
         (segment, filter): (&'a dyn Segment, EntryFilter),
-        among: Option<&'a Among>,
+        candidates: Option<&'a CandidateKeys>,
         key: Variable,
         neighbour: Option<Variable>,
         keep: Keep,
@@ -39,7 +39,7 @@ impl<'a> Scan<'a> {
     ) -> Self {
         Self {
             segment,
-            among: among.map(AmongKeys::new),
+            candidates: candidates.map(CandidateKeyIter::new),
             filter,
             key,
             neighbour,
@@ -87,15 +87,15 @@ impl<'a> Scan<'a> {
     }
 
     /// Pushes, for one row, the entries of some keys.
-    fn push_among(
+    fn push_candidates(
         &mut self,
-        among: &mut AmongKeys<'a>,
+        candidates: &mut CandidateKeyIter<'a>,
         batch: &Batch,
         row: usize,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        among.restart();
-        while among.next(self.segment, next.run(), &mut self.keys.columns[0])? {
+        candidates.restart();
+        while candidates.next(self.segment, next.run(), &mut self.keys.columns[0])? {
             if self.push_keys(batch, row, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
@@ -160,12 +160,12 @@ impl<'a> Scan<'a> {
 impl<'a> Kernel<'a> for Scan<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         for row in 0..batch.rows {
-            let flow = match self.among.take() {
+            let flow = match self.candidates.take() {
                 None => self.push_all(batch, row, next)?,
-                Some(mut among) => {
+                Some(mut candidates) => {
                     // Restored on every exit: batches may follow `Done`.
-                    let flow = self.push_among(&mut among, batch, row, next);
-                    self.among = Some(among);
+                    let flow = self.push_candidates(&mut candidates, batch, row, next);
+                    self.candidates = Some(candidates);
                     flow?
                 }
             };

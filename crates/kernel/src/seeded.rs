@@ -33,19 +33,19 @@ pub(crate) struct Seeded<'a> {
     /// The kept columns of the input rows.
     pub before: Keep,
     pub input: Batch,
-    pub rows: Rows,
+    pub rows: RowIndex,
     pub pairs: Vec<(u32, u32)>,
     pub out: Batch,
 }
 
 /// Hash index of the rows of a batch by some columns; rows with an equal hash are an ascending chain.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub(crate) struct RowIndex {
     first: FxHashMap<u64, u32>,
     next: Vec<u32>,
 }
 
-impl Rows {
+impl RowIndex {
     fn fill(&mut self, on: &[Variable], batch: &Batch, control: &Control<'_>) -> Result<()> {
         control.work(batch.rows)?;
         self.first.clear();

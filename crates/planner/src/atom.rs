@@ -8,7 +8,7 @@ use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::{Access, Match, Operand};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{ClassId, Flow, GraphFilter, Segment, SegmentStatistics, Snapshot};
+use vervet_snapshot::{ClassId, ClassPairCount, GraphFilter, Segment, SegmentStatistics, Snapshot};
 
 /// One end of a statement.
 pub(crate) type End = Operand;
@@ -23,23 +23,23 @@ pub(crate) fn variable_of(operand: Operand) -> Option<Variable> {
 
 /// One direction of the segment of an atom. Derived statistics are computed on first use, since most patterns
 /// of most plans need a part of them.
-pub(crate) struct Side<'a> {
+pub(crate) struct DirectedSegment<'a> {
     pub(crate) segment: &'a dyn Segment,
     /// Exact counts of the segment.
     pub(crate) statistics: &'a SegmentStatistics,
     snapshot: &'a dyn Snapshot,
-    fans: OnceCell<Box<[Fan]>>,
+    class_degrees: OnceCell<Box<[ClassDegree]>>,
 }
 
 /// Both directions of a predicate, by [`Direction`].
-pub(crate) struct Sides<'a> {
-    pub(crate) by_direction: [Option<Side<'a>>; 2],
+pub(crate) struct PredicateSegments<'a> {
+    pub(crate) by_direction: [Option<DirectedSegment<'a>>; 2],
     shares: [OnceCell<Box<[f64]>>; 2],
 }
 
 /// Expected entries of a random vertex of one class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fan {
+pub(crate) struct ClassDegree {
     pub(crate) class: ClassId,
     /// 1 / number of vertices of the class, or of keys if the class has no size.
     pub(crate) share: f64,
@@ -47,26 +47,26 @@ pub(crate) struct Fan {
     pub(crate) degree: f64,
     /// Fraction of the vertices that have neighbours.
     pub(crate) keys: f64,
-    /// Flows of the class: the range `first..end` of [`SegmentStatistics::flows`].
+    /// Class pairs of the class: the range `first..end` of [`SegmentStatistics::class_pairs`].
     first: u32,
     end: u32,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> PredicateSegments<'a> {
     pub(crate) fn new(predicate: Id, snapshot: &'a dyn Snapshot) -> Result<Self> {
-        let side = |direction| -> Result<Option<Side<'a>>> {
-            Ok(snapshot.segment(predicate, direction)?.map(|segment| Side {
+        let side = |direction| -> Result<Option<DirectedSegment<'a>>> {
+            Ok(snapshot.segment(predicate, direction)?.map(|segment| DirectedSegment {
                 segment,
                 statistics: segment.statistics(),
                 snapshot,
-                fans: OnceCell::new(),
+                class_degrees: OnceCell::new(),
             }))
         };
         let by_direction = [side(Direction::Out)?, side(Direction::In)?];
         Ok(Self { by_direction, shares: [OnceCell::new(), OnceCell::new()] })
     }
 
-    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+    pub(crate) fn side(&self, direction: Direction) -> Option<&DirectedSegment<'a>> {
         self.by_direction[direction as usize].as_ref()
     }
 
@@ -75,10 +75,13 @@ impl<'a> Sides<'a> {
     pub(crate) fn neighbour_shares(&self, direction: Direction) -> &[f64] {
         self.shares[direction as usize].get_or_init(|| {
             let others = self.share_of_others(direction);
-            let fans = self.side(direction.reverse()).map_or(&[][..], Side::fans);
-            let length = fans.last().map_or(0, |fan| usize::from(fan.class.0) + 1);
+            let class_degrees =
+                self.side(direction.reverse()).map_or(&[][..], DirectedSegment::class_degrees);
+            let length = class_degrees.last().map_or(0, |class_degree| usize::from(class_degree.class.0) + 1);
             let mut shares = vec![others; length];
-            fans.iter().for_each(|fan| shares[usize::from(fan.class.0)] = fan.share);
+            class_degrees
+                .iter()
+                .for_each(|class_degree| shares[usize::from(class_degree.class.0)] = class_degree.share);
             shares.into()
         })
     }
@@ -89,26 +92,28 @@ impl<'a> Sides<'a> {
     }
 }
 
-impl Side<'_> {
-    /// The fan of each class of keys, ascending by class.
-    pub(crate) fn fans(&self) -> &[Fan] {
-        self.fans.get_or_init(|| {
-            let flows = &self.statistics.flows;
+impl DirectedSegment<'_> {
+    /// The degrees of each class of keys, ascending by class.
+    pub(crate) fn class_degrees(&self) -> &[ClassDegree] {
+        self.class_degrees.get_or_init(|| {
+            let class_pairs = &self.statistics.class_pairs;
             let mut at = 0;
-            let fan = |&(class, keys): &(ClassId, u64)| {
-                while flows.get(at).is_some_and(|flow| flow.source < class) {
+            let class_degree = |&(class, keys): &(ClassId, u64)| {
+                while class_pairs.get(at).is_some_and(|class_pair| class_pair.source < class) {
                     at += 1;
                 }
                 let first = at;
                 let mut entries = 0;
-                while let Some(flow) = flows.get(at).filter(|flow| flow.source == class) {
-                    entries += flow.entries;
+                while let Some(class_pair) =
+                    class_pairs.get(at).filter(|class_pair| class_pair.source == class)
+                {
+                    entries += class_pair.entries;
                     at += 1;
                 }
                 // Literals, edges and irregular data have no class size; the number of keys replaces it.
                 let share = 1.0 / self.snapshot.class_size(class).max(keys).max(1) as f64;
                 let position = |at| u32::try_from(at).unwrap_or(u32::MAX);
-                Fan {
+                ClassDegree {
                     class,
                     share,
                     degree: entries as f64 * share,
@@ -117,13 +122,16 @@ impl Side<'_> {
                     end: position(at),
                 }
             };
-            self.statistics.keys_of_class.iter().map(fan).collect()
+            self.statistics.keys_of_class.iter().map(class_degree).collect()
         })
     }
 
-    /// The flows that start at the class of `fan`.
-    pub(crate) fn flows_of(&self, fan: &Fan) -> &[Flow] {
-        self.statistics.flows.get(fan.first as usize..fan.end as usize).unwrap_or_default()
+    /// The class pairs that start at the class of `class_degree`.
+    pub(crate) fn class_pairs_of(&self, class_degree: &ClassDegree) -> &[ClassPairCount] {
+        self.statistics
+            .class_pairs
+            .get(class_degree.first as usize..class_degree.end as usize)
+            .unwrap_or_default()
     }
 
     /// Average number of neighbours of a key.
@@ -152,7 +160,7 @@ pub(crate) struct Atom<'a> {
     pub(crate) graph: GraphFilter,
     pub(crate) parallel: bool,
     /// Its segments, if its predicate is constant.
-    pub(crate) sides: Option<Rc<Sides<'a>>>,
+    pub(crate) sides: Option<Rc<PredicateSegments<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
     /// The general form and its estimated rows, if only [`vervet_kernel::plan::Step::Match`] can evaluate the
@@ -185,7 +193,7 @@ impl<'a> Atom<'a> {
         }
     }
 
-    pub(crate) fn side(&self, direction: Direction) -> Option<&Side<'a>> {
+    pub(crate) fn side(&self, direction: Direction) -> Option<&DirectedSegment<'a>> {
         self.sides.as_ref()?.side(direction)
     }
 

@@ -1,14 +1,14 @@
 //! Planning of basic graph patterns: constant look-up, class inference, join-order search, steps.
 
-use crate::atom::{Atom, Sides, variable_of};
+use crate::atom::{Atom, PredicateSegments, variable_of};
 use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
-use crate::flow::Flow;
+use crate::join_order::{Action, JoinOrderSearch, OrderedAction, bind};
 use crate::lower::Planner;
-use crate::search::{Action, Chosen, Search, bind};
+use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use std::rc::Rc;
 use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
@@ -16,16 +16,16 @@ use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
 impl<'a> Planner<'a> {
-    /// Joins `flow` with `patterns`; `false`: the cost reaches `limit`, and `flow` is invalid.
+    /// Joins `partial` with `patterns`; `false`: the cost reaches `limit`, and `partial` is invalid.
     pub(crate) fn lower_patterns(
         &mut self,
         patterns: &[&Pattern],
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
-        if flow.empty {
+        if partial.empty {
             return Ok(true);
         }
         // `EXISTS` conditions are planned after the join, when all of its variables are bound.
@@ -33,54 +33,54 @@ impl<'a> Planner<'a> {
             filters.into_iter().partition(|filter| filter.has_exists);
         let needed = &with_patterns.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let variables: VariableSet = patterns.iter().flat_map(|pattern| pattern.variables()).collect();
-        if !self.bind_constants(&variables, flow, &mut filters)? {
-            flow.make_empty();
+        if !self.bind_constants(&variables, partial, &mut filters)? {
+            partial.make_empty();
             return Ok(true);
         }
-        let mut after = Uses::default();
-        if patterns.len() > Search::ATOMS_MAX {
+        let mut after = VariableUses::default();
+        if patterns.len() > JoinOrderSearch::ATOMS_MAX {
             patterns.iter().for_each(|pattern| after.add(pattern.variables()));
         }
-        for chunk in patterns.chunks(Search::ATOMS_MAX) {
+        for chunk in patterns.chunks(JoinOrderSearch::ATOMS_MAX) {
             self.control.check()?;
-            if patterns.len() > Search::ATOMS_MAX {
+            if patterns.len() > JoinOrderSearch::ATOMS_MAX {
                 chunk.iter().for_each(|pattern| after.remove(pattern.variables()));
             }
             let needed = needed.clone().union(after.set());
             let mut atoms = Vec::with_capacity(chunk.len());
             for pattern in chunk {
-                match self.resolve(pattern, flow)? {
+                match self.resolve(pattern, partial)? {
                     Some(atom) => atoms.push(atom),
                     None => {
-                        flow.make_empty();
+                        partial.make_empty();
                         return Ok(true);
                     }
                 }
             }
-            let mut domains: Domains = std::mem::take(&mut flow.domains);
+            let mut domains: Domains = std::mem::take(&mut partial.domains);
             if self.options.inference && !infer(&mut atoms, &mut domains) {
-                flow.make_empty();
+                partial.make_empty();
                 return Ok(true);
             }
-            flow.domains = domains;
-            self.seek(&mut atoms, flow, &mut filters)?;
+            partial.domains = domains;
+            self.seek(&mut atoms, partial, &mut filters)?;
             if self.options.inference && self.options.reorder {
-                self.imply(&atoms, flow, &mut filters)?;
+                self.imply(&atoms, partial, &mut filters)?;
             }
-            if !self.search(&atoms, flow, &needed, &mut filters, limit)? {
+            if !self.search(&atoms, partial, &needed, &mut filters, limit)? {
                 return Ok(false);
             }
         }
         // No variable occurs in implied patterns only, so all variables are bound here.
-        flow.possible.add_all(&variables);
-        flow.certain.add_all(&variables);
-        self.apply(filters, flow)?;
-        self.apply(with_patterns, flow)?;
+        partial.possible.add_all(&variables);
+        partial.certain.add_all(&variables);
+        self.apply(filters, partial)?;
+        self.apply(with_patterns, partial)?;
         Ok(true)
     }
 
     /// Derives a seek for each pattern whose object has sargable conditions.
-    fn seek(&self, atoms: &mut [Atom<'a>], flow: &Flow, filters: &mut [Conjunct]) -> Result<()> {
+    fn seek(&self, atoms: &mut [Atom<'a>], partial: &PartialPlan, filters: &mut [Conjunct]) -> Result<()> {
         if !self.options.seek || filters.is_empty() {
             return Ok(());
         }
@@ -88,13 +88,13 @@ impl<'a> Planner<'a> {
             let (Some(subject), Some(object)) = (variable_of(atom.subject), variable_of(atom.object)) else {
                 continue;
             };
-            if flow.possible.contains(object) || !is_sought(object, filters) {
+            if partial.possible.contains(object) || !is_sought(object, filters) {
                 continue;
             }
             let segments = match (&atom.general, atom.side(Direction::In)) {
                 (None, Some(side)) => Some(Segments::one(side.segment)),
                 // A match finds the entries from the bound subject.
-                (Some(_), _) if flow.certain.contains(subject) => None,
+                (Some(_), _) if partial.certain.contains(subject) => None,
                 (Some(_), Some(side)) => Some(Segments::one(side.segment)),
                 (Some(_), None) => Segments::objects_of_all(self.snapshot, self.control)?,
                 (None, None) => None,
@@ -110,7 +110,7 @@ impl<'a> Planner<'a> {
     fn bind_constants(
         &mut self,
         variables: &VariableSet,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         filters: &mut Vec<Conjunct>,
     ) -> Result<bool> {
         let mut left = Vec::with_capacity(filters.len());
@@ -118,11 +118,11 @@ impl<'a> Planner<'a> {
             self.control.work(1)?;
             match filter.as_binding() {
                 Some((variable, term))
-                    if variables.contains(variable) && !flow.possible.contains(variable) =>
+                    if variables.contains(variable) && !partial.possible.contains(variable) =>
                 {
                     // A pattern binds only terms of the graph.
                     let Some(id) = self.snapshot.lookup(term.as_ref())? else { return Ok(false) };
-                    self.push_values(vec![variable], vec![vec![id]], flow);
+                    self.push_values(vec![variable], vec![vec![id]], partial);
                 }
                 _ => left.push(filter),
             }
@@ -132,13 +132,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Resolves a pattern to ids; `None`: provably no statement matches.
-    fn resolve(&mut self, pattern: &Pattern, flow: &Flow) -> Result<Option<Atom<'a>>> {
+    fn resolve(&mut self, pattern: &Pattern, partial: &PartialPlan) -> Result<Option<Atom<'a>>> {
         let snapshot = self.snapshot;
         let operand = |slot: &Slot| -> Result<Option<Operand>> {
             Ok(match slot {
                 Slot::Constant(term) => snapshot.lookup(term.as_ref())?.map(Operand::Constant),
-                Slot::Variable(variable) => match flow.constant(*variable) {
-                    Some(id) if flow.certain.contains(*variable) => {
+                Slot::Variable(variable) => match partial.constant(*variable) {
+                    Some(id) if partial.certain.contains(*variable) => {
                         (id.tag() != Tag::Computed).then_some(Operand::Constant(id))
                     }
                     _ => Some(Operand::Variable(*variable)),
@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
         atom.sides = Some(match self.sides.get(&predicate) {
             Some(sides) => Rc::clone(sides),
             None => {
-                let sides = Rc::new(Sides::new(predicate, self.snapshot)?);
+                let sides = Rc::new(PredicateSegments::new(predicate, self.snapshot)?);
                 self.sides.insert(predicate, Rc::clone(&sides));
                 sides
             }
@@ -221,7 +221,7 @@ impl<'a> Planner<'a> {
             .into_iter()
             .flatten()
             .filter_map(variable_of)
-            .any(|variable| flow.possible.contains(variable) && !flow.certain.contains(variable));
+            .any(|variable| partial.possible.contains(variable) && !partial.certain.contains(variable));
         if repeats || in_doubt {
             return Ok(Some(atom));
         }
@@ -249,16 +249,16 @@ impl<'a> Planner<'a> {
     fn search(
         &mut self,
         atoms: &[Atom<'a>],
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: &mut Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
-        let search = Search {
+        let search = JoinOrderSearch {
             atoms,
-            uses: Search::uses_of(atoms, filters, needed),
+            uses: JoinOrderSearch::uses_of(atoms, filters, needed),
             filters,
-            runs: &flow.runs,
+            runs: &partial.runs,
             beam: match (self.options.beam, atoms.len()) {
                 (Some(beam), _) => beam.max(1),
                 (None, ..=8) => 32,
@@ -268,19 +268,19 @@ impl<'a> Planner<'a> {
             },
             intersect: self.options.intersect,
             reorder: self.options.reorder,
-            limit: limit.map(|limit| limit - flow.cost),
+            limit: limit.map(|limit| limit - partial.cost),
         };
         // The search treats possibly bound variables as unbound: only general patterns contain them.
         let Some((path, classes)) =
-            search.run(flow.certain.clone(), flow.rows, &flow.classes, self.control)?
+            search.run(partial.certain.clone(), partial.rows, &partial.classes, self.control)?
         else {
             return Ok(false);
         };
-        flow.classes = classes;
-        let before = flow.cost;
+        partial.classes = classes;
+        let before = partial.cost;
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
-        let mut bound = flow.certain.clone();
-        for Chosen { action, rows: rows_after, cost } in path {
+        let mut bound = partial.certain.clone();
+        for OrderedAction { action, rows: rows_after, cost } in path {
             self.control.work(waiting.len() + 1)?;
             let step = step_of(atoms, &action);
             bind(atoms, &action, &mut bound);
@@ -293,21 +293,23 @@ impl<'a> Planner<'a> {
             let rows = match action {
                 Action::Seek(at) => {
                     let atom = &atoms[usize::from(at)];
-                    atom.seek.as_ref().map_or(rows_after, |seek| seek.candidates * seek.degree * flow.rows)
+                    atom.seek
+                        .as_ref()
+                        .map_or(rows_after, |seek| seek.candidate_count * seek.degree * partial.rows)
                 }
                 _ => rows_after / passed.max(1e-9),
             };
-            flow.push(step, rows);
+            partial.push(step, rows);
             if let (Action::Seek(_), Some(first)) = (action, ready.first_mut()) {
                 // The seek has applied this selectivity already.
                 first.selectivity *= rows_after / (rows * passed).max(1e-9);
             }
-            self.apply(ready, flow)?;
-            flow.rows = rows_after;
-            flow.cost = before + cost;
+            self.apply(ready, partial)?;
+            partial.rows = rows_after;
+            partial.cost = before + cost;
         }
-        flow.possible.add_all(&bound);
-        flow.certain = bound;
+        partial.possible.add_all(&bound);
+        partial.certain = bound;
         filters.extend(waiting.into_iter().flatten());
         Ok(true)
     }
@@ -338,15 +340,16 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
             (Operand::Constant(_), ..) => general(at),
         },
         Action::Seek(at) if atoms[usize::from(at)].general.is_some() => match &atoms[usize::from(at)].seek {
-            Some(seek) => {
-                Step::SeekMatch { pattern: atoms[usize::from(at)].to_match(), among: seek.among.clone() }
-            }
+            Some(seek) => Step::SeekMatch {
+                pattern: atoms[usize::from(at)].to_match(),
+                candidates: seek.candidates.clone(),
+            },
             None => general(at),
         },
         Action::Seek(at) => match (access(usize::from(at), Direction::In), &atoms[usize::from(at)].seek) {
             ((Operand::Variable(key), access, neighbour), Some(seek)) => {
                 let neighbour = variable_of(neighbour);
-                Step::Seek { access, key, neighbour, among: seek.among.clone() }
+                Step::Seek { access, key, neighbour, candidates: seek.candidates.clone() }
             }
             _ => general(at),
         },

@@ -28,14 +28,14 @@ pub(crate) const LEG_ROW: f64 = 10.0;
 /// A leg entry that an intersection lists, and merges or looks up.
 pub(crate) const LEG_ENTRY: f64 = 5.0;
 /// A leg entry looked up in the bit set of another leg, which was listed once for many rows.
-pub(crate) const LEG_MARKED_ENTRY: f64 = 3.0;
+pub(crate) const LEG_BITSET_ENTRY: f64 = 3.0;
 /// An entry of the shortest leg probed in another leg: a check without locality.
 pub(crate) const LEG_PROBE: f64 = 18.0;
 /// A row of an intersection of two short legs. Measured 2026-11-21 on LUBM-40 Q7 and LUBM-10: 33 to 41 ns for
 /// a row with 3 and 3 entries.
-pub(crate) const SHORT_ROW: f64 = 14.0;
-/// Each entry of either leg; see [`SHORT_ROW`].
-pub(crate) const SHORT_ENTRY: f64 = 3.0;
+pub(crate) const SMALL_LIST_ROW: f64 = 14.0;
+/// Each entry of either leg; see [`SMALL_LIST_ROW`].
+pub(crate) const SMALL_LIST_ENTRY: f64 = 3.0;
 /// A row of an intersection that groups its rows by the key of a leg.
 pub(crate) const LEG_GROUP_ROW: f64 = 20.0;
 /// Each distinct key of that leg; see [`LEG_GROUP_ROW`].

@@ -8,7 +8,7 @@ use vervet_snapshot::{EntryFilter, GraphFilter};
 const XSD_INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 
 /// Exact counts of the solutions of one pattern.
-struct Counts {
+struct PatternCounts {
     solutions: u64,
     /// Number of distinct values of each variable.
     distinct: Vec<(Variable, u64)>,
@@ -46,7 +46,7 @@ impl Planner<'_> {
         Ok(Some(values))
     }
 
-    fn count_pattern(&self, pattern: &Pattern) -> Result<Option<Counts>> {
+    fn count_pattern(&self, pattern: &Pattern) -> Result<Option<PatternCounts>> {
         let graph = match pattern.graph {
             GraphSlot::Default => GraphFilter::Default,
             GraphSlot::Any => GraphFilter::Any,
@@ -60,12 +60,14 @@ impl Planner<'_> {
             Slot::Constant(term) => Ok(self.snapshot.lookup(term.as_ref())?.ok_or(())),
             Slot::Variable(_) => Result::Ok(Err(())),
         };
-        let zero =
-            || Counts { solutions: 0, distinct: pattern.variables().map(|variable| (variable, 0)).collect() };
+        let zero = || PatternCounts {
+            solutions: 0,
+            distinct: pattern.variables().map(|variable| (variable, 0)).collect(),
+        };
         match (&pattern.subject, &pattern.predicate, &pattern.object) {
             (Slot::Variable(s), Slot::Variable(p), Slot::Variable(o)) if s != p && p != o && s != o => {
                 let plain = self.snapshot.graphs().is_empty() && self.snapshot.edge_count() == 0;
-                Ok(plain.then(|| Counts {
+                Ok(plain.then(|| PatternCounts {
                     solutions: self.snapshot.statement_count(),
                     distinct: vec![(*p, self.snapshot.predicates().len() as u64)],
                 }))
@@ -84,7 +86,7 @@ impl Planner<'_> {
                 }
                 let (key, other, direction) = match (subject, object) {
                     (Slot::Variable(s), Slot::Variable(o)) if s != o => {
-                        return Ok(Some(Counts {
+                        return Ok(Some(PatternCounts {
                             solutions: statistics.entries,
                             distinct: vec![(*s, statistics.keys), (*o, statistics.neighbours)],
                         }));
@@ -99,7 +101,7 @@ impl Planner<'_> {
                 segment.degrees(&[key], EntryFilter { graph, parallel: pattern.parallel }, &mut degrees)?;
                 let degree = degrees.first().copied().unwrap_or_default();
                 let distinct = if statistics.has_parallel { Vec::new() } else { vec![(other, degree)] };
-                Ok(Some(Counts { solutions: degree, distinct }))
+                Ok(Some(PatternCounts { solutions: degree, distinct }))
             }
             _ => Ok(None),
         }

@@ -4,11 +4,11 @@
 //! classes between which its segment has entries; domains are narrowed to a fixed point (arc consistency:
 //! Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). An empty domain proves
 //! that there is no solution; a type that all classes of a domain have needs no check. A segment that has
-//! changed since its flows were counted proves nothing and narrows nothing; the flows of unchanged segments
-//! hold for the classes that their ends had at that time. Vertices of [`ClassId::OTHER`] have unknown types,
-//! so that class implies nothing.
+//! changed since its pairs were counted proves nothing and narrows nothing; the class pairs of unchanged
+//! segments hold for the classes that their ends had at that time. Vertices of [`ClassId::OTHER`] have
+//! unknown types, so that class implies nothing.
 //! # Cost
-//! A few passes over the flows of the segments: microseconds for six patterns.
+//! A few passes over the class pairs of the segments: microseconds for six patterns.
 
 use crate::atom::{Atom, variable_of};
 use crate::classes::ClassSet;
@@ -75,10 +75,10 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
                 continue;
             }
             let (mut keys_left, mut neighbours_left) = (ClassSet::EMPTY, ClassSet::EMPTY);
-            for flow in &side.statistics.flows {
-                if keys.contains(flow.source) && neighbours.contains(flow.target) {
-                    keys_left.insert(flow.source);
-                    neighbours_left.insert(flow.target);
+            for class_pair in &side.statistics.class_pairs {
+                if keys.contains(class_pair.source) && neighbours.contains(class_pair.target) {
+                    keys_left.insert(class_pair.source);
+                    neighbours_left.insert(class_pair.target);
                 }
             }
             if keys_left.is_empty() {

@@ -5,18 +5,18 @@
 //! state is a range of pairs of a variable and the offset of its distribution. Both arrays only grow, so a
 //! new state copies a few pairs and allocates nothing.
 //! # Cost
-//! Row count alone: the number of classes present times their flows, 10 to 100 ns. A new table: twice that.
+//! Row count alone: the number of classes present times their pairs, 10 to 100 ns. A new table: twice that.
 
-use crate::atom::{Atom, Fan, Side, Sides, variable_of};
+use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
 use crate::classes::Classes;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Operand;
 use vervet_model::{Direction, Id};
-use vervet_snapshot::{ClassId, Flow};
+use vervet_snapshot::{ClassId, ClassPairCount};
 
 /// Class distributions of the variables of a state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table {
+pub(crate) struct ClassDistributions {
     first: usize,
     count: usize,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Estimator<'s, 'a> {
 
 impl<'s, 'a> Estimator<'s, 'a> {
     /// An estimator, and the table of `classes`.
-    pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, Table) {
+    pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, ClassDistributions) {
         // A neighbour of one direction is a key of the other.
         let of_keys = atoms.iter().flat_map(Atom::statistics).filter_map(|one| one.keys_of_class.last());
         let of_keys = of_keys.map(|(class, _)| usize::from(class.0) + 1).max().unwrap_or(0);
@@ -48,22 +48,22 @@ impl<'s, 'a> Estimator<'s, 'a> {
             new.weights.resize(at + width, 0.0);
             new.known.push((*variable, at));
         }
-        (new, Table { first: 0, count: classes.len() })
+        (new, ClassDistributions { first: 0, count: classes.len() })
     }
 
     /// Copies the distributions of a table.
-    pub(crate) fn classes(&self, table: Table) -> Classes {
+    pub(crate) fn classes(&self, table: ClassDistributions) -> Classes {
         let known = &self.known[table.first..table.first + table.count];
         known.iter().map(|&(variable, at)| (variable, self.weights[at..at + self.width].into())).collect()
     }
 
-    fn place(&self, table: Table, variable: Variable) -> Option<usize> {
+    fn position(&self, table: ClassDistributions, variable: Variable) -> Option<usize> {
         let known = &self.known[table.first..table.first + table.count];
         known.iter().find(|(of, _)| *of == variable).map(|(_, at)| *at)
     }
 
-    fn distribution(&self, table: Table, end: Operand) -> Option<&[f64]> {
-        let at = self.place(table, variable_of(end)?)?;
+    fn distribution(&self, table: ClassDistributions, end: Operand) -> Option<&[f64]> {
+        let at = self.position(table, variable_of(end)?)?;
         Some(&self.weights[at..at + self.width])
     }
 
@@ -71,7 +71,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
     /// the atom is the first of the join.
     pub(crate) fn degree(
         &self,
-        table: Table,
+        table: ClassDistributions,
         is_first: bool,
         index: usize,
         direction: Direction,
@@ -87,16 +87,21 @@ impl<'s, 'a> Estimator<'s, 'a> {
             return (side.average_degree() * side.skew(), 1.0);
         };
         let (mut degree, mut keys) = (0.0, 0.0);
-        for fan in side.fans() {
-            let weight = weights.get(usize::from(fan.class.0)).copied().unwrap_or(0.0);
-            degree += weight * fan.degree;
-            keys += weight * fan.keys;
+        for class_degree in side.class_degrees() {
+            let weight = weights.get(usize::from(class_degree.class.0)).copied().unwrap_or(0.0);
+            degree += weight * class_degree.degree;
+            keys += weight * class_degree.keys;
         }
         (degree * if is_first { 1.0 } else { side.skew() }, keys)
     }
 
     /// Number of keys of a side in the classes that a variable may have.
-    pub(crate) fn keys(&self, table: Table, variable: Variable, side: &Side<'_>) -> f64 {
+    pub(crate) fn keys(
+        &self,
+        table: ClassDistributions,
+        variable: Variable,
+        side: &DirectedSegment<'_>,
+    ) -> f64 {
         let Some(weights) = self.distribution(table, Operand::Variable(variable)) else {
             return side.statistics.keys as f64;
         };
@@ -106,23 +111,23 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// Selectivity of the check of an atom whose two ends are bound.
-    pub(crate) fn selectivity(&self, table: Table, index: usize) -> f64 {
+    pub(crate) fn selectivity(&self, table: ClassDistributions, index: usize) -> f64 {
         let atom = &self.atoms[index];
         if let (Some(types), Some(weights)) = (&atom.types, self.distribution(table, atom.subject)) {
             let of_type = (0..).map(ClassId).zip(weights).filter(|(class, _)| types.contains(*class));
             return of_types(of_type.map(|(_, weight)| weight).sum());
         }
-        let pairs = Pairs::new(atom, |end| self.distribution(table, end));
+        let pairs = EntryClassPairs::new(atom, |end| self.distribution(table, end));
         pairs.map_or(0.0, |pairs| of_entries(pairs.passed()))
     }
 
     /// Rows and table after an intersection: the first leg expanded, the others checked.
     pub(crate) fn intersection(
         &mut self,
-        table: Table,
+        table: ClassDistributions,
         is_first: bool,
         legs: impl Iterator<Item = (usize, Direction)>,
-    ) -> (f64, Table) {
+    ) -> (f64, ClassDistributions) {
         let (mut rows, mut now) = (1.0, table);
         for (number, (index, direction)) in legs.enumerate() {
             if number == 0 {
@@ -137,7 +142,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// Lengths of the arrays, for [`Estimator::forget`].
-    pub(crate) fn mark(&self) -> (usize, usize) {
+    pub(crate) fn checkpoint(&self) -> (usize, usize) {
         (self.weights.len(), self.known.len())
     }
 
@@ -148,41 +153,51 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 
     /// The table after a scan of all entries of an atom.
-    pub(crate) fn scanned(&mut self, table: Table, index: usize, direction: Direction) -> Table {
+    pub(crate) fn scanned(
+        &mut self,
+        table: ClassDistributions,
+        index: usize,
+        direction: Direction,
+    ) -> ClassDistributions {
         let atom = &self.atoms[index];
         let (key, neighbour) = atom.ends(direction);
-        let flows = atom.side(direction).map_or(&[][..], |side| &side.statistics.flows);
+        let class_pairs = atom.side(direction).map_or(&[][..], |side| &side.statistics.class_pairs);
         self.after(table, (key, neighbour), |_, keys, neighbours| {
-            add_flows(flows, |_| true, keys, neighbours);
+            add_class_pairs(class_pairs, |_| true, keys, neighbours);
         })
     }
 
     /// The table after an expansion.
-    pub(crate) fn expanded(&mut self, table: Table, index: usize, direction: Direction) -> Table {
+    pub(crate) fn expanded(
+        &mut self,
+        table: ClassDistributions,
+        index: usize,
+        direction: Direction,
+    ) -> ClassDistributions {
         let atom = &self.atoms[index];
         let Some(side) = atom.side(direction) else { return table };
         let (key, neighbour) = atom.ends(direction);
-        let flows = &side.statistics.flows;
-        let known = variable_of(key).and_then(|key| self.place(table, key));
+        let class_pairs = &side.statistics.class_pairs;
+        let known = variable_of(key).and_then(|key| self.position(table, key));
         let width = self.width;
         self.after(table, (key, neighbour), |weights, keys, neighbours| match (key, known) {
             (Operand::Variable(_), Some(at)) => {
                 let known = &weights[at..at + width];
-                for fan in side.fans() {
-                    let class = usize::from(fan.class.0);
-                    let factor = known.get(class).copied().unwrap_or(0.0) * fan.share;
+                for class_degree in side.class_degrees() {
+                    let class = usize::from(class_degree.class.0);
+                    let factor = known.get(class).copied().unwrap_or(0.0) * class_degree.share;
                     if factor > 0.0 {
                         let mut all = 0.0;
-                        for flow in side.flows_of(fan) {
-                            let entries = factor * flow.entries as f64;
+                        for class_pair in side.class_pairs_of(class_degree) {
+                            let entries = factor * class_pair.entries as f64;
                             all += entries;
-                            add(neighbours, flow.target, entries);
+                            add(neighbours, class_pair.target, entries);
                         }
-                        add(keys, fan.class, all);
+                        add(keys, class_degree.class, all);
                     }
                 }
             }
-            (Operand::Variable(_), None) => add_flows(flows, |_| true, keys, neighbours),
+            (Operand::Variable(_), None) => add_class_pairs(class_pairs, |_| true, keys, neighbours),
             (Operand::Constant(id), _) => match (&atom.types, direction) {
                 // The classes of a type, weighted by their share of its index.
                 (Some(types), Direction::In) => {
@@ -193,16 +208,16 @@ impl<'s, 'a> Estimator<'s, 'a> {
                         }
                     }
                 }
-                _ => add_flows(flows, |class| could_be(id, class), keys, neighbours),
+                _ => add_class_pairs(class_pairs, |class| could_be(id, class), keys, neighbours),
             },
         })
     }
 
     /// The table after a check.
-    pub(crate) fn checked(&mut self, table: Table, index: usize) -> Table {
+    pub(crate) fn checked(&mut self, table: ClassDistributions, index: usize) -> ClassDistributions {
         let atom = &self.atoms[index];
         if let (Some(types), Some(subject)) = (&atom.types, variable_of(atom.subject))
-            && let Some(at) = self.place(table, subject)
+            && let Some(at) = self.position(table, subject)
         {
             let width = self.width;
             return self.after(table, (atom.subject, atom.object), |weights, subjects, _| {
@@ -218,7 +233,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
         let (old, new) = self.weights.split_at_mut(first);
         let (keys, neighbours) = new.split_at_mut(self.width);
         let known = &self.known[table.first..table.first + table.count];
-        if let Some(pairs) = Pairs::new(atom, |end| distribution(known, old, self.width, end)) {
+        if let Some(pairs) = EntryClassPairs::new(atom, |end| distribution(known, old, self.width, end)) {
             pairs.visit(&mut |source, target, weight| {
                 add(keys, source, weight);
                 add(neighbours, target, weight);
@@ -231,10 +246,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
     /// ones.
     fn after(
         &mut self,
-        table: Table,
+        table: ClassDistributions,
         ends: (Operand, Operand),
         fill: impl FnOnce(&[f64], &mut [f64], &mut [f64]),
-    ) -> Table {
+    ) -> ClassDistributions {
         let first = self.weights.len();
         self.weights.resize(first + 2 * self.width, 0.0);
         let (old, new) = self.weights.split_at_mut(first);
@@ -245,7 +260,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
 
     /// Normalises the two distributions at `first` to 1 and assigns them to `ends` in a new table. An end
     /// without weights keeps its distribution.
-    fn adopt(&mut self, table: Table, ends: (Operand, Operand), first: usize) -> Table {
+    fn adopt(
+        &mut self,
+        table: ClassDistributions,
+        ends: (Operand, Operand),
+        first: usize,
+    ) -> ClassDistributions {
         let start = self.known.len();
         self.known.extend_from_within(table.first..table.first + table.count);
         for (end, at) in [(ends.0, first), (ends.1, first + self.width)] {
@@ -258,17 +278,17 @@ impl<'s, 'a> Estimator<'s, 'a> {
             let scale = 1.0 / sum;
             weights.iter_mut().for_each(|weight| *weight *= scale);
             match self.known[start..].iter_mut().find(|(of, _)| *of == variable) {
-                Some((_, place)) => *place = at,
+                Some((_, position)) => *position = at,
                 None => self.known.push((variable, at)),
             }
         }
-        Table { first: start, count: self.known.len() - start }
+        ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
 
 /// The pairs of classes that the entries of an atom may connect, with the distributions of both ends.
-struct Pairs<'e> {
-    sides: &'e Sides<'e>,
+struct EntryClassPairs<'e> {
+    sides: &'e PredicateSegments<'e>,
     direction: Direction,
     keys: Option<&'e [f64]>,
     neighbours: Option<&'e [f64]>,
@@ -278,10 +298,10 @@ struct Pairs<'e> {
     neighbour_share: f64,
 }
 
-impl<'e> Pairs<'e> {
+impl<'e> EntryClassPairs<'e> {
     fn new<'a: 'e>(atom: &'e Atom<'a>, of: impl Fn(Operand) -> Option<&'e [f64]>) -> Option<Self> {
         let direction = direction_of(atom)?;
-        let sides: &'e Sides<'a> = atom.sides.as_deref()?;
+        let sides: &'e PredicateSegments<'a> = atom.sides.as_deref()?;
         let statistics = sides.side(direction)?.statistics;
         let entries = statistics.entries.max(1) as f64;
         let share = |direction: Direction, count: u64| match atom.degrees[direction as usize] {
@@ -306,7 +326,9 @@ impl<'e> Pairs<'e> {
         match (self.keys, self.neighbours) {
             (None, None) => passed = self.key_share * self.neighbour_share * entries,
             (Some(_), None) => {
-                self.for_each_fan(|fan, weight, _| passed += weight * fan.degree * self.neighbour_share);
+                self.for_each_class_degree(|class_degree, weight, _| {
+                    passed += weight * class_degree.degree * self.neighbour_share
+                });
             }
             (_, Some(_)) => self.visit(&mut |_, _, weight| passed += weight),
         }
@@ -318,35 +340,35 @@ impl<'e> Pairs<'e> {
         let Some(side) = self.sides.side(self.direction) else { return };
         let shares = self.sides.neighbour_shares(self.direction);
         let others = self.sides.share_of_others(self.direction);
-        let of_target = |flow: &Flow| match self.neighbours {
+        let of_target = |class_pair: &ClassPairCount| match self.neighbours {
             None => self.neighbour_share,
             Some(weights) => {
-                let class = usize::from(flow.target.0);
+                let class = usize::from(class_pair.target.0);
                 let weight = weights.get(class).copied().unwrap_or(0.0);
                 weight * shares.get(class).copied().unwrap_or(others)
             }
         };
-        self.for_each_fan(|fan, _, source| {
-            for flow in side.flows_of(fan) {
-                let weight = source * of_target(flow) * flow.entries as f64;
+        self.for_each_class_degree(|class_degree, _, source| {
+            for class_pair in side.class_pairs_of(class_degree) {
+                let weight = source * of_target(class_pair) * class_pair.entries as f64;
                 if weight > 0.0 {
-                    visit(fan.class, flow.target, weight);
+                    visit(class_degree.class, class_pair.target, weight);
                 }
             }
         });
     }
 
-    /// Calls `visit` with the fan of each class that the key may have, its weight, and the probability that
-    /// the key is one given vertex of the class.
-    fn for_each_fan(&self, mut visit: impl FnMut(&Fan, f64, f64)) {
+    /// Calls `visit` with the degrees of each class that the key may have, its weight, and the probability
+    /// that the key is one given vertex of the class.
+    fn for_each_class_degree(&self, mut visit: impl FnMut(&ClassDegree, f64, f64)) {
         let Some(side) = self.sides.side(self.direction) else { return };
-        for fan in side.fans() {
+        for class_degree in side.class_degrees() {
             match self.keys {
-                None => visit(fan, 1.0, self.key_share),
+                None => visit(class_degree, 1.0, self.key_share),
                 Some(weights) => {
-                    let weight = weights.get(usize::from(fan.class.0)).copied().unwrap_or(0.0);
+                    let weight = weights.get(usize::from(class_degree.class.0)).copied().unwrap_or(0.0);
                     if weight > 0.0 {
-                        visit(fan, weight, weight * fan.share);
+                        visit(class_degree, weight, weight * class_degree.share);
                     }
                 }
             }
@@ -365,7 +387,7 @@ fn distribution<'e>(
     weights.get(*at..*at + width)
 }
 
-/// The direction in which the flows of an atom are traversed.
+/// The direction in which the class pairs of an atom are traversed.
 fn direction_of(atom: &Atom<'_>) -> Option<Direction> {
     Direction::BOTH.into_iter().find(|direction| atom.side(*direction).is_some())
 }
@@ -376,10 +398,15 @@ fn add(weights: &mut [f64], class: ClassId, weight: f64) {
     }
 }
 
-fn add_flows(flows: &[Flow], passes: impl Fn(ClassId) -> bool, keys: &mut [f64], neighbours: &mut [f64]) {
-    for flow in flows.iter().filter(|flow| passes(flow.source)) {
-        add(keys, flow.source, flow.entries as f64);
-        add(neighbours, flow.target, flow.entries as f64);
+fn add_class_pairs(
+    class_pairs: &[ClassPairCount],
+    passes: impl Fn(ClassId) -> bool,
+    keys: &mut [f64],
+    neighbours: &mut [f64],
+) {
+    for class_pair in class_pairs.iter().filter(|class_pair| passes(class_pair.source)) {
+        add(keys, class_pair.source, class_pair.entries as f64);
+        add(neighbours, class_pair.target, class_pair.entries as f64);
     }
 }
 

@@ -10,77 +10,83 @@
 
 use crate::cost;
 use crate::filter::{Conjunct, together};
-use crate::flow::{Flow, pipeline};
+use crate::join_group::JoinGroup;
 use crate::lower::Planner;
-use crate::parts::Parts;
+use crate::partial_plan::{PartialPlan, pipeline};
 use crate::scope::{certain, free, possible};
 use crate::set::VariableSet;
 use oxrdf::Term;
 use std::rc::Rc;
 use vervet_algebra::{Exists, Expression, Node, Slot};
-use vervet_kernel::plan::{Existence, JoinKind, Step};
+use vervet_kernel::plan::{JoinKind, SemiJoinKind, Step};
 use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
 
 impl Planner<'_> {
-    /// Applies conditions at the end of `flow`.
-    pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, flow: &mut Flow) -> Result<()> {
+    /// Applies conditions at the end of `partial`.
+    pub(crate) fn apply(&mut self, filters: Vec<Conjunct>, partial: &mut PartialPlan) -> Result<()> {
         for filter in together(filters) {
             match &*filter.expression {
-                Expression::Exists(exists) => self.lower_exists(exists, Existence::Keep, flow)?,
+                Expression::Exists(exists) => self.lower_exists(exists, SemiJoinKind::Semi, partial)?,
                 Expression::Not(inner) if matches!(**inner, Expression::Exists(_)) => {
                     if let Expression::Exists(exists) = &**inner {
-                        self.lower_exists(exists, Existence::Drop, flow)?;
+                        self.lower_exists(exists, SemiJoinKind::Anti, partial)?;
                     }
                 }
                 _ => {
-                    let expression = self.without_patterns(Rc::unwrap_or_clone(filter.expression), flow)?;
-                    flow.cost += flow.rows * cost::FILTER_ROW;
-                    flow.push(Step::Filter(expression), flow.rows * filter.selectivity);
+                    let expression =
+                        self.without_patterns(Rc::unwrap_or_clone(filter.expression), partial)?;
+                    partial.cost += partial.rows * cost::FILTER_ROW;
+                    partial.push(Step::Filter(expression), partial.rows * filter.selectivity);
                 }
             }
         }
         Ok(())
     }
 
-    /// Replaces each `EXISTS` of the expression by a variable, which the steps added to `flow` bind.
+    /// Replaces each `EXISTS` of the expression by a variable, which the steps added to `partial` bind.
     pub(crate) fn without_patterns(
         &mut self,
         mut expression: Expression,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
     ) -> Result<Expression> {
         if !expression.has_exists() {
             return Ok(expression);
         }
-        self.mark(&mut expression, flow)?;
+        self.replace_exists(&mut expression, partial)?;
         Ok(expression)
     }
 
-    fn mark(&mut self, expression: &mut Expression, flow: &mut Flow) -> Result<()> {
+    fn replace_exists(&mut self, expression: &mut Expression, partial: &mut PartialPlan) -> Result<()> {
         if let Expression::Exists(exists) = expression {
             let variable = self.new_variable()?;
-            self.lower_exists(exists, Existence::Mark(variable), flow)?;
+            self.lower_exists(exists, SemiJoinKind::Mark(variable), partial)?;
             *expression = Expression::Variable(variable);
             return Ok(());
         }
         let mut result = Ok(());
         expression.for_each_child_mut(&mut |child| {
             if result.is_ok() {
-                result = self.mark(child, flow);
+                result = self.replace_exists(child, partial);
             }
         });
         result
     }
 
-    fn lower_exists(&mut self, exists: &Exists, existence: Existence, flow: &mut Flow) -> Result<()> {
-        if flow.empty {
+    fn lower_exists(
+        &mut self,
+        exists: &Exists,
+        semi_join_kind: SemiJoinKind,
+        partial: &mut PartialPlan,
+    ) -> Result<()> {
+        if partial.empty {
             return Ok(());
         }
-        let mut inner = flow.nested();
+        let mut inner = partial.nested();
         let parameters = self.parameters.clone();
-        self.parameters.add_all(&flow.possible);
-        let nothing = VariableSet::default();
-        let planned = self.join(&exists.pattern, &mut inner, &nothing, Vec::new());
+        self.parameters.add_all(&partial.possible);
+        let no_variables = VariableSet::default();
+        let planned = self.join(&exists.pattern, &mut inner, &no_variables, Vec::new());
         self.parameters = parameters;
         planned?;
         let certainly = match (inner.empty, inner.steps.is_empty()) {
@@ -88,29 +94,29 @@ impl Planner<'_> {
             (_, true) => Some(true),
             _ => None,
         };
-        match (certainly, existence) {
-            (Some(true), Existence::Keep) | (Some(false), Existence::Drop) => return Ok(()),
-            (Some(false), Existence::Keep) | (Some(true), Existence::Drop) => {
-                flow.make_empty();
+        match (certainly, semi_join_kind) {
+            (Some(true), SemiJoinKind::Semi) | (Some(false), SemiJoinKind::Anti) => return Ok(()),
+            (Some(false), SemiJoinKind::Semi) | (Some(true), SemiJoinKind::Anti) => {
+                partial.make_empty();
                 return Ok(());
             }
             _ => {}
         }
-        let found = (inner.rows / flow.rows.max(f64::MIN_POSITIVE)).clamp(0.05, 0.95);
-        let rows = match existence {
-            Existence::Keep => flow.rows * found,
-            Existence::Drop => flow.rows * (1.0 - found),
-            Existence::Mark(_) => flow.rows,
+        let found = (inner.rows / partial.rows.max(f64::MIN_POSITIVE)).clamp(0.05, 0.95);
+        let rows = match semi_join_kind {
+            SemiJoinKind::Semi => partial.rows * found,
+            SemiJoinKind::Anti => partial.rows * (1.0 - found),
+            SemiJoinKind::Mark(_) => partial.rows,
         };
-        let mut lateral = flow.clone();
-        lateral.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
-        if let Existence::Mark(variable) = existence {
+        let mut lateral = partial.clone();
+        lateral.cost = inner.cost + partial.rows * cost::OUTPUT_ROW;
+        if let SemiJoinKind::Mark(variable) = semi_join_kind {
             lateral.possible.insert(variable);
             lateral.certain.insert(variable);
         }
         let row = self.new_variable()?;
-        lateral.push(Step::Exists { inner: pipeline(inner.steps), row, existence }, rows);
-        *flow = match self.semi_join(exists, existence, flow, rows)? {
+        lateral.push(Step::Exists { inner: pipeline(inner.steps), row, semi_join_kind }, rows);
+        *partial = match self.semi_join(exists, semi_join_kind, partial, rows)? {
             Some(hashed) if hashed.cost < lateral.cost => hashed,
             _ => lateral,
         };
@@ -120,13 +126,17 @@ impl Planner<'_> {
     /// Finds an `EXISTS` condition on a join that can become a part of the join: its position, and the part,
     /// which is the distinct projection of its pattern to the variables shared with the join. Requirements:
     /// the pattern is plain ([`is_plain`]) and has an anchor ([`is_anchored`]), the join and the pattern bind
-    /// all shared variables in every solution, and `flow` binds nothing.
-    pub(crate) fn exists_as_part(&mut self, parts: &Parts<'_>, flow: &Flow) -> Option<(usize, Node)> {
-        if !flow.unit || !self.options.reorder || !self.parameters.is_empty() {
+    /// all shared variables in every solution, and `partial` binds nothing.
+    pub(crate) fn exists_as_join_operand(
+        &mut self,
+        group: &JoinGroup<'_>,
+        partial: &PartialPlan,
+    ) -> Option<(usize, Node)> {
+        if !partial.unit || !self.options.reorder || !self.parameters.is_empty() {
             return None;
         }
-        let joined = parts.certain();
-        let found = parts.filters.iter().enumerate().find_map(|(at, filter)| {
+        let joined = group.certain();
+        let found = group.filters.iter().enumerate().find_map(|(at, filter)| {
             let Expression::Exists(exists) = &*filter.expression else { return None };
             let pattern = &exists.pattern;
             let outer: VariableSet = exists.outer.iter().copied().collect();
@@ -147,30 +157,30 @@ impl Planner<'_> {
     fn semi_join(
         &mut self,
         exists: &Exists,
-        existence: Existence,
-        flow: &Flow,
+        semi_join_kind: SemiJoinKind,
+        partial: &PartialPlan,
         rows: f64,
-    ) -> Result<Option<Flow>> {
-        let kind = match existence {
-            Existence::Keep => JoinKind::Semi,
-            Existence::Drop => JoinKind::Anti,
-            Existence::Mark(_) => return Ok(None),
+    ) -> Result<Option<PartialPlan>> {
+        let kind = match semi_join_kind {
+            SemiJoinKind::Semi => JoinKind::Semi,
+            SemiJoinKind::Anti => JoinKind::Anti,
+            SemiJoinKind::Mark(_) => return Ok(None),
         };
         let pattern = &exists.pattern;
-        let shared = flow.possible.clone().intersection(&possible(pattern));
+        let shared = partial.possible.clone().intersection(&possible(pattern));
         let means_the_same = is_plain(pattern)
-            && shared.is_subset(&flow.certain)
+            && shared.is_subset(&partial.certain)
             && shared.is_subset(&certain(pattern))
             && !shared.intersects(&self.parameters)
             && free(pattern).is_empty();
-        if !means_the_same || flow.rows < self.options.compare_from_rows || !self.may_compare(1) {
+        if !means_the_same || partial.rows < self.options.compare_from_rows || !self.may_compare(1) {
             return Ok(None);
         }
         let right = self.alone(pattern, &shared, Vec::new())?;
         if right.empty {
             return Ok(None);
         }
-        let mut hashed = flow.clone();
+        let mut hashed = partial.clone();
         self.push_join(&mut hashed, right, kind, &shared, &VariableSet::default(), rows);
         Ok(Some(hashed))
     }

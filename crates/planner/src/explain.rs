@@ -10,7 +10,7 @@ pub use steps::{PlanStep, explain_steps};
 use std::fmt::Write;
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Path, Variable};
 use vervet_kernel::plan::{
-    Access, Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, Pipeline, Plan, Profile, Step,
+    Access, GraphOperand, JoinKind, Match, Operand, PathGraphs, Pipeline, Plan, Profile, SemiJoinKind, Step,
 };
 use vervet_model::{Direction, Id, Tag, TermParts};
 use vervet_snapshot::{GraphFilter, Snapshot};
@@ -160,9 +160,9 @@ impl Writer<'_> {
             Step::Scan { access, key, neighbour } => {
                 format!("scan       {}", self.entry(Operand::Variable(*key), access, *neighbour))
             }
-            Step::Seek { access, key, neighbour, among } => {
+            Step::Seek { access, key, neighbour, candidates } => {
                 let entry = self.entry(Operand::Variable(*key), access, *neighbour);
-                format!("seek       {entry}  among {} values", grouped(among.count))
+                format!("seek       {entry}  among {} values", grouped(candidates.count))
             }
             Step::Expand { key, access, neighbour, edge } => {
                 let entry = self.entry(*key, access, *neighbour);
@@ -186,8 +186,8 @@ impl Writer<'_> {
                 format!("intersect  {target} in {}", legs.join(" and "))
             }
             Step::Match(pattern) => format!("match      {}", self.pattern(pattern)),
-            Step::SeekMatch { pattern, among } => {
-                format!("seek       {}  among {} values", self.pattern(pattern), grouped(among.count))
+            Step::SeekMatch { pattern, candidates } => {
+                format!("seek       {}  among {} values", self.pattern(pattern), grouped(candidates.count))
             }
             Step::Filter(condition) => format!("filter     {}", self.condition(condition)),
             Step::Extend { variable, expression } => {
@@ -223,10 +223,10 @@ impl Writer<'_> {
             Step::Seeded { seed, on, .. } => {
                 format!("optional   from each {} on {}", self.name(*seed), self.names(on))
             }
-            Step::Exists { existence, .. } => match existence {
-                Existence::Keep => "exists".to_owned(),
-                Existence::Drop => "not exists".to_owned(),
-                Existence::Mark(variable) => format!("exists     {} =", self.name(*variable)),
+            Step::Exists { semi_join_kind, .. } => match semi_join_kind {
+                SemiJoinKind::Semi => "exists".to_owned(),
+                SemiJoinKind::Anti => "not exists".to_owned(),
+                SemiJoinKind::Mark(variable) => format!("exists     {} =", self.name(*variable)),
             },
             Step::Path(step) => {
                 let graphs = match &step.graphs {

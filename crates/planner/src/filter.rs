@@ -121,16 +121,16 @@ const APART_MAX: usize = 32;
 pub(crate) fn together(filters: Vec<Conjunct>) -> Vec<Conjunct> {
     let mut all: Vec<Conjunct> = Vec::with_capacity(filters.len());
     // Position of the first condition that compares each variable.
-    let mut places: Vec<(Variable, usize)> = Vec::new();
+    let mut positions: Vec<(Variable, usize)> = Vec::new();
     for filter in filters {
         let Some(variable) = filter.compared() else {
             all.push(filter);
             continue;
         };
-        match places.binary_search_by_key(&variable, |(of, _)| *of) {
-            Ok(at) => all[places[at].1].and(filter),
+        match positions.binary_search_by_key(&variable, |(of, _)| *of) {
+            Ok(at) => all[positions[at].1].and(filter),
             Err(at) => {
-                places.insert(at, (variable, all.len()));
+                positions.insert(at, (variable, all.len()));
                 all.push(filter);
             }
         }

@@ -13,8 +13,8 @@
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead column.
 
-use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::partial_plan::PartialPlan;
 use crate::scope::is_deterministic;
 use crate::set::VariableSet;
 use vervet_algebra::{Aggregate, AggregateKind, Node, Pattern, Slot, Variable};
@@ -26,7 +26,7 @@ const FRONTIER_ROWS_MIN: f64 = 64.0;
 
 /// Properties of the later steps.
 #[derive(Clone, Copy)]
-struct Behind {
+struct DownstreamProperties {
     /// Set semantics: the result does not depend on duplicates.
     set: bool,
     /// Some later step multiplies rows.
@@ -35,14 +35,15 @@ struct Behind {
 
 /// Inserts frontiers into a plan whose steps have their `keep` columns.
 pub(crate) fn add_frontiers(pipeline: &mut Pipeline) {
-    add(pipeline, Behind { set: false, multiplies: false });
+    add(pipeline, DownstreamProperties { set: false, multiplies: false });
 }
 
-fn add(pipeline: &mut Pipeline, mut behind: Behind) {
+fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties) {
     for at in (0..pipeline.steps.len()).rev() {
         let is_last = at + 1 == pipeline.steps.len();
         let step = &mut pipeline.steps[at];
-        if let ([variable], true) = (step.keep.as_slice(), behind.set && behind.multiplies && !is_last)
+        if let ([variable], true) =
+            (step.keep.as_slice(), downstream.set && downstream.multiplies && !is_last)
             && step.rows >= FRONTIER_ROWS_MIN
             && makes_duplicates(&step.step, at)
         {
@@ -50,7 +51,7 @@ fn add(pipeline: &mut Pipeline, mut behind: Behind) {
             let frontier = PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows };
             pipeline.steps.insert(at + 1, frontier);
         }
-        behind = before(&mut pipeline.steps[at].step, behind);
+        downstream = before(&mut pipeline.steps[at].step, downstream);
     }
 }
 
@@ -72,24 +73,27 @@ fn makes_duplicates(step: &Step, at: usize) -> bool {
 }
 
 /// Propagates the properties to the input of a step; inserts frontiers into its nested pipelines.
-fn before(step: &mut Step, behind: Behind) -> Behind {
-    let set = behind.set && is_stable(step);
-    let inside = Behind { set, ..behind };
+fn before(step: &mut Step, downstream: DownstreamProperties) -> DownstreamProperties {
+    let set = downstream.set && is_stable(step);
+    let inside = DownstreamProperties { set, ..downstream };
     match step {
         Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside)),
         Step::Join { right, .. } => add(right, inside),
         // These pipelines run again for each batch, and a column holds the position of the row in the batch.
         Step::Optional { inner, .. } | Step::Seeded { inner, .. } | Step::Exists { inner, .. } => {
-            add(inner, Behind { set: false, ..behind })
+            add(inner, DownstreamProperties { set: false, ..downstream })
         }
         _ => {}
     }
     match step {
-        Step::Distinct { .. } => Behind { set: true, multiplies: false },
-        Step::Group { aggregates, .. } => {
-            Behind { set: aggregates.iter().all(|(_, one)| ignores_duplicates(one)), multiplies: false }
+        Step::Distinct { .. } => DownstreamProperties { set: true, multiplies: false },
+        Step::Group { aggregates, .. } => DownstreamProperties {
+            set: aggregates.iter().all(|(_, one)| ignores_duplicates(one)),
+            multiplies: false,
+        },
+        Step::Slice { .. } | Step::Order { limit: Some(_), .. } => {
+            DownstreamProperties { set: false, multiplies: false }
         }
-        Step::Slice { .. } | Step::Order { limit: Some(_), .. } => Behind { set: false, multiplies: false },
         Step::Expand { neighbour: None, .. } => inside,
         Step::Expand { .. }
         | Step::Scan { .. }
@@ -101,7 +105,7 @@ fn before(step: &mut Step, behind: Behind) -> Behind {
         | Step::Join { .. }
         | Step::Optional { .. }
         | Step::Seeded { .. }
-        | Step::Union { .. } => Behind { set, multiplies: true },
+        | Step::Union { .. } => DownstreamProperties { set, multiplies: true },
         Step::Empty
         | Step::Check { .. }
         | Step::Filter(_)
@@ -137,13 +141,13 @@ pub(crate) fn ignores_duplicates(aggregate: &Aggregate) -> bool {
 impl Planner<'_> {
     /// Limits the estimated rows after the join with `node` to the distinct values of the last live column,
     /// if there is only one. An estimate: [`add_frontiers`] decides later whether there is a frontier.
-    pub(crate) fn thin(&self, node: &Node, flow: &mut Flow, needed: &VariableSet) {
-        let live = flow.possible.clone().intersection(needed);
+    pub(crate) fn thin(&self, node: &Node, partial: &mut PartialPlan, needed: &VariableSet) {
+        let live = partial.possible.clone().intersection(needed);
         let mut live = live.iter();
         if let (true, Some(variable), None) = (self.set, live.next(), live.next())
             && let Some(values) = self.values_in(node, variable)
         {
-            flow.rows = flow.rows.min(values);
+            partial.rows = partial.rows.min(values);
         }
     }
 

@@ -14,8 +14,8 @@
 
 use crate::atom::{Atom, variable_of};
 use crate::filter::Conjunct;
-use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::partial_plan::PartialPlan;
 use oxrdf::{NamedNode, Term};
 use vervet_algebra::{Expression, Variable};
 use vervet_model::{Direction, Id, Result, Tag, TermParts};
@@ -30,10 +30,15 @@ const PASSING_MAX: f64 = 0.5;
 impl<'a> Planner<'a> {
     /// Adds the conditions that `filters` and `atoms` imply together to `filters`; the implying condition
     /// then has an estimated selectivity of 1.
-    pub(crate) fn imply(&self, atoms: &[Atom<'a>], flow: &Flow, filters: &mut Vec<Conjunct>) -> Result<()> {
+    pub(crate) fn imply(
+        &self,
+        atoms: &[Atom<'a>],
+        partial: &PartialPlan,
+        filters: &mut Vec<Conjunct>,
+    ) -> Result<()> {
         for at in 0..filters.len() {
             let Some((object, terms)) = filters[at].as_one_of() else { continue };
-            if terms.len() > VERTICES_MAX || flow.possible.contains(object) {
+            if terms.len() > VERTICES_MAX || partial.possible.contains(object) {
                 continue;
             }
             let is_of = |atom: &&Atom<'a>| atom.general.is_none() && variable_of(atom.object) == Some(object);

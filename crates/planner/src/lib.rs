@@ -1,7 +1,7 @@
 //! Query planner: cost-based translation of the logical algebra into a plan of kernels.
 //!
 //! ```text
-//! algebra ──parts──▶ joins + what follows on them ──lower──▶ steps ──finish──▶ plan
+//! algebra ──join_group──▶ joins + what follows on them ──lower──▶ steps ──liveness──▶ plan
 //!                           │ patterns
 //!                           ▼
 //!        atoms (constants looked up, exact degrees) ──domain──▶ implied types, provable emptiness
@@ -28,17 +28,17 @@ mod estimate;
 mod exists;
 mod explain;
 mod filter;
-mod finish;
-mod flow;
 mod frontier;
+mod group_order;
 mod implied;
-mod joined;
+mod join_candidates;
+mod join_group;
+mod join_order;
+mod liveness;
 mod lower;
-mod options;
-mod parts;
+mod partial_plan;
 mod paths;
 mod scope;
-mod search;
 mod seeded;
 mod seek;
 mod set;
@@ -48,8 +48,8 @@ pub use explain::{PlanStep, Prefix, explain, explain_profile, explain_steps, exp
 pub use validate::validate;
 
 use crate::filter::Conjunct;
-use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::partial_plan::PartialPlan;
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{Form, Node, Pattern, Query, Slot, Variable};
@@ -134,16 +134,16 @@ pub fn plan(
     let mut planner = Planner::new(snapshot, options, control, query.variables.clone(), parameters.clone());
     let result = result_variables(query);
     let needed: VariableSet = result.iter().copied().collect();
-    let mut flow = Flow::start(&parameters);
-    planner.join(&query.root, &mut flow, &needed, Vec::<Conjunct>::new())?;
+    let mut partial = PartialPlan::start(&parameters);
+    planner.join(&query.root, &mut partial, &needed, Vec::<Conjunct>::new())?;
     let ends_early = |node: &Node| matches!(node, Node::Slice { length: Some(0 | 1), .. });
-    if query.form == Form::Ask && !flow.empty && !ends_early(&query.root) {
-        let rows = flow.rows.min(1.0);
-        flow.push(Step::Slice { start: 0, length: Some(1) }, rows);
+    if query.form == Form::Ask && !partial.empty && !ends_early(&query.root) {
+        let rows = partial.rows.min(1.0);
+        partial.push(Step::Slice { start: 0, length: Some(1) }, rows);
     }
-    let cost = flow.cost;
-    let mut pipeline = flow::pipeline(flow.steps);
-    finish::finish(&mut pipeline, &parameters, &needed, control)?;
+    let cost = partial.cost;
+    let mut pipeline = partial_plan::pipeline(partial.steps);
+    liveness::finish(&mut pipeline, &parameters, &needed, control)?;
     if options.frontiers {
         frontier::add_frontiers(&mut pipeline);
     }
@@ -192,9 +192,9 @@ fn result_variables(query: &Query) -> Vec<Variable> {
         Form::Construct { statements, triples } => {
             let parts = triples.iter().flat_map(|triple| &triple.parts).filter_map(Slot::variable);
             let wanted = statements.iter().flat_map(Pattern::variables).chain(parts);
-            finish::list(&wanted.collect::<VariableSet>().intersection(&bound))
+            liveness::list(&wanted.collect::<VariableSet>().intersection(&bound))
         }
-        Form::Describe(slots) => finish::list(
+        Form::Describe(slots) => liveness::list(
             &slots.iter().filter_map(Slot::variable).collect::<VariableSet>().intersection(&bound),
         ),
     }
@@ -207,7 +207,7 @@ fn check_parameters(pipeline: &Pipeline, parameters: &VariableSet, query: &Query
         return Ok(());
     }
     let mut lost = None;
-    finish::for_each_expression(pipeline, parameters, &mut |expression, columns| {
+    liveness::for_each_expression(pipeline, parameters, &mut |expression, columns| {
         lost =
             lost.or(expression_variables(expression).intersection(parameters).minus(columns).iter().next());
     });

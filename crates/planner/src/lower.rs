@@ -1,22 +1,22 @@
 //! Lowering of algebra nodes to plan steps.
 //!
 //! # Shape
-//! Every function here adds the steps to a [`Flow`] that join its rows with a node. `needed` are the
+//! Every function here adds the steps to a [`PartialPlan`] that join its rows with a node. `needed` are the
 //! variables that later steps read; `filters` are conjuncts that the caller pushes down, all applied when the
 //! function returns.
 //! # Invariants
-//! 1. A node is lowered into a flow only if it is lateral there ([`crate::scope::is_lateral`]), or, for
-//!    operators over whole bags, if the flow is still the single empty row; all others become a join with a
-//!    separate pipeline.
+//! 1. A node is lowered into a partial plan only if it is lateral there ([`crate::scope::is_lateral`]), or,
+//!    for operators over whole bags, if the partial plan is still the single empty row; all others become a
+//!    join with a separate pipeline.
 //! 2. A filter is applied only where its variables have their final values.
 
 use crate::PlanOptions;
-use crate::atom::Sides;
+use crate::atom::PredicateSegments;
 use crate::cost;
 use crate::filter::{Conjunct, split};
-use crate::flow::{Flow, pipeline};
 use crate::frontier::ignores_duplicates;
-use crate::parts::{Parts, is_group};
+use crate::join_group::{JoinGroup, is_group};
+use crate::partial_plan::{PartialPlan, pipeline};
 use crate::paths::PathFacts;
 use crate::scope::{certain, expression_variables, free, is_lateral, looks_at, possible};
 use crate::set::VariableSet;
@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Path, Variable};
 use vervet_kernel::Control;
-use vervet_kernel::plan::{Existence, JoinKind, Step};
+use vervet_kernel::plan::{JoinKind, SemiJoinKind, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
@@ -53,9 +53,9 @@ pub(crate) struct Planner<'a> {
     /// See [`vervet_kernel::plan::Plan::computed`].
     pub(crate) computed: Vec<Term>,
     /// Positions in `computed`. Clients choose the terms, so the hash is seeded.
-    computed_places: HashMap<Term, u64>,
+    computed_positions: HashMap<Term, u64>,
     /// Cache of the statistics of predicates.
-    pub(crate) sides: FxHashMap<Id, Rc<Sides<'a>>>,
+    pub(crate) sides: FxHashMap<Id, Rc<PredicateSegments<'a>>>,
     /// Cache of the automata of paths.
     pub(crate) automata: RefCell<HashMap<Path, Rc<PathFacts>>>,
     /// Number of alternatives that may still be compared.
@@ -81,7 +81,7 @@ impl<'a> Planner<'a> {
             variables,
             parameters,
             computed: Vec::new(),
-            computed_places: HashMap::new(),
+            computed_positions: HashMap::new(),
             sides: FxHashMap::default(),
             automata: RefCell::default(),
             alternatives: ALTERNATIVES_MAX,
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Runs `plan` under bag semantics if `count`, else under set semantics if frontiers are enabled.
-    fn where_duplicates<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
+    fn with_bag_semantics_if<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.set, !count && self.options.frontiers);
         let planned = plan(self);
         self.set = before;
@@ -103,15 +103,15 @@ impl<'a> Planner<'a> {
         if let Some(id) = self.snapshot.lookup(term.as_ref())? {
             return Ok(id);
         }
-        if let Some(&place) = self.computed_places.get(term) {
-            return Ok(Id::new(Tag::Computed, place));
+        if let Some(&position) = self.computed_positions.get(term) {
+            return Ok(Id::new(Tag::Computed, position));
         }
         // Stored twice: in the list and in the hash table.
         self.control.grow(2 * term_bytes(term))?;
-        let place = self.computed.len() as u64;
+        let position = self.computed.len() as u64;
         self.computed.push(term.clone());
-        self.computed_places.insert(term.clone(), place);
-        Ok(Id::new(Tag::Computed, place))
+        self.computed_positions.insert(term.clone(), position);
+        Ok(Id::new(Tag::Computed, position))
     }
 
     pub(crate) fn new_variable(&mut self) -> Result<Variable> {
@@ -121,50 +121,50 @@ impl<'a> Planner<'a> {
         Ok(Variable(number))
     }
 
-    /// Joins `flow` with `node`: laterally or by a hash join, as scoping and cost require.
+    /// Joins `partial` with `node`: laterally or by a hash join, as scoping and cost require.
     pub(crate) fn join(
         &mut self,
         node: &Node,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
-        if flow.empty {
+        if partial.empty {
             return Ok(());
         }
         self.control.check()?;
         self.control.grow(NODE_BYTES)?;
         let outside = self.needs_rows(node);
-        if !self.is_lateral_in(node, flow) {
+        if !self.is_lateral_in(node, partial) {
             return if outside {
                 Err(needs_rows_error())
             } else {
-                self.join_alone(node, flow, needed, filters)
+                self.join_alone(node, partial, needed, filters)
             };
         }
         if outside {
-            return self.lower(node, flow, needed, filters);
+            return self.lower(node, partial, needed, filters);
         }
-        let connects = || !flow.certain.clone().intersection(&possible(node)).is_empty();
+        let connects = || !partial.certain.clone().intersection(&possible(node)).is_empty();
         if matches!(node, Node::Patterns(_) | Node::Values { .. })
-            || flow.unit
-            || flow.rows < self.options.compare_from_rows && connects()
+            || partial.unit
+            || partial.rows < self.options.compare_from_rows && connects()
         {
-            return self.lower(node, flow, needed, filters);
+            return self.lower(node, partial, needed, filters);
         }
         if !self.may_compare(2) {
             return if connects() {
-                self.lower(node, flow, needed, filters)
+                self.lower(node, partial, needed, filters)
             } else {
-                self.join_alone(node, flow, needed, filters)
+                self.join_alone(node, partial, needed, filters)
             };
         }
         // Compares exploration from many rows with separate evaluation and a hash join.
-        let mut lateral = flow.clone();
+        let mut lateral = partial.clone();
         self.lower(node, &mut lateral, needed, filters.clone())?;
-        let mut alone = flow.clone();
+        let mut alone = partial.clone();
         self.join_alone(node, &mut alone, needed, filters)?;
-        *flow = if alone.cost < lateral.cost { alone } else { lateral };
+        *partial = if alone.cost < lateral.cost { alone } else { lateral };
         Ok(())
     }
 
@@ -189,10 +189,12 @@ impl<'a> Planner<'a> {
             || !is_bag(node) && !of_rows.is_subset(&certain(node))
     }
 
-    pub(crate) fn is_lateral_in(&self, node: &Node, flow: &Flow) -> bool {
+    pub(crate) fn is_lateral_in(&self, node: &Node, partial: &PartialPlan) -> bool {
         match node {
-            Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => flow.unit,
-            node => is_lateral(node, &flow.possible.clone().minus(&self.parameters)),
+            Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => {
+                partial.unit
+            }
+            node => is_lateral(node, &partial.possible.clone().minus(&self.parameters)),
         }
     }
 
@@ -202,17 +204,17 @@ impl<'a> Planner<'a> {
         node: &Node,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
-    ) -> Result<Flow> {
-        let mut flow = Flow::start(&VariableSet::default());
-        self.lower(node, &mut flow, needed, filters)?;
-        Ok(flow)
+    ) -> Result<PartialPlan> {
+        let mut partial = PartialPlan::start(&VariableSet::default());
+        self.lower(node, &mut partial, needed, filters)?;
+        Ok(partial)
     }
 
     /// Hash join with the solutions of `node`, evaluated once.
     fn join_alone(
         &mut self,
         node: &Node,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
@@ -221,42 +223,42 @@ impl<'a> Planner<'a> {
         // Pushes down the conditions whose variables this node binds.
         let (inside, outside): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| filter.variables.is_subset(&certain(node)));
-        let wanted = needed_later.clone().union(&flow.possible).intersection(&bound);
+        let wanted = needed_later.clone().union(&partial.possible).intersection(&bound);
         let right = self.alone(node, &wanted, inside)?;
         if right.empty {
-            flow.make_empty();
+            partial.make_empty();
             return Ok(());
         }
-        let shared = flow.possible.clone().intersection(&right.possible);
+        let shared = partial.possible.clone().intersection(&right.possible);
         let rows = if shared.is_empty() {
-            flow.rows * right.rows
+            partial.rows * right.rows
         } else {
-            flow.rows * right.rows / flow.rows.max(right.rows).max(1.0)
+            partial.rows * right.rows / partial.rows.max(right.rows).max(1.0)
         };
-        self.push_join(flow, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
-        self.apply(outside, flow)
+        self.push_join(partial, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
+        self.apply(outside, partial)
     }
 
     /// Adds a join with `right`; `wanted`: the columns that it may add.
     pub(crate) fn push_join(
         &mut self,
-        flow: &mut Flow,
-        right: Flow,
+        partial: &mut PartialPlan,
+        right: PartialPlan,
         kind: JoinKind,
         shared: &VariableSet,
         wanted: &VariableSet,
         rows: f64,
     ) {
-        let on = shared.clone().intersection(&flow.certain).intersection(&right.certain);
+        let on = shared.clone().intersection(&partial.certain).intersection(&right.certain);
         let compatible = shared.clone().minus(&on);
         let adds = match kind {
             JoinKind::Inner | JoinKind::Left(_) => {
-                wanted.clone().intersection(&right.possible).minus(&flow.possible)
+                wanted.clone().intersection(&right.possible).minus(&partial.possible)
             }
             JoinKind::Minus | JoinKind::Semi | JoinKind::Anti => VariableSet::default(),
         };
-        flow.cost += right.cost + right.rows * cost::BUILD_ROW + flow.rows * cost::PROBE_ROW;
-        flow.cost += rows * cost::OUTPUT_ROW;
+        partial.cost += right.cost + right.rows * cost::BUILD_ROW + partial.rows * cost::PROBE_ROW;
+        partial.cost += rows * cost::OUTPUT_ROW;
         let binds = kind == JoinKind::Inner;
         let step = Step::Join {
             right: pipeline(right.steps),
@@ -265,22 +267,22 @@ impl<'a> Planner<'a> {
             compatible: compatible.iter().collect(),
             adds: adds.iter().collect(),
         };
-        flow.push(step, rows);
-        flow.possible.add_all(&adds);
+        partial.push(step, rows);
+        partial.possible.add_all(&adds);
         if binds {
-            flow.certain.add_all(&right.certain.intersection(&flow.possible));
+            partial.certain.add_all(&right.certain.intersection(&partial.possible));
         }
     }
 
-    /// Joins `flow` with `node`, which is lateral there.
+    /// Joins `partial` with `node`, which is lateral there.
     fn lower(
         &mut self,
         node: &Node,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
-        if flow.empty {
+        if partial.empty {
             return Ok(());
         }
         let limit = self.limit.take();
@@ -295,69 +297,71 @@ impl<'a> Planner<'a> {
                     conjuncts.into_iter().partition(Conjunct::is_movable);
                 let needed = with_filters(&placed);
                 pure.extend(filters);
-                self.join(input, flow, &needed, pure)?;
-                self.apply(placed, flow)?;
+                self.join(input, partial, &needed, pure)?;
+                self.apply(placed, partial)?;
             }
             node if is_group(node) => {
-                let mut parts = Parts { filters, ..Parts::default() };
-                parts.add(node, &flow.possible.clone().minus(&self.parameters), true, self.control)?;
-                self.lower_parts(parts, flow, needed)?;
+                let mut group = JoinGroup { filters, ..JoinGroup::default() };
+                group.add(node, &partial.possible.clone().minus(&self.parameters), true, self.control)?;
+                self.lower_group_parts(group, partial, needed)?;
             }
-            Node::Union(branches) => self.lower_union(branches, flow, needed, &filters)?,
+            Node::Union(branches) => self.lower_union(branches, partial, needed, &filters)?,
             Node::Values { variables, rows } => {
-                self.lower_values(variables, rows, flow)?;
-                self.apply(filters, flow)?;
+                self.lower_values(variables, rows, partial)?;
+                self.apply(filters, partial)?;
             }
             Node::Path(path) => {
-                self.lower_path(path, flow)?;
-                self.apply(filters, flow)?;
+                self.lower_path(path, partial)?;
+                self.apply(filters, partial)?;
             }
             Node::Project { input, .. } => {
                 self.limit = limit;
-                self.join(input, flow, needed, filters)?;
+                self.join(input, partial, needed, filters)?;
             }
-            Node::Reduced(input) => self.join(input, flow, needed, filters)?,
+            Node::Reduced(input) => self.join(input, partial, needed, filters)?,
             Node::Distinct(input) => {
                 let visible = possible(input);
                 let wanted = with_filters(&filters).union(&visible);
-                self.where_duplicates(false, |planner| planner.join(input, flow, &wanted, filters))?;
+                self.with_bag_semantics_if(false, |planner| planner.join(input, partial, &wanted, filters))?;
                 if !self.is_set(input) {
-                    flow.cost += flow.rows * cost::GROUP_ROW;
-                    let variables = visible.intersection(&flow.possible).iter().collect();
-                    flow.push(Step::Distinct { variables }, flow.rows);
+                    partial.cost += partial.rows * cost::GROUP_ROW;
+                    let variables = visible.intersection(&partial.possible).iter().collect();
+                    partial.push(Step::Distinct { variables }, partial.rows);
                 }
             }
             Node::Group { input, keys, aggregates } => {
-                self.lower_group(input, keys, aggregates, flow, needed, filters)?
+                self.lower_group(input, keys, aggregates, partial, needed, filters)?
             }
             Node::OrderBy { input, keys } => {
                 let wanted = keys.iter().fold(with_filters(&filters), |set, key| {
                     set.union(&expression_variables(&key.expression))
                 });
-                self.join(input, flow, &wanted, filters)?;
+                self.join(input, partial, &wanted, filters)?;
                 let mut keys = keys.clone();
                 for key in &mut keys {
                     let expression = std::mem::replace(&mut key.expression, Expression::Unbound);
-                    key.expression = self.without_patterns(expression, flow)?;
+                    key.expression = self.without_patterns(expression, partial)?;
                 }
-                flow.cost += cost::sort(flow.rows);
-                let rows = limit.map_or(flow.rows, |limit| flow.rows.min(limit as f64));
-                flow.push(Step::Order { keys, limit }, rows);
+                partial.cost += cost::sort(partial.rows);
+                let rows = limit.map_or(partial.rows, |limit| partial.rows.min(limit as f64));
+                partial.push(Step::Order { keys, limit }, rows);
             }
             Node::Slice { input, start, length } => {
                 if *length == Some(0) {
-                    flow.make_empty();
+                    partial.make_empty();
                     return Ok(());
                 }
                 if is_ordered(input) {
                     self.limit = length.map(|length| length.saturating_add(*start));
                 }
                 let wanted = with_filters(&filters);
-                self.where_duplicates(true, |planner| planner.join(input, flow, &wanted, Vec::new()))?;
-                let rows = (flow.rows - *start as f64).max(0.0);
+                self.with_bag_semantics_if(true, |planner| {
+                    planner.join(input, partial, &wanted, Vec::new())
+                })?;
+                let rows = (partial.rows - *start as f64).max(0.0);
                 let rows = length.map_or(rows, |length| rows.min(length as f64));
-                flow.push(Step::Slice { start: *start, length: *length }, rows);
-                self.apply(filters, flow)?;
+                partial.push(Step::Slice { start: *start, length: *length }, rows);
+                self.apply(filters, partial)?;
             }
             // All other nodes are groups.
             _ => return Err(Error::internal("a node of the algebra has no plan")),
@@ -369,10 +373,10 @@ impl<'a> Planner<'a> {
         &mut self,
         right: &Node,
         condition: Option<&Expression>,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<()> {
-        if flow.empty {
+        if partial.empty {
             return Ok(());
         }
         let mut filters = Vec::new();
@@ -380,16 +384,16 @@ impl<'a> Planner<'a> {
             split(condition, &mut filters);
         }
         let bound = possible(right);
-        let connects = !flow.certain.clone().intersection(&bound).is_empty();
+        let connects = !partial.certain.clone().intersection(&bound).is_empty();
         let outside = self.needs_rows(right);
         let has_exists = condition.is_some_and(Expression::has_exists);
-        let is_lateral = self.is_lateral_in(right, flow) && !is_bag(right);
+        let is_lateral = self.is_lateral_in(right, partial) && !is_bag(right);
         if outside && !is_lateral {
             return Err(needs_rows_error());
         }
         // A condition with `EXISTS` is planned from rows.
         let lateral = if is_lateral || has_exists {
-            let mut inner = flow.nested();
+            let mut inner = partial.nested();
             // Conditions read both sides, and the columns of the left side are already bound.
             let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
             let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
@@ -402,21 +406,21 @@ impl<'a> Planner<'a> {
             if inner.empty || inner.steps.is_empty() {
                 return Ok(());
             }
-            let mut outer = flow.clone();
-            outer.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
+            let mut outer = partial.clone();
+            outer.cost = inner.cost + partial.rows * cost::OUTPUT_ROW;
             outer.possible.add_all(&inner.possible);
             let row = self.new_variable()?;
-            let rows = inner.rows.max(flow.rows);
+            let rows = inner.rows.max(partial.rows);
             outer.push(Step::Optional { inner: pipeline(inner.steps), row }, rows);
             if outside
                 || has_exists
-                || flow.unit
-                || connects && (flow.rows < self.options.compare_from_rows || !self.may_compare(2))
+                || partial.unit
+                || connects && (partial.rows < self.options.compare_from_rows || !self.may_compare(2))
             {
-                *flow = outer;
+                *partial = outer;
                 return Ok(());
             }
-            match self.lower_seeded(right, &filters, flow, needed, rows)? {
+            match self.lower_seeded(right, &filters, partial, needed, rows)? {
                 Some(seeded) if seeded.cost < outer.cost * self.options.seeded => Some(seeded),
                 _ => Some(outer),
             }
@@ -428,98 +432,99 @@ impl<'a> Planner<'a> {
         let wanted = needed.clone().union(&of_condition).intersection(&bound);
         let side = self.alone(
             right,
-            &wanted.clone().union(&flow.possible.clone().intersection(&bound)),
+            &wanted.clone().union(&partial.possible.clone().intersection(&bound)),
             Vec::new(),
         )?;
         if side.empty {
             return Ok(());
         }
-        let shared = flow.possible.clone().intersection(&side.possible);
-        let rows = if shared.is_empty() { flow.rows * side.rows.max(1.0) } else { flow.rows.max(side.rows) };
-        let mut hashed = flow.clone();
+        let shared = partial.possible.clone().intersection(&side.possible);
+        let rows =
+            if shared.is_empty() { partial.rows * side.rows.max(1.0) } else { partial.rows.max(side.rows) };
+        let mut hashed = partial.clone();
         self.push_join(&mut hashed, side, JoinKind::Left(condition.cloned()), &shared, &wanted, rows);
-        *flow = match lateral {
+        *partial = match lateral {
             Some(lateral) if lateral.cost <= hashed.cost => lateral,
             _ => hashed,
         };
         Ok(())
     }
 
-    pub(crate) fn lower_minus(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
-        let both = flow.possible.clone().intersection(&possible(right));
+    pub(crate) fn lower_minus(&mut self, right: &Node, partial: &mut PartialPlan) -> Result<()> {
+        let both = partial.possible.clone().intersection(&possible(right));
         // A parameter counts as a constant, and constants are not shared variables.
         let shared = both.clone().minus(&self.parameters);
-        if flow.empty || shared.is_empty() {
+        if partial.empty || shared.is_empty() {
             return Ok(());
         }
         let outside = self.needs_rows(right);
         if outside || !both.is_subset(&shared) {
             // If some shared variable is certainly bound on both sides, only compatibility remains to be
             // tested, including that of parameters.
-            let sure = shared.clone().intersection(&flow.certain).intersection(&certain(right));
-            if sure.is_empty() || outside && !self.is_lateral_in(right, flow) {
+            let sure = shared.clone().intersection(&partial.certain).intersection(&certain(right));
+            if sure.is_empty() || outside && !self.is_lateral_in(right, partial) {
                 return Err(needs_rows_error());
             }
         }
         if outside {
-            return self.minus_from_rows(right, flow);
+            return self.minus_from_rows(right, partial);
         }
         let side = self.alone(right, &both, Vec::new())?;
         let both = both.intersection(&side.possible);
         if !side.empty && both.intersects(&shared) {
-            let rows = flow.rows;
-            self.push_join(flow, side, JoinKind::Minus, &both, &VariableSet::default(), rows);
+            let rows = partial.rows;
+            self.push_join(partial, side, JoinKind::Minus, &both, &VariableSet::default(), rows);
         }
         Ok(())
     }
 
     /// `MINUS` as an anti-join evaluated from the rows: drops rows from which the excluded part has a
     /// solution.
-    fn minus_from_rows(&mut self, right: &Node, flow: &mut Flow) -> Result<()> {
-        let mut inner = flow.nested();
+    fn minus_from_rows(&mut self, right: &Node, partial: &mut PartialPlan) -> Result<()> {
+        let mut inner = partial.nested();
         self.join(right, &mut inner, &VariableSet::default(), Vec::new())?;
         if inner.empty {
             return Ok(());
         }
         if inner.steps.is_empty() {
-            flow.make_empty();
+            partial.make_empty();
             return Ok(());
         }
         let row = self.new_variable()?;
-        flow.cost = inner.cost + flow.rows * cost::OUTPUT_ROW;
+        partial.cost = inner.cost + partial.rows * cost::OUTPUT_ROW;
         let inner = pipeline(inner.steps);
-        flow.push(Step::Exists { inner, row, existence: Existence::Drop }, flow.rows);
+        partial.push(Step::Exists { inner, row, semi_join_kind: SemiJoinKind::Anti }, partial.rows);
         Ok(())
     }
 
     fn lower_union(
         &mut self,
         branches: &[Node],
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: &[Conjunct],
     ) -> Result<()> {
         let mut flat = Vec::new();
         flatten_union(branches, &mut flat);
-        let mut flows = Vec::new();
+        let mut partials = Vec::new();
         for branch in flat {
-            let mut inner = flow.nested();
+            let mut inner = partial.nested();
             self.join(branch, &mut inner, needed, filters.to_vec())?;
             if !inner.empty {
-                flows.push(inner);
+                partials.push(inner);
             }
         }
-        match flows.len() {
-            0 => flow.make_empty(),
+        match partials.len() {
+            0 => partial.make_empty(),
             1 => {
-                let mut steps = std::mem::take(&mut flow.steps);
-                *flow = flows.remove(0);
-                steps.append(&mut flow.steps);
-                flow.steps = steps;
+                let mut steps = std::mem::take(&mut partial.steps);
+                *partial = partials.remove(0);
+                steps.append(&mut partial.steps);
+                partial.steps = steps;
             }
             _ => {
-                let branches = flow.merge(flows);
-                flow.push(Step::Union { branches }, flow.rows);
+                let branches = partial.merge(partials);
+                partial.push(Step::Union { branches }, partial.rows);
             }
         }
         Ok(())
@@ -529,7 +534,7 @@ impl<'a> Planner<'a> {
         &mut self,
         variables: &[Variable],
         rows: &[Vec<Option<Term>>],
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
     ) -> Result<()> {
         let row_bytes = size_of::<Vec<Id>>() + variables.len() * size_of::<Id>();
         self.control.grow((rows.len() as u64).saturating_mul(row_bytes as u64))?;
@@ -545,31 +550,36 @@ impl<'a> Planner<'a> {
             }
             ids.push(of_row);
         }
-        self.push_values(variables.to_vec(), ids, flow);
+        self.push_values(variables.to_vec(), ids, partial);
         Ok(())
     }
 
     /// Joins with a table.
-    pub(crate) fn push_values(&mut self, variables: Vec<Variable>, rows: Vec<Vec<Id>>, flow: &mut Flow) {
+    pub(crate) fn push_values(
+        &mut self,
+        variables: Vec<Variable>,
+        rows: Vec<Vec<Id>>,
+        partial: &mut PartialPlan,
+    ) {
         if rows.is_empty() {
-            flow.make_empty();
+            partial.make_empty();
             return;
         }
-        let is_new = variables.iter().all(|variable| !flow.possible.contains(*variable));
+        let is_new = variables.iter().all(|variable| !partial.possible.contains(*variable));
         let count = rows.len() as f64;
-        let after = if is_new { flow.rows * count } else { flow.rows * (count * 0.1).min(1.0) };
-        flow.cost += flow.rows * count.min(4.0) * cost::OUTPUT_ROW + after * cost::OUTPUT_ROW;
+        let after = if is_new { partial.rows * count } else { partial.rows * (count * 0.1).min(1.0) };
+        partial.cost += partial.rows * count.min(4.0) * cost::OUTPUT_ROW + after * cost::OUTPUT_ROW;
         for (at, variable) in variables.iter().enumerate() {
-            flow.possible.insert(*variable);
+            partial.possible.insert(*variable);
             if rows.iter().all(|row| row[at].is_bound()) {
-                flow.certain.insert(*variable);
+                partial.certain.insert(*variable);
                 if rows.iter().all(|row| row[at] == rows[0][at]) {
-                    flow.constants.entry(*variable).or_insert(rows[0][at]);
+                    partial.constants.entry(*variable).or_insert(rows[0][at]);
                 }
             }
         }
         if !(variables.is_empty() && rows.len() == 1) {
-            flow.push(Step::Values { variables, rows: rows.into() }, after);
+            partial.push(Step::Values { variables, rows: rows.into() }, after);
         }
     }
 
@@ -578,7 +588,7 @@ impl<'a> Planner<'a> {
         input: &Node,
         keys: &[Variable],
         aggregates: &[(Variable, Aggregate)],
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
@@ -589,8 +599,8 @@ impl<'a> Planner<'a> {
             && let Some(counts) = self.known_counts(input, aggregates)?
         {
             let variables = aggregates.iter().map(|(variable, _)| *variable).collect();
-            self.push_values(variables, vec![counts], flow);
-            self.apply(outside, flow)?;
+            self.push_values(variables, vec![counts], partial);
+            self.apply(outside, partial)?;
             return Ok(());
         }
         let is_star = |aggregate: &Aggregate| aggregate.distinct && aggregate.expression.is_none();
@@ -604,20 +614,20 @@ impl<'a> Planner<'a> {
             }
         }
         let count = !aggregates.iter().all(|(_, one)| ignores_duplicates(one));
-        self.where_duplicates(count, |planner| planner.join(input, flow, &wanted, inside))?;
+        self.with_bag_semantics_if(count, |planner| planner.join(input, partial, &wanted, inside))?;
         let mut aggregates = aggregates.to_vec();
-        if !keys.is_empty() && flow.empty {
+        if !keys.is_empty() && partial.empty {
             return Ok(());
         }
         for expression in aggregates.iter_mut().filter_map(|(_, one)| one.expression.as_mut()) {
             let given = std::mem::replace(expression, Expression::Unbound);
-            *expression = self.without_patterns(given, flow)?;
+            *expression = self.without_patterns(given, partial)?;
         }
-        if !flow.empty && aggregates.iter().any(|(_, aggregate)| is_star(aggregate)) {
+        if !partial.empty && aggregates.iter().any(|(_, aggregate)| is_star(aggregate)) {
             if aggregates.iter().all(|(_, aggregate)| is_star(aggregate)) {
                 // Deduplicates the solutions before they are counted.
-                let variables = visible.clone().intersection(&flow.possible).iter().collect();
-                flow.push(Step::Distinct { variables }, flow.rows);
+                let variables = visible.clone().intersection(&partial.possible).iter().collect();
+                partial.push(Step::Distinct { variables }, partial.rows);
                 aggregates.iter_mut().for_each(|(_, aggregate)| aggregate.distinct = false);
             } else if self.variables.len() > visible.iter().count() + aggregates.len() {
                 // The kernel would count all columns, including those hidden from this sub-query.
@@ -628,30 +638,30 @@ impl<'a> Planner<'a> {
                 .with_hint("name the counted variables, or count in a separate sub-query"));
             }
         }
-        flow.cost += flow.rows * cost::GROUP_ROW;
+        partial.cost += partial.rows * cost::GROUP_ROW;
         let rows = if keys.is_empty() {
             1.0
         } else {
-            flow.rows.sqrt().max(flow.rows * 0.1).max(1.0).min(flow.rows.max(1.0))
+            partial.rows.sqrt().max(partial.rows * 0.1).max(1.0).min(partial.rows.max(1.0))
         };
         let domains =
-            flow.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
-        let mut after = Flow::start(&VariableSet::default());
-        after.steps = std::mem::take(&mut flow.steps);
-        after.cost = flow.cost;
+            partial.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
+        let mut after = PartialPlan::start(&VariableSet::default());
+        after.steps = std::mem::take(&mut partial.steps);
+        after.cost = partial.cost;
         after.domains = domains;
-        after.classes = flow.classes.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
-        after.constants = flow.constants.clone();
+        after.classes = partial.classes.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
+        after.constants = partial.constants.clone();
         after.constants.retain(|of, _| of_keys.contains(*of));
-        after.possible = of_keys.clone().intersection(&flow.possible);
-        after.certain = of_keys.intersection(&flow.certain);
+        after.possible = of_keys.clone().intersection(&partial.possible);
+        after.certain = of_keys.intersection(&partial.certain);
         for (variable, aggregate) in &aggregates {
             after.possible.insert(*variable);
             if aggregate.kind == AggregateKind::Count {
                 after.certain.insert(*variable);
             }
         }
-        if let Some(lost) = (needed.clone().intersection(&self.parameters).intersection(&flow.possible))
+        if let Some(lost) = (needed.clone().intersection(&self.parameters).intersection(&partial.possible))
             .minus(&after.possible)
             .iter()
             .next()
@@ -664,8 +674,8 @@ impl<'a> Planner<'a> {
             .with_hint("add it to GROUP BY"));
         }
         after.push(Step::Group { keys: keys.to_vec(), aggregates }, rows);
-        *flow = after;
-        self.apply(outside, flow)
+        *partial = after;
+        self.apply(outside, partial)
     }
 }
 

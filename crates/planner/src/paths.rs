@@ -5,8 +5,8 @@
 //! two.
 
 use crate::cost;
-use crate::flow::Flow;
 use crate::lower::Planner;
+use crate::partial_plan::PartialPlan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::GraphFilter;
 
 /// Maximum number of predicate occurrences in one path.
-pub(crate) const PATH_PLACES_MAX: usize = 1_000;
+pub(crate) const PATH_POSITIONS_MAX: usize = 1_000;
 
 /// Number of steps from a start node that an estimate simulates.
 const STEPS_ESTIMATED: i32 = 6;
 
 /// Glushkov sets of a sub-path: states by number.
-struct Part {
+struct GlushkovSets {
     nullable: bool,
     first: States,
     last: States,
@@ -64,23 +64,23 @@ struct Builder<'p, 'a> {
 }
 
 impl Builder<'_, '_> {
-    fn place(&mut self, entered: Option<Move>) -> Result<Part> {
-        if self.entered.len() > PATH_PLACES_MAX {
-            let message = format!("a property path has more than {PATH_PLACES_MAX} predicates");
+    fn position(&mut self, entered: Option<Move>) -> Result<GlushkovSets> {
+        if self.entered.len() > PATH_POSITIONS_MAX {
+            let message = format!("a property path has more than {PATH_POSITIONS_MAX} predicates");
             return Err(Error::new(ErrorKind::Query, message));
         }
         self.planner.control.work(1)?;
         let state = u16::try_from(self.entered.len()).unwrap_or(u16::MAX);
         self.entered.push(entered);
         self.follow.push(States::default());
-        Ok(Part { nullable: false, first: States::one(state), last: States::one(state) })
+        Ok(GlushkovSets { nullable: false, first: States::one(state), last: States::one(state) })
     }
 
-    fn part(&mut self, path: &Path, direction: Direction) -> Result<Part> {
+    fn glushkov_sets(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
         match path {
             Path::Predicate(iri) => {
                 let id = self.planner.snapshot.lookup(iri.as_ref().into())?;
-                self.place(id.map(|id| Move::Predicate(id, direction)))
+                self.position(id.map(|id| Move::Predicate(id, direction)))
             }
             Path::Except(these) => {
                 let mut ids = Vec::with_capacity(these.len());
@@ -90,17 +90,18 @@ impl Builder<'_, '_> {
                 }
                 ids.sort_unstable();
                 ids.dedup();
-                self.place(Some(Move::Except(ids.into(), direction)))
+                self.position(Some(Move::Except(ids.into(), direction)))
             }
-            Path::Inverse(path) => self.part(path, direction.reverse()),
+            Path::Inverse(path) => self.glushkov_sets(path, direction.reverse()),
             Path::Sequence(parts) => {
-                let mut all = Part { nullable: true, first: States::default(), last: States::default() };
+                let mut all =
+                    GlushkovSets { nullable: true, first: States::default(), last: States::default() };
                 let in_order: Vec<&Path> = match direction {
                     Direction::Out => parts.iter().collect(),
                     Direction::In => parts.iter().rev().collect(),
                 };
                 for path in in_order {
-                    let next = self.part(path, direction)?;
+                    let next = self.glushkov_sets(path, direction)?;
                     self.connect(&all.last, &next.first)?;
                     if all.nullable {
                         all.first.add_all(&next.first);
@@ -114,25 +115,28 @@ impl Builder<'_, '_> {
                 Ok(all)
             }
             Path::Alternative(parts) => {
-                let mut all = Part { nullable: false, first: States::default(), last: States::default() };
+                let mut all =
+                    GlushkovSets { nullable: false, first: States::default(), last: States::default() };
                 for path in parts {
-                    let other = self.part(path, direction)?;
+                    let other = self.glushkov_sets(path, direction)?;
                     all.nullable |= other.nullable;
                     all.first.add_all(&other.first);
                     all.last.add_all(&other.last);
                 }
                 Ok(all)
             }
-            Path::ZeroOrOne(path) => Ok(Part { nullable: true, ..self.part(path, direction)? }),
-            Path::ZeroOrMore(path) => Ok(Part { nullable: true, ..self.repeated(path, direction)? }),
+            Path::ZeroOrOne(path) => {
+                Ok(GlushkovSets { nullable: true, ..self.glushkov_sets(path, direction)? })
+            }
+            Path::ZeroOrMore(path) => Ok(GlushkovSets { nullable: true, ..self.repeated(path, direction)? }),
             Path::OneOrMore(path) => self.repeated(path, direction),
         }
     }
 
-    fn repeated(&mut self, path: &Path, direction: Direction) -> Result<Part> {
-        let part = self.part(path, direction)?;
-        self.connect(&part.last, &part.first)?;
-        Ok(part)
+    fn repeated(&mut self, path: &Path, direction: Direction) -> Result<GlushkovSets> {
+        let sets = self.glushkov_sets(path, direction)?;
+        self.connect(&sets.last, &sets.first)?;
+        Ok(sets)
     }
 
     fn connect(&mut self, from: &States, to: &States) -> Result<()> {
@@ -221,8 +225,8 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
 /// Facts about a path that are independent of its join.
 pub(crate) struct PathFacts {
     pub(crate) automaton: Arc<Automaton>,
-    pub(crate) forwards: Reach,
-    backwards: Reach,
+    pub(crate) forwards: ReachEstimate,
+    backwards: ReachEstimate,
 }
 
 impl Planner<'_> {
@@ -242,7 +246,7 @@ impl Planner<'_> {
 
     fn automaton(&self, path: &Path) -> Result<Automaton> {
         let mut builder = Builder { planner: self, entered: vec![None], follow: vec![States::default()] };
-        let whole = builder.part(path, Direction::Out)?;
+        let whole = builder.glushkov_sets(path, Direction::Out)?;
         let Builder { entered, mut follow, .. } = builder;
         follow[0] = whole.first;
         let mut accepting = vec![false; entered.len()];
@@ -258,8 +262,8 @@ impl Planner<'_> {
         merge_states(Automaton { moves, accepting }, self.control)
     }
 
-    /// Joins `flow` with the ends of a path.
-    pub(crate) fn lower_path(&mut self, pattern: &PathPattern, flow: &mut Flow) -> Result<()> {
+    /// Joins `partial` with the ends of a path.
+    pub(crate) fn lower_path(&mut self, pattern: &PathPattern, partial: &mut PartialPlan) -> Result<()> {
         let facts = self.path_facts(&pattern.path)?;
         let graphs = match pattern.graph_variable() {
             Some(variable) => PathGraphs::Variable(variable),
@@ -292,28 +296,28 @@ impl Planner<'_> {
         };
         let (subject, subject_stands) = end(&pattern.subject)?;
         let (object, object_stands) = end(&pattern.object)?;
-        let (rows, cost) = self.path_estimate(&facts, [subject, object], flow);
-        flow.cost += cost;
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], partial);
+        partial.cost += cost;
         let step = PathStep {
             subject,
             object,
             path: pattern.path.clone(),
             automaton: Arc::clone(&facts.automaton),
             graphs,
-            stand_alone: [subject_stands, object_stands],
+            zero_length: [subject_stands, object_stands],
         };
-        flow.push(Step::Path(step), rows);
+        partial.push(Step::Path(step), rows);
         let variables = pattern.variables().collect();
-        flow.possible.add_all(&variables);
-        flow.certain.add_all(&variables);
+        partial.possible.add_all(&variables);
+        partial.certain.add_all(&variables);
         Ok(())
     }
 
     /// Estimated rows after a path, and its cost.
-    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], flow: &Flow) -> (f64, f64) {
+    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], partial: &PartialPlan) -> (f64, f64) {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
-            Operand::Variable(variable) => flow.certain.contains(variable),
+            Operand::Variable(variable) => partial.certain.contains(variable),
         };
         let PathFacts { automaton, forwards, backwards } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
@@ -322,13 +326,17 @@ impl Planner<'_> {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
                 // Bidirectional search from both ends.
-                (flow.rows * passed, flow.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
+                (partial.rows * passed, partial.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
             }
-            [true, false] => (flow.rows * forwards.nodes, flow.rows * (cost::MATCH_ROW + forwards.cost)),
-            [false, true] => (flow.rows * backwards.nodes, flow.rows * (cost::MATCH_ROW + backwards.cost)),
+            [true, false] => {
+                (partial.rows * forwards.nodes, partial.rows * (cost::MATCH_ROW + forwards.cost))
+            }
+            [false, true] => {
+                (partial.rows * backwards.nodes, partial.rows * (cost::MATCH_ROW + backwards.cost))
+            }
             [false, false] => {
                 let starts = if automaton.accepting.first() == Some(&true) { all } else { forwards.starts };
-                let rows = flow.rows * starts;
+                let rows = partial.rows * starts;
                 (rows * forwards.nodes, rows * (cost::MATCH_ROW + forwards.cost))
             }
         }
@@ -336,10 +344,10 @@ impl Planner<'_> {
 
     /// Estimated reach of a search from one node: the nodes reached in [`STEPS_ESTIMATED`] steps with mean
     /// degrees, in each state at most the number of distinct ends of its moves.
-    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<Reach> {
+    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<ReachEstimate> {
         let states = automaton.moves.len();
         // Source state, target state, entries, keys, and ends.
-        let mut ways: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
+        let mut traversals: Vec<(usize, usize, f64, f64, f64)> = Vec::new();
         let mut counts: FxHashMap<&Move, (f64, f64, f64)> = FxHashMap::default();
         for (from, moves) in automaton.moves.iter().enumerate() {
             self.control.work(moves.len() + 1)?;
@@ -349,7 +357,7 @@ impl Planner<'_> {
                     None => *counts.entry(one).or_insert(self.move_counts(one)?),
                 };
                 let to = usize::from(*to);
-                ways.push(match backwards {
+                traversals.push(match backwards {
                     false => (from, to, entries, keys, ends),
                     true => (to, from, entries, ends, keys),
                 });
@@ -358,13 +366,13 @@ impl Planner<'_> {
         let starts = |state: usize| if backwards { automaton.accepting[state] } else { state == 0 };
         let is_end = |state: usize| if backwards { state == 0 } else { automaton.accepting[state] };
         let mut most: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
-        ways.iter().for_each(|way| most[way.1] += way.4);
+        traversals.iter().for_each(|traversal| most[traversal.1] += traversal.4);
         let mut now: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
         let (mut reached, mut cost) = (now.clone(), 0.0);
         for _ in 0..STEPS_ESTIMATED {
-            self.control.work(ways.len())?;
+            self.control.work(traversals.len())?;
             let mut next = vec![0.0; states];
-            for &(from, to, entries, keys, _) in &ways {
+            for &(from, to, entries, keys, _) in &traversals {
                 let found = now[from] * entries / keys.max(1.0);
                 cost += now[from] * cost::EXPAND_ROW + found * cost::OUTPUT_ROW;
                 next[to] += found;
@@ -380,8 +388,9 @@ impl Planner<'_> {
         let ends = (0..states).filter(|&state| is_end(state));
         let (nodes, most) =
             ends.fold((0.0, 0.0_f64), |(nodes, all), state| (nodes + reached[state], all.max(most[state])));
-        let of_start = ways.iter().filter(|way| starts(way.0)).map(|way| way.3).sum();
-        Ok(Reach { nodes: nodes.min(most), most, cost, starts: of_start })
+        let of_start =
+            traversals.iter().filter(|traversal| starts(traversal.0)).map(|traversal| traversal.3).sum();
+        Ok(ReachEstimate { nodes: nodes.min(most), most, cost, starts: of_start })
     }
 
     /// Entries, keys and ends of the statements of a move.
@@ -413,7 +422,7 @@ impl Planner<'_> {
 
 /// Estimated reach and cost of a search from one node.
 #[derive(Clone, Copy)]
-pub(crate) struct Reach {
+pub(crate) struct ReachEstimate {
     /// Nodes at which paths end.
     nodes: f64,
     /// The same, from any number of nodes.
@@ -436,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn states_that_nothing_tells_apart_are_one() {
+    fn equivalent_states_are_merged() {
         let step = |to| (Move::Except(Vec::new().into(), Direction::Out), to);
         let any = Automaton { moves: vec![vec![step(1)], vec![step(1)]], accepting: vec![true, true] };
         check(any, 1);

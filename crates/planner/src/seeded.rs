@@ -7,14 +7,14 @@
 //! explored from the distinct values of one shared variable, as long as that is lateral
 //! ([`crate::scope::is_lateral`]), and rows are matched by equality.
 //! # Heuristic
-//! The rows have runs of equal values ([`Runs`](crate::flow::Runs)), so that there are fewer values than
-//! rows, and exploration from each row would repeat work.
+//! The rows have runs of equal values ([`Runs`](crate::partial_plan::Runs)), so that there are fewer values
+//! than rows, and exploration from each row would repeat work.
 
 use crate::cost;
 use crate::filter::Conjunct;
-use crate::flow::{Flow, pipeline};
 use crate::frontier::is_stable;
 use crate::lower::{Planner, is_bag};
+use crate::partial_plan::{PartialPlan, pipeline};
 use crate::scope::{certain, free, possible};
 use crate::set::VariableSet;
 use vervet_algebra::Node;
@@ -26,19 +26,19 @@ use vervet_model::Result;
 const RUN_MIN: f64 = 2.0;
 
 impl Planner<'_> {
-    /// Adds the optional part `right` with the condition `filters` to `flow`, evaluated from the values of
+    /// Adds the optional part `right` with the condition `filters` to `partial`, evaluated from the values of
     /// one variable, if that is equivalent and may be cheaper; `rows`: estimated output rows.
     pub(crate) fn lower_seeded(
         &mut self,
         right: &Node,
         filters: &[Conjunct],
-        flow: &Flow,
+        partial: &PartialPlan,
         needed: &VariableSet,
         rows: f64,
-    ) -> Result<Option<Flow>> {
+    ) -> Result<Option<PartialPlan>> {
         let (bound, sure) = (possible(right), certain(right));
-        let shared = flow.possible.clone().intersection(&bound);
-        let means_the_same = shared.is_subset(&flow.certain)
+        let shared = partial.possible.clone().intersection(&bound);
+        let means_the_same = shared.is_subset(&partial.certain)
             && shared.is_subset(&sure)
             && !shared.intersects(&self.parameters)
             && !is_bag(right)
@@ -46,13 +46,13 @@ impl Planner<'_> {
                 .iter()
                 .all(|filter| filter.is_movable() && !filter.has_exists && filter.variables.is_subset(&sure))
             && free(right).is_empty();
-        let runs = |variable| (variable, flow.runs.of(variable).unwrap_or(flow.rows));
+        let runs = |variable| (variable, partial.runs.of(variable).unwrap_or(partial.rows));
         let least = shared.iter().map(runs).min_by(|a, b| a.1.total_cmp(&b.1));
-        let may_gain = |runs: f64| runs * RUN_MIN <= flow.rows || self.options.seeded == f64::INFINITY;
+        let may_gain = |runs: f64| runs * RUN_MIN <= partial.rows || self.options.seeded == f64::INFINITY;
         let Some((seed, runs)) = least.filter(|(_, runs)| means_the_same && may_gain(*runs)) else {
             return Ok(None);
         };
-        let mut inner = flow.seeds(seed, runs + flow.rows / BATCH_ROWS as f64);
+        let mut inner = partial.seeds(seed, runs + partial.rows / BATCH_ROWS as f64);
         if !self.is_lateral_in(right, &inner) || !self.may_compare(1) {
             return Ok(None);
         }
@@ -63,9 +63,9 @@ impl Planner<'_> {
         if inner.empty || inner.steps.is_empty() || !is_sound {
             return Ok(None);
         }
-        let adds = needed.clone().intersection(&inner.possible).minus(&flow.possible);
-        let mut outer = flow.clone();
-        outer.cost = inner.cost + (flow.rows + inner.rows) * cost::SEEDED_ROW + rows * cost::OUTPUT_ROW;
+        let adds = needed.clone().intersection(&inner.possible).minus(&partial.possible);
+        let mut outer = partial.clone();
+        outer.cost = inner.cost + (partial.rows + inner.rows) * cost::SEEDED_ROW + rows * cost::OUTPUT_ROW;
         let step = Step::Seeded {
             inner: pipeline(inner.steps),
             seed,

@@ -5,8 +5,8 @@
 //! a full-text search of `?x`. Each condition becomes ranges of ids, since inline values preserve their order
 //! in ids ([`vervet_model::Inline`]), and hence ranges of keys of the direction from object to subject.
 //! Conditions on texts additionally become a range in the order of the literals of the dictionary
-//! ([`Snapshot::literal_range`]) and of later literals ([`Snapshot::later_literals`]), or a look-up in the
-//! word index ([`Snapshot::search`]).
+//! ([`Snapshot::literal_range`]) and of unordered literals ([`Snapshot::unordered_literals`]), or a look-up
+//! in the word index ([`Snapshot::search`]).
 //! # Invariants
 //! The ranges contain every object that passes the condition, and possibly others. The condition stays in the
 //! plan and is tested on the rows.
@@ -21,7 +21,7 @@ use crate::filter::{Conjunct, one_of};
 use oxrdf::{Literal, Term};
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::Control;
-use vervet_kernel::plan::{Among, Texts};
+use vervet_kernel::plan::{CandidateKeys, StringRange};
 use vervet_model::{
     Direction, Id, Inline, Result, Tag, TextSearch, double_bounds, inline_id, integer_bounds,
     short_string_bound, vocab::EDGE_NAMESPACE,
@@ -35,9 +35,9 @@ const SHORT_BYTES: usize = 7;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Seek {
     /// The keys, as ranges, literals or a search.
-    pub(crate) among: Among,
+    pub(crate) candidates: CandidateKeys,
     /// Number of candidate keys.
-    pub(crate) candidates: f64,
+    pub(crate) candidate_count: f64,
     /// Estimated selectivity of the conditions: fraction of all keys that passes.
     pub(crate) fraction: f64,
     /// Number of keys.
@@ -52,7 +52,7 @@ pub(crate) struct Seek {
 
 /// The set of values that a condition allows.
 #[derive(Clone, PartialEq, Debug)]
-enum Allowed {
+enum SargableSet {
     /// Texts from `from` (inclusive) to `to` (exclusive, if given), in byte order.
     Text {
         from: Vec<u8>,
@@ -115,7 +115,7 @@ impl<'s> Segments<'s> {
 
 /// Whether a condition on the variable is sargable.
 pub(crate) fn is_sought(variable: Variable, filters: &[Conjunct]) -> bool {
-    filters.iter().any(|filter| allowed_by(&filter.expression).is_some_and(|(of, _)| of == variable))
+    filters.iter().any(|filter| sargable_set_of(&filter.expression).is_some_and(|(of, _)| of == variable))
 }
 
 /// The keys `variable` of some segments that `filters` leave; `None` if no filter is selective. Refines the
@@ -127,42 +127,42 @@ pub(crate) fn seek(
     filters: &mut [Conjunct],
     control: &Control<'_>,
 ) -> Result<Option<Seek>> {
-    let mut allowed: Option<Allowed> = None;
+    let mut sargable: Option<SargableSet> = None;
     let mut used = Vec::new();
     for (at, filter) in filters.iter().enumerate() {
         control.work(1)?;
-        let Some((_, one)) = allowed_by(&filter.expression).filter(|(of, _)| *of == variable) else {
+        let Some((_, one)) = sargable_set_of(&filter.expression).filter(|(of, _)| *of == variable) else {
             continue;
         };
-        allowed = match allowed {
+        sargable = match sargable {
             None => Some(one),
             Some(before) => match both(&before, one) {
                 Some(both) => Some(both),
                 None => {
-                    allowed = Some(before);
+                    sargable = Some(before);
                     continue;
                 }
             },
         };
         used.push(at);
     }
-    let Some(allowed) = allowed else { return Ok(None) };
+    let Some(sargable) = sargable else { return Ok(None) };
     let default: f64 = used.iter().map(|at| filters[*at].selectivity).product();
-    let mut found = candidates(&allowed, default, segments, snapshot, control)?;
+    let mut found = seek_of(&sargable, default, segments, snapshot, control)?;
     found.test = used.first().map_or(0.0, |at| filters[*at].cost);
-    for (place, at) in used.into_iter().enumerate() {
-        filters[at].selectivity = if place == 0 { found.fraction } else { 1.0 };
+    for (position, at) in used.into_iter().enumerate() {
+        filters[at].selectivity = if position == 0 { found.fraction } else { 1.0 };
     }
     Ok(Some(found))
 }
 
 /// Intersection of two conditions; `None` if they apply to values of different kinds.
-fn both(a: &Allowed, b: Allowed) -> Option<Allowed> {
+fn both(a: &SargableSet, b: SargableSet) -> Option<SargableSet> {
     Some(match (a, b) {
         (
-            Allowed::Text { from, to, any_kind },
-            Allowed::Text { from: other_from, to: other_to, any_kind: other_kind },
-        ) => Allowed::Text {
+            SargableSet::Text { from, to, any_kind },
+            SargableSet::Text { from: other_from, to: other_to, any_kind: other_kind },
+        ) => SargableSet::Text {
             from: from.clone().max(other_from),
             to: match (to.clone(), other_to) {
                 (Some(a), Some(b)) => Some(a.min(b)),
@@ -170,21 +170,21 @@ fn both(a: &Allowed, b: Allowed) -> Option<Allowed> {
             },
             any_kind: *any_kind && other_kind,
         },
-        (Allowed::Number { low, high }, Allowed::Number { low: other_low, high: other_high }) => {
-            Allowed::Number { low: low.max(other_low), high: high.min(other_high) }
+        (SargableSet::Number { low, high }, SargableSet::Number { low: other_low, high: other_high }) => {
+            SargableSet::Number { low: low.max(other_low), high: high.min(other_high) }
         }
         (
-            Allowed::Time { tag, low, high },
-            Allowed::Time { tag: other, low: other_low, high: other_high },
+            SargableSet::Time { tag, low, high },
+            SargableSet::Time { tag: other, low: other_low, high: other_high },
         ) if *tag == other => {
-            Allowed::Time { tag: other, low: (*low).max(other_low), high: (*high).min(other_high) }
+            SargableSet::Time { tag: other, low: (*low).max(other_low), high: (*high).min(other_high) }
         }
         _ => return None,
     })
 }
 
 /// The variable of a sargable condition, and its allowed values.
-fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
+fn sargable_set_of(condition: &Expression) -> Option<(Variable, SargableSet)> {
     match condition {
         Expression::Call(Function::StrStarts, arguments) => match arguments.as_slice() {
             [subject, Expression::Constant(Term::Literal(prefix))] => {
@@ -195,7 +195,7 @@ fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
         },
         Expression::Call(Function::TextMatches, arguments) => match arguments.as_slice() {
             [Expression::Variable(variable), Expression::Constant(Term::Literal(search))] => {
-                Some((*variable, Allowed::Found(TextSearch::parse(search.value()).ok()?)))
+                Some((*variable, SargableSet::Found(TextSearch::parse(search.value()).ok()?)))
             }
             _ => None,
         },
@@ -236,7 +236,7 @@ fn allowed_by(condition: &Expression) -> Option<(Variable, Allowed)> {
         },
         Expression::In(..) => {
             let (variable, terms) = one_of(condition)?;
-            Some((variable, Allowed::OneOf(terms.into_iter().cloned().collect())))
+            Some((variable, SargableSet::OneOf(terms.into_iter().cloned().collect())))
         }
         _ => None,
     }
@@ -254,11 +254,11 @@ fn text_of(expression: &Expression) -> Option<(Variable, bool)> {
     }
 }
 
-fn with_prefix(prefix: &str, any_kind: bool) -> Allowed {
+fn with_prefix(prefix: &str, any_kind: bool) -> SargableSet {
     let mut end = prefix.as_bytes().to_vec();
     // The least byte string above all with this prefix; no byte of UTF-8 is 255.
     let to = end.last_mut().map(|last| *last += 1).map(|()| end);
-    Allowed::Text { from: prefix.as_bytes().to_vec(), to, any_kind }
+    SargableSet::Text { from: prefix.as_bytes().to_vec(), to, any_kind }
 }
 
 /// The literal prefix of every text that `pattern` matches; `None` if there is none.
@@ -276,7 +276,11 @@ fn regex_prefix(pattern: &str) -> Option<String> {
     (!prefix.is_empty()).then_some(prefix)
 }
 
-fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Option<(Variable, Allowed)> {
+fn compared(
+    subject: &Expression,
+    comparator: Comparator,
+    bound: &Literal,
+) -> Option<(Variable, SargableSet)> {
     let (variable, any_kind) = text_of(subject)?;
     let below = matches!(comparator, Comparator::Less | Comparator::LessOrEqual);
     if bound.language().is_some() {
@@ -287,28 +291,28 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
             return None;
         }
         let mut text = bound.value().as_bytes().to_vec();
-        let allowed = if below {
+        let sargable = if below {
             // The immediate successor of a text is the text with a zero byte appended.
             text.push(0);
-            Allowed::Text { from: Vec::new(), to: Some(text), any_kind }
+            SargableSet::Text { from: Vec::new(), to: Some(text), any_kind }
         } else {
-            Allowed::Text { from: text, to: None, any_kind }
+            SargableSet::Text { from: text, to: None, any_kind }
         };
-        return Some((variable, allowed));
+        return Some((variable, sargable));
     }
     let number = |value: f64| {
         // The conversion to double may round either side.
         let exact = value.fract() == 0.0 && value.abs() < f64::from(1_u32 << 31);
         let (low, high) = if exact { (value, value) } else { (value.next_down(), value.next_up()) };
         let (low, high) = if below { (f64::NEG_INFINITY, high) } else { (low, f64::INFINITY) };
-        (!value.is_nan()).then_some(Allowed::Number { low, high })
+        (!value.is_nan()).then_some(SargableSet::Number { low, high })
     };
     let time = |tag, value| {
         let (low, high) = if below { (i64::MIN, value) } else { (value, i64::MAX) };
-        Some(Allowed::Time { tag, low, high })
+        Some(SargableSet::Time { tag, low, high })
     };
     let inside = Inline::from_id(inline_id(bound.value(), bound.datatype().as_str())?)?;
-    let allowed = match inside {
+    let sargable = match inside {
         #[expect(clippy::cast_precision_loss, reason = "bounds are widened where this rounds")]
         Inline::Integer(value) | Inline::Long(value) => number(value as f64),
         Inline::Int(value) => number(f64::from(value)),
@@ -318,9 +322,9 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
             // Division rounds once more, so widening by one step is not enough.
             let slack = value.abs() * 1e-14;
             if below {
-                Some(Allowed::Number { low: f64::NEG_INFINITY, high: value + slack })
+                Some(SargableSet::Number { low: f64::NEG_INFINITY, high: value + slack })
             } else {
-                Some(Allowed::Number { low: value - slack, high: f64::INFINITY })
+                Some(SargableSet::Number { low: value - slack, high: f64::INFINITY })
             }
         }
         Inline::Double(value) => number(value),
@@ -328,11 +332,11 @@ fn compared(subject: &Expression, comparator: Comparator, bound: &Literal) -> Op
         Inline::Date(days) => time(Tag::Date, days),
         Inline::ShortString { .. } | Inline::Boolean(_) => None,
     };
-    Some((variable, allowed?))
+    Some((variable, sargable?))
 }
 
 /// Builder of the selected key ranges.
-struct Chosen<'s> {
+struct KeyRangeBuilder<'s> {
     segments: &'s Segments<'s>,
     /// Ranges of ids, both ends included.
     ranges: Vec<(Id, Id)>,
@@ -349,7 +353,7 @@ fn whole(tag: Tag) -> (Id, Id) {
     (Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX))
 }
 
-impl Chosen<'_> {
+impl KeyRangeBuilder<'_> {
     /// Number of keys between two ids, both included.
     fn between(&self, (first, last): (Id, Id)) -> Result<u64> {
         let start = self.segments.keys_below(first)?;
@@ -387,19 +391,19 @@ impl Chosen<'_> {
     }
 }
 
-/// Selects the keys that `allowed` may contain. `default`: fraction of values that passes, if unknown.
-fn candidates(
-    allowed: &Allowed,
+/// Selects the keys that `sargable` may contain. `default`: fraction of values that passes, if unknown.
+fn seek_of(
+    sargable: &SargableSet,
     default: f64,
     segments: &Segments<'_>,
     snapshot: &dyn Snapshot,
     control: &Control<'_>,
 ) -> Result<Seek> {
-    let mut chosen = Chosen { segments, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
-    let (mut literals, mut texts, mut later) = (0..0, None, 0);
+    let mut chosen = KeyRangeBuilder { segments, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
+    let (mut literals, mut string_range, mut later) = (0..0, None, 0);
     let mut search = None;
-    match allowed {
-        Allowed::Found(wanted) => {
+    match sargable {
+        SargableSet::Found(wanted) => {
             let stored = chosen.of_tag(Tag::Literal)?;
             match snapshot.search_count(wanted, &mut |ids| control.work(ids))? {
                 // A hit in another predicate costs a key look-up; scanning all keys instead tests their
@@ -415,12 +419,12 @@ fn candidates(
                 chosen.add_tag(Tag::ShortString)?;
             }
         }
-        Allowed::Text { from, to, any_kind } => {
+        SargableSet::Text { from, to, any_kind } => {
             let stored = chosen.of_tag(Tag::Literal)?;
             let in_order = match stored {
                 0 if segments.exact => Some((0..0, 0)),
                 _ => match snapshot.literal_range(from, to.as_deref())? {
-                    Some(range) => Some((range, snapshot.later_literal_count(from, to.as_deref())?)),
+                    Some(range) => Some((range, snapshot.unordered_literal_count(from, to.as_deref())?)),
                     None => None,
                 },
             };
@@ -430,7 +434,7 @@ fn candidates(
                 Some((range, count)) if range.end - range.start + count <= stored.saturating_mul(2) => {
                     chosen.sure += (range.end - range.start + count).min(stored);
                     (literals, later) = (range, count);
-                    texts = Some(Texts { from: from.clone(), to: to.clone() });
+                    string_range = Some(StringRange { from: from.clone(), to: to.clone() });
                 }
                 _ => chosen.add_tag(Tag::Literal)?,
             }
@@ -461,7 +465,7 @@ fn candidates(
                 }
             }
         }
-        Allowed::Number { low, high } => {
+        SargableSet::Number { low, high } => {
             #[expect(clippy::cast_possible_truncation, reason = "saturates, and ids hold less anyway")]
             let integers = (low.ceil() as i64, high.floor() as i64);
             for tag in [Tag::Integer, Tag::Int, Tag::Long] {
@@ -471,7 +475,7 @@ fn candidates(
             chosen.add_tag(Tag::Decimal)?;
             chosen.add_tag(Tag::Literal)?;
         }
-        Allowed::OneOf(terms) => {
+        SargableSet::OneOf(terms) => {
             control.grow((terms.len() * (size_of::<Term>() + size_of::<(Id, Id)>())) as u64)?;
             for term in terms {
                 // Dictionary look-ups and binary searches.
@@ -479,24 +483,24 @@ fn candidates(
                 chosen.add_bounds(snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
             }
         }
-        Allowed::Time { tag, low, high } => {
+        SargableSet::Time { tag, low, high } => {
             chosen.add_bounds(integer_bounds(*tag, *low, *high))?;
             chosen.add_tag(Tag::Literal)?;
         }
     }
-    let Chosen { mut ranges, sure, unsure, count, .. } = chosen;
+    let KeyRangeBuilder { mut ranges, sure, unsure, count, .. } = chosen;
     ranges.sort_unstable();
     ranges.dedup();
     let listed = (literals.end - literals.start).saturating_add(later);
     let lookups = count as f64 + listed as f64 * segments.all.len() as f64;
     let count = count.saturating_add(listed);
-    let candidates = count as f64;
+    let candidate_count = count as f64;
     let passing = sure as f64 + unsure as f64 * default;
     let fraction = (passing / segments.keys.max(1) as f64).clamp(1e-9, 1.0);
-    let among = Among { keys: ranges, literals, texts, search, count };
+    let candidates = CandidateKeys { keys: ranges, literals, string_range, search, count };
     let keys = segments.keys as f64;
     let degree = segments.entries as f64 / keys.max(1.0);
-    Ok(Seek { among, candidates, fraction, keys, degree, lookups, test: 0.0 })
+    Ok(Seek { candidates, candidate_count, fraction, keys, degree, lookups, test: 0.0 })
 }
 
 #[cfg(test)]

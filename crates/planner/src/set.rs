@@ -133,12 +133,12 @@ impl Extend<Variable> for VariableSet {
 /// One step for each occurrence added or removed, where recomputing the union would take one for each
 /// remaining occurrence each time.
 #[derive(Default, Debug)]
-pub(crate) struct Uses {
+pub(crate) struct VariableUses {
     counts: Vec<u32>,
     set: VariableSet,
 }
 
-impl Uses {
+impl VariableUses {
     /// Adds occurrences.
     pub(crate) fn add(&mut self, variables: impl IntoIterator<Item = Variable>) {
         for variable in variables {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn uses_are_counted() {
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         uses.add([1, 70, 70].map(Variable));
         uses.add([70].map(Variable));
         uses.remove([70, 70].map(Variable));

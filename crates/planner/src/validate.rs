@@ -4,16 +4,16 @@
 //! produce wrong answers. Tests validate every plan they create.
 
 use crate::atom::variable_of;
-use crate::finish::{columns_after, match_variables, path_variables};
+use crate::liveness::{columns_after, match_variables, path_variables};
 use crate::scope::expression_variables;
 use crate::set::VariableSet;
 use vervet_algebra::{AggregateKind, Expression, Variable};
-use vervet_kernel::plan::{Existence, JoinKind, Operand, Pipeline, Plan, PlanStep, Step};
+use vervet_kernel::plan::{JoinKind, Operand, Pipeline, Plan, PlanStep, SemiJoinKind, Step};
 use vervet_model::{Error, Result};
 
 /// Rows between two steps.
 #[derive(Clone, Default)]
-struct Rows {
+struct RowSchema {
     /// The existing columns.
     columns: VariableSet,
     /// The columns that are bound in every row.
@@ -29,7 +29,8 @@ struct Rows {
 /// [`vervet_model::ErrorKind::Internal`] with the number of the step (within its pipeline) and the violation.
 pub fn validate(plan: &Plan) -> Result<()> {
     let parameters: VariableSet = plan.parameters.iter().copied().collect();
-    let start = Rows { columns: parameters.clone(), certain: parameters, dropped: VariableSet::default() };
+    let start =
+        RowSchema { columns: parameters.clone(), certain: parameters, dropped: VariableSet::default() };
     let end = walk(&plan.pipeline, start, None)?;
     for variable in &plan.result {
         if end.dropped.contains(*variable) {
@@ -39,7 +40,7 @@ pub fn validate(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn walk(pipeline: &Pipeline, mut rows: Rows, row: Option<Variable>) -> Result<Rows> {
+fn walk(pipeline: &Pipeline, mut rows: RowSchema, row: Option<Variable>) -> Result<RowSchema> {
     for (at, step) in pipeline.steps.iter().enumerate() {
         rows = check(step, rows).map_err(|error| error.context(format!("step {at}")))?;
         if row.is_some_and(|row| !rows.columns.contains(row)) {
@@ -53,7 +54,7 @@ fn need(holds: bool, what: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::internal(what())) }
 }
 
-impl Rows {
+impl RowSchema {
     fn bound(&self, operand: Operand) -> Result<()> {
         let holds = variable_of(operand).is_none_or(|variable| self.certain.contains(variable));
         need(holds, || format!("{operand:?} is not bound in every row"))
@@ -67,12 +68,12 @@ impl Rows {
     }
 
     fn readable(&self, expression: &Expression) -> Result<()> {
-        let gone = expression_variables(expression).intersection(&self.dropped).iter().next();
-        need(gone.is_none(), || format!("{gone:?} has been dropped"))
+        let dropped = expression_variables(expression).intersection(&self.dropped).iter().next();
+        need(dropped.is_none(), || format!("{dropped:?} has been dropped"))
     }
 }
 
-fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
+fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
     let mut after = columns_after(&step.step, &rows.columns);
     let mut certain = rows.certain.clone();
     match &step.step {
@@ -105,8 +106,8 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             certain.insert(*target);
         }
         Step::Match(pattern) | Step::SeekMatch { pattern, .. } => {
-            let gone = match_variables(pattern).intersection(&rows.dropped).iter().next();
-            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            let dropped = match_variables(pattern).intersection(&rows.dropped).iter().next();
+            need(dropped.is_none(), || format!("{dropped:?} has been dropped"))?;
             certain.add_all(&match_variables(pattern));
         }
         Step::Filter(expression) => rows.readable(expression)?,
@@ -126,7 +127,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             })?;
         }
         Step::Join { right, kind, on, compatible, adds } => {
-            let side = walk(right, Rows::default(), None)?;
+            let side = walk(right, RowSchema::default(), None)?;
             for variable in on {
                 rows.bound(Operand::Variable(*variable))?;
                 need(side.certain.contains(*variable), || {
@@ -164,7 +165,7 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
         Step::Seeded { inner, seed, on, adds } => {
             need(on.contains(seed), || format!("?{} is not a key of the join that it seeds", seed.0))?;
             let seeds = VariableSet::from_iter([*seed]);
-            let start = Rows { columns: seeds.clone(), certain: seeds, dropped: VariableSet::default() };
+            let start = RowSchema { columns: seeds.clone(), certain: seeds, dropped: VariableSet::default() };
             let side = walk(inner, start, None)?;
             for variable in on {
                 rows.bound(Operand::Variable(*variable))?;
@@ -178,17 +179,17 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
             }
         }
         Step::Path(path) => {
-            let gone = path_variables(path).intersection(&rows.dropped).iter().next();
-            need(gone.is_none(), || format!("{gone:?} has been dropped"))?;
+            let dropped = path_variables(path).intersection(&rows.dropped).iter().next();
+            need(dropped.is_none(), || format!("{dropped:?} has been dropped"))?;
             certain.add_all(&path_variables(path));
         }
-        Step::Exists { inner, row, existence } => {
+        Step::Exists { inner, row, semi_join_kind } => {
             rows.unbound(*row)?;
             let mut start = rows.clone();
             start.columns.insert(*row);
             start.certain.insert(*row);
             walk(inner, start, Some(*row))?;
-            if let Existence::Mark(variable) = existence {
+            if let SemiJoinKind::Mark(variable) = semi_join_kind {
                 rows.unbound(*variable)?;
                 certain.insert(*variable);
             }
@@ -238,5 +239,5 @@ fn check(step: &PlanStep, mut rows: Rows) -> Result<Rows> {
     let keep: VariableSet = step.keep.iter().copied().collect();
     need(keep.is_subset(&after), || "the step keeps a column that does not exist".into())?;
     let dropped = rows.dropped.union(&after.union(&rows.columns).minus(&keep));
-    Ok(Rows { certain: certain.intersection(&keep), columns: keep, dropped })
+    Ok(RowSchema { certain: certain.intersection(&keep), columns: keep, dropped })
 }

@@ -19,7 +19,7 @@ mod expansion;
 mod statistics;
 
 pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
-pub use statistics::{ClassId, Flow, SegmentStatistics};
+pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;
 use std::ops::Range;
@@ -111,7 +111,7 @@ pub trait Snapshot: Send + Sync {
     /// Positions, in the order of texts (code points), of the literals of the dictionary whose text is at
     /// least `from`, and below `to` if given, for [`Snapshot::literals_in_order`]: literals of any language
     /// or datatype, without those inside ids, and without those added after the order was built
-    /// ([`Snapshot::later_literals`]). `None` if there is no such order. The bounds are UTF-8, or prefixes of
+    /// ([`Snapshot::unordered_literals`]). `None` if there is no such order. The bounds are UTF-8, or prefixes of
     /// UTF-8.
     /// # Errors
     /// Damaged dictionary.
@@ -122,7 +122,7 @@ pub trait Snapshot: Send + Sync {
     ///
     /// # Errors
     /// Those of `meter`.
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
@@ -130,11 +130,11 @@ pub trait Snapshot: Send + Sync {
         meter: &mut Meter<'_>,
     ) -> Result<()>;
 
-    /// Upper estimate of the number of results of [`Snapshot::later_literals`].
+    /// Upper estimate of the number of results of [`Snapshot::unordered_literals`].
     ///
     /// # Errors
     /// None at present.
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64>;
 
     /// Upper estimate of the number of results of [`Snapshot::search`]; `None` if this snapshot has no index
     /// of words.
@@ -159,7 +159,7 @@ pub trait Snapshot: Send + Sync {
 
 /// All entries of one `[predicate, direction]`.
 pub trait Segment: Send + Sync {
-    /// Counts and type-correlated flows; those of this snapshot only if [`SegmentStatistics::exact`].
+    /// Counts and type-correlated class pairs; those of this snapshot only if [`SegmentStatistics::exact`].
     fn statistics(&self) -> &SegmentStatistics;
 
     /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full

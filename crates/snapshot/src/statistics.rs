@@ -1,4 +1,4 @@
-//! Segment statistics: counts and flows between classes, collected during a build and exact until a change.
+//! Segment statistics: counts and class pairs between classes, collected during a build and exact until a change.
 //!
 //! # Source
 //! Wukong's type-centric planner (research/wukong.md §4): the number of `advisor` edges that start at a
@@ -25,7 +25,7 @@ impl ClassId {
 
 /// Entries of a segment between two classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Flow {
+pub struct ClassPairCount {
     /// Class of the key.
     pub source: ClassId,
     /// Class of the neighbour.
@@ -37,7 +37,7 @@ pub struct Flow {
 /// Statistics of one segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
-    /// Whether counts and flows are those of this snapshot. `false`: they are estimates from an earlier one
+    /// Whether counts and class pairs are those of this snapshot. `false`: they are estimates from an earlier one
     /// and prove nothing; only the exclusions by the five flags below are still certain.
     pub exact: bool,
     /// Number of distinct keys.
@@ -60,7 +60,7 @@ pub struct SegmentStatistics {
     /// Whether every neighbour is certainly a vertex.
     pub vertices_only: bool,
     /// Entries by class of key and class of neighbour; sorted by `(source, target)`; sums to `entries`.
-    pub flows: Vec<Flow>,
+    pub class_pairs: Vec<ClassPairCount>,
     /// Distinct keys by class; sorted; sums to `keys`.
     pub keys_of_class: Vec<(ClassId, u64)>,
 }

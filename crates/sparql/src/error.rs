@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_shown() {
+    fn an_error_shows_its_position() {
         let text = "SELECT *\n{\n\t?x größe:y ?z\n}";
         let start = text.find("größe").expect("is there");
         let error = QueryError::at(text, start, start + "größe".len(), "no such prefix");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn any_place_of_any_text_can_be_shown() {
+    fn any_position_of_any_text_can_be_shown() {
         let long = format!("{}ß{}", "x".repeat(300), "y".repeat(300));
         for text in ["", "\n", "a\r\nb", "日本", long.as_str()] {
             for start in 0..text.len() + 3 {

@@ -9,21 +9,21 @@
 //! [`crate::limits::NESTING_MAX`].
 
 use crate::QueryError;
+use crate::analysis::{VariableSet, mentioned};
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::Parser;
-use crate::walk::{VariableSet, mentioned};
 use vervet_algebra::{Exists, Expression, Node};
 
 /// A parser position to return to.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ParserPosition<'a> {
     lexer: Lexer<'a>,
     ahead: Lexeme,
 }
 
 /// Outer variables while an expression is parsed.
 #[derive(Default)]
-pub(crate) struct Patterns {
+pub(crate) struct ExistsScope {
     /// Variables that outer rows may bind; `None`: not known yet, patterns are skipped.
     rows: Option<VariableSet>,
     /// Variables that all outer rows are known to bind.
@@ -33,18 +33,18 @@ pub(crate) struct Patterns {
 }
 
 impl<'a> Parser<'a, '_> {
-    pub(crate) fn place(&self) -> Place<'a> {
-        Place { lexer: self.lexer, ahead: self.ahead }
+    pub(crate) fn parser_position(&self) -> ParserPosition<'a> {
+        ParserPosition { lexer: self.lexer, ahead: self.ahead }
     }
 
-    /// Parses from `place`, then restores the position.
-    pub(crate) fn at_place<T>(
+    /// Parses from `position`, then restores the position.
+    pub(crate) fn parse_at<T>(
         &mut self,
-        place: Place<'a>,
+        position: ParserPosition<'a>,
         read: impl FnOnce(&mut Self) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let here = std::mem::replace(&mut self.lexer, place.lexer);
-        let ahead = std::mem::replace(&mut self.ahead, place.ahead);
+        let here = std::mem::replace(&mut self.lexer, position.lexer);
+        let ahead = std::mem::replace(&mut self.ahead, position.ahead);
         let result = read(self);
         (self.lexer, self.ahead) = (here, ahead);
         result
@@ -69,7 +69,7 @@ impl<'a> Parser<'a, '_> {
         certain: VariableSet,
         read: impl FnOnce(&mut Self) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let patterns = Patterns { rows: Some(rows), certain, skipped: false };
+        let patterns = ExistsScope { rows: Some(rows), certain, skipped: false };
         let outer = std::mem::replace(&mut self.patterns, patterns);
         let result = read(self);
         self.patterns = outer;
@@ -83,7 +83,7 @@ impl<'a> Parser<'a, '_> {
         rows: impl FnOnce(&Self) -> VariableSet,
         read: impl Fn(&mut Self) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
-        let place = self.place();
+        let position = self.parser_position();
         let aggregates = self.aggregation.as_ref().map_or(0, |all| all.list.len());
         let (found, skipped) = self.skipping_exists(&read)?;
         if !skipped {
@@ -91,9 +91,9 @@ impl<'a> Parser<'a, '_> {
         }
         if let Some(all) = &mut self.aggregation {
             all.list.truncate(aggregates);
-            all.by_text.retain(|_, place| *place < aggregates);
+            all.by_text.retain(|_, position| *position < aggregates);
         }
-        (self.lexer, self.ahead) = (place.lexer, place.ahead);
+        (self.lexer, self.ahead) = (position.lexer, position.ahead);
         let rows = rows(self);
         self.reading_exists(rows, VariableSet::default(), &read)
     }

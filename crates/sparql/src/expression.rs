@@ -357,9 +357,11 @@ impl Parser<'_, '_> {
         let result = if skips {
             self.aggregate_body(at)
         } else {
-            self.reading_exists(aggregation.visible.clone(), crate::walk::VariableSet::default(), |parser| {
-                parser.aggregate_body(at)
-            })
+            self.reading_exists(
+                aggregation.visible.clone(),
+                crate::analysis::VariableSet::default(),
+                |parser| parser.aggregate_body(at),
+            )
         };
         std::mem::swap(&mut self.scope, &mut aggregation.scope);
         let mut aggregate = result?;
@@ -369,22 +371,22 @@ impl Parser<'_, '_> {
         // Skipped patterns are missing in the expression, so its text is compared.
         let text = &self.text[at.start..self.last_end];
         let known = match aggregation.by_text.get(text) {
-            Some(&place) => Some(place),
+            Some(&position) => Some(position),
             // Compares a limited number of aggregates with different texts.
             None => {
                 aggregation.list.iter().take(AGGREGATES_COMPARED).position(|(_, known)| *known == aggregate)
             }
         };
-        let place = match known {
-            Some(place) => place,
+        let position = match known {
+            Some(position) => position,
             None => {
                 let variable = self.new_variable("")?;
                 aggregation.list.push((variable, aggregate));
                 aggregation.list.len() - 1
             }
         };
-        aggregation.by_text.insert(text, place);
-        let variable = aggregation.list[place].0;
+        aggregation.by_text.insert(text, position);
+        let variable = aggregation.list[position].0;
         self.aggregation = Some(aggregation);
         Ok(Expression::Variable(variable))
     }

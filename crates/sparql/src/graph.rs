@@ -7,9 +7,9 @@
 //! unsupported.
 
 use crate::QueryError;
+use crate::analysis::ordinary_variables;
 use crate::lexer::Token;
 use crate::parser::Parser;
-use crate::walk::ordinary_variables;
 use vervet_algebra::{GraphSlot, Node, Variable};
 
 impl Parser<'_, '_> {

@@ -5,15 +5,15 @@
 //! others become `Unbound`.
 
 use crate::QueryError;
-use crate::exists::Place;
+use crate::analysis::{VariableSet, certain, filter, join, mark_possible};
+use crate::exists::ParserPosition;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
-use crate::walk::{VariableSet, certain, filter, join, mark_possible};
 use vervet_algebra::{Expression, Node, Variable};
 
 /// A group before its filters are applied: those of an `OPTIONAL` are conditions of the left join.
-struct Open<'a> {
+struct OpenGroup<'a> {
     node: Node,
     filters: Vec<Condition<'a>>,
     /// Variables that its solutions may bind, and that all of them bind. Maintained incrementally, since each
@@ -22,7 +22,7 @@ struct Open<'a> {
     certain: VariableSet,
 }
 
-impl Open<'_> {
+impl OpenGroup<'_> {
     /// Joins a part.
     fn join(&mut self, part: Node, graph: Option<Variable>) {
         mark_possible(&part, graph, &mut self.possible);
@@ -35,13 +35,13 @@ impl Open<'_> {
 enum Condition<'a> {
     Read(Expression),
     /// A condition with patterns, parsed when the variables of the group are known.
-    At(Place<'a>),
+    At(ParserPosition<'a>),
 }
 
 impl<'a> Parser<'a, '_> {
     /// A group with its filters applied.
     pub(crate) fn group(&mut self) -> Result<Node, QueryError> {
-        let Open { node, filters, possible, certain } = self.nested(Self::open_group)?;
+        let OpenGroup { node, filters, possible, certain } = self.nested(Self::open_group)?;
         if filters.is_empty() {
             return Ok(node);
         }
@@ -62,9 +62,11 @@ impl<'a> Parser<'a, '_> {
         for filter in filters {
             let mut condition = match filter {
                 Condition::Read(condition) => condition,
-                Condition::At(place) => {
+                Condition::At(position) => {
                     let (readable, certain) = (readable.clone(), certain.clone());
-                    self.at_place(place, |parser| parser.reading_exists(readable, certain, Self::constraint))?
+                    self.parse_at(position, |parser| {
+                        parser.reading_exists(readable, certain, Self::constraint)
+                    })?
                 }
             };
             Self::restrict(&mut condition, readable);
@@ -73,10 +75,10 @@ impl<'a> Parser<'a, '_> {
         Ok(all)
     }
 
-    fn open_group(&mut self) -> Result<Open<'a>, QueryError> {
+    fn open_group(&mut self) -> Result<OpenGroup<'a>, QueryError> {
         self.expect(Token::BraceOpen, "{")?;
         self.labels.end_pattern();
-        let mut open = Open {
+        let mut open = OpenGroup {
             node: Node::unit(),
             filters: Vec::new(),
             possible: VariableSet::default(),
@@ -95,7 +97,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Parses all elements up to the closing brace.
-    fn elements(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn elements(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         let mut sink = Sink::default();
         let mut dot_allowed = false;
         loop {
@@ -113,9 +115,9 @@ impl<'a> Parser<'a, '_> {
                 continue;
             }
             if self.eat_keyword("FILTER")? {
-                let place = self.place();
+                let position = self.parser_position();
                 let (condition, skipped) = self.skipping_exists(Self::constraint)?;
-                open.filters.push(if skipped { Condition::At(place) } else { Condition::Read(condition) });
+                open.filters.push(if skipped { Condition::At(position) } else { Condition::Read(condition) });
                 dot_allowed = true;
                 continue;
             }
@@ -131,7 +133,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn element(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn element(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         let start = self.ahead;
         let part = if self.ahead.token == Token::BraceOpen {
             self.group_or_union()?
@@ -156,7 +158,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Joins a group with the existence of the current graph, unless it implies that.
-    fn anchor(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn anchor(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         if let Some(anchor) = self.anchor_of(&open.node)? {
             mark_possible(&anchor, self.graph_variable(), &mut open.possible);
             open.certain.union(&certain(&anchor));
@@ -177,10 +179,10 @@ impl<'a> Parser<'a, '_> {
         Ok(Node::Union(branches))
     }
 
-    fn optional(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn optional(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.anchor(open)?;
-        let Open { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
+        let OpenGroup { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
         open.possible.union(&possible);
         let condition = if filters.is_empty() {
             None
@@ -188,7 +190,7 @@ impl<'a> Parser<'a, '_> {
             let readable = self.with_outer(open.possible.clone());
             let mut all = open.certain.clone();
             all.union(&certain);
-            Some(crate::walk::conjunction(self.conditions(filters, &readable, all)?))
+            Some(crate::analysis::conjunction(self.conditions(filters, &readable, all)?))
         };
         let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
         open.node = Node::LeftJoin { left, right: Box::new(right), condition };
@@ -197,7 +199,7 @@ impl<'a> Parser<'a, '_> {
 
     /// The right side of `MINUS` has its own scope: its variables are not visible outside. Only names that
     /// the left side may bind, and outer variables, are shared between both sides.
-    fn minus(&mut self, start: Lexeme, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn minus(&mut self, start: Lexeme, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.anchor(open)?;
         let scope = self.scope.iter().filter(|(_, variable)| self.has_outer(**variable));
@@ -238,7 +240,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    fn bind(&mut self, open: &mut Open<'a>) -> Result<(), QueryError> {
+    fn bind(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         self.link()?;
         self.expect(Token::ParenthesisOpen, "(")?;
         let possible = &open.possible;

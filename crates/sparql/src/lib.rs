@@ -30,6 +30,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod error;
 mod exists;
 mod expression;
@@ -38,7 +39,6 @@ mod graph;
 mod group;
 mod lexer;
 pub mod limits;
-mod matched;
 mod parser;
 mod path;
 mod prefixes;
@@ -47,9 +47,9 @@ mod service;
 mod suggest;
 mod template;
 mod term;
+mod triple_term_patterns;
 mod triples;
 mod update;
-mod walk;
 
 pub use error::{QueryError, QueryErrorKind};
 pub use prefixes::well_known_prefixes;

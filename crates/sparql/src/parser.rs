@@ -1,13 +1,13 @@
 //! Parser: state, token access, query forms.
 
-use crate::exists::Patterns;
+use crate::analysis::{VariableSet, mark_possible};
+use crate::exists::ExistsScope;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
-use crate::select::{Aggregation, Head};
+use crate::select::{Aggregation, SelectHead};
 use crate::suggest::nearest;
 use crate::template::{DataLabels, Template};
-use crate::triples::Labels;
-use crate::walk::{VariableSet, mark_possible};
+use crate::triples::BlankNodeLabels;
 use crate::{ParseOptions, QueryError};
 use foldhash::HashMap as SeededMap;
 use oxiri::Iri;
@@ -42,7 +42,7 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) service_bytes: usize,
     /// The graph that patterns range over.
     pub(crate) graph: GraphSlot,
-    pub(crate) labels: Labels<'a>,
+    pub(crate) labels: BlankNodeLabels<'a>,
     /// The dataset that the query specifies.
     pub(crate) dataset: Dataset,
     /// The template of an update being parsed, if any.
@@ -51,7 +51,7 @@ pub(crate) struct Parser<'a, 'o> {
     /// Collector of aggregates; `None` where they are not allowed.
     pub(crate) aggregation: Option<Aggregation<'a>>,
     /// Context for patterns in expressions.
-    pub(crate) patterns: Patterns,
+    pub(crate) patterns: ExistsScope,
     /// Within `EXISTS`: variables that outer rows may bind.
     pub(crate) outer_rows: Option<VariableSet>,
     /// Those of them that every outer row is known to bind.
@@ -94,17 +94,17 @@ impl<'a, 'o> Parser<'a, 'o> {
             names: parameter_names(options),
             parameters_seen: vec![false; options.parameters.len()],
             parameter_places: (options.parameters.iter().enumerate().rev())
-                .map(|(place, name)| (*name, place))
+                .map(|(position, name)| (*name, position))
                 .collect(),
             path_patterns: 0,
             service_bytes: 0,
             graph: GraphSlot::Default,
-            labels: Labels::default(),
+            labels: BlankNodeLabels::default(),
             dataset: Dataset::default(),
             template: None,
             data_labels: DataLabels::default(),
             aggregation: None,
-            patterns: Patterns::default(),
+            patterns: ExistsScope::default(),
             outer_rows: None,
             outer_certain: VariableSet::default(),
             nesting: 0,
@@ -223,7 +223,7 @@ impl<'a, 'o> Parser<'a, 'o> {
         let (patterns, triples) = self.as_template(sink.patterns.clone(), sink.triples.clone())?;
         let form = self.with_new_blanks(patterns, triples)?;
         let node = self.joined(sink)?;
-        let root = self.modifiers(node, &Head::default(), false)?.0;
+        let root = self.modifiers(node, &SelectHead::default(), false)?.0;
         Ok((form, root))
     }
 
@@ -311,7 +311,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             } else {
                 Node::unit()
             };
-        Ok(self.modifiers(node, &Head::default(), false)?.0)
+        Ok(self.modifiers(node, &SelectHead::default(), false)?.0)
     }
 
     /// Parses `FROM` and `FROM NAMED`, if present; they apply to the whole query.

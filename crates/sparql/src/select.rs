@@ -5,16 +5,16 @@
 //! variables of the pattern.
 
 use crate::QueryError;
+use crate::analysis::{VariableSet, filter, join};
 use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
-use crate::walk::{VariableSet, filter, join};
 use foldhash::HashMap as SeededMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
 
 /// An unresolved `SELECT` clause.
 #[derive(Default)]
-pub(crate) struct Head<'a> {
+pub(crate) struct SelectHead<'a> {
     distinct: bool,
     reduced: bool,
     all: bool,
@@ -85,9 +85,9 @@ impl<'a> Parser<'a, '_> {
         Ok(node)
     }
 
-    fn select_clause(&mut self) -> Result<Head<'a>, QueryError> {
+    fn select_clause(&mut self) -> Result<SelectHead<'a>, QueryError> {
         self.advance()?;
-        let mut head = Head::default();
+        let mut head = SelectHead::default();
         head.distinct = self.eat_keyword("DISTINCT")?;
         head.reduced = !head.distinct && self.eat_keyword("REDUCED")?;
         head.all = self.eat(Token::Star)?;
@@ -110,7 +110,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Skips past the parenthesis that closes the one just consumed.
-    fn skip_parenthesis(&mut self, head: &mut Head<'a>) -> Result<(), QueryError> {
+    fn skip_parenthesis(&mut self, head: &mut SelectHead<'a>) -> Result<(), QueryError> {
         let mut depth = 1;
         loop {
             let lexeme = self.advance()?;
@@ -134,7 +134,7 @@ impl<'a> Parser<'a, '_> {
     pub(crate) fn modifiers(
         &mut self,
         node: Node,
-        head: &Head<'a>,
+        head: &SelectHead<'a>,
         inner: bool,
     ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
         let outer = self.aggregation.take();
@@ -146,7 +146,7 @@ impl<'a> Parser<'a, '_> {
     fn modifiers_of(
         &mut self,
         mut node: Node,
-        head: &Head<'a>,
+        head: &SelectHead<'a>,
         inner: bool,
     ) -> Result<(Node, Vec<Column<'a>>), QueryError> {
         let start = self.ahead;
@@ -173,9 +173,9 @@ impl<'a> Parser<'a, '_> {
             true => self.with_exists(rows, |parser| parser.having(having_at))?,
             false => Vec::new(),
         };
-        let after = self.place();
+        let after = self.parser_position();
         let items =
-            self.with_exists(rows, |parser| parser.at_place(after, |parser| parser.select_items(head)))?;
+            self.with_exists(rows, |parser| parser.parse_at(after, |parser| parser.select_items(head)))?;
         let of_items = |parser: &Self| {
             let mut all = rows(parser);
             items.iter().for_each(|(_, variable, _)| all.insert(*variable));
@@ -312,7 +312,7 @@ impl<'a> Parser<'a, '_> {
     /// The variable, name and expression of each item.
     fn select_items(
         &mut self,
-        head: &Head<'a>,
+        head: &SelectHead<'a>,
     ) -> Result<Vec<(Lexeme, Variable, Option<Expression>)>, QueryError> {
         let mut items: Vec<(Lexeme, Variable, Option<Expression>)> = Vec::with_capacity(head.items.len());
         let mut seen = VariableSet::default();
@@ -346,7 +346,7 @@ impl<'a> Parser<'a, '_> {
     fn extended(
         &mut self,
         mut node: Node,
-        head: &Head<'a>,
+        head: &SelectHead<'a>,
         items: Vec<(Lexeme, Variable, Option<Expression>)>,
         grouped: bool,
     ) -> Result<(Node, Vec<Column<'a>>), QueryError> {

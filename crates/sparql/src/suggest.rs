@@ -41,7 +41,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn slips_are_found_and_other_words_are_not() {
+    fn near_misspellings_are_suggested() {
         let words = ["STRLEN", "SUBSTR", "foaf", "rdf", "rdfs", "FILTER"];
         for (word, expected) in [
             ("strlne", Some("STRLEN")),

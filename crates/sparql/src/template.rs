@@ -19,7 +19,7 @@ use vervet_algebra::{GraphSlot, Pattern, Quad, Quads, Slot, TemplateTerm, Variab
 
 /// Use of a template, which determines the permitted terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Use {
+pub(crate) enum TemplateKind {
     InsertData,
     DeleteData,
     Insert,
@@ -27,7 +27,7 @@ pub(crate) enum Use {
     DeleteWhere,
 }
 
-impl Use {
+impl TemplateKind {
     fn name(self) -> &'static str {
         match self {
             Self::InsertData => "INSERT DATA",
@@ -52,7 +52,7 @@ const TRIPLE: char = 't';
 
 /// A template being parsed.
 pub(crate) struct Template<'a> {
-    purpose: Use,
+    kind: TemplateKind,
     terms: SeededMap<TemplateTerm, u32>,
     quads: Vec<Quad>,
     /// Numbers of blank nodes by label.
@@ -61,14 +61,8 @@ pub(crate) struct Template<'a> {
 }
 
 impl Template<'_> {
-    fn new(purpose: Use) -> Self {
-        Self {
-            purpose,
-            terms: SeededMap::default(),
-            quads: Vec::new(),
-            labels: SeededMap::default(),
-            blanks: 0,
-        }
+    fn new(kind: TemplateKind) -> Self {
+        Self { kind, terms: SeededMap::default(), quads: Vec::new(), labels: SeededMap::default(), blanks: 0 }
     }
 
     fn new_blank(&mut self) -> u32 {
@@ -135,22 +129,26 @@ fn blank_slot(number: u32) -> Slot {
 
 impl<'a> Parser<'a, '_> {
     /// Parses `{ quads }`; `graph` applies to triples outside of `GRAPH`.
-    pub(crate) fn quads(&mut self, purpose: Use, graph: Option<&NamedNode>) -> Result<Quads, QueryError> {
+    pub(crate) fn quads(
+        &mut self,
+        kind: TemplateKind,
+        graph: Option<&NamedNode>,
+    ) -> Result<Quads, QueryError> {
         let slot = graph.map_or(GraphSlot::Default, |graph| GraphSlot::Named(graph.clone()));
         let outer = std::mem::replace(&mut self.graph, slot);
-        self.template = Some(Template::new(purpose));
-        let result = self.quads_of(purpose);
+        self.template = Some(Template::new(kind));
+        let result = self.quads_of(kind);
         let template = self.template.take();
         self.graph = outer;
         result?;
         let template = template.expect("it was open");
-        if purpose == Use::InsertData {
+        if kind == TemplateKind::InsertData {
             self.data_labels.extend(template.labels.keys());
         }
         Ok(template.finish())
     }
 
-    fn quads_of(&mut self, purpose: Use) -> Result<(), QueryError> {
+    fn quads_of(&mut self, kind: TemplateKind) -> Result<(), QueryError> {
         let mut sink = Sink::template();
         self.expect(Token::BraceOpen, "{")?;
         loop {
@@ -164,7 +162,7 @@ impl<'a> Parser<'a, '_> {
             let slot = match self.ahead.token {
                 Token::Variable => GraphSlot::Variable(self.variable()?),
                 Token::Iri | Token::Name => GraphSlot::Named(self.iri()?),
-                _ if purpose.has_variables() => return Err(self.expected("a variable or an IRI")),
+                _ if kind.has_variables() => return Err(self.expected("a variable or an IRI")),
                 _ => return Err(self.expected("an IRI")),
             };
             let outer = std::mem::replace(&mut self.graph, slot);
@@ -209,7 +207,7 @@ impl<'a> Parser<'a, '_> {
         let label: &'a str = self.spelled(at);
         let reused = self.data_labels.contains(label);
         let Some(template) = &mut self.template else { return Ok(None) };
-        if reused && template.purpose == Use::InsertData {
+        if reused && template.kind == TemplateKind::InsertData {
             let message = format!("the label {label} is already used in an earlier INSERT DATA");
             let hint = "blank nodes are new in each operation: use another label, or one operation";
             return Err(self.error(at, message).with_hint(hint));
@@ -227,12 +225,12 @@ impl<'a> Parser<'a, '_> {
 
     fn refuse_blank(&self, at: Lexeme) -> Result<(), QueryError> {
         match &self.template {
-            Some(template) if !template.purpose.inserts() => {
-                let hint = match template.purpose {
-                    Use::DeleteData => "use DELETE WHERE with a variable to find what it should be",
+            Some(template) if !template.kind.inserts() => {
+                let hint = match template.kind {
+                    TemplateKind::DeleteData => "use DELETE WHERE with a variable to find what it should be",
                     _ => "use a variable",
                 };
-                let message = format!("{} cannot have blank nodes", template.purpose.name());
+                let message = format!("{} cannot have blank nodes", template.kind.name());
                 Err(self.error(at, message).with_hint(hint))
             }
             _ => Ok(()),
@@ -241,9 +239,9 @@ impl<'a> Parser<'a, '_> {
 
     pub(crate) fn refuse_variable(&self, at: Lexeme) -> Result<(), QueryError> {
         match &self.template {
-            Some(template) if !template.purpose.has_variables() => {
-                let name = template.purpose.name();
-                let verb = if template.purpose.inserts() { "INSERT" } else { "DELETE" };
+            Some(template) if !template.kind.has_variables() => {
+                let name = template.kind.name();
+                let verb = if template.kind.inserts() { "INSERT" } else { "DELETE" };
                 let hint = format!("use {verb} {{ ... }} WHERE {{ ... }}");
                 Err(self.error(at, format!("{name} cannot have variables")).with_hint(hint))
             }
@@ -253,7 +251,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether a template of deletions is open.
     pub(crate) fn deletes(&self) -> bool {
-        self.template.as_ref().is_some_and(|template| !template.purpose.inserts())
+        self.template.as_ref().is_some_and(|template| !template.kind.inserts())
     }
 
     /// Rejects `<<` at `at`: it refers to a statement without asserting it, but every edge is an asserted
@@ -262,7 +260,7 @@ impl<'a> Parser<'a, '_> {
         match &self.template {
             Some(template) => {
                 let hint = "write the statement with its reifier: ?s ?p ?o ~ ?edge";
-                let what = format!("reified triples in {} are", template.purpose.name());
+                let what = format!("reified triples in {} are", template.kind.name());
                 Err(self.unsupported(at, &what).with_hint(hint))
             }
             None => Ok(()),

@@ -1,10 +1,10 @@
 //! Parser of triples: property lists, blank nodes, collections, reifiers.
 
 use crate::QueryError;
+use crate::analysis::{VariableSet, join};
 use crate::lexer::Token;
-use crate::matched;
 use crate::parser::Parser;
-use crate::walk::{VariableSet, join};
+use crate::triple_term_patterns;
 use foldhash::HashMap as SeededMap;
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
@@ -13,13 +13,13 @@ use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot,
 
 /// Blank node labels. The scope of a label is one basic graph pattern.
 #[derive(Default)]
-pub(crate) struct Labels<'a> {
+pub(crate) struct BlankNodeLabels<'a> {
     /// The number of the current basic graph pattern.
     current: u32,
     known: SeededMap<&'a str, (u32, Variable)>,
 }
 
-impl Labels<'_> {
+impl BlankNodeLabels<'_> {
     /// Ends the current basic graph pattern.
     pub(crate) fn end_pattern(&mut self) {
         self.current = self.current.wrapping_add(1);
@@ -57,7 +57,7 @@ impl Sink {
         if self.triples.is_empty() {
             return self.nodes.into_iter().fold(Node::Patterns(self.patterns), join);
         }
-        matched::with_triples(self.patterns, self.nodes, &self.triples, outer)
+        triple_term_patterns::with_triples(self.patterns, self.nodes, &self.triples, outer)
     }
 }
 
@@ -102,7 +102,7 @@ impl<'a> Parser<'a, '_> {
         let sink = self.template_as_pattern()?;
         let template = self.as_template(sink.patterns, sink.triples)?;
         // Template and pattern have separate label scopes.
-        self.labels = Labels::default();
+        self.labels = BlankNodeLabels::default();
         Ok(template)
     }
 

@@ -7,7 +7,7 @@
 use crate::QueryError;
 use crate::lexer::Token;
 use crate::parser::Parser;
-use crate::template::{Use, retain_bound};
+use crate::template::{TemplateKind, retain_bound};
 use oxrdf::NamedNode;
 use vervet_algebra::{Dataset, Form, GraphTarget, Modify, Operation, Quads, Query, Transfer, Update};
 
@@ -41,15 +41,15 @@ impl Parser<'_, '_> {
             Some("INSERT") => {
                 self.advance()?;
                 if self.eat_keyword("DATA")? {
-                    return Ok(Operation::InsertData(self.quads(Use::InsertData, None)?));
+                    return Ok(Operation::InsertData(self.quads(TemplateKind::InsertData, None)?));
                 }
-                let insert = self.quads(Use::Insert, None)?;
+                let insert = self.quads(TemplateKind::Insert, None)?;
                 self.modify(None, Quads::default(), insert)
             }
             Some("DELETE") => {
                 self.advance()?;
                 if self.eat_keyword("DATA")? {
-                    return Ok(Operation::DeleteData(self.quads(Use::DeleteData, None)?));
+                    return Ok(Operation::DeleteData(self.quads(TemplateKind::DeleteData, None)?));
                 }
                 if self.eat_keyword("WHERE")? {
                     return self.delete_where();
@@ -63,7 +63,7 @@ impl Parser<'_, '_> {
                     return self.delete_insert(Some(graph));
                 }
                 self.expect_keyword("INSERT")?;
-                let insert = self.quads(Use::Insert, Some(&graph))?;
+                let insert = self.quads(TemplateKind::Insert, Some(&graph))?;
                 self.modify(Some(graph), Quads::default(), insert)
             }
             Some("LOAD") => {
@@ -141,9 +141,9 @@ impl Parser<'_, '_> {
 
     /// Parses the operation after `DELETE`.
     fn delete_insert(&mut self, with: Option<NamedNode>) -> Result<Operation, QueryError> {
-        let delete = self.quads(Use::Delete, with.as_ref())?;
+        let delete = self.quads(TemplateKind::Delete, with.as_ref())?;
         let insert = if self.eat_keyword("INSERT")? {
-            self.quads(Use::Insert, with.as_ref())?
+            self.quads(TemplateKind::Insert, with.as_ref())?
         } else {
             Quads::default()
         };
@@ -168,7 +168,7 @@ impl Parser<'_, '_> {
     /// Parses `DELETE WHERE`: the quads are both template and pattern, and are parsed twice.
     fn delete_where(&mut self) -> Result<Operation, QueryError> {
         let (lexer, ahead) = (self.lexer, self.ahead);
-        let delete = self.quads(Use::DeleteWhere, None)?;
+        let delete = self.quads(TemplateKind::DeleteWhere, None)?;
         (self.lexer, self.ahead) = (lexer, ahead);
         self.solve(delete, Quads::default(), Dataset::default())
     }

@@ -155,13 +155,13 @@ fn write_meta(predicate: Id, direction: Direction, statistics: &SegmentStatistic
         statistics.entries,
         statistics.neighbours,
         statistics.degree_max,
-        statistics.flows.len() as u64,
+        statistics.class_pairs.len() as u64,
     ] {
         write_u64(number, &mut meta);
     }
-    for flow in &statistics.flows {
-        write_u64(u64::from(flow.source.0) << 16 | u64::from(flow.target.0), &mut meta);
-        write_u64(flow.entries, &mut meta);
+    for class_pair in &statistics.class_pairs {
+        write_u64(u64::from(class_pair.source.0) << 16 | u64::from(class_pair.target.0), &mut meta);
+        write_u64(class_pair.entries, &mut meta);
     }
     write_u64(statistics.keys_of_class.len() as u64, &mut meta);
     for (class, keys) in &statistics.keys_of_class {

@@ -29,7 +29,7 @@ use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader, load_
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, OrderRange, OrderedEntry, Segment,
+    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics,
 };
 
@@ -220,7 +220,7 @@ fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Da
     for _ in 0..meta.list_length()? {
         let classes = meta.u64()?;
         let (source, target) = (class(classes >> 16)?, class(classes & 0xFFFF)?);
-        statistics.flows.push(Flow { source, target, entries: meta.u64()? });
+        statistics.class_pairs.push(ClassPairCount { source, target, entries: meta.u64()? });
     }
     for _ in 0..meta.list_length()? {
         statistics.keys_of_class.push((class(meta.u64()?)?, meta.u64()?));

@@ -1,7 +1,7 @@
-//! Statistics: classes of vertices and the flows between them, counted while segments are built.
+//! Statistics: classes of vertices and the class pairs between them, counted while segments are built.
 //!
 //! # Shape
-//! A class is a set of types. While a store is built, one byte for each vertex holds its class; flows are
+//! A class is a set of types. While a store is built, one byte for each vertex holds its class; class pairs are
 //! counted in a square table of classes (for a small segment in a sorted list). Afterwards only the counts
 //! are kept.
 //! # Cost
@@ -11,9 +11,9 @@ use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
-use vervet_snapshot::{ClassId, Flow, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, SegmentStatistics};
 
-/// Segments with fewer entries count flows in a list.
+/// Segments with fewer entries count class pairs in a list.
 const TABLE_MIN: usize = 1 << 14;
 
 /// The classes of a store under construction.
@@ -130,12 +130,16 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     objects: &KeyRuns,
     classes: &Classes,
 ) -> [SegmentStatistics; 2] {
-    let flows = flows(out, subjects, classes);
-    let mut reverse: Vec<Flow> = flows
+    let class_pairs = class_pairs(out, subjects, classes);
+    let mut reverse: Vec<ClassPairCount> = class_pairs
         .iter()
-        .map(|flow| Flow { source: flow.target, target: flow.source, entries: flow.entries })
+        .map(|class_pair| ClassPairCount {
+            source: class_pair.target,
+            target: class_pair.source,
+            entries: class_pair.entries,
+        })
         .collect();
-    reverse.sort_unstable_by_key(|flow| (flow.source, flow.target));
+    reverse.sort_unstable_by_key(|class_pair| (class_pair.source, class_pair.target));
     let has = |test: &dyn Fn(usize) -> bool| E::COLUMNS && (0..out.len()).any(test);
     let has_named_graphs = has(&|index| out.graph(index) != 0);
     let has_edges = has(&|index| out.edge(index) != 0);
@@ -144,7 +148,7 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     };
     // Equal pairs are adjacent in either direction, so one direction decides for both.
     let has_parallel = has_edges && (1..out.len()).any(|index| same(index - 1, index));
-    let of = |keys: &KeyRuns, neighbours: &KeyRuns, flows: Vec<Flow>| SegmentStatistics {
+    let of = |keys: &KeyRuns, neighbours: &KeyRuns, class_pairs: Vec<ClassPairCount>| SegmentStatistics {
         exact: true,
         keys: keys.keys.len() as u64,
         entries: out.len() as u64,
@@ -156,10 +160,10 @@ pub(crate) fn collect<E: Entries + ?Sized>(
         // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
         literals_only: neighbours.keys.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
         vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
-        flows,
+        class_pairs,
         keys_of_class: keys_of_class(&keys.keys, classes),
     };
-    [of(subjects, objects, flows), of(objects, subjects, reverse)]
+    [of(subjects, objects, class_pairs), of(objects, subjects, reverse)]
 }
 
 fn keys_of_class(keys: &[u64], classes: &Classes) -> Vec<(ClassId, u64)> {
@@ -171,8 +175,8 @@ fn keys_of_class(keys: &[u64], classes: &Classes) -> Vec<(ClassId, u64)> {
 }
 
 /// Number of entries by class of key and class of neighbour, sorted.
-fn flows<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) -> Vec<Flow> {
-    let flow = |source: u16, target: u16, entries: u64| Flow {
+fn class_pairs<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) -> Vec<ClassPairCount> {
+    let class_pair = |source: u16, target: u16, entries: u64| ClassPairCount {
         source: ClassId(source),
         target: ClassId(target),
         entries,
@@ -186,7 +190,7 @@ fn flows<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) ->
         }
         pairs.sort_unstable();
         let runs = pairs.chunk_by(|a, b| a == b);
-        return runs.map(|run| flow(run[0].0.into(), run[0].1.into(), run.len() as u64)).collect();
+        return runs.map(|run| class_pair(run[0].0.into(), run[0].1.into(), run.len() as u64)).collect();
     }
     let width = classes.table.sizes.len();
     let mut counts = vec![0_u64; width * width];
@@ -201,7 +205,7 @@ fn flows<E: Entries + ?Sized>(entries: &E, runs: &KeyRuns, classes: &Classes) ->
         (0_u16..)
             .zip(row)
             .filter(|(_, count)| **count != 0)
-            .map(move |(target, count)| flow(source, target, *count))
+            .map(move |(target, count)| class_pair(source, target, *count))
     })
     .collect()
 }

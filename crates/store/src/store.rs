@@ -438,7 +438,7 @@ impl Snapshot for Store {
         self.dictionary.search(search, out, meter)
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         _from: &[u8],
         _to: Option<&[u8]>,
@@ -448,7 +448,7 @@ impl Snapshot for Store {
         Ok(())
     }
 
-    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+    fn unordered_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
         Ok(0)
     }
 

@@ -117,7 +117,11 @@ fn check_statistics(
     assert_eq!(statistics.keys, keys.len() as u64, "{context}");
     assert_eq!(statistics.entries, entries.len() as u64, "{context}");
     assert_eq!(statistics.neighbours, neighbours.len() as u64, "{context}");
-    assert_eq!(statistics.flows.iter().map(|f| f.entries).sum::<u64>(), statistics.entries, "{context}");
+    assert_eq!(
+        statistics.class_pairs.iter().map(|f| f.entries).sum::<u64>(),
+        statistics.entries,
+        "{context}"
+    );
     assert_eq!(statistics.keys_of_class.iter().map(|k| k.1).sum::<u64>(), statistics.keys, "{context}");
     assert_eq!(statistics.literals_only, literals_only, "{context}");
     assert_eq!(statistics.vertices_only, vertices_only, "{context}");

@@ -13,7 +13,7 @@ use vervet_model::{
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, Flow, GraphFilter, OrderRange, OrderedEntry, Segment,
+    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
 };
 
@@ -308,7 +308,7 @@ impl Snapshot for MemorySnapshot {
         true
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         _from: &[u8],
         _to: Option<&[u8]>,
@@ -318,7 +318,7 @@ impl Snapshot for MemorySnapshot {
         Ok(())
     }
 
-    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+    fn unordered_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
         Ok(0)
     }
 
@@ -377,9 +377,9 @@ impl MemorySegment {
     fn new(entries: Vec<[Id; 4]>, class: &dyn Fn(Id) -> ClassId) -> Self {
         let mut keys: Vec<Id> = entries.iter().map(|entry| entry[0]).collect();
         keys.dedup();
-        let mut flows: BTreeMap<(ClassId, ClassId), u64> = BTreeMap::new();
+        let mut class_pairs: BTreeMap<(ClassId, ClassId), u64> = BTreeMap::new();
         for entry in &entries {
-            *flows.entry((class(entry[0]), class(entry[1]))).or_default() += 1;
+            *class_pairs.entry((class(entry[0]), class(entry[1]))).or_default() += 1;
         }
         let mut keys_of_class: BTreeMap<ClassId, u64> = BTreeMap::new();
         for &key in &keys {
@@ -397,9 +397,9 @@ impl MemorySegment {
             has_parallel: entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]),
             literals_only: neighbours.iter().all(|id| id.is_stored_literal()),
             vertices_only: neighbours.iter().all(|id| id.is_vertex()),
-            flows: flows
+            class_pairs: class_pairs
                 .into_iter()
-                .map(|((source, target), entries)| Flow { source, target, entries })
+                .map(|((source, target), entries)| ClassPairCount { source, target, entries })
                 .collect(),
             keys_of_class: keys_of_class.into_iter().collect(),
         };

@@ -288,7 +288,7 @@ impl ReadSet {
             has_parallel: _,
             literals_only,
             vertices_only,
-            flows: _,
+            class_pairs: _,
             keys_of_class: _,
         } = statistics;
         let excluded = &mut self.predicates.entry(predicate).or_default().excluded;

@@ -166,7 +166,7 @@ impl Snapshot for Tracked<'_> {
         self.version.literal_range(from, to)
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
@@ -174,12 +174,12 @@ impl Snapshot for Tracked<'_> {
         meter: &mut Meter<'_>,
     ) -> Result<()> {
         lock(self.reads).add_texts(from, to);
-        self.version.later_literals(from, to, out, meter)
+        self.version.unordered_literals(from, to, out, meter)
     }
 
     /// An estimate.
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
-        self.version.later_literal_count(from, to)
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.version.unordered_literal_count(from, to)
     }
 
     /// An estimate.

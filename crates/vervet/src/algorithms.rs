@@ -36,7 +36,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet_graph::algorithm::{
-    Effort, Network, PathOptions, SegmentWays, ShortestPaths, components, name_order, page_rank,
+    Network, PathOptions, ResourceLimits, SegmentArcs, ShortestPaths, components, name_order, page_rank,
     peer_pressure,
 };
 use vervet_kernel::{Control, Gate, Limits};
@@ -119,7 +119,7 @@ impl GraphSnapshot {
     /// # Errors
     /// Input: `alpha` outside 0 to 1. Limits; damaged data.
     pub fn page_rank(&self, how: &PageRank, options: &AlgorithmOptions) -> Result<Vec<(Vertex, f64)>> {
-        self.on_network(options, Follow::Out, &mut |network, effort| page_rank(network, how, None, effort))
+        self.on_network(options, Follow::Out, &mut |network, limits| page_rank(network, how, None, limits))
     }
 
     /// The component of every vertex, by vertex number. A component is named by its vertex with the smallest
@@ -133,8 +133,8 @@ impl GraphSnapshot {
     /// # Errors
     /// Limits; damaged data.
     pub fn connected_components(&self, options: &AlgorithmOptions) -> Result<Vec<(Vertex, Vertex)>> {
-        let found = self.on_network(options, Follow::Both, &mut |network, effort| {
-            let found = components(network, &self.order(network, effort)?, effort)?;
+        let found = self.on_network(options, Follow::Both, &mut |network, limits| {
+            let found = components(network, &self.order(network, limits)?, limits)?;
             Ok(vertices(network, &found))
         })?;
         found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
@@ -153,8 +153,8 @@ impl GraphSnapshot {
         how: &PeerPressure,
         options: &AlgorithmOptions,
     ) -> Result<Vec<(Vertex, Vertex)>> {
-        let found = self.on_network(options, Follow::Out, &mut |network, effort| {
-            let found = peer_pressure(network, how, None, &self.order(network, effort)?, effort)?;
+        let found = self.on_network(options, Follow::Out, &mut |network, limits| {
+            let found = peer_pressure(network, how, None, &self.order(network, limits)?, limits)?;
             Ok(vertices(network, &found))
         })?;
         found.into_iter().map(|(vertex, name)| Ok((vertex, handle(name)?))).collect()
@@ -181,16 +181,16 @@ impl GraphSnapshot {
         each: &mut dyn FnMut(FoundPath<'_>) -> Result<()>,
     ) -> Result<()> {
         let control = options.control(self.gate.clone());
-        let effort = Effort { control: &control, threads: 1 };
+        let limits = ResourceLimits { control: &control, threads: 1 };
         let follow = options.follow.unwrap_or(Follow::Both);
         let targets: Option<HashSet<Id>> = targets.map(|all| all.iter().map(|vertex| vertex.id()).collect());
         let (distance, snapshot) = (how.distance.as_deref(), self.as_snapshot());
-        let ways = SegmentWays::new(snapshot, &options.labels, follow, distance, how.edges)?;
+        let arcs = SegmentArcs::new(snapshot, &options.labels, follow, distance, how.edges)?;
         let options =
             PathOptions { weighted: distance.is_some(), distance_max: how.distance_max, edges: how.edges };
-        let mut search = ShortestPaths::new(ways, options, effort);
+        let mut search = ShortestPaths::new(arcs, options, limits);
         for source in sources {
-            let mut is_target = |_: &mut SegmentWays<'_>, vertex: Id| {
+            let mut is_target = |_: &mut SegmentArcs<'_>, vertex: Id| {
                 Ok(targets.as_ref().is_none_or(|targets| targets.contains(&vertex)))
             };
             search.from(source.id(), &mut is_target, &mut |_, path| each(path))?;
@@ -203,20 +203,20 @@ impl GraphSnapshot {
         &self,
         options: &AlgorithmOptions,
         follow: Follow,
-        run: &mut dyn FnMut(&Network, &Effort<'_>) -> Result<Vec<T>>,
+        run: &mut dyn FnMut(&Network, &ResourceLimits<'_>) -> Result<Vec<T>>,
     ) -> Result<Vec<(Vertex, T)>> {
         let control = options.control(self.gate.clone());
-        let effort = Effort { control: &control, threads: threads(options.threads) };
+        let limits = ResourceLimits { control: &control, threads: threads(options.threads) };
         let follow = options.follow.unwrap_or(follow);
-        let network = Network::read(self.as_snapshot(), &options.labels, follow, &effort)?;
-        let found = run(&network, &effort)?;
+        let network = Network::read(self.as_snapshot(), &options.labels, follow, &limits)?;
+        let found = run(&network, &limits)?;
         network.vertices().iter().zip(found).map(|(vertex, found)| Ok((handle(*vertex)?, found))).collect()
     }
 
     /// The rank of each vertex in the order of external ids.
-    fn order(&self, network: &Network, effort: &Effort<'_>) -> Result<Vec<u32>> {
+    fn order(&self, network: &Network, limits: &ResourceLimits<'_>) -> Result<Vec<u32>> {
         let graph = self.graph();
-        name_order(network.vertices(), &mut |vertex| graph.external_id(handle(vertex)?), effort)
+        name_order(network.vertices(), &mut |vertex| graph.external_id(handle(vertex)?), limits)
     }
 }
 

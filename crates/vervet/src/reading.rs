@@ -167,18 +167,18 @@ impl Snapshot for Noting<'_> {
         self.version.literal_range(from, to)
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
         out: &mut Vec<Id>,
         meter: &mut Meter<'_>,
     ) -> Result<()> {
-        self.version.later_literals(from, to, out, meter)
+        self.version.unordered_literals(from, to, out, meter)
     }
 
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
-        self.version.later_literal_count(from, to)
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.version.unordered_literal_count(from, to)
     }
 
     fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {

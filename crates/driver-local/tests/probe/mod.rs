@@ -198,18 +198,18 @@ impl Snapshot for Probe<'_> {
         self.graph.literal_range(from, to)
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         from: &[u8],
         to: Option<&[u8]>,
         out: &mut Vec<Id>,
         meter: &mut Meter<'_>,
     ) -> Result<()> {
-        self.graph.later_literals(from, to, out, meter)
+        self.graph.unordered_literals(from, to, out, meter)
     }
 
-    fn later_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
-        self.graph.later_literal_count(from, to)
+    fn unordered_literal_count(&self, from: &[u8], to: Option<&[u8]>) -> Result<u64> {
+        self.graph.unordered_literal_count(from, to)
     }
 
     fn search_count(&self, search: &TextSearch, meter: &mut Meter<'_>) -> Result<Option<u64>> {

@@ -584,7 +584,7 @@ fn random_orders_are_the_same() {
 }
 
 #[test]
-fn the_order_is_total_and_ids_tell_the_same_as_keys() {
+fn the_order_is_total_and_ids_agree_with_sort_keys() {
     let empty = Terms::default();
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(&empty, &computed, crate::common::now(), 1);

@@ -15,7 +15,7 @@ fn integer(value: i64) -> Id {
 }
 
 #[test]
-fn a_group_of_nothing_has_a_value() {
+fn empty_groups_have_values() {
     let (snapshot, computed) = (Terms::default(), ComputedTerms::new());
     let evaluator = Evaluator::new(&snapshot, &computed, now(), 1);
     let concat = AggregateKind::GroupConcat { separator: ",".to_owned() };

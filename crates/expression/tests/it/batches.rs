@@ -26,7 +26,7 @@ const CONDITIONS: [&str; 17] = [
 ];
 
 #[test]
-fn a_batch_gives_what_its_rows_give_alone() {
+fn batches_agree_with_single_rows() {
     let mut texts: Vec<String> = [
         "'India'",
         "'a string that is longer than an id'",

@@ -505,7 +505,7 @@ fn filters_select_rows() {
 }
 
 #[test]
-fn what_cannot_run_is_refused() {
+fn unsupported_expressions_are_refused() {
     let snapshot = Terms::default();
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(&snapshot, &computed, crate::common::now(), 1);

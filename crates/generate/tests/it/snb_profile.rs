@@ -144,7 +144,7 @@ fn the_network_has_the_shape_of_the_measure() {
 }
 
 #[test]
-fn nobody_is_too_early() {
+fn timestamps_respect_causality() {
     let network = network(300);
     let time = |text: &str| text.parse::<i64>().expect("milliseconds");
     let persons = network.column("person", 0, 5);
@@ -193,7 +193,7 @@ fn nobody_is_too_early() {
 /// Friends are similar: the share of pairs from one country is much larger among friends than among all
 /// pairs.
 #[test]
-fn friends_are_alike() {
+fn friends_correlate() {
     let network = network(1_000);
     let cities = network.column("person_isLocatedIn_place", 0, 1);
     let countries = network.column("place_isPartOf_place", 0, 1);

@@ -5,7 +5,7 @@
 //! without one. So every vertex gets the least name among the vertices that reach it. If arcs exist in both
 //! directions, these are the components of the graph.
 
-use super::{Effort, Network};
+use super::{Network, ResourceLimits};
 use vervet_model::Result;
 
 /// For each vertex the position of the vertex that names its component: the first in `order` (see
@@ -16,11 +16,11 @@ use vervet_model::Result;
 ///
 /// # Errors
 /// Limits.
-pub fn components(network: &Network, order: &[u32], effort: &Effort<'_>) -> Result<Vec<u32>> {
-    let onward = network.turned(effort)?;
+pub fn components(network: &Network, order: &[u32], limits: &ResourceLimits<'_>) -> Result<Vec<u32>> {
+    let onward = network.reversed(limits)?;
     let count = network.len();
     let bytes = 12 * count as u64;
-    effort.control.grow(bytes)?;
+    limits.control.grow(bytes)?;
     let mut by_name = vec![0_u32; count];
     for (vertex, place) in (0_u32..).zip(order) {
         by_name[*place as usize] = vertex;
@@ -36,7 +36,7 @@ pub fn components(network: &Network, order: &[u32], effort: &Effort<'_>) -> Resu
         while let Some(vertex) = waiting.pop() {
             // The sources in the transposed network are targets.
             let targets = onward.sources(vertex as usize);
-            effort.control.work(1 + targets.len())?;
+            limits.control.work(1 + targets.len())?;
             for target in targets {
                 let known = &mut named[*target as usize];
                 if *known == u32::MAX {
@@ -46,6 +46,6 @@ pub fn components(network: &Network, order: &[u32], effort: &Effort<'_>) -> Resu
             }
         }
     }
-    effort.control.shrink(bytes + 20 * count as u64 + 4 * network.arc_count() as u64);
+    limits.control.shrink(bytes + 20 * count as u64 + 4 * network.arc_count() as u64);
     Ok(named)
 }

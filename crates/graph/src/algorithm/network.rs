@@ -5,8 +5,8 @@
 //! arc. Reading takes one batch expansion for each 4,096 sources of a predicate, on several threads, and a
 //! counting sort.
 
-use super::Effort;
-use super::pieces::in_pieces;
+use super::ResourceLimits;
+use super::parallel_chunks::in_chunks;
 use oxrdf::NamedNodeRef;
 use std::borrow::Cow;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, RDF_REIFIES, is_iri, name_iri};
@@ -52,18 +52,18 @@ impl Network {
         snapshot: &dyn Snapshot,
         labels: &[impl AsRef<str>],
         follow: Follow,
-        effort: &Effort<'_>,
+        limits: &ResourceLimits<'_>,
     ) -> Result<Self> {
-        let vertices = vertices(snapshot, effort)?;
+        let vertices = vertices(snapshot, limits)?;
         let mut numbers = vec![u32::MAX; usize::try_from(snapshot.vertex_count()).map_err(|_| too_many())?];
-        effort.control.grow(4 * numbers.len() as u64 + 8 * vertices.len() as u64)?;
+        limits.control.grow(4 * numbers.len() as u64 + 8 * vertices.len() as u64)?;
         for (number, vertex) in (0..).zip(&vertices) {
-            if let Some(place) = place(*vertex).and_then(|place| numbers.get_mut(place)) {
-                *place = number;
+            if let Some(index) = index(*vertex).and_then(|index| numbers.get_mut(index)) {
+                *index = number;
             }
         }
         let number = |id: Id| {
-            let known = place(id).filter(|_| id.is_vertex()).and_then(|place| numbers.get(place)).copied();
+            let known = index(id).filter(|_| id.is_vertex()).and_then(|index| numbers.get(index)).copied();
             known.filter(|number| *number != u32::MAX)
         };
         let mut arcs: Vec<[u32; 2]> = Vec::new();
@@ -72,10 +72,10 @@ impl Network {
             if segment.statistics().literals_only {
                 continue;
             }
-            let keys = keys(segment, effort)?;
-            let pieces = in_pieces(effort, keys.len(), KEYS, |piece| {
+            let keys = keys(segment, limits)?;
+            let chunks = in_chunks(limits, keys.len(), KEYS, |chunk| {
                 let mut found = Vec::new();
-                let keys = &keys[piece];
+                let keys = &keys[chunk];
                 let (mut cursor, mut expansion) = (Cursor::default(), Expansion::new(KEYS));
                 while cursor.row < keys.len() {
                     expansion.clear();
@@ -88,15 +88,15 @@ impl Network {
                         }
                     }
                 }
-                effort.control.grow(8 * found.len() as u64)?;
+                limits.control.grow(8 * found.len() as u64)?;
                 Ok(found)
             })?;
-            for found in pieces {
+            for found in chunks {
                 match follow {
                     Follow::Out => arcs.extend(found),
                     Follow::In => arcs.extend(found.into_iter().map(|[source, target]| [target, source])),
                     Follow::Both => {
-                        effort.control.grow(8 * found.len() as u64)?;
+                        limits.control.grow(8 * found.len() as u64)?;
                         let both = |[source, target]: [u32; 2]| [[source, target], [target, source]];
                         arcs.extend(found.into_iter().flat_map(both));
                     }
@@ -106,8 +106,8 @@ impl Network {
         let numbered = 4 * numbers.len() as u64;
         drop(numbers);
         let bytes = 8 * (arcs.len() as u64 + vertices.len() as u64);
-        let network = Self::new(vertices, &arcs, effort)?;
-        effort.control.shrink(bytes + numbered);
+        let network = Self::new(vertices, &arcs, limits)?;
+        limits.control.shrink(bytes + numbered);
         Ok(network)
     }
 
@@ -116,12 +116,12 @@ impl Network {
     /// # Errors
     /// Limits. [`ErrorKind::Unsupported`]: 2^32 vertices or more. Internal: an arc to a position out of
     /// range.
-    pub fn new(vertices: Vec<Id>, arcs: &[[u32; 2]], effort: &Effort<'_>) -> Result<Self> {
+    pub fn new(vertices: Vec<Id>, arcs: &[[u32; 2]], limits: &ResourceLimits<'_>) -> Result<Self> {
         if u32::try_from(vertices.len()).is_err() {
             return Err(too_many());
         }
         let count = vertices.len();
-        effort.control.grow(20 * count as u64 + 4 * arcs.len() as u64)?;
+        limits.control.grow(20 * count as u64 + 4 * arcs.len() as u64)?;
         let mut starts = vec![0_usize; count + 1];
         let mut leaving = vec![0_u32; count];
         for &[source, target] in arcs {
@@ -136,13 +136,13 @@ impl Network {
         for i in 0..count {
             starts[i + 1] += starts[i];
         }
-        effort.control.check()?;
+        limits.control.check()?;
         let mut next = starts.clone();
         let mut sources = vec![0_u32; arcs.len()];
         for &[source, target] in arcs {
-            let place = &mut next[target as usize];
-            sources[*place] = source;
-            *place += 1;
+            let index = &mut next[target as usize];
+            sources[*index] = source;
+            *index += 1;
         }
         Ok(Self { vertices, starts, sources, leaving })
     }
@@ -173,7 +173,7 @@ impl Network {
 
     /// The position of a vertex.
     #[must_use]
-    pub fn place(&self, vertex: Id) -> Option<usize> {
+    pub fn index(&self, vertex: Id) -> Option<usize> {
         self.vertices.binary_search(&vertex).ok()
     }
 
@@ -190,9 +190,9 @@ impl Network {
     }
 
     /// The transposed network: every arc reversed.
-    pub(super) fn turned(&self, effort: &Effort<'_>) -> Result<Self> {
+    pub(super) fn reversed(&self, limits: &ResourceLimits<'_>) -> Result<Self> {
         let count = self.len();
-        effort.control.grow(20 * count as u64 + 4 * self.arc_count() as u64)?;
+        limits.control.grow(20 * count as u64 + 4 * self.arc_count() as u64)?;
         let mut starts = Vec::with_capacity(count + 1);
         starts.push(0);
         let mut total = 0;
@@ -207,9 +207,9 @@ impl Network {
             let from = self.sources(vertex);
             arriving.push(u32::try_from(from.len()).map_err(|_| too_many())?);
             for source in from {
-                let place = &mut next[*source as usize];
-                sources[*place] = number;
-                *place += 1;
+                let index = &mut next[*source as usize];
+                sources[*index] = number;
+                *index += 1;
             }
         }
         Ok(Self { vertices: self.vertices.clone(), starts, sources, leaving: arriving })
@@ -221,7 +221,7 @@ fn too_many() -> Error {
         .with_hint("the limit is 2^32 - 1 of each")
 }
 
-fn place(vertex: Id) -> Option<usize> {
+fn index(vertex: Id) -> Option<usize> {
     usize::try_from(vertex.payload()).ok()
 }
 
@@ -235,15 +235,15 @@ fn place(vertex: Id) -> Option<usize> {
 pub fn name_order(
     vertices: &[Id],
     name: &mut dyn FnMut(Id) -> Result<String>,
-    effort: &Effort<'_>,
+    limits: &ResourceLimits<'_>,
 ) -> Result<Vec<u32>> {
     let mut names = Vec::with_capacity(vertices.len());
     let mut bytes = 0;
     for (number, vertex) in (0_u32..).zip(vertices) {
-        effort.control.work(64)?;
+        limits.control.work(64)?;
         let name = name(*vertex)?;
         let more = (name.capacity() + size_of::<(String, u32)>()) as u64;
-        effort.control.grow(more)?;
+        limits.control.grow(more)?;
         bytes += more;
         names.push((name, number));
     }
@@ -253,12 +253,12 @@ pub fn name_order(
     } else {
         names.sort_unstable_by(|(a, i), (b, j)| a.encode_utf16().cmp(b.encode_utf16()).then(i.cmp(j)));
     }
-    effort.control.check()?;
+    limits.control.check()?;
     let mut order = vec![0_u32; names.len()];
-    for (place, (_, number)) in (0_u32..).zip(&names) {
-        order[*number as usize] = place;
+    for (index, (_, number)) in (0_u32..).zip(&names) {
+        order[*number as usize] = index;
     }
-    effort.control.shrink(bytes);
+    limits.control.shrink(bytes);
     Ok(order)
 }
 
@@ -295,17 +295,17 @@ fn other_predicates(snapshot: &dyn Snapshot) -> Result<Vec<Id>> {
 }
 
 /// All keys of a segment that are vertices.
-fn keys(segment: &dyn Segment, effort: &Effort<'_>) -> Result<Vec<Id>> {
+fn keys(segment: &dyn Segment, limits: &ResourceLimits<'_>) -> Result<Vec<Id>> {
     let (mut all, mut next) = (Vec::new(), Some(Id::vertex(0)));
     while let Some(from) = next {
-        effort.control.check()?;
+        limits.control.check()?;
         next = segment.keys_up_to(from, Id::vertex(Id::PAYLOAD_MAX), KEYS, &mut all)?;
     }
     Ok(all)
 }
 
 /// All vertices, ascending: those with a type, a property or an edge.
-fn vertices(snapshot: &dyn Snapshot, effort: &Effort<'_>) -> Result<Vec<Id>> {
+fn vertices(snapshot: &dyn Snapshot, limits: &ResourceLimits<'_>) -> Result<Vec<Id>> {
     let words = usize::try_from(snapshot.vertex_count().div_ceil(64)).map_err(|_| too_many())?;
     let mut seen = vec![0_u64; words];
     let mut sources: Vec<(Id, Direction)> = Vec::new();
@@ -318,7 +318,7 @@ fn vertices(snapshot: &dyn Snapshot, effort: &Effort<'_>) -> Result<Vec<Id>> {
         let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
         let mut next = Some(Id::vertex(0));
         while let Some(from) = next {
-            effort.control.check()?;
+            limits.control.check()?;
             found.clear();
             next = segment.keys_up_to(from, Id::vertex(Id::PAYLOAD_MAX), KEYS, &mut found)?;
             for id in found.iter().filter(|id| id.is_vertex()) {

@@ -6,12 +6,12 @@
 //! L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank Citation Ranking", 1999; rounds and initial ranks
 //! as in TinkerPop's `PageRankVertexProgram`.
 
-use super::pieces::in_pieces;
-use super::{Effort, Network};
+use super::parallel_chunks::in_chunks;
+use super::{Network, ResourceLimits};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Number of vertices of one piece of work.
-const PIECE: usize = 1 << 14;
+const CHUNK: usize = 1 << 14;
 
 /// Options of [`page_rank`].
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,7 +42,7 @@ pub fn page_rank(
     network: &Network,
     options: &PageRank,
     first: Option<&[f64]>,
-    effort: &Effort<'_>,
+    limits: &ResourceLimits<'_>,
 ) -> Result<Vec<f64>> {
     if !(0.0..=1.0).contains(&options.alpha) {
         let message = format!("the alpha of PageRank must be from 0 to 1, but is {}", options.alpha);
@@ -52,16 +52,16 @@ pub fn page_rank(
         return Err(Error::new(ErrorKind::Input, "initial ranks must be one finite number for each vertex"));
     }
     let (count, alpha) = (network.len(), options.alpha);
-    effort.control.grow(16 * count as u64)?;
+    limits.control.grow(16 * count as u64)?;
     let mut ranks = vec![0.0_f64; count];
     // Rank that each vertex sends along each of its arcs.
     let mut sent = vec![0.0_f64; count];
     let mut teleported = if first.is_some() { 0.0 } else { 1.0 };
     for round in 0..=options.times {
         let everywhere = if teleported > 0.0 { teleported / count as f64 } else { 0.0 };
-        let pieces = in_pieces(effort, count, PIECE, |piece| {
-            let (mut new, mut change, mut spread) = (Vec::with_capacity(piece.len()), 0.0, 0.0);
-            for vertex in piece {
+        let chunks = in_chunks(limits, count, CHUNK, |chunk| {
+            let (mut new, mut change, mut spread) = (Vec::with_capacity(chunk.len()), 0.0, 0.0);
+            for vertex in chunk {
                 let arrived = match (round, first) {
                     (0, None) => 0.0,
                     (0, Some(first)) => first[vertex],
@@ -79,7 +79,7 @@ pub fn page_rank(
         })?;
         teleported = teleported.min(0.0);
         let (mut at, mut change) = (0, 0.0);
-        for (new, changed, spread) in pieces {
+        for (new, changed, spread) in chunks {
             for rank in new {
                 ranks[at] = rank;
                 let leaving = network.leaving(at);
@@ -93,6 +93,6 @@ pub fn page_rank(
             break;
         }
     }
-    effort.control.shrink(16 * count as u64);
+    limits.control.shrink(16 * count as u64);
     Ok(ranks)
 }

@@ -13,7 +13,7 @@
 //! paths over parallel edges are distinct only if edges are requested) is that of TinkerPop's
 //! `ShortestPathVertexProgram`, which also supports negative distances, by enumerating all paths.
 
-use super::{Effort, Way, Ways};
+use super::{ArcSource, ResourceLimits, WeightedArc};
 use crate::Edge;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -22,7 +22,7 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Number of vertices whose arcs are read at a time.
 const BATCH: usize = 1024;
-const NOBODY: u32 = u32::MAX;
+const NO_VERTEX: u32 = u32::MAX;
 
 /// Options of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -55,9 +55,9 @@ pub struct FoundPath<'p> {
 /// State and caches of searches.
 #[derive(Debug)]
 pub struct ShortestPaths<'c, W> {
-    ways: W,
+    arc_source: W,
     options: PathOptions,
-    effort: Effort<'c>,
+    limits: ResourceLimits<'c>,
     numbers: FxHashMap<Id, u32>,
     vertices: Vec<Vertex>,
     arcs: Vec<Arc>,
@@ -96,26 +96,26 @@ struct Arrival {
     next: u32,
 }
 
-impl<'c, W: Ways> ShortestPaths<'c, W> {
+impl<'c, W: ArcSource> ShortestPaths<'c, W> {
     /// Empty caches.
-    pub fn new(ways: W, options: PathOptions, effort: Effort<'c>) -> Self {
+    pub fn new(arc_source: W, options: PathOptions, limits: ResourceLimits<'c>) -> Self {
         Self {
-            ways,
+            arc_source,
             options,
-            effort,
+            limits,
             numbers: FxHashMap::default(),
             vertices: Vec::new(),
             arcs: Vec::new(),
             arrivals: Vec::new(),
             search: 0,
-            start: NOBODY,
+            start: NO_VERTEX,
             counted: 0,
         }
     }
 
     /// The provider of the arcs.
-    pub fn ways_mut(&mut self) -> &mut W {
-        &mut self.ways
+    pub fn arc_source_mut(&mut self) -> &mut W {
+        &mut self.arc_source
     }
 
     /// Calls `visit` with each shortest path from `source` to a vertex accepted by `is_target`, including the
@@ -123,7 +123,8 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
     /// one target is deterministic.
     ///
     /// # Errors
-    /// Limits; a distance that is negative or not a number; errors of `is_target`, `visit` and the [`Ways`].
+    /// Limits; a distance that is negative or not a number; errors of `is_target`, `visit` and the
+    /// [`ArcSource`].
     pub fn from(
         &mut self,
         source: Id,
@@ -137,7 +138,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         let reached = if self.options.weighted { self.by_distance()? } else { self.by_levels()? };
         for vertex in reached {
             let id = self.vertices[vertex as usize].id;
-            if is_target(&mut self.ways, id)? {
+            if is_target(&mut self.arc_source, id)? {
                 self.paths_to(vertex, visit)?;
             }
         }
@@ -149,14 +150,14 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         if let Some(number) = self.numbers.get(&id) {
             return Ok(*number);
         }
-        let number = u32::try_from(self.vertices.len()).ok().filter(|number| *number != NOBODY);
+        let number = u32::try_from(self.vertices.len()).ok().filter(|number| *number != NO_VERTEX);
         let number = number.ok_or_else(too_much)?;
         self.vertices.push(Vertex {
             id,
             arcs: None,
             search: 0,
             distance: 0.0,
-            arrival: NOBODY,
+            arrival: NO_VERTEX,
             on_path: false,
         });
         self.numbers.insert(id, number);
@@ -167,7 +168,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
     fn reach(&mut self, vertex: u32, distance: f64) {
         let search = self.search;
         let vertex = &mut self.vertices[vertex as usize];
-        (vertex.search, vertex.distance, vertex.arrival) = (search, distance, NOBODY);
+        (vertex.search, vertex.distance, vertex.arrival) = (search, distance, NO_VERTEX);
     }
 
     /// Reads the arcs of these vertices, unless cached.
@@ -178,25 +179,25 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
             .filter(|number| self.vertices[*number as usize].arcs.is_none())
             .collect();
         for numbers in unknown.chunks(BATCH) {
-            self.effort.control.check()?;
+            self.limits.control.check()?;
             let ids: Vec<Id> = numbers.iter().map(|number| self.vertices[*number as usize].id).collect();
-            let mut found: Vec<(usize, Way)> = Vec::new();
-            self.ways.ways(&ids, &mut |row, way| found.push((row, way)))?;
+            let mut found: Vec<(usize, WeightedArc)> = Vec::new();
+            self.arc_source.arcs(&ids, &mut |row, weighted| found.push((row, weighted)))?;
             // Groups the arcs by vertex; the stable sort preserves their order.
             found.sort_by_key(|(row, _)| *row);
             let mut found = found.into_iter().peekable();
             for (row, number) in numbers.iter().enumerate() {
                 let first = self.arc_count()?;
-                while let Some((_, way)) = found.next_if(|(of, _)| *of == row) {
-                    if way.distance.is_nan() || way.distance < 0.0 {
+                while let Some((_, weighted)) = found.next_if(|(of, _)| *of == row) {
+                    if weighted.distance.is_nan() || weighted.distance < 0.0 {
                         let message =
-                            format!("an edge has the distance {}, which is not permitted", way.distance);
+                            format!("an edge has the distance {}, which is not permitted", weighted.distance);
                         return Err(
                             Error::new(ErrorKind::Query, message).with_hint("distances are 0 or more")
                         );
                     }
-                    let to = self.number(way.to)?;
-                    self.arcs.push(Arc { to, edge: way.edge, distance: way.distance });
+                    let to = self.number(weighted.to)?;
+                    self.arcs.push(Arc { to, edge: weighted.edge, distance: weighted.distance });
                 }
                 let end = self.arc_count()?;
                 self.vertices[*number as usize].arcs = Some((first, end));
@@ -216,16 +217,16 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         let bytes = self.vertices.capacity() * of_vertex
             + self.arcs.capacity() * size_of::<Arc>()
             + self.arrivals.capacity() * size_of::<Arrival>();
-        self.effort.control.recount(&mut self.counted, bytes as u64)
+        self.limits.control.recount(&mut self.counted, bytes as u64)
     }
 
     /// Relaxes the arcs of a vertex; `further` receives the vertices with a new shortest distance.
     fn follow(&mut self, from: u32, further: &mut dyn FnMut(u32, f64)) -> Result<()> {
         let Vertex { arcs, distance, .. } = self.vertices[from as usize];
         let (first, end) = arcs.unwrap_or_default();
-        self.effort.control.work((end - first) as usize + 1)?;
-        for place in first..end {
-            let arc = self.arcs[place as usize];
+        self.limits.control.work((end - first) as usize + 1)?;
+        for index in first..end {
+            let arc = self.arcs[index as usize];
             let length = distance + if self.options.weighted { arc.distance } else { 1.0 };
             if arc.to == from || arc.to == self.start || length > self.options.distance_max {
                 continue;
@@ -242,9 +243,9 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
                 // A parallel edge, if those are not distinct.
                 continue;
             }
-            let number = u32::try_from(self.arrivals.len()).ok().filter(|number| *number != NOBODY);
+            let number = u32::try_from(self.arrivals.len()).ok().filter(|number| *number != NO_VERTEX);
             let next = self.vertices[arc.to as usize].arrival;
-            self.arrivals.push(Arrival { from, arc: place, next });
+            self.arrivals.push(Arrival { from, arc: index, next });
             self.vertices[arc.to as usize].arrival = number.ok_or_else(too_much)?;
         }
         Ok(())
@@ -298,7 +299,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
         let mut edges: Vec<Edge> = Vec::new();
         self.vertices[target as usize].on_path = true;
         let done = loop {
-            if let Err(error) = self.effort.control.work(16) {
+            if let Err(error) = self.limits.control.work(16) {
                 break Err(error);
             }
             let Some(&(vertex, next)) = back.last() else { break Ok(()) };
@@ -307,7 +308,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
                     back.iter().rev().map(|(vertex, _)| self.vertices[*vertex as usize].id).collect();
                 let forward: Vec<Edge> = edges.iter().rev().copied().collect();
                 let path = FoundPath { vertices: &vertices, edges: &forward, distance };
-                if let Err(error) = visit(&mut self.ways, path) {
+                if let Err(error) = visit(&mut self.arc_source, path) {
                     break Err(error);
                 }
             }
@@ -339,7 +340,7 @@ impl<'c, W: Ways> ShortestPaths<'c, W> {
 
 impl<W> Drop for ShortestPaths<'_, W> {
     fn drop(&mut self) {
-        self.effort.control.shrink(self.counted);
+        self.limits.control.shrink(self.counted);
     }
 }
 

@@ -8,12 +8,12 @@
 //! # Source
 //! Rounds, votes and ties as in TinkerPop's `PeerPressureVertexProgram`.
 
-use super::pieces::in_pieces;
-use super::{Effort, Network};
+use super::parallel_chunks::in_chunks;
+use super::{Network, ResourceLimits};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Number of vertices of one piece of work.
-const PIECE: usize = 1 << 13;
+const CHUNK: usize = 1 << 13;
 /// A sum of votes up to this does not count: the least number above 0.
 const LEAST: f64 = f64::from_bits(1);
 
@@ -43,20 +43,20 @@ pub fn peer_pressure(
     options: &PeerPressure,
     strengths: Option<&[f64]>,
     order: &[u32],
-    effort: &Effort<'_>,
+    limits: &ResourceLimits<'_>,
 ) -> Result<Vec<u32>> {
     let count = network.len();
     if strengths.is_some_and(|all| all.len() != count || !all.iter().all(|vote| vote.is_finite())) {
         return Err(Error::new(ErrorKind::Input, "strengths must be one finite number for each vertex"));
     }
     let strength = |vertex: usize| strengths.map_or(1.0, |strengths| strengths[vertex]);
-    effort.control.grow(8 * count as u64)?;
+    limits.control.grow(8 * count as u64)?;
     let mut clusters: Vec<u32> = (0..).take(count).collect();
     for _ in 0..options.times {
-        let pieces = in_pieces(effort, count, PIECE, |piece| {
-            let (mut new, mut votes) = (Vec::with_capacity(piece.len()), Vec::new());
+        let chunks = in_chunks(limits, count, CHUNK, |chunk| {
+            let (mut new, mut votes) = (Vec::with_capacity(chunk.len()), Vec::new());
             let mut moved = false;
-            for vertex in piece {
+            for vertex in chunk {
                 votes.clear();
                 votes.push((clusters[vertex], strength(vertex)));
                 votes.extend(network.sources(vertex).iter().map(|source| {
@@ -70,13 +70,13 @@ pub fn peer_pressure(
             }
             Ok((new, moved))
         })?;
-        let moved = pieces.iter().any(|(_, moved)| *moved);
-        clusters = pieces.into_iter().flat_map(|(new, _)| new).collect();
+        let moved = chunks.iter().any(|(_, moved)| *moved);
+        clusters = chunks.into_iter().flat_map(|(new, _)| new).collect();
         if !moved {
             break;
         }
     }
-    effort.control.shrink(8 * count as u64);
+    limits.control.shrink(8 * count as u64);
     Ok(clusters)
 }
 

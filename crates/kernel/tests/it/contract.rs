@@ -12,8 +12,8 @@ use vervet_algebra::{Aggregate, AggregateKind, Expression, Function, OrderKey, P
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::parallel::Stages;
 use vervet_kernel::plan::{
-    Access, Among, Automaton, Existence, GraphOperand, JoinKind, Leg, Match, Move, Operand, PathGraphs,
-    PathStep, Pipeline, Plan, PlanStep, Step,
+    Access, Automaton, CandidateKeys, GraphOperand, JoinKind, Leg, Match, Move, Operand, PathGraphs,
+    PathStep, Pipeline, Plan, PlanStep, SemiJoinKind, Step,
 };
 use vervet_kernel::{Batch, Control, Flow, Limits, Run};
 use vervet_model::{Direction, ErrorKind, Id, Inline, Result};
@@ -118,7 +118,7 @@ impl World {
             path: Path::OneOrMore(Box::new(Path::Predicate(iri))),
             automaton: Arc::new(automaton),
             graphs,
-            stand_alone: [false, false],
+            zero_length: [false, false],
         })
     }
 
@@ -134,11 +134,16 @@ impl World {
         let out = Direction::Out;
         let expand = || Step::Expand { key: a, access: self.access(0, out), neighbour: Some(B), edge: None };
         let scan = |neighbour| Step::Scan { access: self.access(0, out), key: B, neighbour };
-        let among = || Among {
+        let candidates = || CandidateKeys {
             keys: vec![(self.vertices[0], self.vertices[3]), (self.vertices[7], self.vertices[20])],
-            ..Among::default()
+            ..CandidateKeys::default()
         };
-        let seek = |neighbour| Step::Seek { access: self.access(0, out), key: B, neighbour, among: among() };
+        let seek = |neighbour| Step::Seek {
+            access: self.access(0, out),
+            key: B,
+            neighbour,
+            candidates: candidates(),
+        };
         let legs = |second| {
             let leg = |key, predicate| Leg { key, access: self.access(predicate, out) };
             vec![leg(a, 0), leg(b, second)]
@@ -158,10 +163,10 @@ impl World {
             keys: vec![OrderKey { expression: call(Function::Str, vec![variable(A)]), descending: false }],
             limit,
         };
-        let exists = |existence| Step::Exists {
+        let exists = |semi_join_kind| Step::Exists {
             inner: pipeline(vec![general(self.pattern(a, any, b))]),
             row: ROW,
-            existence,
+            semi_join_kind,
         };
         let default = || PathGraphs::These(vec![GraphFilter::Default]);
         let mut cases = Vec::new();
@@ -207,7 +212,7 @@ impl World {
                 ..self.pattern(a, Operand::Constant(self.predicates[0]), b)
             })],
         );
-        let seek_match = |pattern| Step::SeekMatch { pattern, among: among() };
+        let seek_match = |pattern| Step::SeekMatch { pattern, candidates: candidates() };
         add("seek of any predicate", vec![seek_match(self.pattern(b, Operand::Variable(ROW), any))]);
         add("seek from a subject", vec![seek_match(self.pattern(a, any, b))]);
         let text = call(Function::Str, vec![variable(A)]);
@@ -242,9 +247,9 @@ impl World {
             "optional from each value",
             vec![Step::Seeded { inner: pipeline(vec![expand()]), seed: A, on: vec![A], adds: vec![B] }],
         );
-        add("exists", vec![exists(Existence::Keep)]);
-        add("not exists", vec![exists(Existence::Drop)]);
-        add("mark", vec![exists(Existence::Mark(B))]);
+        add("exists", vec![exists(SemiJoinKind::Semi)]);
+        add("not exists", vec![exists(SemiJoinKind::Anti)]);
+        add("mark", vec![exists(SemiJoinKind::Mark(B))]);
         add(
             "union",
             vec![Step::Union {
@@ -357,9 +362,14 @@ fn with_stages<T>(
     Ok(work(Stages::whole(&plan.pipeline, &run)?, &run))
 }
 
-type Rows = Vec<([u64; 4], u128)>;
+type RowsWithMultiplicity = Vec<([u64; 4], u128)>;
 
-fn push<'a>(stages: &mut Stages<'a>, run: &Run<'a>, batch: Option<&mut Batch>, answer: Flow) -> Result<Rows> {
+fn push<'a>(
+    stages: &mut Stages<'a>,
+    run: &Run<'a>,
+    batch: Option<&mut Batch>,
+    answer: Flow,
+) -> Result<RowsWithMultiplicity> {
     let mut rows = Vec::new();
     let mut sink = |batch: &mut Batch| {
         let ids = |row| [A, B, C, D].map(|variable| batch.value(variable, row).bits());
@@ -490,7 +500,7 @@ fn every_kernel_stops_when_it_is_cancelled() {
 
 /// With a tiny cap a kernel that buffers its input fails, and any other takes no more than its batches.
 #[test]
-fn every_kernel_counts_what_it_holds() {
+fn every_kernel_counts_its_memory() {
     const CAP_BYTES: u64 = 64 << 10;
     let world = world(300, 20);
     for case in world.cases(200) {
@@ -544,9 +554,10 @@ fn case(steps: Vec<Step>, from_unit: bool) -> Case {
 #[test]
 fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     let world = world(40_000, 1);
-    let among = Among { keys: vec![(world.vertices[0], world.vertices[3])], ..Among::default() };
+    let candidates =
+        CandidateKeys { keys: vec![(world.vertices[0], world.vertices[3])], ..CandidateKeys::default() };
     let access = world.access(0, Direction::Out);
-    let few = Step::Seek { access, key: A, neighbour: Some(B), among };
+    let few = Step::Seek { access, key: A, neighbour: Some(B), candidates };
     let all = Step::Scan { access, key: A, neighbour: Some(B) };
     let distinct = Step::Distinct { variables: vec![A, B] };
     let bytes = bytes_of(&world, &case(vec![few, distinct.clone()], true));
@@ -569,8 +580,9 @@ fn b12_distinct_pairs_of_few_rows_take_little_memory() {
     expected.dedup();
     assert!(rows(&[all, distinct.clone()], None) == expected);
     // Without memory for stamps the hash table remains in use.
-    let among = Among { keys: vec![(world.vertices[0], world.vertices[999])], ..Among::default() };
-    let some = Step::Seek { access: anywhere, key: A, neighbour: Some(B), among };
+    let candidates =
+        CandidateKeys { keys: vec![(world.vertices[0], world.vertices[999])], ..CandidateKeys::default() };
+    let some = Step::Seek { access: anywhere, key: A, neighbour: Some(B), candidates };
     let mut expected = rows(std::slice::from_ref(&some), None);
     expected.dedup();
     assert!(expected.len() > 40_000 / 64 && rows(&[some, distinct], Some(100_000)) == expected);

@@ -178,7 +178,7 @@ fn pipeline(steps: Vec<Step>) -> Pipeline {
 }
 
 #[test]
-fn chains_of_fast_steps_find_what_patterns_mean() {
+fn chains_of_fast_steps_agree_with_patterns() {
     for seed in 0..40 {
         let sample = sample(seed, seed % 8 == 0);
         let triangles = sample
@@ -225,7 +225,7 @@ fn sample_with_edges(seed: u64) -> Sample {
 
 /// Finding "plan F3": patterns with an edge were always matched in general form.
 #[test]
-fn f3_expansions_with_edges_find_what_patterns_mean() {
+fn f3_expansions_with_edges_agree_with_patterns() {
     for seed in 0..16 {
         let sample = sample_with_edges(seed);
         for parallel in [false, true] {
@@ -305,7 +305,7 @@ fn fans(random: &mut Random, roots: u64, bs: u64, cs: u64, of_c: u64, long: u64)
 }
 
 #[test]
-fn intersections_of_all_shapes_find_what_patterns_mean() {
+fn intersections_agree_with_patterns() {
     // Depending on the degrees, a different method is cheapest: probe, list with a short, a marked or a long
     // prefix, or reverse. If both legs are short, the short-lists method applies, unless some lists are too
     // long.
@@ -371,7 +371,7 @@ fn degrees_count_without_listing() {
 }
 
 #[test]
-fn joins_find_what_nested_loops_find() {
+fn joins_agree_with_nested_loops() {
     for seed in 0..40 {
         let sample = sample(seed, false);
         let (left, right) = (&sample.entries[0], &sample.entries[1]);
@@ -488,7 +488,7 @@ fn union_distinct_group_order_and_slice() {
 }
 
 #[test]
-fn distinct_pairs_that_come_in_groups() {
+fn distinct_pairs_of_grouped_input() {
     for seed in 0..20 {
         let sample = sample(seed, seed % 4 == 0);
         let (left, right) = (&sample.entries[0], &sample.entries[1]);
@@ -519,7 +519,7 @@ fn distinct_pairs_that_come_in_groups() {
 }
 
 #[test]
-fn a_frontier_lets_each_value_pass_and_what_follows_is_the_same() {
+fn a_frontier_keeps_each_value_and_the_result() {
     for seed in 0..20 {
         for large in [false, true] {
             let sample = sample(seed, large);
@@ -585,7 +585,7 @@ fn text(text: &str) -> Expression {
 }
 
 #[test]
-fn values_look_up_what_they_would_find_by_going_through() {
+fn values_agree_for_hash_lookup_and_scan() {
     let sample = sample(3, false);
     for (left, right) in [(5, 10), (5, 3000), (3000, 5), (3000, 3000)] {
         let both = vec![table(A, left), table(A, right)];
@@ -607,7 +607,7 @@ fn values_look_up_what_they_would_find_by_going_through() {
 }
 
 #[test]
-fn steps_that_find_nothing_see_the_deadline() {
+fn steps_without_output_check_the_deadline() {
     let sample = sample(3, false);
     // No pair is compatible, so no batch passes a step.
     let unlike = |count| {
@@ -741,7 +741,7 @@ fn a_limit_leaves_the_first_of_many_rows() {
 }
 
 #[test]
-fn solutions_in_one_row_are_told_apart_where_it_matters() {
+fn volatile_expressions_see_each_solution_of_a_row() {
     let sample = sample(3, true);
     let call = |function, arguments: Vec<Expression>| Expression::Call(function, arguments);
     let paths = sample.run(vec![sample.pattern(A, 0, B), sample.pattern(B, 1, C)], &[A]).len();

@@ -338,7 +338,7 @@ fn patterns_beside_an_implied_type_are_not_lost() {
 }
 
 #[test]
-fn random_queries_give_what_their_definition_gives() {
+fn random_queries_agree_with_the_reference_semantics() {
     let count =
         std::env::var("VERVET_RANDOM_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(3_000);
     let start = std::env::var("VERVET_RANDOM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);

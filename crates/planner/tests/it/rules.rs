@@ -49,7 +49,7 @@ fn classes_prove_emptiness_and_imply_types() {
 }
 
 #[test]
-fn an_empty_branch_goes_and_an_empty_optional_part_is_skipped() {
+fn empty_branches_and_optional_parts_are_dropped() {
     let mut names = Names::default();
     let union = Node::Union(vec![names.node("ann nowhere ?o"), names.node("ann lives ?o")]);
     let root =
@@ -101,7 +101,7 @@ fn a_condition_that_fixes_a_variable_becomes_its_value() {
 }
 
 #[test]
-fn a_condition_applies_as_soon_as_it_can() {
+fn filters_are_pushed_down() {
     let mut names = Names::default();
     let left = names.node("?s a City . ?s name ?n");
     let right = names.node("?t lives ?s");
@@ -125,7 +125,7 @@ fn a_condition_applies_as_soon_as_it_can() {
 }
 
 #[test]
-fn order_below_a_slice_keeps_only_what_is_wanted() {
+fn order_below_a_slice_is_top_k() {
     let mut names = Names::default();
     let input = names.node("?s knows ?o");
     let keys = vec![OrderKey { expression: Expression::Variable(Variable(0)), descending: true }];
@@ -152,7 +152,7 @@ fn crowd() -> MemorySnapshot {
 }
 
 #[test]
-fn where_duplicates_do_not_count_each_vertex_is_walked_on_from_once() {
+fn a_frontier_expands_each_vertex_once_under_set_semantics() {
     let of = |wrap: &dyn Fn(&mut Names, Node) -> Node| {
         let mut names = Names::default();
         let input = names.node("p0 knows ?a . ?a knows ?b . ?b knows ?c");
@@ -232,7 +232,7 @@ fn a_prefix_and_a_range_start_from_their_values() {
 /// Two comparisons of ids cost less than an expansion to a text restricted to two values, so they come first
 /// and reduce the rows to expand.
 #[test]
-fn what_ids_decide_is_tested_before_walks_to_other_conditions() {
+fn id_conditions_precede_expansions() {
     let mut text = String::new();
     for at in 0..200 {
         text.push_str(&format!(
@@ -303,7 +303,7 @@ fn parameters_are_bound_from_the_start() {
 /// Friends of a person in both directions, and their messages: the plan starts from the friends unless the
 /// messages are rarer.
 #[test]
-fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
+fn expansions_start_at_bound_variables_unless_the_other_end_is_rarer() {
     let mut text = String::new();
     for friend in 0..40 {
         text += &format!("hub knows f{friend} . f{} knows hub . ", friend + 40);
@@ -333,7 +333,7 @@ fn walks_go_along_what_is_bound_unless_the_other_end_is_rarer() {
 /// Messages of friends about a topic, as an `EXISTS` condition: the plan starts from a rare topic, each
 /// message once, and tests each message of the friends otherwise.
 #[test]
-fn a_condition_that_names_something_rare_comes_first() {
+fn the_most_selective_condition_comes_first() {
     let mut text = String::new();
     for friend in 0..40 {
         for message in 0..20 {

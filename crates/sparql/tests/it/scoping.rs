@@ -453,7 +453,7 @@ fn parameters_are_in_scope_everywhere() {
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn error_positions() {
     for (text, place, message, hint) in [
         ("SELECT * { ?x fof:name ?n }", (1, 15), "the prefix fof: is not declared", "did you mean foaf:?"),
         (

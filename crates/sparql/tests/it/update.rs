@@ -163,7 +163,7 @@ fn operations_on_graphs() {
 }
 
 #[test]
-fn mistakes_are_pointed_at() {
+fn error_positions() {
     for (text, place, message, hint) in [
         ("INSERT DATA { ?x :p :b }", (1, 15), "INSERT DATA cannot have variables", "INSERT { ... } WHERE"),
         ("DELETE DATA {\n GRAPH ?g { :a :p :b } }", (2, 8), "DELETE DATA cannot have variables", ""),

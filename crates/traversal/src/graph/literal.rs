@@ -99,7 +99,7 @@ pub(crate) fn equal_literals(snapshot: &dyn Snapshot, wanted: &Value) -> Result<
         };
         let mut others = Vec::new();
         snapshot.literals_in_order(places, &mut others)?;
-        snapshot.later_literals(text.as_bytes(), Some(end.as_bytes()), &mut others, &mut unmetered)?;
+        snapshot.unordered_literals(text.as_bytes(), Some(end.as_bytes()), &mut others, &mut unmetered)?;
         for id in others {
             // An equal lexical form may be another value, such as a number.
             if value(snapshot, id)?.as_ref() == Some(wanted) {

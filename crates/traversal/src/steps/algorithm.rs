@@ -24,7 +24,7 @@ use edges::Arcs;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vervet_graph::algorithm::{
-    Effort, Follow, Network, PageRank, PeerPressure, components, name_order, page_rank, peer_pressure,
+    Follow, Network, PageRank, PeerPressure, ResourceLimits, components, name_order, page_rank, peer_pressure,
 };
 use vervet_gremlin::{Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
@@ -118,8 +118,8 @@ impl<'b> Options<'b> {
     }
 }
 
-fn effort<'c>(context: &Context<'c>) -> Effort<'c> {
-    Effort { control: context.control, threads: context.host.threads() }
+fn limits<'c>(context: &Context<'c>) -> ResourceLimits<'c> {
+    ResourceLimits { control: context.control, threads: context.host.threads() }
 }
 
 /// The number of traversers at each vertex.
@@ -127,7 +127,7 @@ fn counts(all: &[Traverser], network: &Network) -> Vec<f64> {
     let mut counts = vec![0.0; network.len()];
     for traverser in all {
         if let Value::Vertex(vertex) = &traverser.value
-            && let Some(place) = network.place(Id::from_bits(vertex.key))
+            && let Some(place) = network.index(Id::from_bits(vertex.key))
         {
             counts[place] += traverser.bulk.get() as f64;
         }
@@ -163,7 +163,7 @@ fn rank(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
     Ok(make::barrier(move |all, context| {
         let network = arcs.network(context)?;
         let first = counted.then(|| counts(&all, &network));
-        let ranks = page_rank(&network, &how, first.as_deref(), &effort(context))?;
+        let ranks = page_rank(&network, &how, first.as_deref(), &limits(context))?;
         put(&key, &network, ranks.into_iter().map(Value::Double), context)?;
         Ok(all)
     }))
@@ -180,7 +180,7 @@ fn pressure(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Ste
         let network = arcs.network(context)?;
         let strengths = counted.then(|| counts(&all, &network));
         let (ids, order) = named(&network, context)?;
-        let clusters = peer_pressure(&network, &how, strengths.as_deref(), &order, &effort(context))?;
+        let clusters = peer_pressure(&network, &how, strengths.as_deref(), &order, &limits(context))?;
         put(&key, &network, clusters.into_iter().map(|vertex| ids[vertex as usize].clone()), context)?;
         Ok(all)
     }))
@@ -193,7 +193,7 @@ fn component(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn St
     Ok(make::barrier(move |all, context| {
         let network = arcs.network(context)?;
         let (ids, order) = named(&network, context)?;
-        let found = components(&network, &order, &effort(context))?;
+        let found = components(&network, &order, &limits(context))?;
         let name = |vertex: u32| Value::text(text_of(&ids[vertex as usize]));
         put(&key, &network, found.into_iter().map(name), context)?;
         Ok(all)
@@ -202,8 +202,8 @@ fn component(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn St
 
 /// The ids of all vertices, and their rank in text order.
 fn named(network: &Network, context: &mut Context<'_>) -> Result<(Vec<Value>, Vec<u32>)> {
-    let effort = effort(context);
-    effort.control.grow(COMPUTED_BYTES * network.len() as u64)?;
+    let limits = limits(context);
+    limits.control.grow(COMPUTED_BYTES * network.len() as u64)?;
     let mut ids = Vec::with_capacity(network.len());
     let order = context.read(|snapshot, _| {
         ids.clear();
@@ -213,7 +213,7 @@ fn named(network: &Network, context: &mut Context<'_>) -> Result<(Vec<Value>, Ve
             ids.push(id);
             Ok(text)
         };
-        name_order(network.vertices(), name, &effort)
+        name_order(network.vertices(), name, &limits)
     })?;
     Ok((ids, order))
 }

@@ -320,7 +320,7 @@ impl Open {
         if let Some(positions) = snapshot.literal_range(first, last).expect("sound") {
             snapshot.literals_in_order(positions, &mut known).expect("sound");
         }
-        snapshot.later_literals(first, last, &mut known, &mut unmetered).expect("sound");
+        snapshot.unordered_literals(first, last, &mut known, &mut unmetered).expect("sound");
         segment.degrees(&known, EVERY, &mut Vec::new()).expect("sound");
         drop(view);
         self.seen.extend(known.into_iter().map(|literal| Seen::Key(p, Direction::In, literal)));

@@ -148,7 +148,7 @@ impl Snapshot for Terms {
         true
     }
 
-    fn later_literals(
+    fn unordered_literals(
         &self,
         _from: &[u8],
         _to: Option<&[u8]>,
@@ -158,7 +158,7 @@ impl Snapshot for Terms {
         Ok(())
     }
 
-    fn later_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
+    fn unordered_literal_count(&self, _from: &[u8], _to: Option<&[u8]>) -> Result<u64> {
         Ok(0)
     }
 

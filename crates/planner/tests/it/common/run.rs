@@ -140,17 +140,17 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Step::Seek { access, key, neighbour, among } => {
+            Step::Seek { access, key, neighbour, candidates } => {
                 let segment = self.snapshot.segment(access.predicate, access.direction).unwrap().unwrap();
                 let mut keys = Vec::new();
-                for (first, last) in &among.keys {
+                for (first, last) in &candidates.keys {
                     segment.keys(*first, usize::MAX, &mut keys).unwrap();
                     keys.truncate(keys.partition_point(|key| key <= last));
                 }
-                self.snapshot.literals_in_order(among.literals.clone(), &mut keys).unwrap();
-                if let Some(texts) = &among.texts {
+                self.snapshot.literals_in_order(candidates.literals.clone(), &mut keys).unwrap();
+                if let Some(texts) = &candidates.string_range {
                     self.snapshot
-                        .later_literals(&texts.from, texts.to.as_deref(), &mut keys, &mut unmetered)
+                        .unordered_literals(&texts.from, texts.to.as_deref(), &mut keys, &mut unmetered)
                         .unwrap();
                 }
                 let count = keys.len();

@@ -1,6 +1,6 @@
 //! Edge selection of graph algorithms.
 
-use super::effort;
+use super::limits;
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::vertex_value;
@@ -63,10 +63,10 @@ impl Arcs {
 
     /// All vertices, with arcs along the selected edges.
     pub(super) fn network(&mut self, context: &mut Context<'_>) -> Result<Network> {
-        let effort = effort(context);
+        let limits = limits(context);
         let (edges, vertices) = match self {
             Self::Labels(follow, labels) => {
-                return context.read(|snapshot, _| Network::read(snapshot, labels, *follow, &effort));
+                return context.read(|snapshot, _| Network::read(snapshot, labels, *follow, &limits));
             }
             Self::Traversal { edges, vertices } => (edges, vertices),
         };
@@ -94,7 +94,7 @@ impl Arcs {
                 }
             }
         }
-        Network::new(all, &arcs, &effort)
+        Network::new(all, &arcs, &limits)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `shortestPath`: all shortest paths from the current vertices.
 
 use super::edges::{Arcs, beginning, of_vertex, other_end};
-use super::{Options, effort};
+use super::{Options, limits};
 use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::graph::read::{edge_value, values, vertex_value};
@@ -11,7 +11,7 @@ use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use vervet_graph::algorithm::{Follow, PathOptions, SegmentWays, ShortestPaths, Way, Ways};
+use vervet_graph::algorithm::{ArcSource, Follow, PathOptions, SegmentArcs, ShortestPaths, WeightedArc};
 use vervet_graph::{Edge, Vertex};
 use vervet_gremlin::{EdgeKey, Path, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
@@ -73,10 +73,10 @@ impl Paths {
     /// Finds the shortest paths of all traversers.
     fn find(&mut self, from: Vec<Traverser>, context: &mut Context<'_>) -> Result<()> {
         let Self { arcs, distance, target, options, ready } = self;
-        let effort = effort(context);
+        let limits = limits(context);
         let include = options.edges;
         let steps = Steps { context, arcs, distance, edges: include };
-        let mut search = ShortestPaths::new(steps, *options, effort);
+        let mut search = ShortestPaths::new(steps, *options, limits);
         let mut known: FxHashMap<Id, bool> = FxHashMap::default();
         for traverser in from {
             let Value::Vertex(source) = &traverser.value else {
@@ -178,8 +178,8 @@ impl Steps<'_, '_> {
     }
 }
 
-impl Ways for Steps<'_, '_> {
-    fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()> {
+impl ArcSource for Steps<'_, '_> {
+    fn arcs(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, WeightedArc)) -> Result<()> {
         let key = match self.distance {
             Distance::Arcs => Some(None),
             Distance::Key(key) => Some(Some(key.clone())),
@@ -188,7 +188,7 @@ impl Ways for Steps<'_, '_> {
         if let (Arcs::Labels(follow, labels), Some(key)) = (&*self.arcs, key) {
             let edges = self.edges;
             return self.context.read(|snapshot, _| {
-                SegmentWays::new(snapshot, labels, *follow, key.as_deref(), edges)?.ways(vertices, add)
+                SegmentArcs::new(snapshot, labels, *follow, key.as_deref(), edges)?.arcs(vertices, add)
             });
         }
         for (row, vertex) in vertices.iter().enumerate() {
@@ -219,7 +219,7 @@ impl Ways for Steps<'_, '_> {
                 if let [Some(source), Some(target)] = ends {
                     let id = Id::from_bits(edge.edge);
                     let edge = Edge::from_ids(source, Id::from_bits(edge.label), target, id);
-                    add(row, Way { to, edge, distance });
+                    add(row, WeightedArc { to, edge, distance });
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Weighted arcs for path searches: the trait [`Ways`], and its implementation on segments.
+//! Weighted arcs for path searches: the trait [`ArcSource`], and its implementation on segments.
 
 use super::Follow;
 use super::network::{EVERY, edge_predicates, key};
@@ -12,7 +12,7 @@ const CHUNK: usize = 1024;
 
 /// An arc of a path.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Way {
+pub struct WeightedArc {
     /// Target.
     pub to: Id,
     /// Its edge; possibly without id if edges are not requested.
@@ -22,16 +22,16 @@ pub struct Way {
 }
 
 /// Provider of the arcs of vertices.
-pub trait Ways {
+pub trait ArcSource {
     /// Calls `add` with every outgoing arc of `vertices`, and the position of its vertex.
     ///
     /// # Errors
     /// Errors of the implementation; a distance that is not a number.
-    fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()>;
+    fn arcs(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, WeightedArc)) -> Result<()>;
 }
 
 /// The arcs of a graph for its edges with certain labels.
-pub struct SegmentWays<'s> {
+pub struct SegmentArcs<'s> {
     snapshot: &'s dyn Snapshot,
     predicates: Vec<Id>,
     follow: Follow,
@@ -41,7 +41,7 @@ pub struct SegmentWays<'s> {
     distance: Option<(String, Option<&'s dyn Segment>)>,
 }
 
-impl<'s> SegmentWays<'s> {
+impl<'s> SegmentArcs<'s> {
     /// Arcs for the edges with one of these labels (none: any label). `distance`: key of the distance;
     /// `None`: each arc is 1; an edge without a value of that key has the distance 0. With `edges`, arcs have
     /// edge ids.
@@ -83,8 +83,8 @@ impl<'s> SegmentWays<'s> {
     }
 }
 
-impl Ways for SegmentWays<'_> {
-    fn ways(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, Way)) -> Result<()> {
+impl ArcSource for SegmentArcs<'_> {
+    fn arcs(&mut self, vertices: &[Id], add: &mut dyn FnMut(usize, WeightedArc)) -> Result<()> {
         let directions: &[Direction] = match self.follow {
             Follow::Out => &[Direction::Out],
             Follow::In => &[Direction::In],
@@ -104,7 +104,7 @@ impl Ways for SegmentWays<'_> {
                         Direction::In => (other, from),
                     };
                     let edge = Edge::from_ids(source, label, target, id);
-                    add(row, Way { to, edge, distance: self.distance(id)? });
+                    add(row, WeightedArc { to, edge, distance: self.distance(id)? });
                     Ok(())
                 };
                 if self.edges && segment.statistics().has_edges {

@@ -10,7 +10,7 @@ use crate::set::VariableSet;
 use vervet_algebra::{Aggregate, Expression, Variable};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{
-    Existence, GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, Step,
+    GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, SemiJoinKind, Step,
 };
 use vervet_model::Result;
 
@@ -54,8 +54,8 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
         Step::Intersect { target, count_only, .. } => after.extend((!count_only).then_some(*target)),
         Step::Match(pattern) | Step::SeekMatch { pattern, .. } => after.add_all(&match_variables(pattern)),
         Step::Path(path) => after.add_all(&path_variables(path)),
-        Step::Exists { existence, .. } => {
-            if let Existence::Mark(variable) = existence {
+        Step::Exists { semi_join_kind, .. } => {
+            if let SemiJoinKind::Mark(variable) = semi_join_kind {
                 after.insert(*variable);
             }
         }
@@ -169,8 +169,8 @@ fn live_before(
             live.add_all(&match_variables(pattern).intersection(columns))
         }
         Step::Path(path) => live.add_all(&path_variables(path).intersection(columns)),
-        Step::Exists { inner, row, existence } => {
-            if let Existence::Mark(variable) = existence {
+        Step::Exists { inner, row, semi_join_kind } => {
+            if let SemiJoinKind::Mark(variable) = semi_join_kind {
                 live.remove(*variable);
             }
             let mut start = columns.clone();

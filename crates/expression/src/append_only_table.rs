@@ -19,14 +19,14 @@ const CHUNKS: usize = 33 - FIRST_BITS as usize;
 
 /// An append-only table of words; see the header.
 #[derive(Default, Debug)]
-pub(crate) struct Numbered {
+pub(crate) struct AppendOnlyTable {
     chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
 }
 
-impl Numbered {
+impl AppendOnlyTable {
     /// Sets the word of a number; returns the number of allocated bytes.
     pub(crate) fn set(&self, number: u32, word: u64) -> u64 {
-        let (chunk, at) = place(number);
+        let (chunk, at) = chunk_position(number);
         let length = length_of(chunk);
         let mut allocated = 0;
         let words = self.chunks[chunk].get_or_init(|| {
@@ -40,7 +40,7 @@ impl Numbered {
 
     /// The word of a number; `None`: not written.
     pub(crate) fn get(&self, number: u32) -> Option<u64> {
-        let (chunk, at) = place(number);
+        let (chunk, at) = chunk_position(number);
         self.chunks[chunk].get()?.get(at)?.load(Ordering::Acquire).checked_sub(1)
     }
 }
@@ -51,7 +51,7 @@ fn length_of(chunk: usize) -> u64 {
 }
 
 /// The chunk of a number, and its position there.
-fn place(number: u32) -> (usize, usize) {
+fn chunk_position(number: u32) -> (usize, usize) {
     let number = u64::from(number);
     let chunk = (u64::BITS - (number >> FIRST_BITS).leading_zeros()) as usize;
     let start = if chunk == 0 { 0 } else { length_of(chunk) };
@@ -63,17 +63,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_dense_and_words_come_back() {
+    fn positions_are_dense_and_words_read_back() {
         let mut expected = (0, 0);
         for number in 0..5000 {
-            assert_eq!(place(number), expected, "{number}");
+            assert_eq!(chunk_position(number), expected, "{number}");
             expected.1 += 1;
             if expected.1 as u64 == length_of(expected.0) {
                 expected = (expected.0 + 1, 0);
             }
         }
-        assert_eq!(place(u32::MAX), (CHUNKS - 1, (1 << 31) - 1));
-        let table = Numbered::default();
+        assert_eq!(chunk_position(u32::MAX), (CHUNKS - 1, (1 << 31) - 1));
+        let table = AppendOnlyTable::default();
         assert_eq!((table.get(0), table.get(u32::MAX)), (None, None));
         let bytes: u64 = (0..1000).map(|number| table.set(number, u64::from(number) * 3)).sum();
         assert_eq!(bytes, 8 * 1024);

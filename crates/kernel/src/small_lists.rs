@@ -20,9 +20,9 @@ use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 
 /// Maximum average number of vertices for a key of the prefix for which this method is tried.
-pub const SHORT_PREFIX_MEAN: f64 = 4.0;
-/// Maximum average number of entries for a key of the last leg; see [`SHORT_PREFIX_MEAN`].
-pub const SHORT_LAST_MEAN: f64 = 8.0;
+pub const SMALL_LIST_PREFIX_MEAN: f64 = 4.0;
+/// Maximum average number of entries for a key of the last leg; see [`SMALL_LIST_PREFIX_MEAN`].
+pub const SMALL_LIST_LAST_MEAN: f64 = 8.0;
 /// Maximum entries of either leg for a batch: 192 KiB.
 const ENTRIES_MAX: usize = 1 << 14;
 /// Maximum vertices of a prefix.
@@ -37,7 +37,7 @@ const RUN_NS: f64 = 12.0;
 
 /// Buffers of the method.
 #[derive(Default)]
-pub(crate) struct Short {
+pub(crate) struct SmallListBuffers {
     /// Remaining batches for other methods.
     pause: usize,
     /// The key of each run of the prefix.
@@ -53,7 +53,7 @@ pub(crate) struct Short {
     counted_bytes: u64,
 }
 
-impl Short {
+impl SmallListBuffers {
     /// Expands both legs; `false` if lists are too long.
     fn list(&mut self, prefix: &IntersectLeg<'_>, last: &IntersectLeg<'_>) -> Result<bool> {
         number_runs(&prefix.keys, &mut self.runs, &mut self.keys);
@@ -156,13 +156,13 @@ fn mean(segment: &dyn Segment) -> f64 {
 
 impl<'a> Intersect<'a> {
     /// Prefix and last leg, if there are two legs with short adjacencies by statistics.
-    fn short_legs(&self, rows: usize) -> Option<(usize, usize)> {
+    fn small_list_legs(&self, rows: usize) -> Option<(usize, usize)> {
         let [first, second] = &self.legs[..] else { return None };
         let (prefix, last) = if first.runs <= second.runs { (0, 1) } else { (1, 0) };
         let runs = self.legs[prefix].runs as f64;
         let of_prefix = mean(self.legs[prefix].segment);
         let of_last = mean(self.legs[last].segment);
-        if of_prefix > SHORT_PREFIX_MEAN || of_last > SHORT_LAST_MEAN {
+        if of_prefix > SMALL_LIST_PREFIX_MEAN || of_last > SMALL_LIST_LAST_MEAN {
             return None;
         }
         let here = rows as f64 * (ROW_NS + of_last * ENTRY_NS) + runs * RUN_NS;
@@ -174,24 +174,24 @@ impl<'a> Intersect<'a> {
 
     /// Processes a batch by this method if its lists are short; otherwise returns `None` without side effects
     /// on the output.
-    pub(crate) fn by_short_lists(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Option<Flow>> {
-        if self.short.pause > 0 {
-            self.short.pause -= 1;
+    pub(crate) fn by_small_lists(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Option<Flow>> {
+        if self.small_lists.pause > 0 {
+            self.small_lists.pause -= 1;
             return Ok(None);
         }
-        let Some((prefix, last)) = self.short_legs(batch.rows) else { return Ok(None) };
-        if !self.short.list(&self.legs[prefix], &self.legs[last])? || !self.short.find() {
-            self.short.pause = PAUSE_BATCHES;
+        let Some((prefix, last)) = self.small_list_legs(batch.rows) else { return Ok(None) };
+        if !self.small_lists.list(&self.legs[prefix], &self.legs[last])? || !self.small_lists.find() {
+            self.small_lists.pause = PAUSE_BATCHES;
             return Ok(None);
         }
-        let size_bytes = self.short.size_bytes();
-        next.run().control.recount(&mut self.short.counted_bytes, size_bytes)?;
-        for at in 0..self.short.hits.len() {
-            let entry = self.short.hits[at] as usize;
-            let row = self.short.entries.rows[entry];
+        let size_bytes = self.small_lists.size_bytes();
+        next.run().control.recount(&mut self.small_lists.counted_bytes, size_bytes)?;
+        for at in 0..self.small_lists.hits.len() {
+            let entry = self.small_lists.hits[at] as usize;
+            let row = self.small_lists.entries.rows[entry];
             if self.count_only {
                 self.counts[row as usize] += 1;
-            } else if self.add(batch, row, self.short.entries.neighbours[entry], next)? == Flow::Done {
+            } else if self.add(batch, row, self.small_lists.entries.neighbours[entry], next)? == Flow::Done {
                 return Ok(Some(Flow::Done));
             }
         }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_found_among_the_lanes_of_their_row() {
+    fn entries_match_the_lanes_of_their_row() {
         let entries = expansion(&[&[1, 3, 5], &[], &[3, 4], &[8]]);
         let runs = [0, 0, 1, 2];
         let prefixes: [&[u64]; 3] = [&[3, 5, 7, 9], &[1, 3], &[]];

@@ -10,7 +10,7 @@ use vervet_model::{Id, Tag};
 
 /// A range predicate on ids; see the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct PayloadRange {
     /// Bit set of the tags whose values the range decides.
     tags: u16,
     /// Least and greatest passing payload; an empty range if `high < low`.
@@ -18,7 +18,7 @@ pub(crate) struct Bounds {
     high: u64,
 }
 
-impl Bounds {
+impl PayloadRange {
     /// The variable and the bounds of a comparison or a conjunction of comparisons; `None`: ids alone do not
     /// decide it.
     pub(crate) fn of(node: &Node) -> Option<(usize, Self)> {
@@ -84,7 +84,7 @@ mod tests {
     use vervet_model::Inline;
 
     #[test]
-    fn bounds_decide_as_comparisons_do() {
+    fn payload_ranges_agree_with_comparisons() {
         let mut ids: Vec<Id> = [i64::MIN, -7, -1, 0, 1, 5, 1 << 40]
             .into_iter()
             .flat_map(|value| [Inline::Integer(value), Inline::Long(value)])
@@ -102,7 +102,7 @@ mod tests {
             [Comparator::Less, Comparator::LessOrEqual, Comparator::Greater, Comparator::GreaterOrEqual];
         for &constant in &ids {
             for comparator in comparators {
-                let Some(bounds) = Bounds::compared(comparator, constant) else { continue };
+                let Some(bounds) = PayloadRange::compared(comparator, constant) else { continue };
                 for &id in &ids {
                     let expected = compare_ids(comparator, id, constant);
                     assert_eq!(bounds.has(id), expected, "{id:?} {comparator:?} {constant:?}");

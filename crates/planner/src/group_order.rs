@@ -11,11 +11,11 @@
 
 use crate::cost;
 use crate::filter::Conjunct;
-use crate::flow::Flow;
+use crate::join_group::{JoinGroup, PostJoin};
 use crate::lower::Planner;
-use crate::parts::{Parts, Post};
+use crate::partial_plan::PartialPlan;
 use crate::scope::{certain, is_lateral, possible};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use vervet_algebra::{Node, Pattern};
 use vervet_kernel::Control;
 use vervet_kernel::plan::Step;
@@ -26,31 +26,36 @@ const PERMUTED_MAX: usize = 3;
 
 impl Planner<'_> {
     /// Adds a join and the operators on it; an `EXISTS` condition may become a part of the join.
-    pub(crate) fn lower_parts(
+    pub(crate) fn lower_group_parts(
         &mut self,
-        parts: Parts<'_>,
-        flow: &mut Flow,
+        group: JoinGroup<'_>,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<()> {
-        let Some((at, part)) = self.exists_as_part(&parts, flow) else {
-            return self.lower_joined(parts, flow, needed);
+        let Some((at, part)) = self.exists_as_join_operand(&group, partial) else {
+            return self.lower_join_group(group, partial, needed);
         };
-        let mut with_part = parts.clone();
+        let mut with_part = group.clone();
         with_part.filters.remove(at);
         with_part.others.push(&part);
-        let mut joined = flow.clone();
-        self.lower_parts(with_part, &mut joined, needed)?;
-        self.lower_joined(parts, flow, needed)?;
-        let total = |flow: &Flow| flow.cost + flow.rows * cost::FUTURE_ROW;
-        if total(&joined) < total(flow) {
-            *flow = joined;
+        let mut joined = partial.clone();
+        self.lower_group_parts(with_part, &mut joined, needed)?;
+        self.lower_join_group(group, partial, needed)?;
+        let total = |partial: &PartialPlan| partial.cost + partial.rows * cost::FUTURE_ROW;
+        if total(&joined) < total(partial) {
+            *partial = joined;
         }
         Ok(())
     }
 
     /// Orders the parts of a join by cost, then adds the operators on it.
-    fn lower_joined(&mut self, parts: Parts<'_>, flow: &mut Flow, needed: &VariableSet) -> Result<()> {
-        let Parts { patterns, bindings, others, post, mut filters } = parts;
+    fn lower_join_group(
+        &mut self,
+        group: JoinGroup<'_>,
+        partial: &mut PartialPlan,
+        needed: &VariableSet,
+    ) -> Result<()> {
+        let JoinGroup { patterns, bindings, others, post, mut filters } = group;
         let others = match self.parameters.is_empty() {
             true => others,
             false => {
@@ -59,14 +64,14 @@ impl Planner<'_> {
                 let needed =
                     post.iter().fold(needed.clone().union(&known), |set, one| set.union(&one.variables()));
                 let needed = filters.iter().fold(needed, |set, filter| set.union(&filter.variables));
-                self.join_of_rows(others, &known, flow, &needed)?
+                self.join_of_rows(others, &known, partial, &needed)?
             }
         };
         for (variable, term) in bindings {
             let id = self.value(term)?;
-            self.push_values(vec![variable], vec![vec![id]], flow);
+            self.push_values(vec![variable], vec![vec![id]], partial);
         }
-        let others = self.join_constants(others, flow)?;
+        let others = self.join_constants(others, partial)?;
         // Later operators need their variables.
         let mut after: Vec<VariableSet> = vec![VariableSet::default()];
         for one in post.iter().rev() {
@@ -74,104 +79,112 @@ impl Planner<'_> {
             after.push(last.union(&one.variables()));
         }
         let later = after.pop().unwrap_or_default();
-        let mut joined: Vec<Joined<'_>> = others.into_iter().map(Joined::Node).collect();
-        let has_path = joined.iter().any(|one| matches!(one, Joined::Node(Node::Path(_))));
+        let mut joined: Vec<JoinOperand<'_>> = others.into_iter().map(JoinOperand::Node).collect();
+        let has_path = joined.iter().any(|one| matches!(one, JoinOperand::Node(Node::Path(_))));
         let groups = match has_path && self.options.reorder {
-            true => connected(patterns, &flow.possible, self.control)?,
+            true => connected(patterns, &partial.possible, self.control)?,
             false => vec![patterns],
         };
         // Without reordering, patterns come after tables and before all other parts.
-        let at = joined.iter().take_while(|one| matches!(one, Joined::Node(Node::Values { .. }))).count();
-        let groups = groups.iter().filter(|group| !group.is_empty()).map(|group| Joined::Patterns(group));
+        let at =
+            joined.iter().take_while(|one| matches!(one, JoinOperand::Node(Node::Values { .. }))).count();
+        let groups =
+            groups.iter().filter(|group| !group.is_empty()).map(|group| JoinOperand::Patterns(group));
         joined.splice(at..at, groups);
         let orders = [0, 0, 2, 6].get(joined.len()).copied().unwrap_or(0);
         let greedy = joined.len() * (joined.len() + 1) / 2;
         if has_path && joined.len() > PERMUTED_MAX && self.options.reorder && self.may_compare(greedy) {
-            self.lower_cheapest_first(joined, flow, needed, &later, &mut filters)?;
+            self.lower_cheapest_first(joined, partial, needed, &later, &mut filters)?;
         } else if orders > 0 && self.options.reorder && self.may_compare(orders) {
-            let mut best: Option<(f64, Flow, Vec<Conjunct>)> = None;
+            let mut best: Option<(f64, PartialPlan, Vec<Conjunct>)> = None;
             let mut orders = permutations(joined.len());
-            orders.sort_by_key(|order| jumps(order, &joined, &flow.possible));
+            orders.sort_by_key(|order| cross_products(order, &joined, &partial.possible));
             for order in orders {
-                let (mut flow, mut filters) = (flow.clone(), filters.clone());
+                let (mut partial, mut filters) = (partial.clone(), filters.clone());
                 let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
                 let limit = best.as_ref().map(|(cost, ..)| *cost);
-                if !self.lower_in_order(&order, &mut flow, needed, &later, &mut filters, limit)? {
+                if !self.lower_in_order(&order, &mut partial, needed, &later, &mut filters, limit)? {
                     continue;
                 }
-                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
+                let total = partial.cost + partial.rows * cost::FUTURE_ROW;
                 if limit.is_none_or(|limit| total < limit) {
-                    best = Some((total, flow, filters));
+                    best = Some((total, partial, filters));
                 }
             }
             if let Some((_, found, left)) = best {
-                (*flow, filters) = (found, left);
+                (*partial, filters) = (found, left);
             }
         } else {
-            self.lower_in_order(&joined, flow, needed, &later, &mut filters, None)?;
+            self.lower_in_order(&joined, partial, needed, &later, &mut filters, None)?;
         }
         for (one, after) in post.iter().zip(after.iter().rev()) {
             self.control.work(filters.len() + 1)?;
-            let ready = take_ready(&mut filters, &flow.certain, &after.clone().union(&one.variables()));
-            self.apply(ready, flow)?;
+            let ready = take_ready(&mut filters, &partial.certain, &after.clone().union(&one.variables()));
+            self.apply(ready, partial)?;
             let needed =
                 filters.iter().fold(needed.clone().union(after), |set, filter| set.union(&filter.variables));
             match one {
-                Post::Optional(right, condition) => self.lower_optional(right, *condition, flow, &needed)?,
-                Post::Minus(right) => self.lower_minus(right, flow)?,
-                Post::Extend(variable, expression) => {
+                PostJoin::Optional(right, condition) => {
+                    self.lower_optional(right, *condition, partial, &needed)?
+                }
+                PostJoin::Minus(right) => self.lower_minus(right, partial)?,
+                PostJoin::Extend(variable, expression) => {
                     if needed.contains(*variable) {
-                        let expression = self.without_patterns((*expression).clone(), flow)?;
-                        flow.cost += flow.rows * cost::EXTEND_ROW;
-                        flow.possible.insert(*variable);
-                        flow.push(Step::Extend { variable: *variable, expression }, flow.rows);
+                        let expression = self.without_patterns((*expression).clone(), partial)?;
+                        partial.cost += partial.rows * cost::EXTEND_ROW;
+                        partial.possible.insert(*variable);
+                        partial.push(Step::Extend { variable: *variable, expression }, partial.rows);
                     }
                 }
             }
         }
-        self.apply(filters, flow)
+        self.apply(filters, partial)
     }
 
     /// Greedy descent: repeatedly joins the part with the lowest cost.
     fn lower_cheapest_first(
         &mut self,
-        mut joined: Vec<Joined<'_>>,
-        flow: &mut Flow,
+        mut joined: Vec<JoinOperand<'_>>,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         later: &VariableSet,
         filters: &mut Vec<Conjunct>,
     ) -> Result<()> {
         while !joined.is_empty() {
-            let mut best: Option<(f64, usize, Flow, Vec<Conjunct>)> = None;
+            let mut best: Option<(f64, usize, PartialPlan, Vec<Conjunct>)> = None;
             for at in 0..joined.len() {
-                let (mut flow, mut filters) = (flow.clone(), filters.clone());
+                let (mut partial, mut filters) = (partial.clone(), filters.clone());
                 let others = joined.iter().enumerate().filter(|(other, _)| *other != at);
                 let later = others.fold(later.clone(), |set, (_, one)| set.union(&one.possible()));
-                self.lower_in_order(&joined[at..=at], &mut flow, needed, &later, &mut filters, None)?;
-                let total = flow.cost + flow.rows * cost::FUTURE_ROW;
+                self.lower_in_order(&joined[at..=at], &mut partial, needed, &later, &mut filters, None)?;
+                let total = partial.cost + partial.rows * cost::FUTURE_ROW;
                 if best.as_ref().is_none_or(|(cost, ..)| total < *cost) {
-                    best = Some((total, at, flow, filters));
+                    best = Some((total, at, partial, filters));
                 }
             }
             let Some((_, at, found, left)) = best else { return Ok(()) };
-            (*flow, *filters) = (found, left);
+            (*partial, *filters) = (found, left);
             joined.remove(at);
         }
         Ok(())
     }
 
     /// Joins tables of one row; returns the other parts.
-    fn join_constants<'q>(&mut self, others: Vec<&'q Node>, flow: &mut Flow) -> Result<Vec<&'q Node>> {
+    fn join_constants<'q>(
+        &mut self,
+        others: Vec<&'q Node>,
+        partial: &mut PartialPlan,
+    ) -> Result<Vec<&'q Node>> {
         let mut left = Vec::with_capacity(others.len());
         for node in others {
             match node {
                 Node::Values { variables, rows }
                     if self.options.reorder
                         && rows.len() == 1
-                        && variables.iter().all(|variable| !flow.possible.contains(*variable))
+                        && variables.iter().all(|variable| !partial.possible.contains(*variable))
                         && rows.iter().flatten().all(Option::is_some) =>
                 {
-                    self.lower_values(variables, rows, flow)?;
+                    self.lower_values(variables, rows, partial)?;
                 }
                 node => left.push(node),
             }
@@ -185,11 +198,11 @@ impl Planner<'_> {
         &mut self,
         others: Vec<&'q Node>,
         known: &VariableSet,
-        flow: &mut Flow,
+        partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<Vec<&'q Node>> {
         let mut left = Vec::with_capacity(others.len());
-        let mut all = Uses::default();
+        let mut all = VariableUses::default();
         others.iter().for_each(|node| all.add(possible(node).iter()));
         for node in &others {
             self.control.check()?;
@@ -198,7 +211,7 @@ impl Planner<'_> {
             let rest = known.clone().union(all.set());
             all.add(own.iter());
             if self.needs_rows(node) && !is_lateral(node, &rest.clone().minus(&self.parameters)) {
-                self.join(node, flow, &needed.clone().union(&rest), Vec::new())?;
+                self.join(node, partial, &needed.clone().union(&rest), Vec::new())?;
             } else {
                 left.push(*node);
             }
@@ -209,14 +222,14 @@ impl Planner<'_> {
     /// Joins parts in the given order; `false`: the cost reaches `limit`.
     fn lower_in_order(
         &mut self,
-        joined: &[Joined<'_>],
-        flow: &mut Flow,
+        joined: &[JoinOperand<'_>],
+        partial: &mut PartialPlan,
         needed: &VariableSet,
         later: &VariableSet,
         filters: &mut Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
-        let mut uses = Uses::default();
+        let mut uses = VariableUses::default();
         joined.iter().skip(1).for_each(|one| uses.add(one.possible().iter()));
         for (at, one) in joined.iter().enumerate() {
             self.control.work(filters.len() + 1)?;
@@ -224,21 +237,21 @@ impl Planner<'_> {
                 uses.remove(one.possible().iter());
             }
             let later = later.clone().union(uses.set());
-            let ready = take_ready(filters, &flow.certain.clone().union(&one.certain()), &later);
+            let ready = take_ready(filters, &partial.certain.clone().union(&one.certain()), &later);
             let needed =
                 filters.iter().fold(needed.clone().union(&later), |set, filter| set.union(&filter.variables));
             match one {
-                Joined::Patterns(patterns) => {
-                    if !self.lower_patterns(patterns, flow, &needed, ready, limit)? {
+                JoinOperand::Patterns(patterns) => {
+                    if !self.lower_patterns(patterns, partial, &needed, ready, limit)? {
                         return Ok(false);
                     }
                 }
-                Joined::Node(node) => {
-                    self.join(node, flow, &needed, ready)?;
-                    self.thin(node, flow, &needed);
+                JoinOperand::Node(node) => {
+                    self.join(node, partial, &needed, ready)?;
+                    self.thin(node, partial, &needed);
                 }
             }
-            if limit.is_some_and(|limit| limit <= flow.cost) {
+            if limit.is_some_and(|limit| limit <= partial.cost) {
                 return Ok(false);
             }
         }
@@ -248,12 +261,12 @@ impl Planner<'_> {
 
 /// A part of a join.
 #[derive(Clone, Copy)]
-enum Joined<'q> {
+enum JoinOperand<'q> {
     Patterns(&'q [&'q vervet_algebra::Pattern]),
     Node(&'q Node),
 }
 
-impl Joined<'_> {
+impl JoinOperand<'_> {
     fn possible(&self) -> VariableSet {
         match self {
             Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
@@ -308,10 +321,10 @@ fn connected<'q>(
 }
 
 /// Number of parts that share no variable with earlier parts.
-fn jumps(order: &[usize], joined: &[Joined<'_>], bound: &VariableSet) -> usize {
+fn cross_products(order: &[usize], joined: &[JoinOperand<'_>], bound: &VariableSet) -> usize {
     let mut bound = bound.clone();
     let mut count = 0;
-    for of in order.iter().filter_map(|at| joined.get(*at)).map(Joined::possible) {
+    for of in order.iter().filter_map(|at| joined.get(*at)).map(JoinOperand::possible) {
         count += usize::from(!of.intersects(&bound));
         bound.add_all(&of);
     }

@@ -1,27 +1,27 @@
 //! Iterator over the candidate keys of a sargable condition, in batches.
 //!
 //! # Shape
-//! Keys in ranges of ids, then literals at positions of the text order, then later literals (not yet in that
-//! order) or literals found in the word index: see [`Among`]. Literals need not be keys.
+//! Keys in ranges of ids, then literals at positions of the text order, then literals (not yet in that
+//! order) or literals found in the word index: see [`CandidateKeys`]. Literals need not be keys.
 //! # Cost
-//! Later literals and search results are collected once, for any number of segments and rows.
+//! Unordered literals and search results are collected once, for any number of segments and rows.
 
 use crate::chain::Run;
-use crate::plan::{Among, Texts};
+use crate::plan::{CandidateKeys, StringRange};
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::Segment;
 
 /// Iterator over candidate keys; see the header.
-pub(crate) struct AmongKeys<'a> {
-    among: &'a Among,
-    /// Later literals, or results of a search.
+pub(crate) struct CandidateKeyIter<'a> {
+    candidates: &'a CandidateKeys,
+    /// Unordered literals, or results of a search.
     listed: Option<Vec<Id>>,
-    place: Place,
+    position: IterPosition,
 }
 
 /// Position of the iterator.
 #[derive(Default)]
-struct Place {
+struct IterPosition {
     /// Index of the current key range.
     range: usize,
     /// The next key within that range, if the range has begun.
@@ -31,20 +31,23 @@ struct Place {
     listed: usize,
 }
 
-impl<'a> AmongKeys<'a> {
-    pub(crate) fn new(among: &'a Among) -> Self {
-        debug_assert!(among.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are disjoint");
-        Self { among, listed: None, place: Place::default() }
+impl<'a> CandidateKeyIter<'a> {
+    pub(crate) fn new(candidates: &'a CandidateKeys) -> Self {
+        debug_assert!(candidates.keys.is_sorted_by(|a, b| a.1 < b.0), "ranges of keys are disjoint");
+        Self { candidates, listed: None, position: IterPosition::default() }
     }
 
     /// Whether the candidates may include vertices.
     pub(crate) fn has_vertices(&self) -> bool {
-        self.among.keys.iter().any(|(first, last)| first.tag() <= Tag::Vertex && last.tag() >= Tag::Vertex)
+        self.candidates
+            .keys
+            .iter()
+            .any(|(first, last)| first.tag() <= Tag::Vertex && last.tag() >= Tag::Vertex)
     }
 
     /// Rewinds to the first key.
     pub(crate) fn restart(&mut self) {
-        self.place = Place::default();
+        self.position = IterPosition::default();
     }
 
     /// Replaces `keys` by the next candidates, at most [`crate::Control::batch_rows`]; `false`: the iterator
@@ -55,19 +58,19 @@ impl<'a> AmongKeys<'a> {
     pub(crate) fn next(&mut self, segment: &dyn Segment, run: &Run<'_>, keys: &mut Vec<Id>) -> Result<bool> {
         keys.clear();
         let most = run.control.batch_rows();
-        let place = &mut self.place;
-        if let Some(&(first, last)) = self.among.keys.get(place.range) {
-            place.key = segment.keys_up_to(place.key.unwrap_or(first), last, most, keys)?;
-            place.range += usize::from(place.key.is_none());
+        let position = &mut self.position;
+        if let Some(&(first, last)) = self.candidates.keys.get(position.range) {
+            position.key = segment.keys_up_to(position.key.unwrap_or(first), last, most, keys)?;
+            position.range += usize::from(position.key.is_none());
             run.control.work(1)?;
             return Ok(true);
         }
-        let literals = &self.among.literals;
-        let start = literals.start + place.in_order;
+        let literals = &self.candidates.literals;
+        let start = literals.start + position.in_order;
         if start < literals.end {
             let end = literals.end.min(start + most as u64);
             run.snapshot.literals_in_order(start..end, keys)?;
-            place.in_order = end - literals.start;
+            position.in_order = end - literals.start;
             // Literals that are not keys produce no output, so no later step counts this work.
             run.control.work(keys.len())?;
             return Ok(true);
@@ -76,15 +79,15 @@ impl<'a> AmongKeys<'a> {
             self.listed = Some(self.list(run)?);
         }
         let rest =
-            self.listed.as_ref().and_then(|listed| listed.get(self.place.listed..)).unwrap_or_default();
+            self.listed.as_ref().and_then(|listed| listed.get(self.position.listed..)).unwrap_or_default();
         let count = rest.len().min(most);
         keys.extend_from_slice(&rest[..count]);
-        self.place.listed += count;
+        self.position.listed += count;
         run.control.work(count)?;
         Ok(count > 0)
     }
 
-    /// Collects the later literals, or the results of a search.
+    /// Collects the unordered literals, or the results of a search.
     fn list(&self, run: &Run<'_>) -> Result<Vec<Id>> {
         let mut listed = Vec::new();
         // Intermediate results count against the memory cap until they are freed.
@@ -96,10 +99,10 @@ impl<'a> AmongKeys<'a> {
             run.control.work(ids)?;
             run.control.check()
         };
-        if let Some(Texts { from, to }) = &self.among.texts {
-            run.snapshot.later_literals(from, to.as_deref(), &mut listed, &mut meter)?;
+        if let Some(StringRange { from, to }) = &self.candidates.string_range {
+            run.snapshot.unordered_literals(from, to.as_deref(), &mut listed, &mut meter)?;
         }
-        if let Some(search) = &self.among.search {
+        if let Some(search) = &self.candidates.search {
             run.snapshot.search(search, &mut listed, &mut meter)?;
         }
         run.control.shrink(counted);

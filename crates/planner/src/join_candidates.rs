@@ -6,14 +6,14 @@
 //! variable that two patterns connect with bound ones yields an intersection. Implied patterns are optional:
 //! a start, or a check that saves more than it costs.
 
-use crate::atom::{Side, variable_of};
+use crate::atom::{DirectedSegment, variable_of};
 use crate::cost;
 use crate::estimate::Estimator;
-use crate::search::{Action, Candidate, Legs, Search, State, bind};
+use crate::join_order::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
 use crate::set::VariableSet;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Operand;
-use vervet_kernel::{SHORT_LAST_MEAN, SHORT_PREFIX_MEAN};
+use vervet_kernel::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};
 use vervet_model::Direction;
 
 /// Minimum fraction of rows that the check of an implied pattern must reject.
@@ -24,8 +24,8 @@ const IMPLIED_CHECK_STOPS_MIN: f64 = 0.1;
 const RUNS_SHARE_MAX: f64 = 1.0 / 3.0;
 
 /// Generator of the candidates of one state.
-pub(crate) struct Options<'o, 's, 'a> {
-    pub(crate) search: &'o Search<'s, 'a>,
+pub(crate) struct CandidateGenerator<'o, 's, 'a> {
+    pub(crate) search: &'o JoinOrderSearch<'s, 'a>,
     pub(crate) estimator: &'o mut Estimator<'s, 'a>,
     pub(crate) state: &'o State,
     /// Position of `state` in the search.
@@ -34,7 +34,7 @@ pub(crate) struct Options<'o, 's, 'a> {
 }
 
 /// A candidate before filters: action, rows and cost.
-struct Change {
+struct UnfilteredCandidate {
     action: Action,
     done: u64,
     rows: f64,
@@ -42,7 +42,7 @@ struct Change {
     independent: bool,
 }
 
-impl Options<'_, '_, '_> {
+impl CandidateGenerator<'_, '_, '_> {
     /// Appends all candidates to `out`.
     pub(crate) fn collect(mut self) {
         let atoms = self.search.atoms;
@@ -135,7 +135,7 @@ impl Options<'_, '_, '_> {
         };
         let action = Action::Scan(number(index), direction);
         let (rows, cost) = (self.state.rows * rows, self.state.rows * cost);
-        self.push(Change { action, done, rows, cost, independent: false });
+        self.push(UnfilteredCandidate { action, done, rows, cost, independent: false });
     }
 
     /// A seek: a scan of the keys that sargable conditions leave.
@@ -144,7 +144,7 @@ impl Options<'_, '_, '_> {
         let Some(seek) = &atom.seek else { return };
         let done = self.state.done | 1 << index;
         let dead = variable_of(atom.subject).is_some_and(|variable| self.search.is_dead(variable, done));
-        let (fan, start) = match &atom.general {
+        let (fan_out, start) = match &atom.general {
             None if dead => (1.0, 0.0),
             None => (seek.degree, 0.0),
             Some((general, _)) => {
@@ -155,14 +155,14 @@ impl Options<'_, '_, '_> {
                 (seek.degree, cost::MATCH_ROW)
             }
         };
-        let all = seek.keys * fan;
-        let read = (seek.candidates * fan).min(all);
+        let all = seek.keys * fan_out;
+        let read = (seek.candidate_count * fan_out).min(all);
         let cost = start + seek.lookups * cost::EXPAND_ROW + read * cost::OUTPUT_ROW;
         // The filter cost of all rows is added later; subtracts the cost of tests that the seek saves.
         let cost = cost - (all - read) * seek.test;
         let action = Action::Seek(number(index));
         let (rows, cost) = (self.state.rows * all, self.state.rows * cost);
-        self.push(Change { action, done, rows, cost, independent: false });
+        self.push(UnfilteredCandidate { action, done, rows, cost, independent: false });
     }
 
     /// Adds an expansion; returns whether it connects with bound variables.
@@ -188,7 +188,13 @@ impl Options<'_, '_, '_> {
         };
         let is_leaf = |variable| self.is_leaf(index, variable);
         let independent = neighbour.is_some_and(is_leaf) && atom.edge.is_none_or(is_leaf);
-        self.push(Change { action: Action::Expand(number(index), direction), done, rows, cost, independent });
+        self.push(UnfilteredCandidate {
+            action: Action::Expand(number(index), direction),
+            done,
+            rows,
+            cost,
+            independent,
+        });
         // An expansion from a constant is a start; only a bound variable connects.
         variable_of(key).is_some()
             || self.state.done == 0
@@ -227,7 +233,7 @@ impl Options<'_, '_, '_> {
         } else {
             (Action::Match(number(index)), before * cost::MATCH_ROW)
         };
-        self.push(Change { action, done, rows, cost, independent: true });
+        self.push(UnfilteredCandidate { action, done, rows, cost, independent: true });
     }
 
     /// The cheaper direction of a check of this atom, and its cost for each row.
@@ -247,16 +253,22 @@ impl Options<'_, '_, '_> {
         let atom = &self.search.atoms[index];
         let Some((_, all)) = &atom.general else { return };
         // Heuristic fan-out without data access: each bound end divides by the assumed number of ends.
-        let fan = match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
+        let fan_out = match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
             (true, true) => 1.0,
             (true, false) => atom.degrees[0].unwrap_or(all.sqrt().min(8.0)),
             (false, true) => atom.degrees[1].unwrap_or(all.sqrt().min(16.0)),
             (false, false) => *all,
         };
-        let rows = self.state.rows * fan;
+        let rows = self.state.rows * fan_out;
         let cost = self.state.rows * cost::MATCH_ROW + rows * cost::MATCH_ENTRY;
         let done = self.state.done | 1 << index;
-        self.push(Change { action: Action::Match(number(index)), done, rows, cost, independent: false });
+        self.push(UnfilteredCandidate {
+            action: Action::Match(number(index)),
+            done,
+            rows,
+            cost,
+            independent: false,
+        });
     }
 
     fn intersections(&mut self) {
@@ -308,36 +320,42 @@ impl Options<'_, '_, '_> {
             }
         }
         // The kernel chooses the cheapest method for each batch.
-        let ways = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
+        let costs = [listed, probed, self.reversed(&chosen, shortest), self.in_runs(&chosen)];
         let by_degrees =
-            f64::from(chosen.count) * cost::LEG_ROW + ways.into_iter().fold(f64::INFINITY, f64::min);
-        let per_row = by_degrees.min(self.short(&chosen));
-        let mark = self.estimator.mark();
+            f64::from(chosen.count) * cost::LEG_ROW + costs.into_iter().fold(f64::INFINITY, f64::min);
+        let per_row = by_degrees.min(self.small_list_cost(&chosen));
+        let checkpoint = self.estimator.checkpoint();
         let (growth, _) =
             self.estimator.intersection(self.state.classes, self.state.done == 0, chosen.iter());
-        self.estimator.forget(mark);
+        self.estimator.forget(checkpoint);
         let before = self.state.rows;
         let rows = before * growth;
         let rows = if self.search.is_dead(target, done) { rows.min(before) } else { rows };
         let cost = before * per_row + rows * cost::OUTPUT_ROW;
-        self.push(Change { action: Action::Intersect(target, chosen), done, rows, cost, independent: false });
+        self.push(UnfilteredCandidate {
+            action: Action::Intersect(target, chosen),
+            done,
+            rows,
+            cost,
+            independent: false,
+        });
     }
 
     /// Cost of a row if both legs are short enough for the method of the kernel that reads no degrees.
-    fn short(&self, legs: &Legs) -> f64 {
+    fn small_list_cost(&self, legs: &Legs) -> f64 {
         let (2, [first, second, ..]) = (legs.count, legs.all) else { return f64::INFINITY };
         let mean = |(index, direction): (u8, Direction)| {
             let side = self.search.atoms[usize::from(index)].side(direction);
             side.map_or(f64::INFINITY, |side| side.average_degree())
         };
         let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
-        let fits = |a: f64, b: f64| a.min(b) <= SHORT_PREFIX_MEAN && a.max(b) <= SHORT_LAST_MEAN;
+        let fits = |a: f64, b: f64| a.min(b) <= SMALL_LIST_PREFIX_MEAN && a.max(b) <= SMALL_LIST_LAST_MEAN;
         // In skewed segments, rows hit high-degree keys more often than the mean suggests.
         let degrees = (degree(first), degree(second));
         if !fits(mean(first), mean(second)) || !fits(degrees.0, degrees.1) {
             return f64::INFINITY;
         }
-        cost::SHORT_ROW + (degrees.0 + degrees.1) * cost::SHORT_ENTRY
+        cost::SMALL_LIST_ROW + (degrees.0 + degrees.1) * cost::SMALL_LIST_ENTRY
     }
 
     /// Cost of a row if each neighbour in the shorter of two legs is expanded in the reverse direction of the
@@ -380,7 +398,7 @@ impl Options<'_, '_, '_> {
             side.is_some_and(|side| side.statistics.vertices_only)
         };
         let listed = match is_marked(prefix) && is_marked(last) {
-            true => shared * of_prefix * cost::LEG_ENTRY + of_last * cost::LEG_MARKED_ENTRY,
+            true => shared * of_prefix * cost::LEG_ENTRY + of_last * cost::LEG_BITSET_ENTRY,
             false => f64::INFINITY,
         };
         let reverse = self.search.atoms[usize::from(last.0)].side(last.1.reverse());
@@ -433,8 +451,8 @@ impl Options<'_, '_, '_> {
     }
 
     /// Adds a candidate, with the filters that become applicable after it.
-    fn push(&mut self, change: Change) {
-        let Change { action, mut done, mut rows, cost, independent } = change;
+    fn push(&mut self, unfiltered: UnfilteredCandidate) {
+        let UnfilteredCandidate { action, mut done, mut rows, cost, independent } = unfiltered;
         let mut filtered = self.state.filtered;
         let mut cost = self.state.cost + cost;
         if !self.search.filters.is_empty() {
@@ -469,14 +487,18 @@ impl Options<'_, '_, '_> {
             _ => None,
         };
         let Some(target) = target.filter(|target| self.search.is_dead(*target, done)) else { return 0 };
-        let gone = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
-        atoms.iter().enumerate().filter(|(_, atom)| gone(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
+        let is_superseded = |atom: &crate::atom::Atom<'_>| atom.implied && atom.variables.contains(target);
+        atoms
+            .iter()
+            .enumerate()
+            .filter(|(_, atom)| is_superseded(atom))
+            .fold(0, |mask, (at, _)| mask | 1 << at)
     }
 }
 
 /// Expected degree of a vertex that is expanded in the reverse direction of a leg, biased towards high
 /// degrees.
-fn reverse_degree(side: &Side<'_>) -> f64 {
+fn reverse_degree(side: &DirectedSegment<'_>) -> f64 {
     (side.statistics.degree_max as f64).min(8.0 * side.average_degree())
 }
 

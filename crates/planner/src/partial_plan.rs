@@ -2,7 +2,7 @@
 
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
-use crate::finish::columns_after;
+use crate::liveness::columns_after;
 use crate::set::VariableSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use vervet_algebra::Variable;
 use vervet_kernel::plan::{Pipeline, PlanStep, Step};
 use vervet_model::Id;
 
-/// Turns the steps of a flow, of which it is the only owner, into a pipeline.
+/// Turns the steps of a partial plan, of which it is the only owner, into a pipeline.
 pub(crate) fn pipeline(steps: Vec<Rc<PlanStep>>) -> Pipeline {
     Pipeline { steps: steps.into_iter().map(Rc::unwrap_or_clone).collect() }
 }
@@ -51,7 +51,7 @@ impl Runs {
 
 /// A pipeline under construction; see the header.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct PartialPlan {
     /// Steps so far; `keep` is set when the plan is complete. Alternatives share their common prefix of
     /// steps.
     pub(crate) steps: Vec<Rc<PlanStep>>,
@@ -71,14 +71,14 @@ pub(crate) struct Flow {
     pub(crate) runs: Runs,
     /// Variables that have the same value in all rows.
     pub(crate) constants: BTreeMap<Variable, Id>,
-    /// Whether the flow is the single initial row, which binds at most parameters, and the pipeline runs
-    /// once.
+    /// Whether the partial plan is the single initial row, which binds at most parameters, and the pipeline
+    /// runs once.
     pub(crate) unit: bool,
-    /// Whether the flow is provably empty.
+    /// Whether the partial plan is provably empty.
     pub(crate) empty: bool,
 }
 
-impl Flow {
+impl PartialPlan {
     /// One row that binds `bound`.
     pub(crate) fn start(bound: &VariableSet) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Flow {
         Self { steps: Vec::new(), unit: false, ..self.clone() }
     }
 
-    /// A nested pipeline that receives `rows` values of `variable`, which all rows of this flow bind.
+    /// A nested pipeline that receives `rows` values of `variable`, which all rows of this partial plan bind.
     pub(crate) fn seeds(&self, variable: Variable, rows: f64) -> Self {
         let one = VariableSet::from_iter([variable]);
         let mut seeds = Self { rows, cost: self.cost, unit: false, ..Self::start(&one) };
@@ -122,7 +122,7 @@ impl Flow {
         self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows }));
     }
 
-    /// Replaces the steps by [`Step::Empty`]: the flow is provably empty.
+    /// Replaces the steps by [`Step::Empty`]: the partial plan is provably empty.
     pub(crate) fn make_empty(&mut self) {
         self.steps.clear();
         self.push(Step::Empty, 0.0);
@@ -135,8 +135,8 @@ impl Flow {
         self.constants.get(&variable).copied()
     }
 
-    /// Merges the properties of the branches of a union (at least one, all started from this flow); returns
-    /// their pipelines.
+    /// Merges the properties of the branches of a union (at least one, all started from this partial plan);
+    /// returns their pipelines.
     pub(crate) fn merge(&mut self, branches: Vec<Self>) -> Vec<Pipeline> {
         let before = self.cost;
         let mut branches = branches.into_iter();

@@ -10,7 +10,7 @@
 //! # Cost
 //! Reads each statement of the pattern: there is no index of the components of triple terms.
 
-use crate::walk::{VariableSet, join};
+use crate::analysis::{VariableSet, join};
 use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable};
 
 /// Joins `patterns` and `nodes`, in which the variables of `triples` represent triple terms.
@@ -20,14 +20,14 @@ pub(crate) fn with_triples(
     triples: &[TripleTemplate],
     outer: &VariableSet,
 ) -> Node {
-    let place = |slot: &Slot| place_of(slot, triples);
+    let position = |slot: &Slot| position_of_slot(slot, triples);
     let mut found = vec![false; triples.len()];
     let (own, rest): (Vec<Pattern>, Vec<Pattern>) = patterns
         .into_iter()
-        .partition(|pattern| place(&pattern.subject).is_some() || place(&pattern.object).is_some());
+        .partition(|pattern| position(&pattern.subject).is_some() || position(&pattern.object).is_some());
     let mut all = Node::Patterns(rest);
     for pattern in own {
-        let (subject, object) = (place(&pattern.subject), place(&pattern.object));
+        let (subject, object) = (position(&pattern.subject), position(&pattern.object));
         let mut node = Node::Patterns(vec![pattern]);
         if let Some(subject) = subject {
             // No statement has a triple term as its subject.
@@ -49,7 +49,7 @@ pub(crate) fn with_triples(
     all
 }
 
-fn place_of(slot: &Slot, triples: &[TripleTemplate]) -> Option<usize> {
+fn position_of_slot(slot: &Slot, triples: &[TripleTemplate]) -> Option<usize> {
     // Variables are numbered in order of the text.
     triples.binary_search_by_key(&slot.variable()?, |triple| triple.variable).ok()
 }
@@ -90,7 +90,7 @@ fn matched(
     }
     node = filter(node, then);
     for part in parts {
-        if let Some(inner) = place_of(part, triples) {
+        if let Some(inner) = position_of_slot(part, triples) {
             node = matched(node, inner, triples, outer, found);
         }
     }

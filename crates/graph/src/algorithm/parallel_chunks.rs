@@ -3,32 +3,32 @@
 //! # Cost
 //! Starting a thread takes some 20 µs, so short ranges run on the calling thread.
 
-use super::Effort;
+use super::ResourceLimits;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use vervet_model::{Error, Result};
 
-/// Calls `work` with pieces of `0..length`, each of `size` numbers except the last; returns the results in
+/// Calls `work` with chunks of `0..length`, each of `size` numbers except the last; returns the results in
 /// order.
 ///
 /// # Errors
-/// The first error of `work` in the order of the pieces, among those that have run; limits, checked before
-/// each piece.
-pub(super) fn in_pieces<R: Send>(
-    effort: &Effort<'_>,
+/// The first error of `work` in the order of the chunks, among those that have run; limits, checked before
+/// each chunk.
+pub(super) fn in_chunks<R: Send>(
+    limits: &ResourceLimits<'_>,
     length: usize,
     size: usize,
     work: impl Fn(Range<usize>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let count = length.div_ceil(size.max(1));
-    let piece = |number: usize| {
-        effort.control.check()?;
+    let chunk = |number: usize| {
+        limits.control.check()?;
         work(number * size..length.min((number + 1) * size))
     };
-    let helpers = effort.threads.min(count).saturating_sub(1);
+    let helpers = limits.threads.min(count).saturating_sub(1);
     if helpers == 0 {
-        return (0..count).map(piece).collect();
+        return (0..count).map(chunk).collect();
     }
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(count));
@@ -39,9 +39,9 @@ pub(super) fn in_pieces<R: Send>(
             if number >= count {
                 break;
             }
-            let result = piece(number);
+            let result = chunk(number);
             if result.is_err() {
-                // Later pieces are not needed.
+                // Later chunks are not needed.
                 next.store(count, Relaxed);
             }
             own.push((number, result));
@@ -62,7 +62,7 @@ pub(super) fn in_pieces<R: Send>(
         all.push(result?);
     }
     if all.len() < count {
-        return Err(Error::internal("not all pieces of an algorithm have run"));
+        return Err(Error::internal("not all chunks of an algorithm have run"));
     }
     Ok(all)
 }
@@ -74,20 +74,20 @@ mod tests {
     use vervet_model::ErrorKind;
 
     #[test]
-    fn pieces_come_in_order_whatever_the_threads() {
+    fn results_are_in_chunk_order_for_any_threads() {
         let control = Control::new(Limits::default());
         for threads in [0, 1, 2, 5] {
-            let effort = Effort { control: &control, threads };
+            let limits = ResourceLimits { control: &control, threads };
             for length in [0, 1, 9, 10, 11, 1000] {
-                let pieces = in_pieces(&effort, length, 10, Ok).expect("nothing fails");
-                let all: Vec<usize> = pieces.into_iter().flatten().collect();
+                let chunks = in_chunks(&limits, length, 10, Ok).expect("nothing fails");
+                let all: Vec<usize> = chunks.into_iter().flatten().collect();
                 assert_eq!(all, (0..length).collect::<Vec<_>>());
             }
-            let failed = in_pieces(&effort, 1000, 10, |piece| match piece.start {
+            let failed = in_chunks(&limits, 1000, 10, |chunk| match chunk.start {
                 500 => Err(Error::new(ErrorKind::Input, "expected by this test")),
                 _ => Ok(()),
             });
-            assert_eq!(failed.expect_err("one piece fails").kind(), ErrorKind::Input);
+            assert_eq!(failed.expect_err("one chunk fails").kind(), ErrorKind::Input);
         }
     }
 }

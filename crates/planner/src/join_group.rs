@@ -9,7 +9,7 @@
 
 use crate::filter::{Conjunct, split};
 use crate::scope::{certain, expression_variables, possible};
-use crate::set::{Uses, VariableSet};
+use crate::set::{VariableSet, VariableUses};
 use oxrdf::Term;
 use vervet_algebra::{Expression, Node, Pattern, Variable};
 use vervet_kernel::Control;
@@ -17,7 +17,7 @@ use vervet_model::Result;
 
 /// An operator on the whole join.
 #[derive(Clone, Copy)]
-pub(crate) enum Post<'q> {
+pub(crate) enum PostJoin<'q> {
     /// An optional part and its condition.
     Optional(&'q Node, Option<&'q Expression>),
     /// An excluded part.
@@ -26,7 +26,7 @@ pub(crate) enum Post<'q> {
     Extend(Variable, &'q Expression),
 }
 
-impl Post<'_> {
+impl PostJoin<'_> {
     /// The variables that the operator may bind or read.
     pub(crate) fn variables(&self) -> VariableSet {
         match self {
@@ -45,7 +45,7 @@ impl Post<'_> {
 
 /// A decomposed group: `post(… post(patterns ⋈ bindings ⋈ others))`, filtered by `filters`.
 #[derive(Clone, Default)]
-pub(crate) struct Parts<'q> {
+pub(crate) struct JoinGroup<'q> {
     /// All patterns.
     pub(crate) patterns: Vec<&'q Pattern>,
     /// Variables with a fixed value.
@@ -53,12 +53,12 @@ pub(crate) struct Parts<'q> {
     /// All other parts of the join.
     pub(crate) others: Vec<&'q Node>,
     /// Operators on the join, innermost first.
-    pub(crate) post: Vec<Post<'q>>,
+    pub(crate) post: Vec<PostJoin<'q>>,
     /// Conditions, each applied as soon as its variables have their final values.
     pub(crate) filters: Vec<Conjunct>,
 }
 
-impl<'q> Parts<'q> {
+impl<'q> JoinGroup<'q> {
     /// Decomposes `node`. `rest`: variables of all nodes joined with it (including the rows that it starts
     /// from) and of all later operators that bind variables; `first`: `node` is the whole group and known to
     /// be lateral.
@@ -77,7 +77,7 @@ impl<'q> Parts<'q> {
         match node {
             Node::Patterns(patterns) => self.patterns.extend(patterns),
             Node::Join(nodes) => {
-                let mut others = Uses::default();
+                let mut others = VariableUses::default();
                 nodes.iter().for_each(|node| others.add(possible(node).iter()));
                 for node in nodes {
                     let own = possible(node);
@@ -98,7 +98,7 @@ impl<'q> Parts<'q> {
                 }
             }
             Node::LeftJoin { left, right, condition } => {
-                let post = Post::Optional(right, condition.as_ref());
+                let post = PostJoin::Optional(right, condition.as_ref());
                 let of_left = certain(left);
                 let condition_is_safe = condition.as_ref().is_none_or(|condition| {
                     commutes(expression_variables(condition), of_left.clone().union(&certain(right)))
@@ -113,7 +113,7 @@ impl<'q> Parts<'q> {
             Node::Minus { left, right } => {
                 if first || commutes(possible(right), certain(left)) {
                     self.add(left, &rest.clone().union(&possible(right)), false, control)?;
-                    self.post.push(Post::Minus(right));
+                    self.post.push(PostJoin::Minus(right));
                 } else {
                     self.others.push(node);
                 }
@@ -132,7 +132,7 @@ impl<'q> Parts<'q> {
                         false,
                         control,
                     )?;
-                    self.post.push(Post::Extend(*variable, expression));
+                    self.post.push(PostJoin::Extend(*variable, expression));
                 } else {
                     self.others.push(node);
                 }
@@ -144,7 +144,7 @@ impl<'q> Parts<'q> {
     }
 }
 
-impl Parts<'_> {
+impl JoinGroup<'_> {
     /// The variables that every solution of the join binds.
     pub(crate) fn certain(&self) -> VariableSet {
         let of_patterns = self.patterns.iter().flat_map(|pattern| pattern.variables());
@@ -153,7 +153,7 @@ impl Parts<'_> {
     }
 }
 
-/// Whether [`Parts::add`] decomposes the node.
+/// Whether [`JoinGroup::add`] decomposes the node.
 pub(crate) fn is_group(node: &Node) -> bool {
     matches!(
         node,

@@ -21,7 +21,7 @@ const BLOCK_ENTRIES: usize = 1 << 14;
 
 /// Buffers of the method.
 #[derive(Default)]
-pub(crate) struct Reversal {
+pub(crate) struct ReverseProbe {
     /// All rows; those of a run are adjacent.
     rows: Vec<u32>,
     /// Runs as ranges of `rows`.
@@ -35,7 +35,7 @@ pub(crate) struct Reversal {
     counted_bytes: u64,
 }
 
-impl Reversal {
+impl ReverseProbe {
     /// Finds the runs, of adjacent rows or, with `sort`, of all rows with equal keys in the legs of `order`.
     /// Returns the number of runs, and upper bounds on the number of prefix vertices: summed over runs, and
     /// over rows.
@@ -86,7 +86,7 @@ impl Reversal {
 
 impl<'a> Intersect<'a> {
     /// Processes the arranged runs; `reverse`: the reverse direction of the last leg.
-    pub(crate) fn by_reversing(
+    pub(crate) fn by_reverse_probe(
         &mut self,
         batch: &Batch,
         order: &[usize],
@@ -94,7 +94,7 @@ impl<'a> Intersect<'a> {
         reverse: &dyn Segment,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let mut work = std::mem::take(&mut self.reversal);
+        let mut work = std::mem::take(&mut self.reverse_probe);
         work.start(&self.legs[last]);
         let mut done = 0;
         let mut flow = Flow::More;
@@ -103,14 +103,14 @@ impl<'a> Intersect<'a> {
             done = self.list_prefixes(&mut work, first, order, next)?;
             flow = self.reverse_block(batch, last, reverse, &mut work, first, next)?;
         }
-        self.reversal = work;
+        self.reverse_probe = work;
         Ok(flow)
     }
 
     /// Lists the prefixes of the runs from `first` on, up to one block; returns the next run.
     fn list_prefixes(
         &mut self,
-        work: &mut Reversal,
+        work: &mut ReverseProbe,
         first: usize,
         order: &[usize],
         next: &Chain<'_, 'a>,
@@ -136,7 +136,7 @@ impl<'a> Intersect<'a> {
         batch: &Batch,
         last: usize,
         reverse: &dyn Segment,
-        work: &mut Reversal,
+        work: &mut ReverseProbe,
         first: usize,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {

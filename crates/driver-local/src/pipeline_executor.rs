@@ -1,13 +1,14 @@
-//! Team: the threads that run one cut pipeline, and the channel that collects their rows.
+//! Pipeline executor: the threads that run one cut pipeline, and the channel that collects their rows.
 //!
 //! # Shape
-//! A *member* is a copy of the body with its own limits; a thread takes an idle one or creates one. In a
-//! *round* all members take morsels from the same rows of the head. The calling thread, which alone runs the
+//! A *copy* has its own instance of the body with its own limits; a thread takes an idle one or creates one.
+//! In a
+//! *round* all copies take morsels from the same rows of the head. The calling thread, which alone runs the
 //! tail, also takes morsels; between its own batches it receives those of the helpers from the channel.
 //! # Cost
 //! A batch is moved through the channel, not copied: one allocation for each column, and some 200 ns.
 
-use crate::pool::{Again, Pool, Scope};
+use crate::pool::{Pool, Requeue, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError, TrySendError, sync_channel};
@@ -15,18 +16,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vervet_kernel::parallel::{Morsels, Partial, Worker};
 use vervet_kernel::plan::{Pipeline, StepProfile};
-use vervet_kernel::{Batch, Control, Cut, Flow, Run};
+use vervet_kernel::{Batch, Control, Flow, PipelineCut, Run};
 use vervet_model::{Error, Result};
 
 /// Channel capacity in batches for each thread.
 const BATCHES_WAITING: usize = 2;
 
 /// Time slice of a helper for one query while other queries wait for helpers.
-const TURN: Duration = Duration::from_millis(10);
+const TIME_SLICE: Duration = Duration::from_millis(10);
 
 /// When helpers are called.
 #[derive(Clone, Copy)]
-pub(crate) struct Calls {
+pub(crate) struct WakePolicy {
     /// Time that the calling thread works alone before it calls helpers.
     pub(crate) after: Duration,
     /// Time that it then waits for them: zero, except in tests that need helpers in a small query.
@@ -36,21 +37,21 @@ pub(crate) struct Calls {
 /// Consumer of rows.
 pub(crate) type Sink<'s> = dyn FnMut(&mut Batch) -> Result<Flow> + 's;
 
-/// Stop signal of a team, with the first error.
+/// Stop signal of a pipeline, with the first error.
 #[derive(Default)]
-pub(crate) struct Halt {
-    /// Seen by [`Control::check`] of all members.
+pub(crate) struct AbortState {
+    /// Seen by [`Control::check`] of all copies.
     pub(crate) flag: AtomicBool,
     error: Mutex<Option<Error>>,
 }
 
-impl Halt {
-    /// Stops all members without an error.
+impl AbortState {
+    /// Stops all copies without an error.
     fn stop(&self) {
         self.flag.store(true, Relaxed);
     }
 
-    /// Stops all members with an error. Keeps the first one: later errors only report that another thread has
+    /// Stops all copies with an error. Keeps the first one: later errors only report that another thread has
     /// stopped.
     fn fail(&self, error: Error) {
         let mut first = lock(&self.error);
@@ -70,50 +71,50 @@ impl Halt {
 }
 
 /// A copy of source and body, and its run.
-struct Member<'a> {
+struct PipelineCopy<'a> {
     worker: Worker<'a>,
     run: Run<'a>,
 }
 
 /// The threads that run one pipeline.
-pub(crate) struct Team<'a> {
+pub(crate) struct PipelineExecutor<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) pipeline: &'a Pipeline,
-    pub(crate) cut: &'a Cut,
+    pub(crate) cut: &'a PipelineCut,
     /// The run, with the state shared by the copies.
     pub(crate) run: Run<'a>,
     /// Limits of each thread.
     pub(crate) controls: &'a [Control<'a>],
-    pub(crate) halt: &'a Halt,
-    pub(crate) calls: Calls,
-    idle: Mutex<Vec<Member<'a>>>,
-    /// Number of members created so far.
-    made: AtomicUsize,
+    pub(crate) abort: &'a AbortState,
+    pub(crate) wake_policy: WakePolicy,
+    idle: Mutex<Vec<PipelineCopy<'a>>>,
+    /// number of copies created so far.
+    created: AtomicUsize,
 }
 
-impl<'a> Team<'a> {
+impl<'a> PipelineExecutor<'a> {
     pub(crate) fn new(
         pool: &'a Pool,
-        (pipeline, cut): (&'a Pipeline, &'a Cut),
+        (pipeline, cut): (&'a Pipeline, &'a PipelineCut),
         run: Run<'a>,
         controls: &'a [Control<'a>],
-        halt: &'a Halt,
-        calls: Calls,
+        abort: &'a AbortState,
+        wake_policy: WakePolicy,
     ) -> Self {
-        let (idle, made) = (Mutex::default(), AtomicUsize::new(0));
-        Self { pool, pipeline, cut, run, controls, halt, calls, idle, made }
+        let (idle, created) = (Mutex::default(), AtomicUsize::new(0));
+        Self { pool, pipeline, cut, run, controls, abort, wake_policy, idle, created }
     }
 
     /// Runs rows of the head through all copies, and their output through `tail`. [`Flow::Done`]: the tail
     /// needs no more rows.
-    pub(crate) fn round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
+    pub(crate) fn run_round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
         let morsels = Morsels::new(self.pipeline, self.cut, rows, self.controls.len(), &self.run)?;
         let (sender, receiver) = sync_channel(BATCHES_WAITING * self.controls.len());
         // `None`: the round has ended, and a late helper returns.
-        let entrance = Mutex::new(Some(sender));
+        let open_sender = Mutex::new(Some(sender));
         let work = || {
-            let Some(sender) = lock(&entrance).clone() else { return Again::No };
-            self.help(&morsels, &mut |batch| {
+            let Some(sender) = lock(&open_sender).clone() else { return Requeue::No };
+            self.run_helper(&morsels, &mut |batch| {
                 let batch = std::mem::replace(batch, Batch::new(self.run.variables()));
                 let batch = match sender.try_send(batch) {
                     Ok(()) => return Ok(Flow::More),
@@ -128,31 +129,36 @@ impl<'a> Team<'a> {
         self.pool
             .scope(&work, |scope| {
                 // If the tail or the sink panics, helpers must stop before the scope waits for them.
-                let _stop = StopOnPanic(self.halt);
-                let mut tail = Tail { push: tail, receiver, halt: self.halt, is_done: false };
-                let flow = self.lead(&morsels, scope, &mut tail);
-                *lock(&entrance) = None;
+                let _stop = StopOnPanic(self.abort);
+                let mut tail = TailConsumer { push: tail, receiver, abort: self.abort, is_done: false };
+                let flow = self.run_coordinator(&morsels, scope, &mut tail);
+                *lock(&open_sender) = None;
                 match flow {
                     Ok(()) => tail.take_rest(self.run.control()),
-                    Err(error) => self.halt.fail(error),
+                    Err(error) => self.abort.fail(error),
                 }
                 Ok(if tail.is_done { Flow::Done } else { Flow::More })
             })
-            .and_then(|flow| self.halt.outcome().map(|()| flow))
+            .and_then(|flow| self.abort.outcome().map(|()| flow))
     }
 
     /// The part of the calling thread in a round.
-    fn lead(&self, morsels: &Morsels<'_>, scope: &Scope<'_>, tail: &mut Tail<'_>) -> Result<()> {
-        let Some(mut member) = self.member()? else { return Err(no_member()) };
+    fn run_coordinator(
+        &self,
+        morsels: &Morsels<'_>,
+        scope: &Scope<'_>,
+        tail: &mut TailConsumer<'_>,
+    ) -> Result<()> {
+        let Some(mut copy) = self.copy()? else { return Err(no_copy()) };
         let begun = Instant::now();
         let mut called = false;
         loop {
-            if !called && begun.elapsed() >= self.calls.after {
+            if !called && begun.elapsed() >= self.wake_policy.after {
                 called = true;
                 scope.call(self.controls.len() - 1);
                 self.wait_for_helpers();
             }
-            let taken = member.worker.take(morsels, &member.run, &mut |batch| {
+            let taken = copy.worker.take(morsels, &copy.run, &mut |batch| {
                 tail.push(batch)?;
                 tail.take_waiting()
             })?;
@@ -160,116 +166,116 @@ impl<'a> Team<'a> {
                 break;
             }
         }
-        lock(&self.idle).push(member);
+        lock(&self.idle).push(copy);
         Ok(())
     }
 
-    /// Waits until all members exist, at most for `calls.wait`.
+    /// Waits until all copies exist, at most for `wake_policy.wait`.
     fn wait_for_helpers(&self) {
         let begun = Instant::now();
-        while self.made.load(Relaxed) < self.controls.len() && begun.elapsed() < self.calls.wait {
+        while self.created.load(Relaxed) < self.controls.len() && begun.elapsed() < self.wake_policy.wait {
             std::thread::yield_now();
         }
     }
 
     /// The part of a helper in a round.
-    fn help(&self, morsels: &Morsels<'_>, sink: &mut Sink<'_>) -> Again {
-        let work = || -> Result<Again> {
-            let Some(mut member) = self.member()? else { return Ok(Again::No) };
+    fn run_helper(&self, morsels: &Morsels<'_>, sink: &mut Sink<'_>) -> Requeue {
+        let work = || -> Result<Requeue> {
+            let Some(mut copy) = self.copy()? else { return Ok(Requeue::No) };
             let begun = Instant::now();
-            let mut again = Again::No;
-            while !self.halt.flag.load(Relaxed)
-                && member.worker.take(morsels, &member.run, sink)? == Some(Flow::More)
+            let mut requeue = Requeue::No;
+            while !self.abort.flag.load(Relaxed)
+                && copy.worker.take(morsels, &copy.run, sink)? == Some(Flow::More)
             {
-                if self.pool.is_wanted() && begun.elapsed() >= TURN {
-                    again = Again::Yes;
+                if self.pool.is_wanted() && begun.elapsed() >= TIME_SLICE {
+                    requeue = Requeue::Yes;
                     break;
                 }
             }
-            lock(&self.idle).push(member);
-            Ok(again)
+            lock(&self.idle).push(copy);
+            Ok(requeue)
         };
-        // A panic can leave only the member inconsistent, and unwinding drops it.
+        // A panic can leave only the copy inconsistent, and unwinding drops it.
         let done = catch_unwind(AssertUnwindSafe(work));
         self.run.control().leave();
         match done {
-            Ok(Ok(again)) => again,
+            Ok(Ok(requeue)) => requeue,
             Ok(Err(error)) => {
-                self.halt.fail(error);
-                Again::No
+                self.abort.fail(error);
+                Requeue::No
             }
             Err(panic) => {
-                self.halt.fail(panicked(&*panic));
-                Again::No
+                self.abort.fail(panicked(&*panic));
+                Requeue::No
             }
         }
     }
 
     /// A copy for this thread; `None` if each thread of the query has one.
-    fn member(&self) -> Result<Option<Member<'a>>> {
-        if let Some(member) = lock(&self.idle).pop() {
-            return Ok(Some(member));
+    fn copy(&self) -> Result<Option<PipelineCopy<'a>>> {
+        if let Some(copy) = lock(&self.idle).pop() {
+            return Ok(Some(copy));
         }
-        let Some(control) = self.controls.get(self.made.fetch_add(1, Relaxed)) else { return Ok(None) };
+        let Some(control) = self.controls.get(self.created.fetch_add(1, Relaxed)) else { return Ok(None) };
         let run = self.run.with_control(control);
-        Ok(Some(Member { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
+        Ok(Some(PipelineCopy { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
     }
 
     /// The partial states of the folds of all copies, finished in parallel on the threads of the query, since
     /// an order sorts only here.
     pub(crate) fn partials(&self) -> Result<Vec<Partial<'a>>> {
         let helpers = lock(&self.idle).len().saturating_sub(1);
-        let (gathered, asked) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        let ask_next = || -> Result<bool> {
-            let member = lock(&self.idle).pop();
-            let Some(mut member) = member else { return Ok(false) };
-            let partial = member.worker.partial(&member.run)?;
+        let (gathered, finished) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let finish_next = || -> Result<bool> {
+            let copy = lock(&self.idle).pop();
+            let Some(mut copy) = copy else { return Ok(false) };
+            let partial = copy.worker.partial(&copy.run)?;
             lock(&gathered).push(partial);
-            lock(&asked).push(member);
+            lock(&finished).push(copy);
             Ok(true)
         };
         let work = || {
             loop {
-                match catch_unwind(AssertUnwindSafe(ask_next)) {
+                match catch_unwind(AssertUnwindSafe(finish_next)) {
                     Ok(Ok(true)) => continue,
                     Ok(Ok(false)) => {}
-                    Ok(Err(error)) => self.halt.fail(error),
-                    Err(panic) => self.halt.fail(panicked(&*panic)),
+                    Ok(Err(error)) => self.abort.fail(error),
+                    Err(panic) => self.abort.fail(panicked(&*panic)),
                 }
                 self.run.control().leave();
-                return Again::No;
+                return Requeue::No;
             }
         };
         self.pool.scope(&work, |scope| {
             scope.call(helpers);
             work();
         });
-        self.halt.outcome()?;
-        *lock(&self.idle) = asked.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.abort.outcome()?;
+        *lock(&self.idle) = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(gathered.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds the counters of all copies to the profiles of the steps; `figures` starts at the source.
     pub(crate) fn add_figures(&self, figures: &mut [StepProfile]) {
-        for member in &*lock(&self.idle) {
-            member.worker.add_figures(figures);
+        for copy in &*lock(&self.idle) {
+            copy.worker.add_figures(figures);
         }
     }
 }
 
 /// The tail of the pipeline on the calling thread, and the channel that feeds it.
-struct Tail<'t> {
+struct TailConsumer<'t> {
     push: &'t mut Sink<'t>,
     receiver: Receiver<Batch>,
-    halt: &'t Halt,
+    abort: &'t AbortState,
     is_done: bool,
 }
 
-impl Tail<'_> {
+impl TailConsumer<'_> {
     fn push(&mut self, batch: &mut Batch) -> Result<Flow> {
         if !self.is_done && (self.push)(batch)? == Flow::Done {
             self.is_done = true;
-            self.halt.stop();
+            self.abort.stop();
         }
         Ok(self.flow())
     }
@@ -301,15 +307,15 @@ impl Tail<'_> {
             };
             let Some(mut batch) = batch else { return };
             if let Err(error) = self.push(&mut batch) {
-                self.halt.fail(error);
+                self.abort.fail(error);
                 return;
             }
         }
     }
 }
 
-/// Stops all members if the calling thread panics.
-struct StopOnPanic<'h>(&'h Halt);
+/// Stops all copies if the calling thread panics.
+struct StopOnPanic<'h>(&'h AbortState);
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
@@ -319,7 +325,7 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-fn no_member() -> Error {
+fn no_copy() -> Error {
     Error::internal("no copy of the pipeline is left for the calling thread")
 }
 

@@ -1,5 +1,5 @@
-//! Once: expands multiplicities before a step with volatile expressions (`RAND`, `UUID`, `BNODE`), and
-//! numbers solutions if an expression needs it.
+//! VolatileBarrier: expands multiplicities before a step with volatile expressions (`RAND`, `UUID`, `BNODE`),
+//! and numbers solutions if an expression needs it.
 //!
 //! # Shape
 //! The numbers are in an additional column after those of the plan, which every step keeps. The first such
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vervet_algebra::{Expression, Function, Variable};
 use vervet_model::{Id, Result};
 
-pub(crate) struct Once<'a> {
+pub(crate) struct VolatileBarrier<'a> {
     pub kernel: Box<dyn Kernel<'a> + 'a>,
     /// All columns.
     pub all: Keep,
     pub out: Batch,
 }
 
-impl<'a> Kernel<'a> for Once<'a> {
+impl<'a> Kernel<'a> for VolatileBarrier<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let run = *next.run();
         if batch.multiplicity.is_empty() {

@@ -2,12 +2,12 @@
 //!
 //! # Shape
 //! A state is a set of joined patterns, with estimated rows, cost, and for each bound variable a distribution
-//! over classes. A state generates candidates for larger sets (`options.rs`). A greedy descent finds a first
-//! complete order, whose cost bounds all others. Then sets are processed by size: of candidates with equal
-//! sets the cheapest remains; of each size only the best [`Search::beam`] remain, ranked by cost plus the
-//! assumed future cost of their rows. Up to six patterns the search is exact except for forced moves
-//! ([`forced`]); beyond, the beam is wide enough for chains and cycles of twelve. Stars are forced moves once
-//! their centre is bound.
+//! over classes. A state generates candidates for larger sets (`join_candidates.rs`). A greedy descent finds
+//! a first complete order, whose cost bounds all others. Then sets are processed by size: of candidates with
+//! equal sets the cheapest remains; of each size only the best [`JoinOrderSearch::beam`] remain, ranked by
+//! cost plus the assumed future cost of their rows. Up to six patterns the search is exact except for forced
+//! moves ([`forced`]); beyond, the beam is wide enough for chains and cycles of twelve. Stars are forced
+//! moves once their centre is bound.
 //! # Cost
 //! 30 to 100 ns for a candidate, some 100 for a state: only states that remain get distributions, and neither
 //! allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
@@ -22,9 +22,9 @@
 use crate::atom::Atom;
 use crate::classes::Classes;
 use crate::cost;
-use crate::estimate::{Estimator, Table};
+use crate::estimate::{ClassDistributions, Estimator};
 use crate::filter::Conjunct;
-use crate::flow::Runs;
+use crate::partial_plan::Runs;
 use crate::set::VariableSet;
 use vervet_algebra::Variable;
 use vervet_kernel::Control;
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) bound: VariableSet,
     pub(crate) rows: f64,
     pub(crate) cost: f64,
-    pub(crate) classes: Table,
+    pub(crate) classes: ClassDistributions,
     parent: u32,
     action: Action,
 }
@@ -98,7 +98,7 @@ pub(crate) struct Candidate {
 }
 
 /// A step of the best order.
-pub(crate) struct Chosen {
+pub(crate) struct OrderedAction {
     pub(crate) action: Action,
     /// Estimated rows after it.
     pub(crate) rows: f64,
@@ -107,12 +107,12 @@ pub(crate) struct Chosen {
 }
 
 /// One search.
-pub(crate) struct Search<'s, 'a> {
-    /// The patterns; at most [`Search::ATOMS_MAX`].
+pub(crate) struct JoinOrderSearch<'s, 'a> {
+    /// The patterns; at most [`JoinOrderSearch::ATOMS_MAX`].
     pub(crate) atoms: &'s [Atom<'a>],
     /// Conditions, applied as soon as their variables are bound; at most 64 are considered.
     pub(crate) filters: &'s [Conjunct],
-    /// See [`Search::uses_of`].
+    /// See [`JoinOrderSearch::uses_of`].
     pub(crate) uses: Vec<(Variable, u64)>,
     /// Runs of equal values in the input rows.
     pub(crate) runs: &'s Runs,
@@ -126,19 +126,19 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) limit: Option<f64>,
 }
 
-impl<'s, 'a> Search<'s, 'a> {
+impl<'s, 'a> JoinOrderSearch<'s, 'a> {
     /// Maximum number of patterns in one search.
     pub(crate) const ATOMS_MAX: usize = 64;
 
     /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: every order
-    /// reaches [`Search::limit`].
+    /// reaches [`JoinOrderSearch::limit`].
     pub(crate) fn run(
         &self,
         bound: VariableSet,
         rows: f64,
         classes: &Classes,
         control: &Control<'_>,
-    ) -> Result<Option<(Vec<Chosen>, Classes)>> {
+    ) -> Result<Option<(Vec<OrderedAction>, Classes)>> {
         let (estimator, table) = Estimator::new(self.atoms, classes);
         let start = State {
             done: 0,
@@ -151,7 +151,7 @@ impl<'s, 'a> Search<'s, 'a> {
             action: Action::Start,
         };
         let mandatory = self.mask(|atom| !atom.implied);
-        let mut work = Work {
+        let mut work = RunningSearch {
             search: self,
             mandatory,
             estimator,
@@ -164,7 +164,7 @@ impl<'s, 'a> Search<'s, 'a> {
         if mandatory == 0 {
             work.best = Some((0.0, 0));
         } else {
-            work.dive(control)?;
+            work.greedy_descent(control)?;
             work.by_size(control)?;
         }
         Ok(match work.best {
@@ -205,8 +205,8 @@ impl<'s, 'a> Search<'s, 'a> {
 }
 
 /// State of a running search.
-pub(crate) struct Work<'w, 's, 'a> {
-    pub(crate) search: &'w Search<'s, 'a>,
+pub(crate) struct RunningSearch<'w, 's, 'a> {
+    pub(crate) search: &'w JoinOrderSearch<'s, 'a>,
     /// Bit mask of the atoms that a complete order must contain.
     mandatory: u64,
     pub(crate) estimator: Estimator<'s, 'a>,
@@ -218,9 +218,9 @@ pub(crate) struct Work<'w, 's, 'a> {
     best: Option<(f64, usize)>,
 }
 
-impl Work<'_, '_, '_> {
+impl RunningSearch<'_, '_, '_> {
     /// Greedy descent: follows the best candidate of each state to a complete order.
-    fn dive(&mut self, control: &Control<'_>) -> Result<()> {
+    fn greedy_descent(&mut self, control: &Control<'_>) -> Result<()> {
         let mut at = 0;
         while let Some(candidate) = self.extend(at) {
             control.check()?;
@@ -251,7 +251,7 @@ impl Work<'_, '_, '_> {
             for candidate in &level {
                 control.work(SET_WORK)?;
                 let known = |state: &State| state.done == candidate.done && state.cost <= candidate.cost;
-                if self.is_too_dear(candidate.cost) || self.states.iter().any(known) {
+                if self.exceeds_bound(candidate.cost) || self.states.iter().any(known) {
                     continue;
                 }
                 let at = self.states.len();
@@ -268,7 +268,7 @@ impl Work<'_, '_, '_> {
         self.best.map(|(best, _)| best).or(self.search.limit)
     }
 
-    fn is_too_dear(&self, cost: f64) -> bool {
+    fn exceeds_bound(&self, cost: f64) -> bool {
         self.bound().is_some_and(|bound| bound <= cost)
     }
 
@@ -277,7 +277,7 @@ impl Work<'_, '_, '_> {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
         let state = &self.states[at];
-        crate::options::Options {
+        crate::join_candidates::CandidateGenerator {
             search: self.search,
             estimator: &mut self.estimator,
             state,
@@ -286,9 +286,9 @@ impl Work<'_, '_, '_> {
         }
         .collect();
         if self.search.reorder
-            && let Some(forced) = forced(state, &fresh, self.mandatory)
+            && let Some(dominant) = dominant_candidate(state, &fresh, self.mandatory)
         {
-            fresh.swap(0, forced);
+            fresh.swap(0, dominant);
             fresh.truncate(1);
         }
         let best = fresh.iter().min_by(|a, b| a.rank().total_cmp(&b.rank())).copied();
@@ -320,19 +320,19 @@ impl Work<'_, '_, '_> {
         };
         let Candidate { parent, done, filtered, rows, cost, action, .. } = *candidate;
         let is_final = done & self.mandatory == self.mandatory;
-        if is_final && !self.is_too_dear(cost) {
+        if is_final && !self.exceeds_bound(cost) {
             self.best = Some((cost, self.states.len()));
         }
         self.states.push(State { done, filtered, bound, rows, cost, classes, parent, action });
         is_final
     }
 
-    fn path(&self, last: usize) -> (Vec<Chosen>, Classes) {
+    fn path(&self, last: usize) -> (Vec<OrderedAction>, Classes) {
         let mut path = Vec::with_capacity(self.search.atoms.len());
         let mut at = last;
         while at != 0 {
             let State { action, rows, cost, parent, .. } = self.states[at];
-            path.push(Chosen { action, rows, cost });
+            path.push(OrderedAction { action, rows, cost });
             at = parent as usize;
         }
         path.reverse();
@@ -340,17 +340,17 @@ impl Work<'_, '_, '_> {
     }
 }
 
-/// A forced move: a candidate that is provably first in some cheapest order.
+/// The dominant candidate: one that is provably first in some cheapest order.
 ///
 /// An independent step that multiplies rows by `g` and costs `c` for a row precedes a step with `g'` and `c'`
 /// if `c + g c' <= c' + g' c`, that is by the rank `(g - 1) / c`. A dependent step may enable a step that
 /// leaves almost no rows, so the comparison with it assumes that it does, at the cost of one more check for
 /// each row.
-fn forced(state: &State, fresh: &[Candidate], mandatory: u64) -> Option<usize> {
+fn dominant_candidate(state: &State, fresh: &[Candidate], mandatory: u64) -> Option<usize> {
     let growth = |one: &Candidate| one.rows / state.rows;
     let cost = |one: &Candidate| (one.cost - state.cost) / state.rows;
     let rank = |one: &Candidate| (growth(one) - 1.0) / cost(one).max(1e-9);
-    // A step over implied atoms only is optional, hence never forced.
+    // A step over implied atoms only is optional, hence never dominant.
     let is_free = |one: &Candidate| one.independent && one.done & !state.done & mandatory != 0;
     let (at, first) = fresh
         .iter()
