@@ -142,8 +142,8 @@ pub fn available_bytes() -> u64 {
     number.unwrap_or_default() * 1024
 }
 
-/// The `share` quantile: the smallest value `v` such that at least `share` of all values are at most `v`; 0 for
-/// none.
+/// The `share` quantile: the smallest value `v` such that at least `share` of all values are at most `v`; 0
+/// for none.
 #[must_use]
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();

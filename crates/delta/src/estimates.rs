@@ -6,17 +6,17 @@
 //! segment lacks are estimated from up to [`SAMPLES`] cells spread evenly over the tree, each counting as one
 //! divided by the cells of its key. Flows are those of the lower segment, scaled. A predicate that the store
 //! does not know is assumed to lead from and to the largest classes of the store, in proportion to their
-//! sizes: there is no better information, and empty class pairs would make the planner assume that there are no
-//! entries.
+//! sizes: there is no better information, and empty class pairs would make the planner assume that there are
+//! no entries.
 //! # Why no false proof results
 //! Classes belong to vertices as they were when the store was built; no vertex has changed class since,
 //! because only a builder assigns classes. What can have changed is (a) the entries of a segment: then it has
-//! an overlay, whose statistics are marked as not exact, and no conclusion is drawn from its class pairs; (b) the
-//! types of a vertex: then the type segments have overlays, so no type is implied, nor are classes taken for
-//! types. Class pairs of segments without overlay still cover all of their entries, between the classes of that
-//! time. A later vertex has no entry in any of those, and a segment where it has one has an overlay; so a
-//! proof that rests on exact class pairs holds for it, too: it does not occur as a subject or object of a pattern
-//! over an exact segment.
+//! an overlay, whose statistics are marked as not exact, and no conclusion is drawn from its class pairs; (b)
+//! the types of a vertex: then the type segments have overlays, so no type is implied, nor are classes taken
+//! for types. Class pairs of segments without overlay still cover all of their entries, between the classes
+//! of that time. A later vertex has no entry in any of those, and a segment where it has one has an overlay;
+//! so a proof that rests on exact class pairs holds for it, too: it does not occur as a subject or object of
+//! a pattern over an exact segment.
 
 use crate::Overlay;
 use crate::cell::CellKey;

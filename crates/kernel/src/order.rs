@@ -25,8 +25,8 @@ pub(crate) struct Order {
     /// Sort keys of the rows in `table`, one column for each key.
     pub sort_keys: Vec<Vec<SortKey>>,
     pub values: Vec<Id>,
-    /// With a limit: the values of the first key for the rows in `table`. Empty once rows of other threads are
-    /// merged.
+    /// With a limit: the values of the first key for the rows in `table`. Empty once rows of other threads
+    /// are merged.
     pub first_values: Vec<Id>,
     pub out: Batch,
     pub counted_bytes: u64,

@@ -1,11 +1,11 @@
 //! Queries: how one is run for a request, and how its result gets to the client.
 //!
 //! # Shape
-//! A query runs on a thread for light ones (`threads`), which holds a place (`state`) as long as it runs. Once it is parsed and
-//! planned it is known to be light or heavy; a heavy one goes back to the connection's task, which waits for
-//! a place for heavy ones, and runs on a thread for those. The result goes through `stream`. Those
-//! that are known to be short never leave the connection's thread, and long texts go to a thread for heavy
-//! ones at once (`admission`).
+//! A query runs on a thread for light ones (`threads`), which holds a place (`state`) as long as it runs.
+//! Once it is parsed and planned it is known to be light or heavy; a heavy one goes back to the connection's
+//! task, which waits for a place for heavy ones, and runs on a thread for those. The result goes through
+//! `stream`. Those that are known to be short never leave the connection's thread, and long texts go to a
+//! thread for heavy ones at once (`admission`).
 //! # Invariants
 //! 1. When the client goes away, whatever the query is at, its token is cancelled.
 //! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused,

@@ -111,8 +111,8 @@ pub trait Snapshot: Send + Sync {
     /// Positions, in the order of texts (code points), of the literals of the dictionary whose text is at
     /// least `from`, and below `to` if given, for [`Snapshot::literals_in_order`]: literals of any language
     /// or datatype, without those inside ids, and without those added after the order was built
-    /// ([`Snapshot::unordered_literals`]). `None` if there is no such order. The bounds are UTF-8, or prefixes of
-    /// UTF-8.
+    /// ([`Snapshot::unordered_literals`]). `None` if there is no such order. The bounds are UTF-8, or
+    /// prefixes of UTF-8.
     /// # Errors
     /// Damaged dictionary.
     fn literal_range(&self, from: &[u8], to: Option<&[u8]>) -> Result<Option<Range<u64>>>;

@@ -1,4 +1,5 @@
-//! Segment statistics: counts and class pairs between classes, collected during a build and exact until a change.
+//! Segment statistics: counts and class pairs between classes, collected during a build and exact until a
+//! change.
 //!
 //! # Source
 //! Wukong's type-centric planner (research/wukong.md §4): the number of `advisor` edges that start at a
@@ -37,8 +38,8 @@ pub struct ClassPairCount {
 /// Statistics of one segment.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
-    /// Whether counts and class pairs are those of this snapshot. `false`: they are estimates from an earlier one
-    /// and prove nothing; only the exclusions by the five flags below are still certain.
+    /// Whether counts and class pairs are those of this snapshot. `false`: they are estimates from an earlier
+    /// one and prove nothing; only the exclusions by the five flags below are still certain.
     pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,

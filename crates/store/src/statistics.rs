@@ -1,9 +1,9 @@
 //! Statistics: classes of vertices and the class pairs between them, counted while segments are built.
 //!
 //! # Shape
-//! A class is a set of types. While a store is built, one byte for each vertex holds its class; class pairs are
-//! counted in a square table of classes (for a small segment in a sorted list). Afterwards only the counts
-//! are kept.
+//! A class is a set of types. While a store is built, one byte for each vertex holds its class; class pairs
+//! are counted in a square table of classes (for a small segment in a sorted list). Afterwards only the
+//! counts are kept.
 //! # Cost
 //! One table access for each entry of one direction; the other direction is the same table, transposed.
 

@@ -1,8 +1,8 @@
 //! The console in the repository: `crates/server/console.tar.gz`, the files of `page/dist` as one compressed
 //! archive, so that every build has the console and none needs Node.js.
 //!
-//! The archive is deterministic: sorted paths, no times, no owners. Two archives are compared by what they hold,
-//! as compressors of different versions write different bytes.
+//! The archive is deterministic: sorted paths, no times, no owners. Two archives are compared by what they
+//! hold, as compressors of different versions write different bytes.
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
