@@ -152,8 +152,18 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Read a password from standard input and print its hash, for the configuration of serve
     Password,
-    /// A tour: queries on the world's air routes, in SPARQL and through the typed interface
-    Demo,
+    /// A tour on the world's air routes: queries, updates and a plan, in SPARQL and Gremlin
+    Demo(DemoArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArguments {
+    /// Serve the data over HTTP with the web console, instead of the tour
+    #[arg(long)]
+    pub serve: bool,
+    /// Address and port of the server (default: 127.0.0.1:7878)
+    #[arg(long, value_name = "ADDRESS", requires = "serve")]
+    pub bind: Option<String>,
 }
 
 #[derive(Args, Debug)]

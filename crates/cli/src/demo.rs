@@ -1,24 +1,36 @@
-//! `vervet demo`: queries on the world's air routes, in SPARQL and through the typed interface.
+//! `vervet demo`: a tour in SPARQL, Gremlin and the typed interface, on the world's air routes.
 //!
 //! The program embeds the data: a table of airports and one of routes (for their author see
-//! demo/ATTRIBUTION.md). They are a property graph; the queries show how SPARQL sees it.
+//! demo/ATTRIBUTION.md). They are a property graph, which SPARQL sees as statements.
 
-use crate::interrupt;
+use crate::arguments::DemoArguments;
 use crate::output::{self, Outcome, Output};
-use crate::table::Table;
+use crate::{gremlin, interrupt};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+use vervet::gremlin::{GremlinOptions, GremlinResults};
+use vervet::update::UpdateOptions;
 use vervet::{
-    Database, Direction, Edge, Graph, LoadOptions, OutputFormat, QueryOptions, Result, Source, Term, Vertex,
+    CancelToken, Database, Direction, Graph, Literal, LoadOptions, OutputFormat, QueryOptions, Source,
 };
+use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
 
 static NODES: &[u8] = include_bytes!("../demo/air-routes-nodes.csv.zst");
 static EDGES: &[u8] = include_bytes!("../demo/air-routes-edges.csv.zst");
 
-/// A question and the query that answers it.
-struct Question {
+/// A stop of the tour: a title, and what it runs and shows.
+struct Stop {
     title: &'static str,
-    query: &'static str,
+    input: Input,
+}
+
+enum Input {
+    Sparql(&'static str),
+    Gremlin(&'static str),
+    /// A request of SPARQL Update.
+    Update(&'static str),
+    /// A query, and its plan with measured rows and times.
+    Plan(&'static str),
 }
 
 const PREFIXES: &str = "\
@@ -26,66 +38,101 @@ PREFIX key: <urn:vervet:key:>
 PREFIX label: <urn:vervet:label:>
 ";
 
-const QUESTIONS: [Question; 6] = [
-    Question {
-        title: "Which routes are the longest? A route is an edge with a property: ~ ?route names the edge",
-        query: "\
+const TOUR: [Stop; 9] = [
+    Stop {
+        title: "SPARQL: which airports have the most routes?",
+        input: Input::Sparql(
+            "\
+SELECT ?code ?city (COUNT(?b) AS ?routes) WHERE {
+  ?a a label:airport ; key:code ?code ; key:city ?city ; key:route ?b .
+} GROUP BY ?code ?city ORDER BY DESC(?routes) LIMIT 5",
+        ),
+    },
+    Stop {
+        title: "Gremlin: the same question to the same data",
+        input: Input::Gremlin(
+            "\
+g.V().hasLabel('airport').
+  project('code', 'city', 'routes').by('code').by('city').by(out('route').count()).
+  order().by(select('routes'), desc).limit(5)",
+        ),
+    },
+    Stop {
+        title: "Edges have properties: the longest routes (~ ?route names the edge)",
+        input: Input::Sparql(
+            "\
 SELECT ?from ?to ?miles WHERE {
   ?a key:route ?b ~ ?route .
   ?route key:dist ?miles .
   ?a key:city ?from .
   ?b key:city ?to .
   FILTER (?from < ?to)
-} ORDER BY DESC(?miles) ?from LIMIT 6",
+} ORDER BY DESC(?miles) ?from LIMIT 5",
+        ),
     },
-    Question {
-        title: "Which airports have the most routes?",
-        query: "\
-SELECT ?code ?city (COUNT(?b) AS ?routes) WHERE {
-  ?a a label:airport ; key:code ?code ; key:city ?city ; key:route ?b .
-} GROUP BY ?code ?city ORDER BY DESC(?routes) LIMIT 6",
-    },
-    Question {
-        title: "Which countries have the most airports, and how high is the highest (feet)?",
-        query: "\
-SELECT ?country (COUNT(?a) AS ?airports) (MAX(?elevation) AS ?highest) WHERE {
-  ?c a label:country ; key:desc ?country ; key:contains ?a .
-  ?a key:elev ?elevation .
-} GROUP BY ?country ORDER BY DESC(?airports) LIMIT 6",
-    },
-    Question {
-        title: "From Graz to Auckland with two changes: which ways are the shortest?",
-        query: "\
-SELECT ?first ?second (?d1 + ?d2 + ?d3 AS ?miles) WHERE {
-  ?graz key:code \"GRZ\" .
-  ?auckland key:code \"AKL\" .
-  ?graz key:route ?x ~ ?r1 . ?r1 key:dist ?d1 .
-  ?x key:route ?y ~ ?r2 . ?r2 key:dist ?d2 .
-  ?y key:route ?auckland ~ ?r3 . ?r3 key:dist ?d3 .
-  ?x key:city ?first .
-  ?y key:city ?second .
-} ORDER BY ?miles LIMIT 5",
-    },
-    Question {
+    Stop {
         title: "How many journeys of two flights are there? Counted from degrees, without listing them",
-        query: "\
+        input: Input::Sparql(
+            "\
 SELECT (COUNT(*) AS ?journeys) WHERE {
   ?a key:route ?b .
   ?b key:route ?c .
 }",
+        ),
     },
-    Question {
-        title: "How many round trips over three airports? A cycle, joined by intersecting neighbours",
-        query: "\
+    Stop {
+        title: "How many round trips over three airports? With the plan, its measured rows and times",
+        input: Input::Plan(
+            "\
 SELECT (COUNT(*) AS ?trips) WHERE {
   ?a key:route ?b .
   ?b key:route ?c .
   ?c key:route ?a .
 }",
+        ),
+    },
+    Stop {
+        title: "Gremlin writes: a new route from Graz to Auckland",
+        input: Input::Gremlin(
+            "\
+g.V().has('code', 'GRZ').addE('route').to(V().has('code', 'AKL')).property('dist', 11180).
+  project('from', 'to', 'miles').by(outV().values('city')).by(inV().values('city')).by('dist')",
+        ),
+    },
+    Stop {
+        title: "SPARQL sees it: the longest routes from Graz",
+        input: Input::Sparql(
+            "\
+SELECT ?to ?miles WHERE {
+  ?graz key:code \"GRZ\" ; key:route ?b ~ ?route .
+  ?route key:dist ?miles .
+  ?b key:city ?to .
+} ORDER BY DESC(?miles) LIMIT 3",
+        ),
+    },
+    Stop {
+        title: "SPARQL writes: airports above 12,000 feet are high",
+        input: Input::Update(
+            "INSERT { ?a key:high true } WHERE { ?a a label:airport ; key:elev ?feet FILTER (?feet > 12000) }",
+        ),
+    },
+    Stop {
+        title: "Gremlin sees it",
+        input: Input::Gremlin(
+            "\
+g.V().has('high', true).order().by('elev', desc).limit(5).
+  project('code', 'city', 'feet').by('code').by('city').by('elev')",
+        ),
     },
 ];
 
-pub(crate) fn run() -> Outcome {
+const NEXT: &str = "\
+vervet demo --serve                        the console on this data, at http://127.0.0.1:7878/
+vervet load ./db FILE\u{2026}                    your own data, in a directory (docs/loading.md)
+vervet shell ./db                          both languages, interactive
+vervet serve ./db                          the same over HTTP, with the console (docs/server.md)";
+
+pub(crate) fn run(arguments: &DemoArguments) -> Outcome {
     let running = interrupt::start();
     let mut out = Output::standard();
     let paint = Paint::new();
@@ -106,148 +153,96 @@ pub(crate) fn run() -> Outcome {
         output::time(elapsed),
         output::rate(report.statements, elapsed),
     )?;
-
+    if arguments.serve {
+        out.finish()?;
+        return serve(database, arguments);
+    }
     writeln!(
         out,
         "\n{}\n{}",
-        paint.title("In SPARQL, with these prefixes:"),
+        paint.title("Prefixes of the queries in SPARQL:"),
         paint.quiet(PREFIXES.trim_end())
     )?;
-    let options = QueryOptions::default().with_cancel(&running.token);
-    for (number, question) in (1..).zip(&QUESTIONS) {
-        writeln!(out, "\n{}", paint.title(&format!("{number}. {}", question.title)))?;
-        writeln!(out, "{}", paint.quiet(question.query))?;
-        let text = format!("{PREFIXES}{}", question.query);
+    for (number, stop) in (1..).zip(&TOUR) {
+        writeln!(out, "\n{}", paint.title(&format!("{number}. {}", stop.title)))?;
         let started = Instant::now();
-        let mut table = Vec::new();
-        database.write(&text, &options, OutputFormat::Table, &mut table)?;
+        let shown = show(&database, &stop.input, &running.token)?;
         let elapsed = started.elapsed();
-        out.write_all(&table)?;
+        let (Input::Sparql(text) | Input::Gremlin(text) | Input::Update(text) | Input::Plan(text)) =
+            stop.input;
+        writeln!(out, "{}", paint.quiet(text))?;
+        match shown {
+            Shown::Bytes(bytes) => out.write_all(&bytes)?,
+            Shown::Results(results) => gremlin::write_table(&results, &mut out)?,
+        }
         writeln!(out, "{}", paint.time(elapsed))?;
     }
-
     let snapshot = database.snapshot();
-    typed(&snapshot.graph(), &paint, QUESTIONS.len() + 1, &mut out)?;
-    writeln!(
-        out,
-        "\n{}\n  vervet load ./db FILE…    and then    vervet shell ./db",
-        paint.title("Your own data:")
-    )?;
+    typed(&snapshot.graph(), &paint, TOUR.len() + 1, &mut out)?;
+    writeln!(out, "\n{}\n{}", paint.title("Where to go next:"), paint.quiet(NEXT))?;
     out.finish()
 }
 
-/// The typed interface: one vertex, its edges, and all reachable vertices.
-fn typed(graph: &Graph<'_>, paint: &Paint, first: usize, out: &mut Output) -> Outcome {
-    writeln!(out, "\n{}", paint.title("The same graph through the typed interface:"))?;
-    let code = vervet::Literal::from("VIE");
+/// Output of a stop.
+enum Shown {
+    Bytes(Vec<u8>),
+    Results(GremlinResults),
+}
 
-    writeln!(
-        out,
-        "\n{}",
-        paint.title(&format!("{first}. Vienna: its properties, and the longest of its routes"))
-    )?;
+fn show(database: &Database, input: &Input, token: &CancelToken) -> vervet::Result<Shown> {
+    let options = QueryOptions::default().with_cancel(token);
+    let mut bytes = Vec::new();
+    match input {
+        Input::Sparql(text) => {
+            database.write(&format!("{PREFIXES}{text}"), &options, OutputFormat::Table, &mut bytes)?;
+        }
+        Input::Gremlin(text) => {
+            let options = GremlinOptions { cancel: Some(token.clone()), ..GremlinOptions::default() };
+            return Ok(Shown::Results(database.gremlin_with(text, &options)?));
+        }
+        Input::Update(text) => {
+            let mut options = UpdateOptions { query: options, documents: None };
+            database.update_with(&format!("{PREFIXES}{text}"), &mut options)?;
+        }
+        Input::Plan(text) => {
+            let prepared = database.prepare(&format!("{PREFIXES}{text}"))?;
+            prepared.write_with(&options, OutputFormat::Table, &mut bytes)?;
+            bytes.extend_from_slice(prepared.explanation(&options, true)?.text.as_bytes());
+        }
+    }
+    Ok(Shown::Bytes(bytes))
+}
+
+/// Serves the data until Ctrl-C.
+fn serve(database: Database, arguments: &DemoArguments) -> Outcome {
+    let mut options = ServerOptions::default();
+    options.bind_to(arguments.bind.as_deref().unwrap_or(BIND_DEFAULT))?;
+    options.signals = true;
+    let server = Server::bind(database, options)?;
+    eprintln!("the console is at http://{}/ (Ctrl-C ends it; changes are lost)", server.address()?);
+    server.run()?;
+    Ok(())
+}
+
+/// The typed interface: the number of vertices reachable from one.
+fn typed(graph: &Graph<'_>, paint: &Paint, number: usize, out: &mut Output) -> Outcome {
+    let title =
+        format!("{number}. The typed interface for Rust: the airports that can be reached from Vienna");
+    writeln!(out, "\n{}", paint.title(&title))?;
     writeln!(
         out,
         "{}",
         paint.quiet(
-            "let vienna = graph.vertices_with_property(\"code\", &code)?[0];\n\
-             graph.properties(vienna)?;\n\
-             graph.edges(vienna, \"route\", Direction::Out)?;    // each with graph.property(edge, \"dist\")?"
+            "let vienna = graph.vertices_with_property(\"code\", &Literal::from(\"VIE\"))?[0];\n\
+             graph.reach(vienna, \"route\", Direction::Out)?.len()"
         )
     )?;
     let started = Instant::now();
-    let Some(&vienna) = graph.vertices_with_property("code", &code)?.first() else { return Ok(()) };
-    let properties = graph.properties(vienna)?;
-    let routes = longest(graph, vienna)?;
-    let elapsed = started.elapsed();
-    let mut table = Table::new(&["key", "value"]);
-    for (key, value) in &properties {
-        table.row([key.clone(), text(value)]);
-    }
-    table.write("", out)?;
-    writeln!(out)?;
-    let mut table = Table::new(&["to", ">miles"]);
-    for (miles, edge) in routes.iter().take(5) {
-        table.row([city(graph, edge.target)?, output::count(*miles)]);
-    }
-    table.write("", out)?;
-    writeln!(out, "{}", paint.time(elapsed))?;
-
-    writeln!(
-        out,
-        "\n{}",
-        paint.title(&format!("{}. How many airports are how many flights away?", first + 1))
-    )?;
-    writeln!(
-        out,
-        "{}",
-        paint.quiet("graph.neighbours(airport, \"route\", Direction::Out)?    // breadth first from Vienna")
-    )?;
-    let started = Instant::now();
-    let rounds = distances(graph, vienna)?;
-    let elapsed = started.elapsed();
-    let mut table = Table::new(&[">flights", ">airports", "for example"]);
-    for (flights, (airports, example)) in (1..).zip(rounds) {
-        table.row([flights.to_string(), output::count(airports as u64), city(graph, example)?]);
-    }
-    table.write("", out)?;
-    writeln!(out, "{}", paint.time(elapsed))?;
-
-    writeln!(
-        out,
-        "\n{}",
-        paint.title(&format!("{}. All that can be reached from Vienna, in one call", first + 2))
-    )?;
-    writeln!(out, "{}", paint.quiet("graph.reach(vienna, \"route\", Direction::Out)?.len()"))?;
-    let started = Instant::now();
+    let vienna = graph.vertices_with_property("code", &Literal::from("VIE"))?;
+    let Some(&vienna) = vienna.first() else { return Ok(()) };
     let reached = graph.reach(vienna, "route", Direction::Out)?.len();
-    let elapsed = started.elapsed();
-    writeln!(out, "{reached}\n{}", paint.time(elapsed))?;
+    writeln!(out, "{}\n{}", output::count(reached as u64), paint.time(started.elapsed()))?;
     Ok(())
-}
-
-/// The routes of an airport with their lengths in miles, longest first.
-fn longest(graph: &Graph<'_>, airport: Vertex) -> Result<Vec<(u64, Edge)>> {
-    let mut routes = Vec::new();
-    for edge in graph.edges(airport, "route", Direction::Out)? {
-        let miles = graph.property(edge, "dist")?.and_then(|miles| text(&miles).parse().ok());
-        routes.push((miles.unwrap_or(0), edge));
-    }
-    routes.sort_by_key(|(miles, edge)| (std::cmp::Reverse(*miles), edge.target));
-    Ok(routes)
-}
-
-/// For each number of flights, the number of airports first reached and one of them.
-fn distances(graph: &Graph<'_>, start: Vertex) -> Result<Vec<(usize, Vertex)>> {
-    let mut seen = std::collections::HashSet::from([start]);
-    let mut frontier = vec![start];
-    let mut rounds = Vec::new();
-    loop {
-        let mut next = Vec::new();
-        for &airport in &frontier {
-            let neighbours = graph.neighbours(airport, "route", Direction::Out)?;
-            next.extend(neighbours.into_iter().filter(|&neighbour| seen.insert(neighbour)));
-        }
-        let Some(&example) = next.first() else { return Ok(rounds) };
-        rounds.push((next.len(), example));
-        frontier = next;
-    }
-}
-
-fn city(graph: &Graph<'_>, vertex: Vertex) -> Result<String> {
-    Ok(graph.property(vertex, "city")?.map_or_else(String::new, |term| text(&term)))
-}
-
-fn text(term: &Term) -> String {
-    match term {
-        // The canonical form of a double, 4.8E1, is hard to read.
-        Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::DOUBLE => literal
-            .value()
-            .parse::<f64>()
-            .map_or_else(|_| literal.value().to_owned(), |value| format!("{value:.4}")),
-        Term::Literal(literal) => literal.value().to_owned(),
-        other => other.to_string(),
-    }
 }
 
 /// Colours, where the terminal supports them.

@@ -178,7 +178,8 @@ fn write_metrics(metrics: &Metrics, out: &mut Output) -> Outcome {
     Ok(())
 }
 
-fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome {
+/// Writes results as a table.
+pub(crate) fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome {
     if let [(Value::Metrics(metrics), _)] = results.counted() {
         return write_metrics(metrics, out);
     }

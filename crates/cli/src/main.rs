@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),
         Command::Password => password::run(),
-        Command::Demo => demo::run(),
+        Command::Demo(arguments) => demo::run(&arguments),
     };
     output::finish(outcome)
 }
