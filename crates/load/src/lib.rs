@@ -42,6 +42,7 @@ mod parallel;
 mod parquet;
 mod positioned;
 mod property;
+mod quotes;
 mod schema;
 mod source;
 mod table;

@@ -18,6 +18,7 @@ use crate::header::{Column, Names, Role, Table, words};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
+use crate::quotes::{QuoteGuard, UnclosedQuote};
 use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
@@ -189,13 +190,18 @@ fn separator(source: &mut Source) -> Result<u8> {
 }
 
 fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<CsvReader> {
+    let separator = dialect.separator.unwrap_or(b',');
+    let mut input = source.open(bytes)?;
+    if let Some(quote) = dialect.quote {
+        input = Box::new(QuoteGuard::new(input, quote, separator));
+    }
     Ok(ReaderBuilder::new()
-        .delimiter(dialect.separator.unwrap_or(b','))
+        .delimiter(separator)
         .quote(dialect.quote.unwrap_or(b'"'))
         .quoting(dialect.quote.is_some())
         .has_headers(dialect.has_header)
         .buffer_capacity(1 << 18)
-        .from_reader(source.open(bytes)?))
+        .from_reader(input))
 }
 
 fn is_untyped(column: &Column) -> bool {
@@ -576,7 +582,17 @@ fn failure(name: &str, error: csv::Error, line: u64) -> Error {
         return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("correct the file");
     }
     match error.into_kind() {
-        CsvError::Io(error) => read_error(name, &error),
+        CsvError::Io(error) => {
+            let unclosed = error.get_ref().and_then(|error| error.downcast_ref::<UnclosedQuote>());
+            unclosed.map_or_else(
+                || read_error(name, &error),
+                |unclosed| {
+                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line)).with_hint(
+                        "close the quote, write quotes inside a quoted field twice, or load with a mapping that has no quotes",
+                    )
+                },
+            )
+        }
         other => Error::internal(format!("{name}:{line}: the CSV library says {other:?}")),
     }
 }

@@ -138,13 +138,13 @@ fn log(parts: &Parts, kind: Kind, failure: &Failure) {
     let (kind, path, status) = (kind.name(), parts.uri.path(), failure.status.as_u16());
     let message = failure.text();
     if failure.status == StatusCode::INTERNAL_SERVER_ERROR {
-        tracing::error!(kind, ?path, status, ?message, "request failed");
+        tracing::error!(kind, path, status, error = message.as_str(), "request failed");
     } else if failure.status.is_server_error() {
-        tracing::warn!(kind, ?path, status, ?message, "request failed");
+        tracing::warn!(kind, path, status, error = message.as_str(), "request failed");
     } else if failure.kind() == "conflict" {
-        tracing::info!(kind, ?path, ?message, "transaction refused");
+        tracing::info!(kind, path, error = message.as_str(), "transaction refused");
     } else {
-        tracing::debug!(kind, ?path, status, ?message, "request refused");
+        tracing::debug!(kind, path, status, error = message.as_str(), "request refused");
     }
 }
 

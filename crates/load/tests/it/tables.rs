@@ -180,3 +180,19 @@ fn users_42_errors_of_documents_say_what_to_do() {
         assert!(error.hint().is_some_and(|given| given.contains(hint)), "{error}: {:?}", error.hint());
     }
 }
+
+#[test]
+fn quotes_that_swallow_rows_are_errors() {
+    for (text, line) in [
+        ("id,name\n1,Ann\n2,\"Bob\n3,Eve\n4,\"Dan\n5,Flo\n", 3),
+        ("id,name\n1,\"Zoe\n2,Max\n", 2),
+        // The separator is detected.
+        ("id;name\r\n1;\"Zoe\r\n2;Max\r\n", 2),
+    ] {
+        let error = read(&[("people.csv", text)], &options()).expect_err(text);
+        let says = format!("people.csv:{line}: the quoted field that begins in line {line} is not closed");
+        assert_eq!(error.message(), says);
+        assert!(error.hint().is_some_and(|hint| hint.contains("close the quote")), "{error}");
+    }
+    read(&[("people.csv", "id,name\n1,\"two\nlines\"\n2,\"a \"\"b\"\"\"\n")], &options()).unwrap();
+}

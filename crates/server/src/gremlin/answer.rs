@@ -82,13 +82,15 @@ impl Trouble {
     fn log(&self) {
         let (status, kind, message) = (self.code, Kind::Gremlin.name(), self.failure.text());
         match self.code {
-            SERVER_ERROR | UNWRITABLE => tracing::error!(kind, status, ?message, "request failed"),
-            TIMEOUT => tracing::warn!(kind, status, ?message, "request failed"),
-            TEMPORARY if self.failure.kind() == "conflict" => {
-                tracing::info!(kind, status, ?message, "transaction refused");
+            SERVER_ERROR | UNWRITABLE => {
+                tracing::error!(kind, status, error = message.as_str(), "request failed")
             }
-            TEMPORARY => tracing::warn!(kind, status, ?message, "request failed"),
-            _ => tracing::debug!(kind, status, ?message, "request refused"),
+            TIMEOUT => tracing::warn!(kind, status, error = message.as_str(), "request failed"),
+            TEMPORARY if self.failure.kind() == "conflict" => {
+                tracing::info!(kind, status, error = message.as_str(), "transaction refused");
+            }
+            TEMPORARY => tracing::warn!(kind, status, error = message.as_str(), "request failed"),
+            _ => tracing::debug!(kind, status, error = message.as_str(), "request refused"),
         }
     }
 

@@ -96,7 +96,7 @@ fn wrong_users_are_told_at_the_start() {
     let mut clear = users();
     clear[0].password = Some("in clear".to_owned());
     for (users, part) in [
-        (twice, "twice"),
+        (twice, "duplicate"),
         (clear, "PHC"),
         (vec![user("a:b", Some("x"), None, Role::Read)], "colon"),
         (vec![user("a", None, None, Role::Read)], "neither"),

@@ -109,7 +109,7 @@ fn errors_are_those_of_http() {
         ("{", 400, "send JSON"),
         ("[]", 400, "send JSON"),
         ("{}", 400, "no argument gremlin"),
-        (r#"{"gremlin": 1}"#, 400, "a text"),
+        (r#"{"gremlin": 1}"#, 400, "a string"),
         (r#"{"gremlin": "g.vv()"}"#, 400, "column 3"),
         (r#"{"gremlin": "g.V()", "language": "cobol"}"#, 400, "gremlin-lang"),
         (

@@ -141,7 +141,7 @@ fn bindings_aliases_and_languages() {
     with(&[("bindings", Value::Null)]).refused(597, "x");
     with(&[("evaluationTimeout", "soon".into())]).refused(499, "milliseconds");
     with(&[("materializeProperties", "some".into())]).refused(499, "tokens or all");
-    with(&[("gremlin", 1.into())]).refused(499, "a text");
+    with(&[("gremlin", 1.into())]).refused(499, "a string");
     with(&[("gremlin", Value::Null)]).refused(499, "no argument gremlin");
 }
 
