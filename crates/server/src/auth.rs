@@ -66,17 +66,17 @@ impl Users {
         let mut names = HashSet::new();
         for user in &options.users {
             let wrong = |what: &str| {
-                Err(Error::new(ErrorKind::Input, format!("the user {}: {what}", user.name))
+                Err(Error::new(ErrorKind::Input, format!("user {}: {what}", user.name))
                     .with_hint("vervet password prints the hash of a password"))
             };
             if user.name.is_empty() || user.name.contains(':') {
-                return wrong("a name is not empty and has no colon");
+                return wrong("names must not be empty or contain a colon");
             }
             if !names.insert(&user.name) {
-                return wrong("is a duplicate");
+                return wrong("duplicate name");
             }
             if user.password.is_none() && user.token_sha256.is_none() {
-                return wrong("has neither password nor token_sha256");
+                return wrong("neither password nor token_sha256 is given");
             }
             if let Some(password) = &user.password
                 && PasswordHash::new(password).is_err()
