@@ -500,7 +500,7 @@ fn error_positions() {
             "this is an update, not a query",
             "run it as one: `vervet update`, `Database::update`, or over HTTP POST /update",
         ),
-        ("SELECT * { ?x :p ?y FILTER(?x<?y&&?y>?x) }", (1, 30), "but found <?y&&?y>", "blank behind <"),
+        ("SELECT * { ?x :p ?y FILTER(?x<?y&&?y>?x) }", (1, 30), "but found <?y&&?y>", "space after <"),
         ("SELECT * { ?x :p 1 } LIMIT -1", (1, 28), "expected a whole number", ""),
     ] {
         let error = parse(text, &options()).expect_err(text);
