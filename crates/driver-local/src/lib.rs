@@ -1,9 +1,9 @@
 //! Local driver: parallel query execution on the threads of one process (morsel-driven).
 //!
 //! A *light* plan runs immediately on the calling thread. A *heavy* one, by estimated cost, is cut (see
-//! [`vervet_kernel::Cut`]): the calling thread and some helpers each run a copy of the same kernels over
-//! morsels from one shared counter, which balances load. Helpers send rows to the calling thread through a
-//! channel of a few batches: a slow reader blocks the helpers (back-pressure), and a reader that stops ends
+//! [`vervet_kernel::PipelineCut`]): the calling thread and some helpers each run a copy of the same kernels
+//! over morsels from one shared counter, which balances load. Helpers send rows to the calling thread through
+//! a channel of a few batches: a slow reader blocks the helpers (back-pressure), and a reader that stops ends
 //! them.
 //!
 //! # Invariants
