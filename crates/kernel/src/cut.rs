@@ -123,6 +123,8 @@ fn source(steps: &[PlanStep], rows_min: f64) -> Option<(usize, SourceKind)> {
             other if at > 0 && rows >= rows_min && runs_in_copies(other, true) => {
                 return Some((at, SourceKind::Rows));
             }
+            // Copies emit rows in any order: what follows a sort runs on one thread.
+            Step::Order { .. } => return None,
             _ => {}
         }
         rows = step.rows;

@@ -1,9 +1,9 @@
 //! Detection of quotes that are not closed, in a table on its way to the CSV parser.
 //!
-//! The parser accepts a quote that is never closed, and text after a closing quote: one forgotten quote swallows
-//! rows, up to the next quote or the end of the file, without an error. [`QuoteGuard`] follows the quoting and
-//! fails where a quoted field has swallowed rows: it contains a line break, and the file ends in it or text
-//! follows its closing quote.
+//! The parser accepts a quote that is never closed, and text after a closing quote: one forgotten quote
+//! swallows rows, up to the next quote or the end of the file, without an error. [`QuoteGuard`] follows the
+//! quoting and fails where a quoted field has swallowed rows: it contains a line break, and the file ends in
+//! it or text follows its closing quote.
 //! # Cost
 //! One pass with `memchr` over the bytes between separators.
 //! # Not here

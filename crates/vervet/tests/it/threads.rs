@@ -92,6 +92,23 @@ fn an_order_is_kept() {
     }
 }
 
+/// What follows a sort keeps its order: plans whose first steps run on one thread, and a `DISTINCT` after it.
+#[test]
+fn distinct_keeps_an_order() {
+    let database = people();
+    for query in [
+        "SELECT DISTINCT ?s ?q ?o { ?s ?q ?o } ORDER BY ?s ?q ?o",
+        "SELECT DISTINCT ?s ?o { { ?s <urn:knows> ?o } UNION { ?o <urn:knows> ?s } } ORDER BY ?s ?o",
+        "SELECT DISTINCT ?s ?o { { ?s <urn:knows> ?o } UNION { ?o <urn:knows> ?s } } ORDER BY ?s ?o LIMIT 99 OFFSET 1024",
+    ] {
+        let one = rows(&database, query, 1);
+        assert!(one.len() >= 99, "{query}");
+        for round in 0..8 {
+            assert!(rows(&database, query, 4) == one, "{query}, round {round}");
+        }
+    }
+}
+
 #[test]
 fn as_many_rows_as_are_wanted() {
     let database = people();
