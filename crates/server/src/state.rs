@@ -161,7 +161,7 @@ impl State {
     pub(crate) async fn idle(&self) {
         let limits = &self.options.limits;
         for (places, all) in [(&self.heavy_places, limits.heavy_requests), (&self.places, limits.requests)] {
-            // An error says that nobody gets a place any more.
+            // An error means that the semaphore is closed: no request can run.
             let _ = places.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
         }
     }

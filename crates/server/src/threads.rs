@@ -79,7 +79,7 @@ pub(crate) async fn light<T: Send + 'static>(
     let (handle, of_job) = (Handle::current(), Arc::clone(state));
     state.threads.run(Box::new(move || {
         let _entered = handle.enter();
-        // The sender is dropped by a panic, of which the client is told therefore.
+        // A panic drops the sender, so the receiver reports an error.
         let _ = catch_unwind(AssertUnwindSafe(|| work(sender)));
         if STEPPED_BACK.get() {
             drop(ReleaseMemory(of_job));
@@ -145,7 +145,7 @@ impl Threads {
                         return;
                     }
                     drop(idle);
-                    // Somebody has taken it from there to send a job.
+                    // `run` has removed this thread from the list, and sends a job.
                     let Ok(job) = jobs.recv() else { return };
                     job
                 }
