@@ -275,7 +275,8 @@ pub(crate) fn produce(
     entry: &Entry,
 ) -> bool {
     let tell_start = move |start| Told::Start(start, content_type, said);
-    let patience = Patience { write_timeout: state.options.limits.write_timeout, deadline };
+    let (write_timeout, cancel) = (state.options.limits.write_timeout, entry.token.clone());
+    let patience = Patience { write_timeout, deadline, cancel };
     let mut sink = Sink::new(sender, tell_start, encoding, patience);
     let metrics: &Metrics = &state.metrics;
     // A panic drops the sink, which breaks the answer off.

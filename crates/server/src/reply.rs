@@ -11,6 +11,7 @@ use hyper::body::{Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use vervet_model::{Error, ErrorKind, Position};
 
@@ -23,6 +24,8 @@ pub(crate) struct Body {
     content: Content,
     /// Notified at the end of the response.
     pub(crate) finish: Option<Finish>,
+    /// Counts the requests in progress of a connection, by its clones.
+    pub(crate) in_progress: Option<Arc<()>>,
 }
 
 #[derive(Default)]
@@ -35,13 +38,13 @@ enum Content {
 
 impl From<Chunks> for Body {
     fn from(chunks: Chunks) -> Self {
-        Self { content: Content::Stream(chunks), finish: None }
+        Self { content: Content::Stream(chunks), finish: None, in_progress: None }
     }
 }
 
 impl<B: Into<Bytes>> From<(B,)> for Body {
     fn from((bytes,): (B,)) -> Self {
-        Self { content: Content::Whole(bytes.into()), finish: None }
+        Self { content: Content::Whole(bytes.into()), finish: None, in_progress: None }
     }
 }
 

@@ -58,6 +58,12 @@ const BLOCKING_MAX: usize = 64;
 /// How long cancelled requests have to notice.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long clients have to read the ends of cancelled requests.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// How long a client has to complete the head of a request once the server ends.
+const LAST_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// The pause after a failure to accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -316,8 +322,16 @@ impl Server {
         if tokio::time::timeout(patience, ended.recv()).await.is_err() {
             tracing::warn!(running = state.metrics.running.get(), "cancelling what still runs");
             state.cancel_all();
-            // Cancelled requests break off on their own.
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, ended.recv()).await;
+            // Cancelled requests break off on their own; clients that do not read their ends are not waited for.
+            let last_words = async {
+                state.idle().await;
+                tokio::time::sleep(LAST_WORDS_TIMEOUT).await;
+            };
+            tokio::select! {
+                _ = ended.recv() => {}
+                () = last_words => {}
+                () = tokio::time::sleep(CANCEL_TIMEOUT) => {}
+            }
         }
         Ok(())
     }
@@ -358,12 +372,21 @@ async fn connection(
     let upgrade = Arc::new(gremlin::Slot::default());
     let service_upgrade = Arc::clone(&upgrade);
     let for_requests = settings.clone();
+    let in_progress = Arc::new(());
+    let request_in_progress = Arc::clone(&in_progress);
     let service = service_fn(move |request| {
         let (state, upgrade) = (Arc::clone(&for_requests.borrow().state), Arc::clone(&service_upgrade));
+        let in_progress = Arc::clone(&request_in_progress);
         // In a box, so that the connection can be moved, and taken apart at its end.
         let caller = (peer.ip().to_canonical(), has_tls);
-        Box::pin(async move { Ok::<_, Infallible>(route::answer(&state, caller, &upgrade, request).await) })
+        Box::pin(async move {
+            let mut reply = route::answer(&state, caller, &upgrade, request).await;
+            reply.body_mut().in_progress = Some(in_progress);
+            Ok::<_, Infallible>(reply)
+        })
     });
+    // One is here, one is in the service.
+    let is_idle = || Arc::strong_count(&in_progress) <= 2;
     let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
     let ended = tokio::select! {
         ended = poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
@@ -373,7 +396,15 @@ async fn connection(
         Some(ended) => ended,
         None => {
             Pin::new(&mut connection).graceful_shutdown();
-            poll_fn(|context| connection.poll_without_shutdown(context)).await
+            loop {
+                let ended = poll_fn(|context| connection.poll_without_shutdown(context));
+                match tokio::time::timeout(LAST_HEAD_TIMEOUT, ended).await {
+                    Ok(ended) => break ended,
+                    // The head of a request that does not arrive.
+                    Err(_) if is_idle() => return,
+                    Err(_) => {}
+                }
+            }
         }
     };
     let parts = connection.into_parts();

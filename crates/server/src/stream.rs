@@ -21,6 +21,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use vervet::CancelToken;
 
 /// The number of bytes held before a result counts as long.
 pub(crate) const HELD_BYTES: usize = 64 << 10;
@@ -48,13 +49,61 @@ pub(crate) enum Start {
     Stream(mpsc::Receiver<Chunk>, Encoding),
 }
 
+/// How often a blocked sender looks at its cancellation.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// Time limits for a client to read a response.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Patience {
     /// The longest time without reading anything.
     pub(crate) write_timeout: Duration,
     /// When the client must have read all but the contents of fixed-size buffers.
     pub(crate) deadline: Instant,
+    /// Cancellation by the client or by an operator.
+    pub(crate) cancel: CancelToken,
+}
+
+/// Why a message was not sent.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// The client is gone.
+    Gone,
+    /// The client does not read.
+    Slow,
+    Cancelled,
+}
+
+/// Sends a message from a thread that may block, while there is no room for `timeout` at most.
+///
+/// # Errors
+/// See [`Unsent`]. Cancellation is noticed within [`LOOK_EVERY`].
+pub(crate) fn send<T>(
+    sender: &mpsc::Sender<T>,
+    message: T,
+    timeout: Duration,
+    cancel: &CancelToken,
+) -> Result<(), Unsent> {
+    let message = match sender.try_send(message) {
+        Ok(()) => return Ok(()),
+        Err(mpsc::error::TrySendError::Full(message)) => message,
+        Err(mpsc::error::TrySendError::Closed(_)) => return Err(Unsent::Gone),
+    };
+    let begin = Instant::now();
+    Handle::current().block_on(async {
+        loop {
+            let left = timeout.saturating_sub(begin.elapsed());
+            match tokio::time::timeout(left.min(LOOK_EVERY), sender.reserve()).await {
+                Ok(Ok(room)) => {
+                    room.send(message);
+                    return Ok(());
+                }
+                Ok(Err(_)) => return Err(Unsent::Gone),
+                Err(_) if cancel.is_cancelled() => return Err(Unsent::Cancelled),
+                Err(_) if left.is_zero() => return Err(Unsent::Slow),
+                Err(_) => {}
+            }
+        }
+    })
 }
 
 /// Builds the message to the connection from the beginning of a result.
@@ -123,8 +172,7 @@ impl<T> Write for Sink<T> {
         self.held.extend_from_slice(bytes);
         if self.held.len() > HELD_BYTES {
             let (sender, receiver) = mpsc::channel(CHUNKS);
-            let channel =
-                Channel { sender, held: Vec::new(), patience: self.patience, handle: Handle::current() };
+            let channel = Channel { sender, held: Vec::new(), patience: self.patience.clone() };
             let mut out = Encoder::new(self.encoding, channel)?;
             let encoding = self.encoding;
             self.tell(Start::Stream(receiver, encoding));
@@ -175,7 +223,6 @@ struct Channel {
     sender: mpsc::Sender<Chunk>,
     held: Vec<u8>,
     patience: Patience,
-    handle: Handle,
 }
 
 impl Channel {
@@ -188,25 +235,14 @@ impl Channel {
     }
 
     fn send(&self, chunk: Chunk) -> io::Result<()> {
-        let chunk = match self.sender.try_send(chunk) {
-            Ok(()) => return Ok(()),
-            Err(mpsc::error::TrySendError::Full(chunk)) => chunk,
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(gone()),
-        };
-        let left = self.patience.deadline.saturating_duration_since(Instant::now());
-        let patience = self.patience.write_timeout.min(left);
-        let sent =
-            self.handle.block_on(async { tokio::time::timeout(patience, self.sender.send(chunk)).await });
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")),
-        }
+        let Patience { write_timeout, deadline, cancel } = &self.patience;
+        let timeout = deadline.saturating_duration_since(Instant::now()).min(*write_timeout);
+        send(&self.sender, chunk, timeout, cancel).map_err(|unsent| match unsent {
+            Unsent::Gone => io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone"),
+            Unsent::Slow => io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly"),
+            Unsent::Cancelled => io::Error::new(io::ErrorKind::BrokenPipe, "the request was cancelled"),
+        })
     }
-}
-
-fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone")
 }
 
 impl Write for Channel {

@@ -87,8 +87,8 @@ fn ctrl_c_cancels_with_130() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(800));
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
     let started = Instant::now();
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));

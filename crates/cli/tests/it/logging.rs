@@ -1,6 +1,7 @@
 //! The log and the service notifications of `vervet serve`: the built binary over its real protocol.
 #![cfg(unix)]
 
+use rustix::process::{Pid, Signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
@@ -65,8 +66,7 @@ fn users_23_serve_logs_what_happens_and_notifies() {
     assert!(send("wrong secret", "ASK {}").starts_with("HTTP/1.1 401"));
     let failed = next("login failed");
     assert!(failed["level"] == "WARN" && !failed.to_string().contains("secret"), "{failed}");
-    let stop = Command::new("kill").arg(server.id().to_string()).status().expect("there is kill");
-    assert!(stop.success());
+    rustix::process::kill_process(Pid::from_child(&server), Signal::TERM).expect("it runs");
     next("stopping");
     assert_eq!(receive(), "STOPPING=1");
     next("ended");

@@ -4,8 +4,10 @@ use super::tier::HELD_BYTES;
 use crate::metrics::{Finish, Kind};
 use crate::reply::Failure;
 use crate::state::State;
+use crate::stream::{self, Unsent};
 use hyper::StatusCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -138,13 +140,38 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error.
+/// The client of a connection, as its replies know it.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// The address, in the form of the protocol.
+    host: Arc<str>,
+    /// Set once the connection has ended: nobody waits for its replies.
+    is_gone: AtomicBool,
+}
+
+impl Client {
+    pub(super) fn new(host: Arc<str>) -> Self {
+        Self { host, is_gone: AtomicBool::new(false) }
+    }
+
+    pub(super) fn leave(&self) {
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+}
+
+/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error, while there is
+/// a client.
 #[derive(Debug)]
 pub(super) struct Reply {
     state: Arc<State>,
     out: mpsc::Sender<Message>,
-    /// The address of the client, in the form of the protocol.
-    host: Arc<str>,
+    client: Arc<Client>,
+    /// Ends the wait for a client that does not read.
+    cancel: CancelToken,
     format: Format,
     /// Whether the request was a text frame.
     is_text: bool,
@@ -157,13 +184,14 @@ impl Reply {
     pub(super) fn new(
         state: &Arc<State>,
         out: mpsc::Sender<Message>,
-        host: &Arc<str>,
+        client: &Arc<Client>,
         is_text: bool,
     ) -> Self {
-        let (state, host) = (Arc::clone(state), Arc::clone(host));
+        let (state, client) = (Arc::clone(state), Arc::clone(client));
         // For requests whose format could not be determined.
         let format = if is_text { Format::Json } else { Format::GraphSon3 };
-        Self { state, out, host, format, is_text, id: None, begin: Instant::now(), ended: false }
+        let cancel = CancelToken::new();
+        Self { state, out, client, cancel, format, is_text, id: None, begin: Instant::now(), ended: false }
     }
 
     /// Sets the format and the id of the request.
@@ -173,7 +201,7 @@ impl Reply {
     }
 
     fn attributes(&self) -> Map {
-        [(Value::text("host"), Value::text(&self.host))].into_iter().collect()
+        [(Value::text("host"), Value::text(&self.client.host))].into_iter().collect()
     }
 
     /// Bytes as a message of the same frame type as the request.
@@ -214,11 +242,18 @@ impl Reply {
         let _ = self.out.send(self.status(trouble.status(self.attributes()))).await;
     }
 
-    /// [`Reply::fail`], on a thread that may block.
+    /// [`Reply::fail`], on a thread that may block. Does not wait for a client that does not read.
     pub(super) fn fail_here(mut self, trouble: &Trouble) {
-        trouble.log();
+        if !self.client.is_gone() {
+            trouble.log();
+        }
         self.end(trouble.code);
-        let _ = self.send(self.status(trouble.status(self.attributes())));
+        let status = self.status(trouble.status(self.attributes()));
+        if let Err(mpsc::error::TrySendError::Full(status)) = self.out.try_send(status) {
+            let out = self.out.clone();
+            // Ends with the connection, whose write timeout bounds it.
+            Handle::current().spawn(async move { drop(out.send(status).await) });
+        }
     }
 
     /// Sends the response of a finished run.
@@ -254,29 +289,20 @@ impl Reply {
     pub(super) fn forget(mut self) {
         self.ended = true;
     }
-
-    /// Sends a message from a thread that may block. `false`: the client is gone, or does not read.
-    fn send(&self, message: Message) -> bool {
-        let message = match self.out.try_send(message) {
-            Ok(()) => return true,
-            Err(mpsc::error::TrySendError::Full(message)) => message,
-            Err(mpsc::error::TrySendError::Closed(_)) => return false,
-        };
-        let patience = self.state.options.limits.write_timeout;
-        let sent = Handle::current()
-            .block_on(async { tokio::time::timeout(patience, self.out.send(message)).await });
-        matches!(sent, Ok(Ok(())))
-    }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if !self.ended {
-            let trouble = Trouble::from(Error::internal("a request ended without an answer"));
-            trouble.log();
-            self.end(trouble.code);
-            let _ = self.out.try_send(self.status(trouble.status(self.attributes())));
+        if self.ended {
+            return;
         }
+        if self.client.is_gone() {
+            return self.end(TEMPORARY);
+        }
+        let trouble = Trouble::from(Error::internal("a request ended without an answer"));
+        trouble.log();
+        self.end(trouble.code);
+        let _ = self.out.try_send(self.status(trouble.status(self.attributes())));
     }
 }
 
@@ -312,11 +338,17 @@ pub(super) trait Outlet {
 impl Outlet for Reply {
     fn take(&mut self, bytes: Vec<u8>, _is_last: bool) -> vervet::Result<()> {
         self.state.metrics.sent(bytes.len());
-        if self.send(self.message(bytes)) {
+        let timeout = self.state.options.limits.write_timeout;
+        let Err(unsent) = stream::send(&self.out, self.message(bytes), timeout, &self.cancel) else {
             return Ok(());
-        }
+        };
         self.state.metrics.broken.inc();
-        Err(Error::new(ErrorKind::Cancelled, "the client is gone"))
+        let message = match unsent {
+            Unsent::Gone => "the client is gone",
+            Unsent::Slow => "the client reads too slowly",
+            Unsent::Cancelled => "the request was cancelled",
+        };
+        Err(Error::new(ErrorKind::Cancelled, message))
     }
 }
 
@@ -503,6 +535,9 @@ impl Reply {
     /// # Errors
     /// As [`Results::new`].
     pub(super) fn results(&mut self, telling: Telling) -> Result<Results<'_>, Trouble> {
+        if let Some(cancel) = &telling.cancel {
+            self.cancel.clone_from(cancel);
+        }
         let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
         Results::new(self, format, id, attributes, telling)
     }

@@ -5,7 +5,7 @@
 //! client that must log in first are held until it has.
 
 use super::access::Access;
-use super::answer::{MALFORMED, Reply, Trouble, UNAUTHORIZED};
+use super::answer::{Client, MALFORMED, Reply, Trouble, UNAUTHORIZED};
 use super::request::{Asked, Ready};
 use super::run::{self, Left};
 use super::session;
@@ -40,6 +40,7 @@ pub(super) struct Connection {
     login: Mutex<Login>,
     /// Limits what the client may send before a login.
     received: Arc<Received>,
+    client: Arc<Client>,
     sessions: Mutex<HashMap<Arc<str>, UnboundedSender<Job>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -119,10 +120,16 @@ impl Job {
 }
 
 impl Connection {
-    pub(super) fn new(state: Arc<State>, access: Access, received: Arc<Received>) -> Arc<Self> {
+    pub(super) fn new(
+        state: Arc<State>,
+        access: Access,
+        received: Arc<Received>,
+        client: Arc<Client>,
+    ) -> Arc<Self> {
         let due_since = access.needs_login().then(Instant::now);
         let login = Mutex::new(Login { access, held: Vec::new(), due_since });
-        Arc::new(Self { state, login, received, sessions: Mutex::default(), tasks: Mutex::default() })
+        let (sessions, tasks) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { state, login, received, client, sessions, tasks })
     }
 
     /// The permissions of the client.
@@ -361,6 +368,7 @@ impl Connection {
 
     /// Ends all running requests and the sessions.
     pub(super) fn end(&self) {
+        self.client.leave();
         self.let_go();
         lock(&self.sessions).clear();
         lock(&self.tasks).abort_all();

@@ -135,7 +135,8 @@ impl Work {
         let tell = move |start| Told::Answer(query::Told::Start(start, mime, self.said));
         let limits = &state.options.limits;
         let deadline = Instant::now() + limits.timeout;
-        let patience = Patience { write_timeout: limits.write_timeout, deadline };
+        let cancel = running.token.clone();
+        let patience = Patience { write_timeout: limits.write_timeout, deadline, cancel };
         let mut sink = Sink::new(sender, tell, self.encoding, patience);
         if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
             state.metrics.broken.inc();

@@ -13,7 +13,7 @@
 //! client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for it.
 
 use super::access::Access;
-use super::answer::{MALFORMED, Reply, Trouble, UNREADABLE};
+use super::answer::{Client, MALFORMED, Reply, Trouble, UNREADABLE};
 use super::connection::{Connection, Share};
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
 use crate::server::Settings;
@@ -90,11 +90,12 @@ pub(crate) async fn serve(
         received.limit(Some(complete + LOGIN_BYTES_MAX));
     }
     received.begin(complete, state.bodies.hold());
-    let connection = Connection::new(Arc::clone(&state), access, Arc::clone(&received));
+    let client = Arc::new(Client::new(host));
+    let connection = Connection::new(Arc::clone(&state), access, Arc::clone(&received), Arc::clone(&client));
     let reading = Reading {
         connection: Arc::clone(&connection),
         room: Arc::new(Semaphore::new(OUTSTANDING as usize)),
-        host,
+        client,
         received,
         stopped,
         state,
@@ -138,7 +139,7 @@ struct Reading {
     state: Arc<State>,
     connection: Arc<Connection>,
     room: Arc<Semaphore>,
-    host: Arc<str>,
+    client: Arc<Client>,
     /// Counts received bytes.
     received: Arc<Received>,
     stopped: watch::Receiver<bool>,
@@ -185,7 +186,7 @@ impl Reading {
                 return Some(FULL);
             }
             let share = Share { _room: share, _memory: held };
-            let mut reply = Reply::new(&self.state, out.clone(), &self.host, is_text);
+            let mut reply = Reply::new(&self.state, out.clone(), &self.client, is_text);
             match self.request(bytes, is_text).await {
                 (format, Ok(request)) => {
                     reply.to(format, Some(request.id));

@@ -89,6 +89,22 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Waits until the oldest request finds no more rows: its client does not read, and all buffers are full.
+    pub(crate) fn wait_for_full_buffers(&self) {
+        let mut before = None;
+        loop {
+            let list = self.get("/api/queries", &[]).expect(200).json();
+            let rows = list["queries"][0]["rows"].as_u64();
+            if rows > Some(0) && rows == before {
+                return;
+            }
+            before = rows;
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.stopper.stop();

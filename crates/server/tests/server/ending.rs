@@ -2,7 +2,7 @@
 
 use crate::common::{ENDLESS, ENDLESS_COUNT, Reply, Running, request, thousand};
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A query ends when its client disconnects, whether it is sending rows or has sent nothing yet.
 #[test]
@@ -69,4 +69,52 @@ fn a_server_that_ends_cancels_what_does_not_finish() {
     assert_eq!(Reply::read(silent, false).status, 503);
     assert!(!rest.join().unwrap().whole, "the answer broke off");
     server.join();
+}
+
+/// A query whose client reads the beginning of its rows and no more.
+fn unread(server: &Running) -> std::net::TcpStream {
+    let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
+    let mut stream = server.connect();
+    stream.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).unwrap();
+    let mut begin = [0; 1000];
+    stream.read_exact(&mut begin).unwrap();
+    server.wait_for("vervet_requests_running", 1.0);
+    server.wait_for_full_buffers();
+    stream
+}
+
+/// The write timeout is 30 s.
+#[test]
+fn a_request_whose_client_does_not_read_can_be_stopped() {
+    let server = Running::start(&thousand(), |_| ());
+    let _stream = unread(&server);
+    let list = server.get("/api/queries", &[]).expect(200).json();
+    let begin = Instant::now();
+    server.send("DELETE", &format!("/api/queries/{}", list["queries"][0]["id"]), &[], b"").expect(204);
+    server.wait_for("vervet_requests_running", 0.0);
+    assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_delay_the_end() {
+    let server = Running::start(&thousand(), |options| {
+        options.limits.shutdown_timeout = Duration::from_millis(100);
+    });
+    let _stream = unread(&server);
+    let begin = Instant::now();
+    server.stopper.stop();
+    server.join();
+    assert!(begin.elapsed() < Duration::from_secs(4), "it took {:?}", begin.elapsed());
+}
+
+#[test]
+fn a_client_that_does_not_complete_a_head_does_not_delay_the_end() {
+    let server = Running::start(&thousand(), |_| ());
+    let mut stream = server.connect();
+    stream.write_all(b"GET /query HTTP/1.1\r\nHost: loc").unwrap();
+    server.wait_for("vervet_connections", 2.0);
+    let begin = Instant::now();
+    server.stopper.stop();
+    server.join();
+    assert!(begin.elapsed() < Duration::from_secs(8), "it took {:?}", begin.elapsed());
 }

@@ -202,6 +202,44 @@ fn a_client_must_take_what_it_asked_for() {
     server.wait_for("vervet_connections", 1.0);
 }
 
+/// The write timeout is 30 s.
+#[test]
+fn a_request_whose_client_does_not_read_can_be_stopped() {
+    let server = Running::start(&modern(), |_| ());
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let id = client.send("eval", "", args([("gremlin", ENDLESS_RESULTS.into())]));
+    server.wait_for("vervet_requests_running", 1.0);
+    server.wait_for_full_buffers();
+    let list = server.get("/api/queries", &[]).expect(200).json();
+    let begin = Instant::now();
+    server.send("DELETE", &format!("/api/queries/{}", list["queries"][0]["id"]), &[], b"").expect(204);
+    server.wait_for("vervet_requests_running", 0.0);
+    assert!(begin.elapsed() < Duration::from_secs(10), "it took {:?}", begin.elapsed());
+    // Once the client reads again, it learns what became of its request.
+    client.answer(id).refused(596, "");
+}
+
+/// Requests that are dropped with their connection are no errors of the server.
+#[test]
+fn requests_of_a_client_that_is_gone_are_not_reported_as_defects() {
+    let server = Running::start(&modern(), |options| {
+        options.limits.requests = 1;
+        options.limits.heavy_requests = 1;
+    });
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    for _ in 0..20 {
+        client.send("eval", "", args([("gremlin", ENDLESS.into())]));
+        client.send("eval", "session", args([("gremlin", ENDLESS.into()), ("session", "s".into())]));
+    }
+    server.wait_for("vervet_requests_running", 1.0);
+    drop(client);
+    server.wait_for("vervet_requests_running", 0.0);
+    server.wait_for("vervet_connections", 1.0);
+    let metrics = server.get("/metrics", &[]).expect(200).text();
+    assert!(metrics.contains("kind=\"gremlin\",status=\"596\""), "{metrics}");
+    assert!(!metrics.contains("kind=\"gremlin\",status=\"500\""), "{metrics}");
+}
+
 #[test]
 fn messages_must_come_in_time() {
     let server = Running::start(&modern(), |options| {
