@@ -8,9 +8,9 @@
 //! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
 //! ([`CandidateKeyIter`]).
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::candidate_keys::CandidateKeyIter;
-use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::operators::candidate_keys::CandidateKeyIter;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
 use std::collections::BTreeMap;
 use vervet_model::{Direction, Id, Result};

@@ -1,9 +1,9 @@
 //! Order (sort), top-k and slice.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Table};
-use crate::control::Control;
-use crate::parallel::{Gathered, Partial};
+use crate::execution::parallel::{Gathered, Partial};
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Table};
+use crate::pipeline::control::Control;
 use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey, order_of_ids};
 use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};

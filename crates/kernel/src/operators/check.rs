@@ -1,7 +1,7 @@
 //! Check: filters rows by the existence of an entry.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, operand_column};
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, operand_column};
 use crate::plan::Operand;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{EntryFilter, Segment};

@@ -12,10 +12,10 @@
 //! *list* method, which locates every key twice and every prefix separately; 41 by this one, both on a loaded
 //! machine.
 
-use crate::batch::Batch;
-use crate::chain::{Chain, Flow};
-use crate::common::is_among;
-use crate::intersect::{Intersect, IntersectLeg, reverse_run_ns};
+use crate::operators::intersect::{Intersect, IntersectLeg, reverse_run_ns};
+use crate::operators::sorted_ids::is_among;
+use crate::pipeline::batch::Batch;
+use crate::pipeline::chain::{Chain, Flow};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
 

@@ -4,9 +4,9 @@
 //! Keys are listed in batches and expanded like any other column, so a scan costs as much as a sequential
 //! read of the segment. Literals of a seek are in text order, so they are looked up like any other column.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::candidate_keys::CandidateKeyIter;
-use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::operators::candidate_keys::CandidateKeyIter;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::CandidateKeys;
 use std::sync::{Mutex, PoisonError};
 use vervet_algebra::Variable;

@@ -1,14 +1,14 @@
 //! Exists: correlated `EXISTS`, whether a nested pipeline outputs a row for each input row.
 //!
 //! # Shape
-//! As [`crate::optional`]: the rows of a batch run through the inner pipeline together, with their positions
-//! in a column. No other column of the output is read, so the planner carries only positions, and unused
-//! neighbours are not listed.
+//! As [`crate::operators::optional`]: the rows of a batch run through the inner pipeline together, with their
+//! positions in a column. No other column of the output is read, so the planner carries only positions, and
+//! unused neighbours are not listed.
 //! # Cost
 //! The cost of the solutions of the pattern for a batch, until each row has one.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
 use crate::plan::SemiJoinKind;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result, Tag};

@@ -3,11 +3,11 @@
 //! A kernel pushes its output into a [`Chain`], the rest of the pipeline. There are no queues: each step has
 //! at most one batch in flight.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::control::Control;
-use crate::parallel::Partial;
+use crate::execution::parallel::Partial;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::control::Control;
+use crate::pipeline::shared::Shared;
 use crate::plan::{Operand, Plan};
-use crate::shared::Shared;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
@@ -106,7 +106,8 @@ pub enum Flow {
 ///
 /// # Contract
 /// * [`Flow::Done`] refers to the pushed batch, not to the kernel: more batches may be pushed after it. A
-///   sink ends a batch early as soon as the answer for its rows is known (see [`crate::exists`]), and the
+/// sink ends a batch early as soon as the answer for its rows is known (see [`crate::operators::exists`]),
+/// and the
 ///   next batch enters the same stages. So every exit from `push` except an error must leave the kernel ready
 ///   for the next batch: buffers are restored and contain no rows of the previous batch.
 /// * After an error no method is called.

@@ -9,8 +9,8 @@
 //! a store, as for a plain integer; counting bytes is one read-modify-write (some 5 ns) for each table that
 //! has grown.
 
-use crate::batch::BATCH_ROWS;
-use crate::gate::{Gate, WorkloadClass};
+use crate::pipeline::batch::BATCH_ROWS;
+use crate::pipeline::gate::{Gate, WorkloadClass};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
 //! Compilation of plan steps to kernels: segment look-up, expression compilation, buffer allocation.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
-use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
-use crate::{
+use crate::operators::{
     check, distinct, exists, expand, filter, group, intersect, join, matching, optional, order, path, scan,
     seeded, values, volatile_barrier,
 };
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage, Table};
+use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
 use vervet_expression::{Accumulators, CompiledExpression};

@@ -1,20 +1,21 @@
 //! Seeded left join: an optional part evaluated from the distinct values of one column.
 //!
 //! # Shape
-//! [`crate::optional`] explores from each row; this kernel explores once from each distinct value of the
-//! column `seed` in a batch, and joins the result with the rows of the batch by all shared variables. So a
-//! part that connects two columns (posts of *this person* in *this forum*) is read from its cheaper end, once
-//! for all rows that share that end. The rows of the batch are the hash table: results without a partner are
-//! dropped at once.
+//! [`crate::operators::optional`] explores from each row; this kernel explores once from each distinct value
+//! of the column `seed` in a batch, and joins the result with the rows of the batch by all shared variables.
+//! So a part that connects two columns (posts of *this person* in *this forum*) is read from its cheaper end,
+//! once for all rows that share that end. The rows of the batch are the hash table: results without a partner
+//! are dropped at once.
 //! # Cost
 //! For each row of the batch and each result row, a look-up in a table of at most
-//! [`crate::batch::BATCH_ROWS`] rows; the inner pipeline for each seed and batch. Memory: a few batches.
+//! [`crate::pipeline::batch::BATCH_ROWS`] rows; the inner pipeline for each seed and batch. Memory: a few
+//! batches.
 //! # Source
 //! Magic sets and sideways information passing: F. Bancilhon et al., PODS 1986.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage};
-use crate::control::Control;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::control::Control;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use vervet_algebra::Variable;

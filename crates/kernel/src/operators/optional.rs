@@ -1,7 +1,7 @@
 //! Optional and union: nested pipelines evaluated from the input rows.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 

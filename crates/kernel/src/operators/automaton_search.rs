@@ -12,8 +12,8 @@
 //! Glushkov automata (1961), built by the planner; regular path queries on compressed graphs: ZipG (SIGMOD
 //! 2017) §4.3, which follows one edge at a time.
 
-use crate::chain::Run;
-use crate::nodes::NodeSet;
+use crate::operators::nodes::NodeSet;
+use crate::pipeline::chain::Run;
 use crate::plan::{Automaton, Move};
 use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Id, Result, Tag};

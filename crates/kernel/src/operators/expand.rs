@@ -5,9 +5,9 @@
 //! overlap; then one copy of each carried column. If every row has exactly one neighbour, the carried columns
 //! are moved, not copied.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, operand_column};
-use crate::claims::Claims;
+use crate::operators::claims::Claims;
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, operand_column};
 use crate::plan::Operand;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};

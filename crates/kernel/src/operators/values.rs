@@ -4,9 +4,9 @@
 //! A row that binds a variable of the table is a look-up by that variable; the look-up table is built on
 //! first use. A row that binds none is paired with all table rows.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel};
-use crate::control::Control;
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel};
+use crate::pipeline::control::Control;
 use rustc_hash::FxHashMap;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};

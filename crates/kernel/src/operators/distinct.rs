@@ -1,9 +1,9 @@
 //! Distinct: streaming deduplication, and the hash table of distinct rows shared with grouping.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::control::Control;
-use crate::nodes::NodeSet;
+use crate::operators::nodes::NodeSet;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::pipeline::control::Control;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;

@@ -4,10 +4,10 @@
 //! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds multiplicities,
 //! so its cost depends on the rows, not on the solutions that they represent.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::distinct::RowTable;
-use crate::parallel::{Gathered, Partial};
+use crate::execution::parallel::{Gathered, Partial};
+use crate::operators::distinct::RowTable;
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use vervet_algebra::Variable;
 use vervet_expression::Accumulators;
 use vervet_model::{Error, Result};

@@ -4,7 +4,7 @@
 //! Merge: 1 to 2 ns for each element of both lists. Galloping, if one list is much longer: the logarithm of
 //! the gap for each element of the shorter. Comparison with a few lanes: 1 to 3 ns for each element.
 
-use crate::control::Control;
+use crate::pipeline::control::Control;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment};
 

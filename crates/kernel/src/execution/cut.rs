@@ -26,8 +26,8 @@
 //!
 //! Plans whose result depends on the row order are not cut: see [`needs_one_thread`].
 
+use crate::operators::volatile_barrier::needs_solution;
 use crate::plan::{Pipeline, Plan, PlanStep, Step};
-use crate::volatile_barrier::needs_solution;
 use std::ops::Range;
 use vervet_algebra::AggregateKind;
 

@@ -5,10 +5,10 @@
 //! The numbers are in an additional column after those of the plan, which every step keeps. The first such
 //! step assigns them, so consecutive steps see a solution under the same number.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage};
-use crate::compile::repeat_rows;
-use crate::parallel::Partial;
+use crate::execution::compile::repeat_rows;
+use crate::execution::parallel::Partial;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
 use crate::plan::{JoinKind, Pipeline, Step};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use vervet_algebra::{Expression, Function, Variable};

@@ -5,16 +5,16 @@
 //! # Not here
 //! Threads, channels, and when to use them: see the crate `vervet-driver-local`.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Run, Stage, Table, nanoseconds, operand_column};
-use crate::claims::Claims;
-use crate::compile::{segment, stages_of};
-use crate::cut::{PipelineCut, SourceKind};
-use crate::distinct::RowTable;
-use crate::execute::add_figures;
-use crate::expand::Expand;
+use crate::execution::compile::{segment, stages_of};
+use crate::execution::cut::{PipelineCut, SourceKind};
+use crate::execution::execute::add_figures;
+use crate::operators::claims::Claims;
+use crate::operators::distinct::RowTable;
+use crate::operators::expand::Expand;
+use crate::operators::scan::Scan;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Run, Stage, Table, nanoseconds, operand_column};
 use crate::plan::{Pipeline, PlanStep, Step, StepProfile};
-use crate::scan::Scan;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

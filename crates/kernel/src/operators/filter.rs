@@ -1,7 +1,7 @@
 //! Filter and extend: evaluation of expressions over rows.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel};
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel};
 use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
 use vervet_model::{Id, Result};

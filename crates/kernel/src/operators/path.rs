@@ -7,16 +7,16 @@
 //! exhausted; or, if many rows share an end, one search from that end for all of them, which advances only
 //! until all other ends are found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::automaton_search`]. If the other end is not needed, results are counted, not listed. Rows
-//! with an unbound graph variable are evaluated graph by graph, so memory does not grow with the number of
-//! graphs.
+//! See [`crate::operators::automaton_search`]. If the other end is not needed, results are counted, not
+//! listed. Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the
+//! number of graphs.
 //! # Semantics
 //! SPARQL 1.1 §18.4: a closure yields each pair of ends once. The empty path connects each node of the graphs
 //! with itself, and a term of the query with itself.
 
-use crate::automaton_search::{AutomatonSearch, VisitedSet};
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run};
+use crate::operators::automaton_search::{AutomatonSearch, VisitedSet};
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{Move, Operand, PathGraphs, PathStep};
 use vervet_model::{Direction, Id, Multiplicity, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};

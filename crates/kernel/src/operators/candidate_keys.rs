@@ -6,7 +6,7 @@
 //! # Cost
 //! Unordered literals and search results are collected once, for any number of segments and rows.
 
-use crate::chain::Run;
+use crate::pipeline::chain::Run;
 use crate::plan::{CandidateKeys, StringRange};
 use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::Segment;

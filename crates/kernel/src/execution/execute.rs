@@ -1,11 +1,11 @@
 //! Single-threaded execution of a plan.
 
-use crate::batch::{BATCH_ROWS, Batch, Keep};
-use crate::chain::{Chain, Flow, Run, Stage};
-use crate::compile::{repeat_rows, stages_from_one_row};
-use crate::control::Control;
+use crate::execution::compile::{repeat_rows, stages_from_one_row};
+use crate::operators::volatile_barrier::needs_solution;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Run, Stage};
+use crate::pipeline::control::Control;
 use crate::plan::{Plan, PlanStep, Profile, StepProfile};
-use crate::volatile_barrier::needs_solution;
 use std::sync::atomic::AtomicU64;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;

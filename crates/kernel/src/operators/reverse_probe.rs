@@ -9,9 +9,9 @@
 //! # Not here
 //! The choice of the method: `intersect.rs`.
 
-use crate::batch::Batch;
-use crate::chain::{Chain, Flow};
-use crate::intersect::{Intersect, IntersectLeg};
+use crate::operators::intersect::{Intersect, IntersectLeg};
+use crate::pipeline::batch::Batch;
+use crate::pipeline::chain::{Chain, Flow};
 use std::ops::Range;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};

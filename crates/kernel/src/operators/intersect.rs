@@ -22,13 +22,13 @@
 //! "Leapfrog Triejoin", ICDT 2014. Different: candidates are intersected completely for each row, not leapt
 //! over lazily, since rows are batched and adjacencies are contiguous.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run};
-use crate::common::{PIECE_ENTRIES, common, hits, is_among, list_neighbours, retain_common};
-use crate::control::Control;
+use crate::operators::reverse_probe::ReverseProbe;
+use crate::operators::small_lists::SmallListBuffers;
+use crate::operators::sorted_ids::{PIECE_ENTRIES, common, hits, is_among, list_neighbours, retain_common};
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::pipeline::control::Control;
 use crate::plan::Operand;
-use crate::reverse_probe::ReverseProbe;
-use crate::small_lists::SmallListBuffers;
 use std::ops::Range;
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};

@@ -9,9 +9,9 @@
 //! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
 
-use crate::batch::{Batch, Keep};
-use crate::chain::{Chain, Flow, Kernel, Run, Stage, Table};
-use crate::control::Control;
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage, Table};
+use crate::pipeline::control::Control;
 use crate::plan::{PlanStep, Step};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};

@@ -1,0 +1,7 @@
+//! The types that kernels are written against: batches, the rest of a pipeline, limits, shared state.
+
+pub(crate) mod batch;
+pub(crate) mod chain;
+pub(crate) mod control;
+pub(crate) mod gate;
+pub(crate) mod shared;
