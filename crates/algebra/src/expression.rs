@@ -89,6 +89,14 @@ impl Expression {
         }
     }
 
+    /// Whether two evaluations for equal rows may differ.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        let mut found = matches!(self, Self::Call(function, _) if function.is_volatile());
+        self.for_each_child(&mut |child| found = found || child.is_volatile());
+        found
+    }
+
     /// Whether the expression contains [`Expression::Exists`].
     #[must_use]
     pub fn has_exists(&self) -> bool {
@@ -258,6 +266,14 @@ pub enum Function {
     Cast(NamedNode),
     /// An unknown function: the query text is valid, evaluation is an expression error.
     Unknown(NamedNode),
+}
+
+impl Function {
+    /// Whether two calls with equal arguments may yield different values.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        matches!(self, Self::Rand | Self::BNode | Self::Uuid | Self::StrUuid)
+    }
 }
 
 /// Kind of an aggregate.

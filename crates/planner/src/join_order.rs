@@ -25,8 +25,7 @@ use crate::cost;
 use crate::estimate::{ClassDistributions, Estimator};
 use crate::filter::Conjunct;
 use crate::partial_plan::Runs;
-use crate::set::VariableSet;
-use vervet_algebra::Variable;
+use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_model::{Direction, Error, Result};
 

@@ -1,10 +1,10 @@
 //! Bit sets of variables; small ones do not allocate.
 
-use vervet_algebra::Variable;
+use crate::Variable;
 
 /// A bit set of variables.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct VariableSet {
+pub struct VariableSet {
     /// Bits of the variables below 64.
     low: u64,
     /// Bits of the others, 64 in each word.
@@ -12,7 +12,8 @@ pub(crate) struct VariableSet {
 }
 
 impl VariableSet {
-    pub(crate) fn insert(&mut self, variable: Variable) {
+    /// Inserts a variable.
+    pub fn insert(&mut self, variable: Variable) {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         if word == 0 {
             self.low |= bit;
@@ -24,7 +25,8 @@ impl VariableSet {
         }
     }
 
-    pub(crate) fn remove(&mut self, variable: Variable) {
+    /// Removes a variable.
+    pub fn remove(&mut self, variable: Variable) {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         if word == 0 {
             self.low &= !bit;
@@ -33,22 +35,28 @@ impl VariableSet {
         }
     }
 
-    pub(crate) fn contains(&self, variable: Variable) -> bool {
+    /// Whether the variable is in the set.
+    #[must_use]
+    pub fn contains(&self, variable: Variable) -> bool {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
         bits & bit != 0
     }
 
     /// Size in bytes, as memory caps count it.
-    pub(crate) fn size_bytes(&self) -> u64 {
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
         (size_of::<Self>() + 8 * self.high.capacity()) as u64
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.low == 0 && self.high.iter().all(|&word| word == 0)
     }
 
-    pub(crate) fn add_all(&mut self, other: &Self) {
+    /// Inserts all of another set.
+    pub fn add_all(&mut self, other: &Self) {
         self.low |= other.low;
         if self.high.len() < other.high.len() {
             self.high.resize(other.high.len(), 0);
@@ -58,40 +66,52 @@ impl VariableSet {
         }
     }
 
-    pub(crate) fn remove_all(&mut self, other: &Self) {
+    /// Removes all of another set.
+    pub fn remove_all(&mut self, other: &Self) {
         self.low &= !other.low;
         for (mine, its) in self.high.iter_mut().zip(&other.high) {
             *mine &= !its;
         }
     }
 
-    pub(crate) fn keep_all(&mut self, other: &Self) {
+    /// Removes what another set does not contain.
+    pub fn keep_all(&mut self, other: &Self) {
         self.low &= other.low;
         for (at, mine) in self.high.iter_mut().enumerate() {
             *mine &= other.high.get(at).copied().unwrap_or(0);
         }
     }
 
-    pub(crate) fn union(mut self, other: &Self) -> Self {
+    /// Both sets.
+    #[must_use]
+    pub fn union(mut self, other: &Self) -> Self {
         self.add_all(other);
         self
     }
 
-    pub(crate) fn intersection(mut self, other: &Self) -> Self {
+    /// What both sets contain.
+    #[must_use]
+    pub fn intersection(mut self, other: &Self) -> Self {
         self.keep_all(other);
         self
     }
 
-    pub(crate) fn minus(mut self, other: &Self) -> Self {
+    /// What the other set does not contain.
+    #[must_use]
+    pub fn minus(mut self, other: &Self) -> Self {
         self.remove_all(other);
         self
     }
 
-    pub(crate) fn intersects(&self, other: &Self) -> bool {
+    /// Whether the sets have a common variable.
+    #[must_use]
+    pub fn intersects(&self, other: &Self) -> bool {
         self.low & other.low != 0 || self.high.iter().zip(&other.high).any(|(mine, its)| mine & its != 0)
     }
 
-    pub(crate) fn is_subset(&self, other: &Self) -> bool {
+    /// Whether the other set contains all of this one.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
         self.low & !other.low == 0
             && self
                 .high
@@ -100,7 +120,8 @@ impl VariableSet {
                 .all(|(at, word)| word & !other.high.get(at).copied().unwrap_or(0) == 0)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
+    /// The variables, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
         std::iter::once(self.low).chain(self.high.iter().copied()).enumerate().flat_map(|(word, bits)| {
             let first = u16::try_from(word * 64).unwrap_or(u16::MAX);
             let mut left = bits;
@@ -127,50 +148,10 @@ impl Extend<Variable> for VariableSet {
     }
 }
 
-/// Multiset of variable occurrences in later operators, with its support as a set.
-///
-/// # Cost
-/// One step for each occurrence added or removed, where recomputing the union would take one for each
-/// remaining occurrence each time.
-#[derive(Default, Debug)]
-pub(crate) struct VariableUses {
-    counts: Vec<u32>,
-    set: VariableSet,
-}
-
-impl VariableUses {
-    /// Adds occurrences.
-    pub(crate) fn add(&mut self, variables: impl IntoIterator<Item = Variable>) {
-        for variable in variables {
-            if variable.index() >= self.counts.len() {
-                self.counts.resize(variable.index() + 1, 0);
-            }
-            self.counts[variable.index()] += 1;
-            self.set.insert(variable);
-        }
-    }
-
-    /// Removes occurrences added before.
-    pub(crate) fn remove(&mut self, variables: impl IntoIterator<Item = Variable>) {
-        for variable in variables {
-            let count = &mut self.counts[variable.index()];
-            assert!(*count > 0, "a removed occurrence was added before");
-            *count -= 1;
-            if *count == 0 {
-                self.set.remove(variable);
-            }
-        }
-    }
-
-    /// The variables that occur.
-    pub(crate) fn set(&self) -> &VariableSet {
-        &self.set
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::VariableSet;
+    use crate::Variable;
 
     #[test]
     fn sets_behave_like_sets_on_both_sides_of_64() {
@@ -189,16 +170,5 @@ mod tests {
         c.remove(Variable(200));
         c.remove(Variable(7));
         assert!(c.is_empty());
-    }
-
-    #[test]
-    fn uses_are_counted() {
-        let mut uses = VariableUses::default();
-        uses.add([1, 70, 70].map(Variable));
-        uses.add([70].map(Variable));
-        uses.remove([70, 70].map(Variable));
-        assert_eq!(uses.set().iter().collect::<Vec<_>>(), [1, 70].map(Variable));
-        uses.remove([70].map(Variable));
-        assert_eq!(uses.set().iter().collect::<Vec<_>>(), [1].map(Variable));
     }
 }
