@@ -296,7 +296,7 @@ impl HeavyExecution<'_> {
                 if without.is_some() && !self.cuts(right) {
                     continue;
                 }
-                let mut table = JoinTable::new(step, run)?;
+                let mut table = JoinTable::new(step, run.variables())?;
                 let join = number + inside;
                 let mut row = Batch::unit(run.variables());
                 self.pipeline(right, run, &mut row, &mut figures[join + 1..], &mut |batch| {

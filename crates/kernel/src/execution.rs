@@ -4,3 +4,4 @@ pub(crate) mod compile;
 pub(crate) mod cut;
 pub(crate) mod execute;
 pub mod parallel;
+pub(crate) mod volatile;

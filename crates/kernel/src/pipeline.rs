@@ -4,4 +4,8 @@ pub(crate) mod batch;
 pub(crate) mod chain;
 pub(crate) mod control;
 pub(crate) mod gate;
+pub(crate) mod join_table;
+pub(crate) mod partial;
+pub(crate) mod row_table;
 pub(crate) mod shared;
+pub(crate) mod table;

@@ -1,11 +1,14 @@
 //! Compilation of plan steps to kernels: segment look-up, expression compilation, buffer allocation.
 
+use crate::execution::volatile;
 use crate::operators::{
     check, distinct, exists, expand, filter, group, intersect, join, matching, optional, order, path, scan,
     seeded, values, volatile_barrier,
 };
 use crate::pipeline::batch::{Batch, Keep};
-use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage, Table};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::row_table::RowTable;
+use crate::pipeline::table::Table;
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
 use std::ops::Range;
 use vervet_algebra::{Aggregate, Expression, Variable};
@@ -73,7 +76,7 @@ fn once_each<'a>(
     run: &Run<'a>,
 ) -> Result<Box<dyn Kernel<'a> + 'a>> {
     let kernel = kernel(step, carried, run)?;
-    Ok(if volatile_barrier::calls(&step.step, &volatile_barrier::is_volatile) {
+    Ok(if volatile::is_volatile(&step.step) {
         Box::new(volatile_barrier::VolatileBarrier { kernel, all: all(run), out: Batch::new(run.variables) })
     } else {
         kernel
@@ -263,7 +266,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 all_accumulators.push((*variable, accumulators(aggregate, carried, run)?));
             }
             Box::new(group::Group {
-                keys: distinct::RowTable::new(keys.clone()),
+                keys: RowTable::new(keys.clone()),
                 aggregates: all_accumulators,
                 keep,
                 groups: Vec::new(),
@@ -283,7 +286,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             None => match variables.as_slice() {
                 [variable] => Box::new(distinct::DistinctNodes::new(*variable, keep)),
                 _ => Box::new(distinct::Distinct {
-                    seen: distinct::RowTable::new(variables.clone()),
+                    seen: RowTable::new(variables.clone()),
                     keep,
                     counted_bytes: 0,
                     selection: Vec::new(),
@@ -354,7 +357,7 @@ fn intersect_kernel<'a>(
     for leg in legs {
         let Some((segment, filter)) = segment(&leg.access, run)? else { return Ok(Box::new(EmptyKernel)) };
         let reverse = run.snapshot.segment(leg.access.predicate, leg.access.direction.reverse())?;
-        at_work.push(intersect::IntersectLeg::new(segment, reverse, filter, leg.key));
+        at_work.push(intersect::leg::IntersectLeg::new(segment, reverse, filter, leg.key));
     }
     Ok(Box::new(intersect::Intersect::new(target, at_work, count_only, keep, run.variables)))
 }
@@ -367,25 +370,4 @@ fn accumulators<'a>(aggregate: &Aggregate, carried: &[Variable], run: &Run<'a>) 
     } else {
         accumulators
     })
-}
-
-/// Repeats each row as often as its multiplicity. `from`: the current row, and the number of its solutions
-/// already output.
-pub(crate) fn repeat_rows(
-    batch: &mut Batch,
-    out: &mut Batch,
-    keep: &Keep,
-    from: &mut (usize, u128),
-    capacity: usize,
-) {
-    let mut rows: Vec<u32> = Vec::with_capacity(capacity.min(batch.rows));
-    while from.0 < batch.rows && rows.len() < capacity {
-        let left = batch.times(from.0).get() - from.1;
-        let take = left.min((capacity - rows.len()) as u128);
-        let row = u32::try_from(from.0).unwrap_or(u32::MAX);
-        rows.extend(std::iter::repeat_n(row, usize::try_from(take).unwrap_or(capacity)));
-        *from = if take == left { (from.0 + 1, 0) } else { (from.0, from.1 + take) };
-    }
-    out.gather(batch, &rows, keep);
-    out.multiplicity.clear();
 }

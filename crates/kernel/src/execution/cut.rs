@@ -26,7 +26,7 @@
 //!
 //! Plans whose result depends on the row order are not cut: see [`needs_one_thread`].
 
-use crate::operators::volatile_barrier::needs_solution;
+use crate::execution::volatile::needs_solution;
 use crate::plan::{Pipeline, Plan, PlanStep, Step};
 use std::ops::Range;
 use vervet_algebra::AggregateKind;

@@ -1,8 +1,8 @@
 //! Single-threaded execution of a plan.
 
-use crate::execution::compile::{repeat_rows, stages_from_one_row};
-use crate::operators::volatile_barrier::needs_solution;
-use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::execution::compile::stages_from_one_row;
+use crate::execution::volatile::needs_solution;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep, repeat_rows};
 use crate::pipeline::chain::{Chain, Flow, Run, Stage};
 use crate::pipeline::control::Control;
 use crate::plan::{Plan, PlanStep, Profile, StepProfile};

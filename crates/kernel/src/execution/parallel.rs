@@ -9,41 +9,23 @@ use crate::execution::compile::{segment, stages_of};
 use crate::execution::cut::{PipelineCut, SourceKind};
 use crate::execution::execute::add_figures;
 use crate::operators::claims::Claims;
-use crate::operators::distinct::RowTable;
 use crate::operators::expand::Expand;
 use crate::operators::scan::Scan;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
-use crate::pipeline::chain::{Chain, Flow, Run, Stage, Table, nanoseconds, operand_column};
+use crate::pipeline::chain::{Chain, Flow, Run, Stage, nanoseconds, operand_column};
+use crate::pipeline::table::Table;
 use crate::plan::{Pipeline, PlanStep, Step, StepProfile};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
-use vervet_algebra::Variable;
-use vervet_expression::{Accumulators, SortKey};
 use vervet_model::{Error, Id, Result};
 use vervet_snapshot::GraphFilter;
 
+pub use crate::pipeline::partial::Partial;
+
 /// Morsels for each thread: enough for load balance between morsels of different cost.
 const MORSELS_PER_THREAD: u64 = 64;
-
-/// Partial state of one copy of a barrier.
-pub struct Partial<'a>(pub(crate) Gathered<'a>);
-
-pub(crate) enum Gathered<'a> {
-    Groups {
-        keys: RowTable,
-        aggregates: Vec<(Variable, Accumulators<'a>)>,
-        counted_bytes: u64,
-    },
-    Sorted {
-        table: Table,
-        sort_keys: Vec<Vec<SortKey>>,
-        /// Positions in `table`, in order.
-        rows: Vec<u32>,
-        counted_bytes: u64,
-    },
-}
 
 /// Kernels of consecutive steps, used by one thread at a time.
 pub struct Stages<'a> {

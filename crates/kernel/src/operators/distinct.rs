@@ -1,87 +1,11 @@
-//! Distinct: streaming deduplication, and the hash table of distinct rows shared with grouping.
+//! Distinct: streaming deduplication.
 
 use crate::operators::nodes::NodeSet;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
-use crate::pipeline::control::Control;
-use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
-use std::sync::{Mutex, PoisonError};
+use crate::pipeline::row_table::{RowTable, SharedRows};
 use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
-
-/// Hash table of distinct rows, numbered in order of first insertion.
-///
-/// # Shape
-/// Row `i` is `cells[i * width..][..width]`; the hash table holds row numbers.
-/// # Cost
-/// `8 * width + 5` bytes for each distinct row at full load; one chain of cache misses for each look-up.
-pub(crate) struct RowTable {
-    pub variables: Vec<Variable>,
-    pub cells: Vec<Id>,
-    pub rows: usize,
-    table: HashTable<u32>,
-    row: Vec<Id>,
-}
-
-impl RowTable {
-    pub(crate) fn new(variables: Vec<Variable>) -> Self {
-        Self { variables, cells: Vec::new(), rows: 0, table: HashTable::new(), row: Vec::new() }
-    }
-
-    /// Inserts a row; returns its number and whether it is new.
-    pub(crate) fn insert(&mut self, batch: &Batch, row: usize) -> Result<(u32, bool)> {
-        self.row.clear();
-        self.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
-        let hash = hash_of(&self.row);
-        self.insert_row(hash)
-    }
-
-    /// Inserts all rows of a table with the same variables; returns their numbers.
-    pub(crate) fn insert_all(&mut self, other: &Self, control: &Control<'_>) -> Result<Vec<u32>> {
-        let width = self.variables.len();
-        let mut numbers = Vec::with_capacity(other.rows);
-        for row in 0..other.rows {
-            control.work(1)?;
-            self.row.clear();
-            self.row.extend_from_slice(&other.cells[row * width..][..width]);
-            let hash = hash_of(&self.row);
-            numbers.push(self.insert_row(hash)?.0);
-        }
-        Ok(numbers)
-    }
-
-    /// Inserts `self.row`, whose hash is `hash`.
-    fn insert_row(&mut self, hash: u64) -> Result<(u32, bool)> {
-        let width = self.variables.len();
-        let cells = &self.cells;
-        let cells_of = |number: u32| &cells[number as usize * width..][..width];
-        if let Some(&number) = self.table.find(hash, |&number| cells_of(number) == self.row) {
-            return Ok((number, false));
-        }
-        let number = u32::try_from(self.rows).map_err(|_| {
-            let message = "more than 4,294,967,295 distinct rows";
-            vervet_model::Error::new(vervet_model::ErrorKind::MemoryLimit, message)
-        })?;
-        self.table.insert_unique(hash, number, |&number| hash_of(cells_of(number)));
-        self.cells.extend_from_slice(&self.row);
-        self.rows += 1;
-        Ok((number, true))
-    }
-
-    /// Size in bytes, as memory caps count it.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        (8 * self.cells.capacity() + 5 * self.table.capacity()) as u64
-    }
-}
-
-fn hash_of(cells: &[Id]) -> u64 {
-    let mut hasher = FxHasher::default();
-    cells.iter().for_each(|id| hasher.write_u64(id.bits()));
-    // FxHash leaves the low bits weak for keys that differ in high bits only.
-    hasher.finish() ^ hasher.finish() >> 29
-}
 
 /// Streaming distinct: outputs each distinct combination of some columns at its first occurrence.
 pub(crate) struct Distinct {
@@ -173,30 +97,6 @@ impl<'a> Kernel<'a> for Frontier {
     }
 }
 
-/// Concurrent set of distinct rows.
-///
-/// # Shape
-/// Partitioned by hash, with one lock for each shard, so contention is rare: a batch is sorted by shard and
-/// takes each lock once.
-pub(crate) struct SharedRows {
-    shards: Vec<Mutex<Shard>>,
-}
-
-/// Number of shards of [`SharedRows`]. Each gets some 16 rows of a batch, which amortises its lock (20 ns).
-const SHARD_COUNT: usize = 64;
-
-struct Shard {
-    seen: RowTable,
-    counted_bytes: u64,
-}
-
-impl SharedRows {
-    pub(crate) fn new(variables: &[Variable]) -> Self {
-        let shard = || Shard { seen: RowTable::new(variables.to_vec()), counted_bytes: 0 };
-        Self { shards: (0..SHARD_COUNT).map(|_| Mutex::new(shard())).collect() }
-    }
-}
-
 /// [`Distinct`] in one of several copies of a pipeline: the copy that inserts a row first outputs it.
 pub(crate) struct SharedDistinct<'a> {
     pub variables: &'a [Variable],
@@ -210,32 +110,8 @@ pub(crate) struct SharedDistinct<'a> {
 
 impl<'a> Kernel<'a> for SharedDistinct<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
-        let control = next.run().control;
-        self.order.clear();
-        for (row, number) in (0..batch.rows).zip(0_u32..) {
-            self.cells.clear();
-            self.cells.extend(self.variables.iter().map(|&variable| batch.value(variable, row)));
-            let hash = hash_of(&self.cells);
-            // The hash table uses the low bits for the bucket and the highest ones for the tag.
-            let shard = usize::try_from(hash >> 40).unwrap_or(0) % SHARD_COUNT;
-            self.order.push((shard, number, hash));
-        }
-        self.order.sort_unstable();
-        self.selection.clear();
-        for rows in self.order.chunk_by(|a, b| a.0 == b.0) {
-            // A shard is consistent between two insertions, so a panic elsewhere does not corrupt it.
-            let mut shard = self.rows.shards[rows[0].0].lock().unwrap_or_else(PoisonError::into_inner);
-            let Shard { seen, counted_bytes } = &mut *shard;
-            for &(_, row, hash) in rows {
-                seen.row.clear();
-                seen.row.extend(self.variables.iter().map(|&variable| batch.value(variable, row as usize)));
-                if seen.insert_row(hash)?.1 {
-                    self.selection.push(row);
-                }
-            }
-            control.recount(counted_bytes, seen.size_bytes())?;
-        }
-        self.selection.sort_unstable();
+        let (order, cells, selection) = (&mut self.order, &mut self.cells, &mut self.selection);
+        self.rows.insert_all(self.variables, batch, order, cells, selection, next.run().control)?;
         batch.multiplicity.clear();
         batch.select(&self.selection, &self.keep);
         next.push(batch)
@@ -311,9 +187,7 @@ impl GroupedDistinct {
                 match stamp.filter(|_| row[other].is_vertex()) {
                     Some(stamp) => *stamp = self.stamp,
                     None => {
-                        rest.row.clear();
-                        rest.row.extend_from_slice(row);
-                        rest.insert_row(hash_of(row))?;
+                        rest.insert_cells(row)?;
                     }
                 }
             }

@@ -4,10 +4,10 @@
 //! One look-up for each row, then one pass for each aggregate over the batch. `COUNT(*)` adds multiplicities,
 //! so its cost depends on the rows, not on the solutions that they represent.
 
-use crate::execution::parallel::{Gathered, Partial};
-use crate::operators::distinct::RowTable;
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::pipeline::partial::{Gathered, Partial};
+use crate::pipeline::row_table::RowTable;
 use vervet_algebra::Variable;
 use vervet_expression::Accumulators;
 use vervet_model::{Error, Result};

@@ -10,15 +10,14 @@
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
 
 use crate::pipeline::batch::{Batch, Keep};
-use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage, Table};
-use crate::pipeline::control::Control;
-use crate::plan::{PlanStep, Step};
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::join_table::{END, Index, JoinTable, Mask, hash, mask};
+use crate::plan::PlanStep;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
-use vervet_model::{Error, Result};
+use vervet_model::Result;
 
 /// The join kind, with compiled expressions.
 pub(crate) enum Kind {
@@ -29,107 +28,8 @@ pub(crate) enum Kind {
     Anti,
 }
 
-/// Bit mask of the bound `compatible` variables: bit `i` for the i-th.
-type Mask = u64;
-
 /// Maximum number of `compatible` variables of a join.
 pub(crate) const COMPATIBLE_MAX: usize = 64;
-
-/// Hash index of one group by some columns. Rows are positions in the group; rows with an equal hash are an
-/// ascending chain.
-#[derive(Default)]
-pub(crate) struct Index {
-    first: FxHashMap<u64, u32>,
-    /// Next row of the chain, by row; [`END`] ends a chain.
-    next: Vec<u32>,
-}
-
-const END: u32 = u32::MAX;
-
-/// The build side of a join, shared by the copies of the join in several threads.
-pub struct JoinTable {
-    on: Vec<Variable>,
-    compatible: Vec<Variable>,
-    keep: Keep,
-    table: Table,
-    /// Rows by the mask of their bound variables.
-    groups: Vec<(Mask, Vec<u32>)>,
-    /// Indexes by group and mask, built on first use.
-    indexes: Mutex<FxHashMap<(usize, Mask), Arc<Index>>>,
-}
-
-impl JoinTable {
-    /// The empty table of a join.
-    ///
-    /// # Errors
-    /// `step` is not a join.
-    pub fn new(step: &PlanStep, run: &Run<'_>) -> Result<Self> {
-        let Step::Join { on, compatible, adds, .. } = &step.step else {
-            return Err(Error::internal("a step that is not a join has no right side"));
-        };
-        let needed = [on.as_slice(), compatible, adds].concat();
-        Ok(Self {
-            on: on.clone(),
-            compatible: compatible.clone(),
-            keep: Keep::new(&needed, run.variables),
-            table: Table::new(run.variables),
-            groups: Vec::new(),
-            indexes: Mutex::default(),
-        })
-    }
-
-    /// Adds rows of the right side.
-    ///
-    /// # Errors
-    /// The memory cap.
-    pub fn append(&mut self, batch: &Batch, control: &Control<'_>) -> Result<()> {
-        self.table.append(batch, &self.keep, control)
-    }
-
-    /// End of input.
-    ///
-    /// # Errors
-    /// Limits.
-    pub fn finish(&mut self, control: &Control<'_>) -> Result<()> {
-        let mut groups: FxHashMap<Mask, Vec<u32>> = FxHashMap::default();
-        for row in 0..self.table.batch.rows {
-            let mask = mask(&self.compatible, &self.table.batch, row);
-            let row = u32::try_from(row).ok().filter(|row| *row != END).ok_or_else(too_many_rows)?;
-            groups.entry(mask).or_default().push(row);
-            control.work(1)?;
-        }
-        control.grow(groups.values().map(|rows| 4 * rows.capacity() as u64).sum())?;
-        self.groups = groups.into_iter().collect();
-        self.groups.sort_unstable_by_key(|group| group.0);
-        Ok(())
-    }
-
-    /// The index of a group for a mask, built on first use; concurrent callers wait.
-    fn index(&self, group: usize, shared: Mask, control: &Control<'_>) -> Result<Arc<Index>> {
-        // Only complete indexes are inserted, so a panic elsewhere does not corrupt the map.
-        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = indexes.get(&(group, shared)) {
-            return Ok(Arc::clone(index));
-        }
-        let rows = &self.groups[group].1;
-        control.grow(4 * rows.len() as u64)?;
-        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
-        let mut counted = 0;
-        // In reverse order, so that each chain ascends.
-        for (at, &right) in rows.iter().enumerate().rev() {
-            let hash = hash(&self.on, &self.compatible, shared, &self.table.batch, right as usize);
-            let at = u32::try_from(at).map_err(|_| too_many_rows())?;
-            if let Some(following) = index.first.insert(hash, at) {
-                index.next[at as usize] = following;
-            }
-            control.work(1)?;
-            control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
-        }
-        let index = Arc::new(index);
-        indexes.insert((group, shared), Arc::clone(&index));
-        Ok(index)
-    }
-}
 
 pub(crate) struct Join<'a> {
     pub kind: Kind,
@@ -152,7 +52,7 @@ pub(crate) struct Join<'a> {
 
 impl<'a> Join<'a> {
     fn build(&mut self, run: &Run<'a>) -> Result<Arc<JoinTable>> {
-        let mut table = JoinTable::new(self.step, run)?;
+        let mut table = JoinTable::new(self.step, run.variables)?;
         let mut sink = |batch: &mut Batch, run: &Run<'a>| {
             table.append(batch, run.control)?;
             Ok(Flow::More)
@@ -333,30 +233,4 @@ impl<'a> Kernel<'a> for Join<'a> {
     fn inner(&self) -> Vec<&Stage<'a>> {
         self.right.iter().collect()
     }
-}
-
-fn too_many_rows() -> vervet_model::Error {
-    vervet_model::Error::new(
-        vervet_model::ErrorKind::MemoryLimit,
-        "one side of a join has more than 4,294,967,295 rows",
-    )
-    .with_hint("restrict the query (more constants)")
-}
-
-fn mask(variables: &[Variable], batch: &Batch, row: usize) -> Mask {
-    let bits = variables.iter().enumerate().filter(|(_, variable)| batch.value(**variable, row).is_bound());
-    bits.fold(0, |mask, (bit, _)| mask | 1 << bit)
-}
-
-fn hash(on: &[Variable], compatible: &[Variable], shared: Mask, batch: &Batch, row: usize) -> u64 {
-    let mut hasher = FxHasher::default();
-    for &variable in on {
-        batch.value(variable, row).hash(&mut hasher);
-    }
-    for (bit, &variable) in compatible.iter().enumerate() {
-        if shared >> bit & 1 == 1 {
-            batch.value(variable, row).hash(&mut hasher);
-        }
-    }
-    hasher.finish()
 }

@@ -1,9 +1,10 @@
 //! Order (sort), top-k and slice.
 
-use crate::execution::parallel::{Gathered, Partial};
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
-use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Table};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::pipeline::control::Control;
+use crate::pipeline::partial::{Gathered, Partial};
+use crate::pipeline::table::Table;
 use std::cmp::Ordering;
 use vervet_expression::{CompiledExpression, SortKey, order_of_ids};
 use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};

@@ -5,13 +5,11 @@
 //! The numbers are in an additional column after those of the plan, which every step keeps. The first such
 //! step assigns them, so consecutive steps see a solution under the same number.
 
-use crate::execution::compile::repeat_rows;
-use crate::execution::parallel::Partial;
-use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep, repeat_rows};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
-use crate::plan::{JoinKind, Pipeline, Step};
+use crate::pipeline::partial::Partial;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use vervet_algebra::{Expression, Function, Variable};
+use vervet_algebra::Variable;
 use vervet_model::{Id, Result};
 
 pub(crate) struct VolatileBarrier<'a> {
@@ -66,42 +64,4 @@ fn number(batch: &mut Batch, solution: Option<Variable>, last: &AtomicU64) {
         // Only one thread assigns numbers: see `needs_one_thread`.
         *id = Id::vertex(last.fetch_add(1, Relaxed) + 1);
     }
-}
-
-/// Whether an expression of this step, nested pipelines excluded, satisfies `is_one`.
-pub(crate) fn calls(step: &Step, is_one: &dyn Fn(&Expression) -> bool) -> bool {
-    let any = |expression: &Expression| contains(expression, is_one);
-    match step {
-        Step::Filter(expression)
-        | Step::Extend { expression, .. }
-        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => any(expression),
-        Step::Order { keys, .. } => keys.iter().any(|key| any(&key.expression)),
-        Step::Group { aggregates, .. } => {
-            aggregates.iter().any(|(_, aggregate)| aggregate.expression.as_ref().is_some_and(any))
-        }
-        _ => false,
-    }
-}
-
-/// Whether the expression is volatile: two evaluations for equal rows may differ.
-pub(crate) fn is_volatile(expression: &Expression) -> bool {
-    matches!(
-        expression,
-        Expression::Call(Function::Rand | Function::BNode | Function::Uuid | Function::StrUuid, _)
-    )
-}
-
-/// Whether some expression of these steps depends on the identity of the solution.
-pub(crate) fn needs_solution(pipeline: &Pipeline) -> bool {
-    let is_one = |expression: &Expression| matches!(expression, Expression::Call(Function::BNode, arguments) if !arguments.is_empty());
-    pipeline
-        .steps
-        .iter()
-        .any(|step| calls(&step.step, &is_one) || step.step.nested().iter().any(needs_solution))
-}
-
-fn contains(expression: &Expression, is_one: &dyn Fn(&Expression) -> bool) -> bool {
-    let mut found = is_one(expression);
-    expression.for_each_child(&mut |child| found = found || contains(child, is_one));
-    found
 }

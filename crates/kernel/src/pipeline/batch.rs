@@ -166,6 +166,27 @@ impl Keep {
     }
 }
 
+/// Repeats each row as often as its multiplicity. `from`: the current row, and the number of its solutions
+/// already output.
+pub(crate) fn repeat_rows(
+    batch: &mut Batch,
+    out: &mut Batch,
+    keep: &Keep,
+    from: &mut (usize, u128),
+    capacity: usize,
+) {
+    let mut rows: Vec<u32> = Vec::with_capacity(capacity.min(batch.rows));
+    while from.0 < batch.rows && rows.len() < capacity {
+        let left = batch.times(from.0).get() - from.1;
+        let take = left.min((capacity - rows.len()) as u128);
+        let row = u32::try_from(from.0).unwrap_or(u32::MAX);
+        rows.extend(std::iter::repeat_n(row, usize::try_from(take).unwrap_or(capacity)));
+        *from = if take == left { (from.0 + 1, 0) } else { (from.0, from.1 + take) };
+    }
+    out.gather(batch, &rows, keep);
+    out.multiplicity.clear();
+}
+
 fn compact<T: Copy>(column: &mut Vec<T>, selection: &[u32]) {
     if column.is_empty() {
         return;

@@ -3,16 +3,16 @@
 //! A kernel pushes its output into a [`Chain`], the rest of the pipeline. There are no queues: each step has
 //! at most one batch in flight.
 
-use crate::execution::parallel::Partial;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::control::Control;
+use crate::pipeline::partial::Partial;
 use crate::pipeline::shared::Shared;
 use crate::plan::{Operand, Plan};
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
-use vervet_model::{Error, Id, Multiplicity, Result};
+use vervet_model::{Error, Id, Result};
 use vervet_snapshot::Snapshot;
 
 /// Context of the running query for kernels. Each thread has one, with its own limits.
@@ -253,44 +253,4 @@ fn filled(scratch: &mut Vec<Id>, id: Id, rows: usize) -> &[Id] {
     scratch.clear();
     scratch.resize(rows, id);
     scratch
-}
-
-/// Rows buffered by a barrier: a batch without a limit on its rows.
-#[derive(Debug, Default)]
-pub(crate) struct Table {
-    pub batch: Batch,
-    pub counted_bytes: u64,
-}
-
-impl Table {
-    pub(crate) fn new(variables: usize) -> Self {
-        Self { batch: Batch::new(variables), counted_bytes: 0 }
-    }
-
-    /// Appends the columns in `keep`.
-    pub(crate) fn append(&mut self, batch: &Batch, keep: &Keep, control: &Control<'_>) -> Result<()> {
-        for &column in &keep.columns {
-            let source = &batch.columns[column];
-            let target = &mut self.batch.columns[column];
-            if source.is_empty() {
-                target.resize(self.batch.rows + batch.rows, Id::UNBOUND);
-            } else {
-                target.extend_from_slice(source);
-            }
-        }
-        if !batch.multiplicity.is_empty() || !self.batch.multiplicity.is_empty() {
-            self.batch.multiplicity.resize(self.batch.rows, Multiplicity::ONE);
-            self.batch.multiplicity.extend((0..batch.rows).map(|row| batch.times(row)));
-        }
-        self.batch.rows += batch.rows;
-        self.recount(control)
-    }
-
-    /// Counts the growth in bytes since the last call.
-    pub(crate) fn recount(&mut self, control: &Control<'_>) -> Result<()> {
-        // Capacity counts, used or not.
-        let cells: usize = self.batch.columns.iter().map(Vec::capacity).sum();
-        let bytes = (8 * cells + size_of::<Multiplicity>() * self.batch.multiplicity.capacity()) as u64;
-        control.recount(&mut self.counted_bytes, bytes)
-    }
 }

@@ -4,8 +4,8 @@
 //! Maps from steps. The address of a step identifies it: comparing addresses is sound while the plan is
 //! borrowed, and needs no numbering.
 
-use crate::operators::distinct::SharedRows;
-use crate::operators::join::JoinTable;
+use crate::pipeline::join_table::JoinTable;
+use crate::pipeline::row_table::SharedRows;
 use crate::plan::{Pipeline, PlanStep, Step};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

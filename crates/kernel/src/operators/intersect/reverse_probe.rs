@@ -9,8 +9,9 @@
 //! # Not here
 //! The choice of the method: `intersect.rs`.
 
-use crate::operators::intersect::{Intersect, IntersectLeg};
-use crate::pipeline::batch::Batch;
+use crate::operators::intersect::leg::{IntersectLeg, OrderedLegs};
+use crate::operators::intersect::output::IntersectOutput;
+use crate::operators::intersect::prefix::Prefix;
 use crate::pipeline::chain::{Chain, Flow};
 use std::ops::Range;
 use vervet_model::{Id, Result};
@@ -36,18 +37,13 @@ pub(crate) struct ReverseProbe {
 }
 
 impl ReverseProbe {
-    /// Finds the runs, of adjacent rows or, with `sort`, of all rows with equal keys in the legs of `order`.
-    /// Returns the number of runs, and upper bounds on the number of prefix vertices: summed over runs, and
-    /// over rows.
-    pub(crate) fn arrange(
-        &mut self,
-        legs: &[IntersectLeg<'_>],
-        order: &[usize],
-        rows: usize,
-        sort: bool,
-    ) -> (usize, u64, u64) {
+    /// Finds the runs, of adjacent rows or, with `sort`, of all rows with equal keys in the legs of the
+    /// prefix. Returns the number of runs, and upper bounds on the number of prefix vertices: summed over
+    /// runs, and over rows.
+    pub(crate) fn arrange(&mut self, input: OrderedLegs<'_, '_>, sort: bool) -> (usize, u64, u64) {
+        let OrderedLegs { batch, legs, prefix: order, .. } = input;
         self.rows.clear();
-        self.rows.extend(0..u32::try_from(rows).unwrap_or(u32::MAX));
+        self.rows.extend(0..u32::try_from(batch.rows).unwrap_or(u32::MAX));
         let keys_of = |row: u32| order.iter().map(move |&leg| legs[leg].keys[row as usize]);
         if sort {
             self.rows.sort_unstable_by(|a, b| keys_of(*a).cmp(keys_of(*b)));
@@ -82,81 +78,73 @@ impl ReverseProbe {
         let listed = self.prefixes.neighbours.capacity() + self.entries.neighbours.capacity();
         next.run().control.recount(&mut self.counted_bytes, 12 * listed as u64)
     }
-}
 
-impl<'a> Intersect<'a> {
     /// Processes the arranged runs; `reverse`: the reverse direction of the last leg.
-    pub(crate) fn by_reverse_probe(
+    pub(crate) fn run(
         &mut self,
-        batch: &Batch,
-        order: &[usize],
-        last: usize,
+        input: OrderedLegs<'_, '_>,
         reverse: &dyn Segment,
-        next: &mut Chain<'_, 'a>,
+        prefix: &mut Prefix,
+        output: &mut IntersectOutput,
+        next: &mut Chain<'_, '_>,
     ) -> Result<Flow> {
-        let mut work = std::mem::take(&mut self.reverse_probe);
-        work.start(&self.legs[last]);
+        self.start(input.last());
         let mut done = 0;
         let mut flow = Flow::More;
-        while done < work.runs.len() && flow == Flow::More {
+        while done < self.runs.len() && flow == Flow::More {
             let first = done;
-            done = self.list_prefixes(&mut work, first, order, next)?;
-            flow = self.reverse_block(batch, last, reverse, &mut work, first, next)?;
+            done = self.list_prefixes(input, first, prefix, next)?;
+            flow = self.reverse_block(input, reverse, first, output, next)?;
         }
-        self.reverse_probe = work;
         Ok(flow)
     }
 
     /// Lists the prefixes of the runs from `first` on, up to one block; returns the next run.
     fn list_prefixes(
         &mut self,
-        work: &mut ReverseProbe,
+        input: OrderedLegs<'_, '_>,
         first: usize,
-        order: &[usize],
-        next: &Chain<'_, 'a>,
+        prefix: &mut Prefix,
+        next: &Chain<'_, '_>,
     ) -> Result<usize> {
-        work.prefixes.clear();
+        self.prefixes.clear();
         let mut run = first;
-        while run < work.runs.len() && work.prefixes.len() < BLOCK_ENTRIES {
-            let row = work.rows[work.runs[run].start] as usize;
-            self.prefix.load(&self.legs, order, row, next.run().control)?;
-            let list = self.prefix.list();
+        while run < self.runs.len() && self.prefixes.len() < BLOCK_ENTRIES {
+            let row = self.rows[self.runs[run].start] as usize;
+            prefix.load(input, row, next.run().control)?;
             let number = u32::try_from(run - first).unwrap_or(u32::MAX);
-            work.prefixes.neighbours.extend_from_slice(list);
-            work.prefixes.rows.resize(work.prefixes.neighbours.len(), number);
+            self.prefixes.neighbours.extend_from_slice(prefix.list());
+            self.prefixes.rows.resize(self.prefixes.neighbours.len(), number);
             run += 1;
         }
-        work.recount(next)?;
+        self.recount(next)?;
         Ok(run)
     }
 
     /// Expands the listed prefixes in the reverse direction and finds the rows of their neighbours.
     fn reverse_block(
         &mut self,
-        batch: &Batch,
-        last: usize,
+        input: OrderedLegs<'_, '_>,
         reverse: &dyn Segment,
-        work: &mut ReverseProbe,
         first: usize,
-        next: &mut Chain<'_, 'a>,
+        output: &mut IntersectOutput,
+        next: &mut Chain<'_, '_>,
     ) -> Result<Flow> {
-        let filter = self.legs[last].filter;
+        let filter = input.last().filter;
         let mut cursor = Cursor::default();
-        while cursor.row < work.prefixes.len() {
+        while cursor.row < self.prefixes.len() {
             next.run().control.check()?;
-            work.entries.clear();
-            work.entries.capacity = BLOCK_ENTRIES;
-            reverse.expand(&work.prefixes.neighbours, filter, &mut cursor, &mut work.entries)?;
-            work.recount(next)?;
-            for (&vertex, &key) in work.entries.rows.iter().zip(&work.entries.neighbours) {
-                let run = first + work.prefixes.rows[vertex as usize] as usize;
-                let keys = &work.keys[work.runs[run].clone()];
+            self.entries.clear();
+            self.entries.capacity = BLOCK_ENTRIES;
+            reverse.expand(&self.prefixes.neighbours, filter, &mut cursor, &mut self.entries)?;
+            self.recount(next)?;
+            for (&vertex, &key) in self.entries.rows.iter().zip(&self.entries.neighbours) {
+                let run = first + self.prefixes.rows[vertex as usize] as usize;
+                let keys = &self.keys[self.runs[run].clone()];
                 let from = keys.partition_point(|(other, _)| *other < key);
                 for &(_, row) in keys[from..].iter().take_while(|(other, _)| *other == key) {
-                    let found = work.prefixes.neighbours[vertex as usize];
-                    if self.count_only {
-                        self.counts[row as usize] += 1;
-                    } else if self.add(batch, row, found, next)? == Flow::Done {
+                    let found = self.prefixes.neighbours[vertex as usize];
+                    if output.add(input.batch, row, found, next)? == Flow::Done {
                         return Ok(Flow::Done);
                     }
                 }

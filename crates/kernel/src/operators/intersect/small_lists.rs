@@ -12,7 +12,9 @@
 //! *list* method, which locates every key twice and every prefix separately; 41 by this one, both on a loaded
 //! machine.
 
-use crate::operators::intersect::{Intersect, IntersectLeg, reverse_run_ns};
+use crate::operators::intersect::cost::reverse_run_ns;
+use crate::operators::intersect::leg::IntersectLeg;
+use crate::operators::intersect::output::IntersectOutput;
 use crate::operators::sorted_ids::is_among;
 use crate::pipeline::batch::Batch;
 use crate::pipeline::chain::{Chain, Flow};
@@ -72,6 +74,36 @@ impl SmallListBuffers {
             find(entries, runs, many, hits);
         }
         fits
+    }
+
+    /// Processes a batch by this method if its lists are short; otherwise returns `None` without side effects
+    /// on the output.
+    pub(crate) fn run(
+        &mut self,
+        legs: &[IntersectLeg<'_>],
+        batch: &Batch,
+        output: &mut IntersectOutput,
+        next: &mut Chain<'_, '_>,
+    ) -> Result<Option<Flow>> {
+        if self.pause > 0 {
+            self.pause -= 1;
+            return Ok(None);
+        }
+        let Some((prefix, last)) = small_list_legs(legs, batch.rows) else { return Ok(None) };
+        if !self.list(&legs[prefix], &legs[last])? || !self.find() {
+            self.pause = PAUSE_BATCHES;
+            return Ok(None);
+        }
+        let size_bytes = self.size_bytes();
+        next.run().control.recount(&mut self.counted_bytes, size_bytes)?;
+        for &hit in &self.hits {
+            let entry = hit as usize;
+            let (row, id) = (self.entries.rows[entry], self.entries.neighbours[entry]);
+            if output.add(batch, row, id, next)? == Flow::Done {
+                return Ok(Some(Flow::Done));
+            }
+        }
+        Ok(Some(Flow::More))
     }
 
     fn size_bytes(&self) -> u64 {
@@ -154,49 +186,20 @@ fn mean(segment: &dyn Segment) -> f64 {
     statistics.entries as f64 / statistics.keys.max(1) as f64
 }
 
-impl<'a> Intersect<'a> {
-    /// Prefix and last leg, if there are two legs with short adjacencies by statistics.
-    fn small_list_legs(&self, rows: usize) -> Option<(usize, usize)> {
-        let [first, second] = &self.legs[..] else { return None };
-        let (prefix, last) = if first.runs <= second.runs { (0, 1) } else { (1, 0) };
-        let runs = self.legs[prefix].runs as f64;
-        let of_prefix = mean(self.legs[prefix].segment);
-        let of_last = mean(self.legs[last].segment);
-        if of_prefix > SMALL_LIST_PREFIX_MEAN || of_last > SMALL_LIST_LAST_MEAN {
-            return None;
-        }
-        let here = rows as f64 * (ROW_NS + of_last * ENTRY_NS) + runs * RUN_NS;
-        let reversed = self.legs[last]
-            .reverse
-            .map_or(f64::INFINITY, |reverse| runs * reverse_run_ns(reverse, of_prefix));
-        (here < reversed).then_some((prefix, last))
+/// Prefix and last leg, if there are two legs with short adjacencies by statistics.
+fn small_list_legs(legs: &[IntersectLeg<'_>], rows: usize) -> Option<(usize, usize)> {
+    let [first, second] = legs else { return None };
+    let (prefix, last) = if first.runs <= second.runs { (0, 1) } else { (1, 0) };
+    let runs = legs[prefix].runs as f64;
+    let of_prefix = mean(legs[prefix].segment);
+    let of_last = mean(legs[last].segment);
+    if of_prefix > SMALL_LIST_PREFIX_MEAN || of_last > SMALL_LIST_LAST_MEAN {
+        return None;
     }
-
-    /// Processes a batch by this method if its lists are short; otherwise returns `None` without side effects
-    /// on the output.
-    pub(crate) fn by_small_lists(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Option<Flow>> {
-        if self.small_lists.pause > 0 {
-            self.small_lists.pause -= 1;
-            return Ok(None);
-        }
-        let Some((prefix, last)) = self.small_list_legs(batch.rows) else { return Ok(None) };
-        if !self.small_lists.list(&self.legs[prefix], &self.legs[last])? || !self.small_lists.find() {
-            self.small_lists.pause = PAUSE_BATCHES;
-            return Ok(None);
-        }
-        let size_bytes = self.small_lists.size_bytes();
-        next.run().control.recount(&mut self.small_lists.counted_bytes, size_bytes)?;
-        for at in 0..self.small_lists.hits.len() {
-            let entry = self.small_lists.hits[at] as usize;
-            let row = self.small_lists.entries.rows[entry];
-            if self.count_only {
-                self.counts[row as usize] += 1;
-            } else if self.add(batch, row, self.small_lists.entries.neighbours[entry], next)? == Flow::Done {
-                return Ok(Some(Flow::Done));
-            }
-        }
-        Ok(Some(Flow::More))
-    }
+    let here = rows as f64 * (ROW_NS + of_last * ENTRY_NS) + runs * RUN_NS;
+    let reversed =
+        legs[last].reverse.map_or(f64::INFINITY, |reverse| runs * reverse_run_ns(reverse, of_prefix));
+    (here < reversed).then_some((prefix, last))
 }
 
 #[cfg(test)]
