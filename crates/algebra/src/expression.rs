@@ -308,3 +308,12 @@ pub struct Aggregate {
     /// Whether equal values (for `COUNT(*)`: solutions) count once.
     pub distinct: bool,
 }
+
+impl Aggregate {
+    /// Whether duplicates in the input leave the result unchanged.
+    #[must_use]
+    pub fn ignores_duplicates(&self) -> bool {
+        let counts_once = self.distinct || matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
+        counts_once && self.expression.as_ref().is_none_or(|expression| !expression.is_volatile())
+    }
+}

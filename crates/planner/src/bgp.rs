@@ -4,7 +4,7 @@ use crate::atom::{Atom, PredicateSegments, variable_of};
 use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
-use crate::join_order::{Action, JoinOrderSearch, OrderedAction, bind};
+use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};

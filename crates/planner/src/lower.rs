@@ -10,14 +10,13 @@
 //!    join with a separate pipeline.
 //! 2. A filter is applied only where its variables have their final values.
 
-use crate::PlanOptions;
 use crate::atom::PredicateSegments;
 use crate::cost;
 use crate::filter::{Conjunct, split};
-use crate::frontier::ignores_duplicates;
 use crate::join_group::{JoinGroup, is_group};
+use crate::options::PlanOptions;
 use crate::partial_plan::{PartialPlan, pipeline};
-use crate::paths::PathFacts;
+use crate::path_facts::PathFacts;
 use crate::scope::{expression_variables, free, is_lateral, looks_at, possible};
 use oxrdf::Term;
 use rustc_hash::FxHashMap;
@@ -612,7 +611,7 @@ impl<'a> Planner<'a> {
                 None => {}
             }
         }
-        let count = !aggregates.iter().all(|(_, one)| ignores_duplicates(one));
+        let count = !aggregates.iter().all(|(_, one)| one.ignores_duplicates());
         self.with_bag_semantics_if(count, |planner| planner.join(input, partial, &wanted, inside))?;
         let mut aggregates = aggregates.to_vec();
         if !keys.is_empty() && partial.empty {
