@@ -107,9 +107,8 @@ pub enum Flow {
 /// # Contract
 /// * [`Flow::Done`] refers to the pushed batch, not to the kernel: more batches may be pushed after it. A
 ///   sink ends a batch early as soon as the answer for its rows is known (see [`crate::operators::exists`]),
-///   and the
-///   next batch enters the same stages. So every exit from `push` except an error must leave the kernel ready
-///   for the next batch: buffers are restored and contain no rows of the previous batch.
+///   and the next batch enters the same stages. So every exit from `push` except an error must leave the
+///   kernel ready for the next batch: buffers are restored and contain no rows of the previous batch.
 /// * After an error no method is called.
 /// * A loop whose length depends on rows, data or the plan calls [`Control::work`] or [`Control::check`]; a
 ///   buffer of such a length counts against the memory cap.
