@@ -89,6 +89,14 @@ impl Expression {
         }
     }
 
+    /// Whether two evaluations for equal rows may differ.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        let mut found = matches!(self, Self::Call(function, _) if function.is_volatile());
+        self.for_each_child(&mut |child| found = found || child.is_volatile());
+        found
+    }
+
     /// Whether the expression contains [`Expression::Exists`].
     #[must_use]
     pub fn has_exists(&self) -> bool {
@@ -260,6 +268,14 @@ pub enum Function {
     Unknown(NamedNode),
 }
 
+impl Function {
+    /// Whether two calls with equal arguments may yield different values.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        matches!(self, Self::Rand | Self::BNode | Self::Uuid | Self::StrUuid)
+    }
+}
+
 /// Kind of an aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AggregateKind {
@@ -291,4 +307,13 @@ pub struct Aggregate {
     pub expression: Option<Expression>,
     /// Whether equal values (for `COUNT(*)`: solutions) count once.
     pub distinct: bool,
+}
+
+impl Aggregate {
+    /// Whether duplicates in the input leave the result unchanged.
+    #[must_use]
+    pub fn ignores_duplicates(&self) -> bool {
+        let counts_once = self.distinct || matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
+        counts_once && self.expression.as_ref().is_none_or(|expression| !expression.is_volatile())
+    }
 }

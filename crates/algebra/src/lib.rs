@@ -14,20 +14,27 @@
 //! Ids (constants are terms), join order, access paths.
 #![forbid(unsafe_code)]
 
+mod certain;
 mod dataset;
 mod distinct;
 mod expression;
 mod node;
 mod path;
+mod pattern;
 mod query;
 mod rename;
 mod service;
 mod update;
+mod variable;
+mod variable_set;
 
 pub use dataset::{Dataset, MERGED_MAX, TooManyGraphs};
 pub use expression::{Aggregate, AggregateKind, Comparator, Exists, Expression, Function};
-pub use node::{GraphSlot, Node, OrderKey, Pattern, Slot, Variable};
+pub use node::{Node, OrderKey};
 pub use path::{Path, PathPattern};
+pub use pattern::{GraphSlot, Pattern, Slot};
 pub use query::{Form, Query, TripleTemplate};
 pub use service::Service;
 pub use update::{GraphTarget, Modify, Operation, Quad, Quads, TemplateTerm, Transfer, Update};
+pub use variable::Variable;
+pub use variable_set::VariableSet;

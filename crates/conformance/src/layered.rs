@@ -17,7 +17,7 @@ use std::time::Duration;
 use vervet_algebra::Form;
 use vervet_delta::Version;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, Terms};
-use vervet_driver_local::{LocalDriver, Parallelism};
+use vervet_driver_local::{CutPolicy, LocalDriver, Parallelism};
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::{Batch, Control, Flow, Limits};
@@ -142,7 +142,8 @@ fn build(
 
 /// The answer of a query on a version.
 pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: Duration) -> Outcome {
-    let parallelism = Parallelism { threads: Some(threads), heavy_from };
+    let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
+    let parallelism = Parallelism { threads: Some(threads), heavy_from, cut_policy };
     run(version, text, parallelism).unwrap_or_else(Outcome::from)
 }
 

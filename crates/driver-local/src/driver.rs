@@ -20,16 +20,6 @@ pub const THREADS_MAX: usize = 256;
 /// a plan that takes a quarter of its estimate gains.
 pub const HEAVY_FROM_DEFAULT: Duration = Duration::from_millis(1);
 
-/// Time that a heavy query runs on one thread before it calls helpers: estimates err, and waking a helper in
-/// vain slows other queries.
-const CALL_AFTER: Duration = Duration::from_micros(100);
-
-/// Time that a small query with `heavy_from` zero waits for helpers to join (for tests).
-const WAIT_IN_TESTS: Duration = Duration::from_millis(1);
-
-/// Minimum estimated rows for splitting a step into morsels.
-const SPLIT_ROWS_MIN: f64 = 256.0;
-
 /// Maximum buffered rows of the head, plus one batch.
 const HEAD_ROWS_MAX: usize = 1 << 16;
 
@@ -39,14 +29,48 @@ pub struct Parallelism {
     /// Threads of one query, including the calling thread; 1: only the calling thread. `None`: the available
     /// parallelism of the process. Capped at [`THREADS_MAX`].
     pub threads: Option<usize>,
-    /// Estimated single-threaded time from which a plan is heavy. Zero makes every plan heavy that can be
-    /// cut, with the smallest morsels: for tests.
+    /// Estimated single-threaded time from which a plan is heavy.
     pub heavy_from: Duration,
+    /// When a heavy plan is cut, and when it calls helpers.
+    pub cut_policy: CutPolicy,
+}
+
+/// When a heavy plan is cut, and when it calls helpers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CutPolicy {
+    /// Minimum estimated rows for splitting a step into morsels.
+    pub split_rows_min: u32,
+    /// Time on one thread before the query calls helpers.
+    pub call_after: Duration,
+    /// Time that the calling thread then waits for helpers to join.
+    pub wait_for_helpers: Duration,
+}
+
+impl CutPolicy {
+    /// For tests: small plans are cut as well, and helpers take part in them.
+    pub const EAGER: Self =
+        Self { split_rows_min: 0, call_after: Duration::ZERO, wait_for_helpers: Duration::from_millis(1) };
+}
+
+impl Default for CutPolicy {
+    fn default() -> Self {
+        // Estimates err, and waking a helper in vain slows other queries.
+        let call_after = Duration::from_micros(100);
+        Self { split_rows_min: 256, call_after, wait_for_helpers: Duration::ZERO }
+    }
+}
+
+impl Parallelism {
+    /// For tests: every plan that can be cut runs on `threads` threads.
+    #[must_use]
+    pub fn eager(threads: usize) -> Self {
+        Self { threads: Some(threads), heavy_from: Duration::ZERO, cut_policy: CutPolicy::EAGER }
+    }
 }
 
 impl Default for Parallelism {
     fn default() -> Self {
-        Self { threads: None, heavy_from: HEAVY_FROM_DEFAULT }
+        Self { threads: None, heavy_from: HEAVY_FROM_DEFAULT, cut_policy: CutPolicy::default() }
     }
 }
 
@@ -112,7 +136,7 @@ impl LocalDriver {
         input.columns.resize(run.variables(), Vec::new());
         let mut results = Results::new(plan, &run);
         let mut figures = Profile::new(&plan.pipeline);
-        let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        let heavy = HeavyExecution { pool: &self.pool, threads, cut_policy: parallelism.cut_policy };
         heavy.pipeline(&plan.pipeline, &run, input, &mut figures.steps, &mut |batch| {
             results.push(batch, control, sink)
         })?;
@@ -128,7 +152,7 @@ impl LocalDriver {
         let threads = parallelism.threads.unwrap_or_else(|| {
             *self.available.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
         });
-        let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+        let heavy = HeavyExecution { pool: &self.pool, threads, cut_policy: parallelism.cut_policy };
         if heavy.cuts(&plan.pipeline) && !vervet_kernel::needs_one_thread(plan) {
             threads.clamp(1, THREADS_MAX)
         } else {
@@ -143,7 +167,7 @@ impl LocalDriver {
         let mut is_parallel = vec![false; plan.pipeline.number_steps()];
         let threads = self.threads(plan, parallelism);
         if threads > 1 {
-            let heavy = HeavyExecution { pool: &self.pool, threads, small: parallelism.heavy_from.is_zero() };
+            let heavy = HeavyExecution { pool: &self.pool, threads, cut_policy: parallelism.cut_policy };
             heavy.mark_parallel(&plan.pipeline, &mut is_parallel);
         }
         is_parallel
@@ -176,13 +200,12 @@ fn cost_ns(plan: &Plan) -> f64 {
 struct HeavyExecution<'d> {
     pool: &'d Pool,
     threads: usize,
-    /// Whether to cut every pipeline that can be cut.
-    small: bool,
+    cut_policy: CutPolicy,
 }
 
 impl HeavyExecution<'_> {
     fn cut(&self, pipeline: &Pipeline) -> Option<PipelineCut> {
-        PipelineCut::new(pipeline, if self.small { 0.0 } else { SPLIT_ROWS_MIN })
+        PipelineCut::new(pipeline, f64::from(self.cut_policy.split_rows_min))
     }
 
     /// Whether this pipeline or the right side of one of its joins is cut.
@@ -233,10 +256,8 @@ impl HeavyExecution<'_> {
             (0..self.threads).map(|_| run.control().for_worker(&abort.flag)).collect();
         let mut head = Stages::head(pipeline, cut, &run)?;
         let mut tail = Stages::tail(pipeline, cut, &run)?;
-        let wake_policy = match self.small {
-            true => WakePolicy { after: Duration::ZERO, wait: WAIT_IN_TESTS },
-            false => WakePolicy { after: CALL_AFTER, wait: Duration::ZERO },
-        };
+        let CutPolicy { call_after: after, wait_for_helpers: wait, .. } = self.cut_policy;
+        let wake_policy = WakePolicy { after, wait };
         let executor = PipelineExecutor::new(
             self.pool,
             (pipeline, cut),
@@ -296,7 +317,7 @@ impl HeavyExecution<'_> {
                 if without.is_some() && !self.cuts(right) {
                     continue;
                 }
-                let mut table = JoinTable::new(step, run)?;
+                let mut table = JoinTable::new(step, run.variables())?;
                 let join = number + inside;
                 let mut row = Batch::unit(run.variables());
                 self.pipeline(right, run, &mut row, &mut figures[join + 1..], &mut |batch| {

@@ -22,5 +22,5 @@ mod gate;
 mod pipeline_executor;
 mod pool;
 
-pub use driver::{HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
+pub use driver::{CutPolicy, HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
 pub use gate::on_heavy;

@@ -92,7 +92,7 @@ fn run(
 ) -> Result<Profile> {
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(snapshot, &computed, DateTime::MIN, 0);
-    let parallelism = Parallelism { threads: Some(threads), heavy_from: Duration::ZERO };
+    let parallelism = Parallelism::eager(threads);
     let mut input = Batch::unit(VARIABLES.len());
     driver.execute(plan, snapshot, &evaluator, control, parallelism, &mut input, true, sink)
 }
@@ -390,8 +390,7 @@ fn the_right_side_of_a_join_is_cut_too() {
     let left = Step::Scan { access: access(predicate), key: A, neighbour: Some(C) };
     for kind in [JoinKind::Inner, JoinKind::Left(None), JoinKind::Semi, JoinKind::Anti] {
         let plan = plan(vec![left.clone(), join(kind.clone())]);
-        let copies =
-            driver.steps_in_copies(&plan, Parallelism { threads: Some(4), heavy_from: Duration::ZERO });
+        let copies = driver.steps_in_copies(&plan, Parallelism::eager(4));
         assert_eq!(copies, [true; 5]);
         let mut found = [0; 2];
         for (threads, found) in [1, 4].into_iter().zip(&mut found) {

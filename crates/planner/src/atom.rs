@@ -2,10 +2,9 @@
 
 use crate::classes::ClassSet;
 use crate::seek::Seek;
-use crate::set::VariableSet;
 use std::cell::OnceCell;
 use std::rc::Rc;
-use vervet_algebra::Variable;
+use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::plan::{Access, Match, Operand};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{ClassId, ClassPairCount, GraphFilter, Segment, SegmentStatistics, Snapshot};

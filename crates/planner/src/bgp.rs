@@ -4,13 +4,13 @@ use crate::atom::{Atom, PredicateSegments, variable_of};
 use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
-use crate::join_order::{Action, JoinOrderSearch, OrderedAction, bind};
+use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
-use crate::set::{VariableSet, VariableUses};
+use crate::variable_uses::VariableUses;
 use std::rc::Rc;
-use vervet_algebra::{GraphSlot, Pattern, Slot, Variable};
+use vervet_algebra::{GraphSlot, Pattern, Slot, Variable, VariableSet};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
@@ -133,6 +133,59 @@ impl<'a> Planner<'a> {
 
     /// Resolves a pattern to ids; `None`: provably no statement matches.
     fn resolve(&mut self, pattern: &Pattern, partial: &PartialPlan) -> Result<Option<Atom<'a>>> {
+        let Some(general) = self.resolve_terms(pattern, partial)? else { return Ok(None) };
+        let Match { subject, predicate, object, graph, edge, .. } = general;
+        let variables: VariableSet =
+            pattern.variables().filter(|variable| !is_fixed(*variable, &general)).collect();
+        let mut atom = Atom {
+            subject,
+            object,
+            predicate: Id::UNBOUND,
+            graph: GraphFilter::Default,
+            parallel: pattern.parallel,
+            sides: None,
+            degrees: [None, None],
+            general: Some((general, self.snapshot.statement_count() as f64)),
+            edge: None,
+            types: None,
+            counts_once: false,
+            seek: None,
+            implied: false,
+            variables,
+        };
+        let Operand::Constant(predicate) = predicate else {
+            return Ok(Some(atom));
+        };
+        atom.predicate = predicate;
+        atom.sides = Some(self.segments_of(predicate)?);
+        let Some(entries) = atom.statistics().map(|statistics| statistics.entries).next() else {
+            return Ok(None);
+        };
+        atom.general = Some((general, entries as f64));
+        let GraphOperand::Filter(graph) = graph else { return Ok(Some(atom)) };
+        atom.graph = graph;
+        if !read_degrees(&mut atom, edge.is_some())? {
+            return Ok(None);
+        }
+        let repeats = variable_of(subject).is_some() && subject == object;
+        let in_doubt = [Some(subject), Some(object), edge]
+            .into_iter()
+            .flatten()
+            .filter_map(variable_of)
+            .any(|variable| partial.possible.contains(variable) && !partial.certain.contains(variable));
+        if repeats || in_doubt {
+            return Ok(Some(atom));
+        }
+        if let Some(edge) = edge {
+            atom.edge = variable_of(edge).filter(|_| edge != subject && edge != object);
+            return Ok(Some(atom));
+        }
+        self.specialize(&mut atom);
+        Ok(Some(atom))
+    }
+
+    /// The ids and variables of a pattern; `None`: a constant is not in the dictionary.
+    fn resolve_terms(&self, pattern: &Pattern, partial: &PartialPlan) -> Result<Option<Match>> {
         let snapshot = self.snapshot;
         let operand = |slot: &Slot| -> Result<Option<Operand>> {
             Ok(match slot {
@@ -161,87 +214,40 @@ impl<'a> Planner<'a> {
             GraphSlot::Default => GraphOperand::Filter(GraphFilter::Default),
             GraphSlot::Any => GraphOperand::Filter(GraphFilter::Any),
             GraphSlot::Variable(variable) => GraphOperand::Variable(*variable),
-            GraphSlot::Named(name) => match self.snapshot.lookup(name.as_ref().into())? {
+            GraphSlot::Named(name) => match snapshot.lookup(name.as_ref().into())? {
                 None => return Ok(None),
                 Some(id) => GraphOperand::Filter(GraphFilter::Named(id)),
             },
         };
-        let general = Match { subject, predicate, object, graph, edge, parallel: pattern.parallel };
-        let variables: VariableSet =
-            pattern.variables().filter(|variable| !is_fixed(*variable, &general)).collect();
-        let mut atom = Atom {
-            subject,
-            object,
-            predicate: Id::UNBOUND,
-            graph: GraphFilter::Default,
-            parallel: pattern.parallel,
-            sides: None,
-            degrees: [None, None],
-            general: Some((general, self.snapshot.statement_count() as f64)),
-            edge: None,
-            types: None,
-            counts_once: false,
-            seek: None,
-            implied: false,
-            variables,
-        };
-        let Operand::Constant(predicate) = predicate else {
-            return Ok(Some(atom));
-        };
-        atom.predicate = predicate;
-        atom.sides = Some(match self.sides.get(&predicate) {
-            Some(sides) => Rc::clone(sides),
-            None => {
-                let sides = Rc::new(PredicateSegments::new(predicate, self.snapshot)?);
-                self.sides.insert(predicate, Rc::clone(&sides));
-                sides
-            }
-        });
-        let Some(entries) = atom.statistics().map(|statistics| statistics.entries).next() else {
-            return Ok(None);
-        };
-        atom.general = Some((general, entries as f64));
-        let GraphOperand::Filter(graph) = graph else { return Ok(Some(atom)) };
-        atom.graph = graph;
-        let filter = EntryFilter { graph, parallel: pattern.parallel };
-        let mut degree = Vec::with_capacity(1);
-        for direction in Direction::BOTH {
-            if let (Operand::Constant(key), Some(side)) = (atom.ends(direction).0, atom.side(direction)) {
-                degree.clear();
-                side.segment.degrees(&[key], filter, &mut degree)?;
-                let degree = degree.first().copied().unwrap_or_default();
-                if degree == 0 && edge.is_none() && side.statistics.exact {
-                    return Ok(None);
-                }
-                atom.degrees[direction as usize] = Some(degree as f64);
-            }
+        Ok(Some(Match { subject, predicate, object, graph, edge, parallel: pattern.parallel }))
+    }
+
+    /// Both segments of a predicate, cached.
+    fn segments_of(&mut self, predicate: Id) -> Result<Rc<PredicateSegments<'a>>> {
+        if let Some(sides) = self.sides.get(&predicate) {
+            return Ok(Rc::clone(sides));
         }
-        let repeats = variable_of(subject).is_some() && subject == object;
-        let in_doubt = [Some(subject), Some(object), edge]
-            .into_iter()
-            .flatten()
-            .filter_map(variable_of)
-            .any(|variable| partial.possible.contains(variable) && !partial.certain.contains(variable));
-        if repeats || in_doubt {
-            return Ok(Some(atom));
-        }
-        if let Some(edge) = edge {
-            atom.edge = variable_of(edge).filter(|_| edge != subject && edge != object);
-            return Ok(Some(atom));
-        }
+        let sides = Rc::new(PredicateSegments::new(predicate, self.snapshot)?);
+        self.sides.insert(predicate, Rc::clone(&sides));
+        Ok(sides)
+    }
+
+    /// Turns an atom of general form, with a constant predicate and a graph filter, into one that expansions,
+    /// checks and intersections can join; sets the classes of a type pattern.
+    fn specialize(&self, atom: &mut Atom<'a>) {
         atom.general = None;
         let has_named = atom.statistics().any(|statistics| statistics.has_named_graphs);
         let has_parallel = atom.statistics().any(|statistics| statistics.has_parallel);
-        let many_graphs = matches!(graph, GraphFilter::Any | GraphFilter::AnyNamed) && has_named;
-        atom.counts_once = !(many_graphs || pattern.parallel && has_parallel);
-        if let (Operand::Constant(of), true) = (object, self.snapshot.type_predicate() == Some(predicate))
-            && matches!(graph, GraphFilter::Default | GraphFilter::Any)
-            && (!has_named || graph == GraphFilter::Default)
+        let many_graphs = matches!(atom.graph, GraphFilter::Any | GraphFilter::AnyNamed) && has_named;
+        atom.counts_once = !(many_graphs || atom.parallel && has_parallel);
+        if let (Operand::Constant(of), true) =
+            (atom.object, self.snapshot.type_predicate() == Some(atom.predicate))
+            && matches!(atom.graph, GraphFilter::Default | GraphFilter::Any)
+            && (!has_named || atom.graph == GraphFilter::Default)
         {
             let classes: ClassSet = self.snapshot.classes_of_type(of).iter().copied().collect();
             atom.types = Some(classes);
         }
-        Ok(Some(atom))
     }
 
     /// Searches a join order and adds its steps; removes the applied conditions from `filters`. `false`: the
@@ -374,4 +380,22 @@ fn step_of(atoms: &[Atom<'_>], action: &Action) -> Step {
         },
         Action::Match(at) => general(at),
     }
+}
+
+/// Reads the degrees of the constant ends of an atom; `false`: one is provably 0, so no entry matches.
+fn read_degrees(atom: &mut Atom<'_>, has_edge: bool) -> Result<bool> {
+    let filter = EntryFilter { graph: atom.graph, parallel: atom.parallel };
+    let mut degree = Vec::with_capacity(1);
+    for direction in Direction::BOTH {
+        if let (Operand::Constant(key), Some(side)) = (atom.ends(direction).0, atom.side(direction)) {
+            degree.clear();
+            side.segment.degrees(&[key], filter, &mut degree)?;
+            let degree = degree.first().copied().unwrap_or_default();
+            if degree == 0 && !has_edge && side.statistics.exact {
+                return Ok(false);
+            }
+            atom.degrees[direction as usize] = Some(degree as f64);
+        }
+    }
+    Ok(true)
 }

@@ -13,11 +13,10 @@ use crate::filter::{Conjunct, together};
 use crate::join_group::JoinGroup;
 use crate::lower::Planner;
 use crate::partial_plan::{PartialPlan, pipeline};
-use crate::scope::{certain, free, possible};
-use crate::set::VariableSet;
+use crate::scope::{free, possible};
 use oxrdf::Term;
 use std::rc::Rc;
-use vervet_algebra::{Exists, Expression, Node, Slot};
+use vervet_algebra::{Exists, Expression, Node, Slot, VariableSet};
 use vervet_kernel::plan::{JoinKind, SemiJoinKind, Step};
 use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
@@ -143,7 +142,7 @@ impl Planner<'_> {
             let means_the_same = is_plain(pattern)
                 && !exists.outer.is_empty()
                 && outer.is_subset(&joined)
-                && outer.is_subset(&certain(pattern))
+                && outer.is_subset(&pattern.certain())
                 && free(pattern).is_empty();
             (means_the_same && is_anchored(pattern)).then(|| {
                 let input = Box::new(pattern.clone());
@@ -170,7 +169,7 @@ impl Planner<'_> {
         let shared = partial.possible.clone().intersection(&possible(pattern));
         let means_the_same = is_plain(pattern)
             && shared.is_subset(&partial.certain)
-            && shared.is_subset(&certain(pattern))
+            && shared.is_subset(&pattern.certain())
             && !shared.intersects(&self.parameters)
             && free(pattern).is_empty();
         if !means_the_same || partial.rows < self.options.compare_from_rows || !self.may_compare(1) {

@@ -1,11 +1,10 @@
 //! Filter push-down: conditions split into conjuncts, each applied as soon as its variables are bound.
 
 use crate::cost;
-use crate::scope::{expression_variables, is_deterministic};
-use crate::set::VariableSet;
+use crate::scope::expression_variables;
 use oxrdf::{Term, vocab::xsd};
 use std::rc::Rc;
-use vervet_algebra::{Expression, Function, Variable};
+use vervet_algebra::{Expression, Function, Variable, VariableSet};
 
 /// One conjunct of a condition.
 #[derive(Clone, Debug)]
@@ -36,7 +35,7 @@ impl Conjunct {
 
     /// Whether push-down may move the conjunct.
     pub(crate) fn is_movable(&self) -> bool {
-        is_deterministic(&self.expression)
+        !self.expression.is_volatile()
     }
 
     /// The variable and the term, if the conjunct is equivalent to `sameTerm(variable, term)`.

@@ -15,9 +15,7 @@
 
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
-use crate::scope::is_deterministic;
-use crate::set::VariableSet;
-use vervet_algebra::{Aggregate, AggregateKind, Node, Pattern, Slot, Variable};
+use vervet_algebra::{Node, Pattern, Slot, Variable, VariableSet};
 use vervet_kernel::plan::{JoinKind, Pipeline, PlanStep, Step};
 use vervet_model::Direction;
 
@@ -88,7 +86,7 @@ fn before(step: &mut Step, downstream: DownstreamProperties) -> DownstreamProper
     match step {
         Step::Distinct { .. } => DownstreamProperties { set: true, multiplies: false },
         Step::Group { aggregates, .. } => DownstreamProperties {
-            set: aggregates.iter().all(|(_, one)| ignores_duplicates(one)),
+            set: aggregates.iter().all(|(_, one)| one.ignores_duplicates()),
             multiplies: false,
         },
         Step::Slice { .. } | Step::Order { limit: Some(_), .. } => {
@@ -122,20 +120,14 @@ pub(crate) fn is_stable(step: &Step) -> bool {
     let own = match step {
         Step::Filter(expression)
         | Step::Extend { expression, .. }
-        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => is_deterministic(expression),
-        Step::Order { keys, .. } => keys.iter().all(|key| is_deterministic(&key.expression)),
-        Step::Group { aggregates, .. } => {
-            aggregates.iter().all(|(_, one)| one.expression.as_ref().is_none_or(is_deterministic))
-        }
+        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => !expression.is_volatile(),
+        Step::Order { keys, .. } => keys.iter().all(|key| !key.expression.is_volatile()),
+        Step::Group { aggregates, .. } => aggregates
+            .iter()
+            .all(|(_, one)| one.expression.as_ref().is_none_or(|expression| !expression.is_volatile())),
         _ => true,
     };
     own && step.nested().iter().all(|nested| nested.steps.iter().all(|step| is_stable(&step.step)))
-}
-
-/// Whether the aggregate is duplicate-insensitive.
-pub(crate) fn ignores_duplicates(aggregate: &Aggregate) -> bool {
-    let counts_once = aggregate.distinct || matches!(aggregate.kind, AggregateKind::Min | AggregateKind::Max);
-    counts_once && aggregate.expression.as_ref().is_none_or(is_deterministic)
 }
 
 impl Planner<'_> {

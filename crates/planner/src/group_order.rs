@@ -14,9 +14,9 @@ use crate::filter::Conjunct;
 use crate::join_group::{JoinGroup, PostJoin};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
-use crate::scope::{certain, is_lateral, possible};
-use crate::set::{VariableSet, VariableUses};
-use vervet_algebra::{Node, Pattern};
+use crate::scope::{is_lateral, possible};
+use crate::variable_uses::VariableUses;
+use vervet_algebra::{Node, Pattern, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::Step;
 use vervet_model::Result;
@@ -277,7 +277,7 @@ impl JoinOperand<'_> {
     fn certain(&self) -> VariableSet {
         match self {
             Self::Patterns(_) => self.possible(),
-            Self::Node(node) => certain(node),
+            Self::Node(node) => node.certain(),
         }
     }
 }

@@ -9,9 +9,8 @@
 use crate::atom::{DirectedSegment, variable_of};
 use crate::cost;
 use crate::estimate::Estimator;
-use crate::join_order::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
-use crate::set::VariableSet;
-use vervet_algebra::Variable;
+use crate::join_state::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
+use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::plan::Operand;
 use vervet_kernel::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};
 use vervet_model::Direction;

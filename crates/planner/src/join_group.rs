@@ -8,10 +8,10 @@
 //! a group are ordered together.
 
 use crate::filter::{Conjunct, split};
-use crate::scope::{certain, expression_variables, possible};
-use crate::set::{VariableSet, VariableUses};
+use crate::scope::{expression_variables, possible};
+use crate::variable_uses::VariableUses;
 use oxrdf::Term;
-use vervet_algebra::{Expression, Node, Pattern, Variable};
+use vervet_algebra::{Expression, Node, Pattern, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_model::Result;
 
@@ -89,7 +89,7 @@ impl<'q> JoinGroup<'q> {
             Node::Filter { input, condition } => {
                 let mut conjuncts = Vec::new();
                 split(condition, &mut conjuncts);
-                let may = first || commutes(expression_variables(condition), certain(input));
+                let may = first || commutes(expression_variables(condition), input.certain());
                 if may && conjuncts.iter().all(Conjunct::is_movable) {
                     self.add(input, rest, false, control)?;
                     self.filters.append(&mut conjuncts);
@@ -99,9 +99,9 @@ impl<'q> JoinGroup<'q> {
             }
             Node::LeftJoin { left, right, condition } => {
                 let post = PostJoin::Optional(right, condition.as_ref());
-                let of_left = certain(left);
+                let of_left = left.certain();
                 let condition_is_safe = condition.as_ref().is_none_or(|condition| {
-                    commutes(expression_variables(condition), of_left.clone().union(&certain(right)))
+                    commutes(expression_variables(condition), of_left.clone().union(&right.certain()))
                 });
                 if first || (condition_is_safe && commutes(possible(right), of_left)) {
                     self.add(left, &rest.clone().union(&post.variables()), false, control)?;
@@ -111,7 +111,7 @@ impl<'q> JoinGroup<'q> {
                 }
             }
             Node::Minus { left, right } => {
-                if first || commutes(possible(right), certain(left)) {
+                if first || commutes(possible(right), left.certain()) {
                     self.add(left, &rest.clone().union(&possible(right)), false, control)?;
                     self.post.push(PostJoin::Minus(right));
                 } else {
@@ -124,7 +124,7 @@ impl<'q> JoinGroup<'q> {
             }
             Node::Extend { input, variable, expression } => {
                 let safe =
-                    !rest.contains(*variable) && commutes(expression_variables(expression), certain(input));
+                    !rest.contains(*variable) && commutes(expression_variables(expression), input.certain());
                 if first || safe {
                     self.add(
                         input,
@@ -149,7 +149,7 @@ impl JoinGroup<'_> {
     pub(crate) fn certain(&self) -> VariableSet {
         let of_patterns = self.patterns.iter().flat_map(|pattern| pattern.variables());
         let joined = of_patterns.chain(self.bindings.iter().map(|(variable, _)| *variable)).collect();
-        self.others.iter().fold(joined, |set, node| set.union(&certain(node)))
+        self.others.iter().fold(joined, |set, node| set.union(&node.certain()))
     }
 }
 

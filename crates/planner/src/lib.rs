@@ -34,88 +34,32 @@ mod implied;
 mod join_candidates;
 mod join_group;
 mod join_order;
+mod join_state;
 mod liveness;
 mod lower;
+mod options;
 mod partial_plan;
+mod path_facts;
 mod paths;
 mod scope;
 mod seeded;
 mod seek;
-mod set;
 mod validate;
+mod variable_uses;
 
 pub use explain::{PlanStep, Prefix, explain, explain_profile, explain_steps, explain_threads};
+pub use options::PlanOptions;
 pub use validate::validate;
 
 use crate::filter::Conjunct;
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::scope::expression_variables;
-use crate::set::VariableSet;
-use vervet_algebra::{Form, Node, Pattern, Query, Slot, Variable};
+use vervet_algebra::{Form, Node, Pattern, Query, Slot, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{Pipeline, Plan, Step};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-
-/// Optimizations of the planner. All are on by default; tests switch some off and expect equal answers.
-#[derive(Clone, Debug)]
-pub struct PlanOptions {
-    /// Search the join order; otherwise joins follow the order of the text.
-    pub reorder: bool,
-    /// Use intersections.
-    pub intersect: bool,
-    /// Drop type patterns that other patterns imply, and detect joins that classes prove empty.
-    pub inference: bool,
-    /// Start from the values within the prefix or range of a sargable condition.
-    pub seek: bool,
-    /// Answer counts of single patterns from statistics.
-    pub known_counts: bool,
-    /// Deduplicate rows before expansion where set semantics hold.
-    pub frontiers: bool,
-    /// Beam width: states kept for each number of joined patterns; `None`: chosen by the number of patterns.
-    pub beam: Option<usize>,
-    /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
-    /// comparison takes longer than either.
-    pub compare_from_rows: f64,
-    /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
-    /// exploring it from each row; infinity: always, wherever it is equivalent.
-    pub seeded: f64,
-}
-
-impl Default for PlanOptions {
-    fn default() -> Self {
-        Self {
-            reorder: true,
-            intersect: true,
-            inference: true,
-            seek: true,
-            known_counts: true,
-            frontiers: true,
-            beam: None,
-            compare_from_rows: 64.0,
-            seeded: 1.0,
-        }
-    }
-}
-
-impl PlanOptions {
-    /// All optimizations off: patterns in the order of the text, with the simplest steps.
-    #[must_use]
-    pub fn plain() -> Self {
-        Self {
-            reorder: false,
-            intersect: false,
-            inference: false,
-            seek: false,
-            known_counts: false,
-            frontiers: false,
-            beam: Some(1),
-            compare_from_rows: f64::INFINITY,
-            seeded: 0.0,
-        }
-    }
-}
 
 /// Plans `query` for `snapshot`, within the limits of `control`, since the length of the query text alone
 /// bounds the number of join orders. The memory of the plan stays accounted in `control`.

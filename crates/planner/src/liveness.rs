@@ -6,8 +6,7 @@
 
 use crate::atom::variable_of;
 use crate::scope::expression_variables;
-use crate::set::VariableSet;
-use vervet_algebra::{Aggregate, Expression, Variable};
+use vervet_algebra::{Aggregate, Expression, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{
     GraphOperand, JoinKind, Match, Operand, PathGraphs, PathStep, Pipeline, SemiJoinKind, Step,

@@ -10,22 +10,20 @@
 //!    join with a separate pipeline.
 //! 2. A filter is applied only where its variables have their final values.
 
-use crate::PlanOptions;
 use crate::atom::PredicateSegments;
 use crate::cost;
 use crate::filter::{Conjunct, split};
-use crate::frontier::ignores_duplicates;
 use crate::join_group::{JoinGroup, is_group};
+use crate::options::PlanOptions;
 use crate::partial_plan::{PartialPlan, pipeline};
-use crate::paths::PathFacts;
-use crate::scope::{certain, expression_variables, free, is_lateral, looks_at, possible};
-use crate::set::VariableSet;
+use crate::path_facts::PathFacts;
+use crate::scope::{expression_variables, free, is_lateral, looks_at, possible};
 use oxrdf::Term;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Path, Variable};
+use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Path, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{JoinKind, SemiJoinKind, Step};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
@@ -186,7 +184,7 @@ impl<'a> Planner<'a> {
         let of_rows = possible(node).intersection(&self.parameters);
         free(node).intersects(&self.parameters)
             || looks_at(node).intersects(&self.parameters)
-            || !is_bag(node) && !of_rows.is_subset(&certain(node))
+            || !is_bag(node) && !of_rows.is_subset(&node.certain())
     }
 
     pub(crate) fn is_lateral_in(&self, node: &Node, partial: &PartialPlan) -> bool {
@@ -222,7 +220,7 @@ impl<'a> Planner<'a> {
         let bound = possible(node);
         // Pushes down the conditions whose variables this node binds.
         let (inside, outside): (Vec<_>, Vec<_>) =
-            filters.into_iter().partition(|filter| filter.variables.is_subset(&certain(node)));
+            filters.into_iter().partition(|filter| filter.variables.is_subset(&node.certain()));
         let wanted = needed_later.clone().union(&partial.possible).intersection(&bound);
         let right = self.alone(node, &wanted, inside)?;
         if right.empty {
@@ -461,7 +459,7 @@ impl<'a> Planner<'a> {
         if outside || !both.is_subset(&shared) {
             // If some shared variable is certainly bound on both sides, only compatibility remains to be
             // tested, including that of parameters.
-            let sure = shared.clone().intersection(&partial.certain).intersection(&certain(right));
+            let sure = shared.clone().intersection(&partial.certain).intersection(&right.certain());
             if sure.is_empty() || outside && !self.is_lateral_in(right, partial) {
                 return Err(needs_rows_error());
             }
@@ -613,7 +611,7 @@ impl<'a> Planner<'a> {
                 None => {}
             }
         }
-        let count = !aggregates.iter().all(|(_, one)| ignores_duplicates(one));
+        let count = !aggregates.iter().all(|(_, one)| one.ignores_duplicates());
         self.with_bag_semantics_if(count, |planner| planner.join(input, partial, &wanted, inside))?;
         let mut aggregates = aggregates.to_vec();
         if !keys.is_empty() && partial.empty {
@@ -695,7 +693,7 @@ fn flatten_union<'q>(branches: &'q [Node], out: &mut Vec<&'q Node>) {
 }
 
 fn is_pure(condition: &Expression) -> bool {
-    crate::scope::is_deterministic(condition)
+    !condition.is_volatile()
 }
 
 pub(crate) fn is_bag(node: &Node) -> bool {

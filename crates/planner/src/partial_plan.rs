@@ -3,10 +3,9 @@
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
 use crate::liveness::columns_after;
-use crate::set::VariableSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use vervet_algebra::Variable;
+use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::plan::{Pipeline, PlanStep, Step};
 use vervet_model::Id;
 

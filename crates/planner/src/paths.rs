@@ -7,6 +7,7 @@
 use crate::cost;
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
+use crate::path_facts::{PathFacts, ReachEstimate};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -222,13 +223,6 @@ fn merge_states(automaton: Automaton, control: &Control<'_>) -> Result<Automaton
     Ok(Automaton { moves: merged, accepting })
 }
 
-/// Facts about a path that are independent of its join.
-pub(crate) struct PathFacts {
-    pub(crate) automaton: Arc<Automaton>,
-    pub(crate) forwards: ReachEstimate,
-    backwards: ReachEstimate,
-}
-
 impl Planner<'_> {
     /// Automaton and estimates of a path, cached, since many join orders contain it.
     pub(crate) fn path_facts(&self, path: &Path) -> Result<Rc<PathFacts>> {
@@ -418,19 +412,6 @@ impl Planner<'_> {
         }
         Ok((entries, keys, ends))
     }
-}
-
-/// Estimated reach and cost of a search from one node.
-#[derive(Clone, Copy)]
-pub(crate) struct ReachEstimate {
-    /// Nodes at which paths end.
-    nodes: f64,
-    /// The same, from any number of nodes.
-    pub(crate) most: f64,
-    /// Cost in ns.
-    cost: f64,
-    /// Nodes with at least one first move.
-    starts: f64,
 }
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ use crate::filter::Conjunct;
 use crate::frontier::is_stable;
 use crate::lower::{Planner, is_bag};
 use crate::partial_plan::{PartialPlan, pipeline};
-use crate::scope::{certain, free, possible};
-use crate::set::VariableSet;
-use vervet_algebra::Node;
+use crate::scope::{free, possible};
+use vervet_algebra::{Node, VariableSet};
 use vervet_kernel::BATCH_ROWS;
 use vervet_kernel::plan::Step;
 use vervet_model::Result;
@@ -36,7 +35,7 @@ impl Planner<'_> {
         needed: &VariableSet,
         rows: f64,
     ) -> Result<Option<PartialPlan>> {
-        let (bound, sure) = (possible(right), certain(right));
+        let (bound, sure) = (possible(right), right.certain());
         let shared = partial.possible.clone().intersection(&bound);
         let means_the_same = shared.is_subset(&partial.certain)
             && shared.is_subset(&sure)

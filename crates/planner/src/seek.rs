@@ -19,6 +19,7 @@
 
 use crate::filter::{Conjunct, one_of};
 use oxrdf::{Literal, Term};
+use std::ops::Range;
 use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{CandidateKeys, StringRange};
@@ -336,8 +337,10 @@ fn compared(
 }
 
 /// Builder of the selected key ranges.
-struct KeyRangeBuilder<'s> {
+struct KeyRangeBuilder<'s, 'c> {
     segments: &'s Segments<'s>,
+    snapshot: &'s dyn Snapshot,
+    control: &'s Control<'c>,
     /// Ranges of ids, both ends included.
     ranges: Vec<(Id, Id)>,
     /// Number of keys that certainly pass, by their order.
@@ -346,6 +349,12 @@ struct KeyRangeBuilder<'s> {
     unsure: u64,
     /// Number of keys in `ranges`.
     count: u64,
+    /// See [`CandidateKeys`].
+    literals: Range<u64>,
+    string_range: Option<StringRange>,
+    search: Option<TextSearch>,
+    /// Number of literals found by `string_range` or `search` outside of `literals`.
+    later: u64,
 }
 
 /// The range of all ids with a tag.
@@ -353,7 +362,7 @@ fn whole(tag: Tag) -> (Id, Id) {
     (Id::new(tag, 0), Id::new(tag, Id::PAYLOAD_MAX))
 }
 
-impl KeyRangeBuilder<'_> {
+impl KeyRangeBuilder<'_, '_> {
     /// Number of keys between two ids, both included.
     fn between(&self, (first, last): (Id, Id)) -> Result<u64> {
         let start = self.segments.keys_below(first)?;
@@ -389,6 +398,117 @@ impl KeyRangeBuilder<'_> {
         }
         Ok(())
     }
+
+    /// Adds the matches of a full-text search.
+    fn add_found(&mut self, wanted: &TextSearch) -> Result<()> {
+        let control = self.control;
+        let stored = self.of_tag(Tag::Literal)?;
+        match self.snapshot.search_count(wanted, &mut |ids| control.work(ids))? {
+            // A hit in another predicate costs a key look-up; scanning all keys instead tests their words.
+            Some(count) if count <= stored.saturating_mul(2) || stored == 0 => {
+                self.sure += count.min(stored);
+                self.later = count;
+                self.search = Some(wanted.clone());
+            }
+            _ => self.add_tag(Tag::Literal)?,
+        }
+        if wanted.may_find(SHORT_BYTES) {
+            self.add_tag(Tag::ShortString)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the strings from `from` up to `to`.
+    fn add_strings(&mut self, from: &[u8], to: Option<&[u8]>) -> Result<()> {
+        let stored = self.of_tag(Tag::Literal)?;
+        let in_order = match stored {
+            0 if self.segments.exact => Some((0..0, 0)),
+            _ => match self.snapshot.literal_range(from, to)? {
+                Some(range) => Some((range, self.snapshot.unordered_literal_count(from, to)?)),
+                None => None,
+            },
+        };
+        match in_order {
+            // A literal of another predicate costs a key look-up; scanning all keys instead reads texts out
+            // of range.
+            Some((range, count)) if range.end - range.start + count <= stored.saturating_mul(2) => {
+                self.sure += (range.end - range.start + count).min(stored);
+                (self.literals, self.later) = (range, count);
+                self.string_range = Some(StringRange { from: from.to_vec(), to: to.map(<[u8]>::to_vec) });
+            }
+            _ => self.add_tag(Tag::Literal)?,
+        }
+        let first = short_string_bound(from);
+        let end = match to {
+            Some(to) => short_string_bound(to),
+            None => Id::new(Tag::ShortString, Id::PAYLOAD_MAX),
+        };
+        // The end is exclusive; if it is the least id of its tag, the range is empty.
+        self.add_bounds(Some((first, Id::from_bits(end.bits() - 1))))
+    }
+
+    /// Adds terms other than strings whose texts may be in the range: texts of vertices and values have no
+    /// order by id.
+    fn add_other_texts(&mut self, from: &[u8], to: Option<&[u8]>) -> Result<()> {
+        let tags = [
+            Tag::Vertex,
+            Tag::Integer,
+            Tag::Decimal,
+            Tag::Double,
+            Tag::Boolean,
+            Tag::DateTime,
+            Tag::Date,
+            Tag::Int,
+            Tag::Long,
+        ];
+        tags.into_iter().try_for_each(|tag| self.add_tag(tag))?;
+        let edges = EDGE_NAMESPACE.as_bytes();
+        let shared = edges.len().min(from.len());
+        if edges[..shared] >= from[..shared] && to.is_none_or(|to| edges < to) {
+            self.add_tag(Tag::Edge)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the numbers of a range, both ends included.
+    fn add_numbers(&mut self, low: f64, high: f64) -> Result<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "saturates, and ids hold less anyway")]
+        let integers = (low.ceil() as i64, high.floor() as i64);
+        for tag in [Tag::Integer, Tag::Int, Tag::Long] {
+            self.add_bounds(integer_bounds(tag, integers.0, integers.1))?;
+        }
+        self.add_bounds(double_bounds(low, high))?;
+        self.add_tag(Tag::Decimal)?;
+        self.add_tag(Tag::Literal)
+    }
+
+    fn add_terms(&mut self, terms: &[Term]) -> Result<()> {
+        self.control.grow((terms.len() * (size_of::<Term>() + size_of::<(Id, Id)>())) as u64)?;
+        for term in terms {
+            // Dictionary look-ups and binary searches.
+            self.control.work(16)?;
+            self.add_bounds(self.snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
+        }
+        Ok(())
+    }
+
+    /// The seek. `default`: fraction of uncertain values that passes.
+    fn finish(self, default: f64) -> Seek {
+        let Self { segments, mut ranges, sure, unsure, count, literals, string_range, search, later, .. } =
+            self;
+        ranges.sort_unstable();
+        ranges.dedup();
+        let listed = (literals.end - literals.start).saturating_add(later);
+        let lookups = count as f64 + listed as f64 * segments.all.len() as f64;
+        let count = count.saturating_add(listed);
+        let candidate_count = count as f64;
+        let passing = sure as f64 + unsure as f64 * default;
+        let fraction = (passing / segments.keys.max(1) as f64).clamp(1e-9, 1.0);
+        let candidates = CandidateKeys { keys: ranges, literals, string_range, search, count };
+        let keys = segments.keys as f64;
+        let degree = segments.entries as f64 / keys.max(1.0);
+        Seek { candidates, candidate_count, fraction, keys, degree, lookups, test: 0.0 }
+    }
 }
 
 /// Selects the keys that `sargable` may contain. `default`: fraction of values that passes, if unknown.
@@ -399,108 +519,35 @@ fn seek_of(
     snapshot: &dyn Snapshot,
     control: &Control<'_>,
 ) -> Result<Seek> {
-    let mut chosen = KeyRangeBuilder { segments, ranges: Vec::new(), sure: 0, unsure: 0, count: 0 };
-    let (mut literals, mut string_range, mut later) = (0..0, None, 0);
-    let mut search = None;
+    let mut chosen = KeyRangeBuilder {
+        segments,
+        snapshot,
+        control,
+        ranges: Vec::new(),
+        sure: 0,
+        unsure: 0,
+        count: 0,
+        literals: 0..0,
+        string_range: None,
+        search: None,
+        later: 0,
+    };
     match sargable {
-        SargableSet::Found(wanted) => {
-            let stored = chosen.of_tag(Tag::Literal)?;
-            match snapshot.search_count(wanted, &mut |ids| control.work(ids))? {
-                // A hit in another predicate costs a key look-up; scanning all keys instead tests their
-                // words.
-                Some(count) if count <= stored.saturating_mul(2) || stored == 0 => {
-                    chosen.sure += count.min(stored);
-                    later = count;
-                    search = Some(wanted.clone());
-                }
-                _ => chosen.add_tag(Tag::Literal)?,
-            }
-            if wanted.may_find(SHORT_BYTES) {
-                chosen.add_tag(Tag::ShortString)?;
-            }
-        }
+        SargableSet::Found(wanted) => chosen.add_found(wanted)?,
         SargableSet::Text { from, to, any_kind } => {
-            let stored = chosen.of_tag(Tag::Literal)?;
-            let in_order = match stored {
-                0 if segments.exact => Some((0..0, 0)),
-                _ => match snapshot.literal_range(from, to.as_deref())? {
-                    Some(range) => Some((range, snapshot.unordered_literal_count(from, to.as_deref())?)),
-                    None => None,
-                },
-            };
-            match in_order {
-                // A literal of another predicate costs a key look-up; scanning all keys instead reads texts
-                // out of range.
-                Some((range, count)) if range.end - range.start + count <= stored.saturating_mul(2) => {
-                    chosen.sure += (range.end - range.start + count).min(stored);
-                    (literals, later) = (range, count);
-                    string_range = Some(StringRange { from: from.clone(), to: to.clone() });
-                }
-                _ => chosen.add_tag(Tag::Literal)?,
-            }
-            let first = short_string_bound(from);
-            let end = match to {
-                Some(to) => short_string_bound(to),
-                None => Id::new(Tag::ShortString, Id::PAYLOAD_MAX),
-            };
-            // The end is exclusive; if it is the least id of its tag, the range is empty.
-            chosen.add_bounds(Some((first, Id::from_bits(end.bits() - 1))))?;
+            chosen.add_strings(from, to.as_deref())?;
             if *any_kind {
-                let tags = [
-                    Tag::Vertex,
-                    Tag::Integer,
-                    Tag::Decimal,
-                    Tag::Double,
-                    Tag::Boolean,
-                    Tag::DateTime,
-                    Tag::Date,
-                    Tag::Int,
-                    Tag::Long,
-                ];
-                tags.into_iter().try_for_each(|tag| chosen.add_tag(tag))?;
-                let edges = EDGE_NAMESPACE.as_bytes();
-                let shared = edges.len().min(from.len());
-                if edges[..shared] >= from[..shared] && to.as_ref().is_none_or(|to| edges < to.as_slice()) {
-                    chosen.add_tag(Tag::Edge)?;
-                }
+                chosen.add_other_texts(from, to.as_deref())?;
             }
         }
-        SargableSet::Number { low, high } => {
-            #[expect(clippy::cast_possible_truncation, reason = "saturates, and ids hold less anyway")]
-            let integers = (low.ceil() as i64, high.floor() as i64);
-            for tag in [Tag::Integer, Tag::Int, Tag::Long] {
-                chosen.add_bounds(integer_bounds(tag, integers.0, integers.1))?;
-            }
-            chosen.add_bounds(double_bounds(*low, *high))?;
-            chosen.add_tag(Tag::Decimal)?;
-            chosen.add_tag(Tag::Literal)?;
-        }
-        SargableSet::OneOf(terms) => {
-            control.grow((terms.len() * (size_of::<Term>() + size_of::<(Id, Id)>())) as u64)?;
-            for term in terms {
-                // Dictionary look-ups and binary searches.
-                control.work(16)?;
-                chosen.add_bounds(snapshot.lookup(term.as_ref())?.map(|id| (id, id)))?;
-            }
-        }
+        SargableSet::Number { low, high } => chosen.add_numbers(*low, *high)?,
+        SargableSet::OneOf(terms) => chosen.add_terms(terms)?,
         SargableSet::Time { tag, low, high } => {
             chosen.add_bounds(integer_bounds(*tag, *low, *high))?;
             chosen.add_tag(Tag::Literal)?;
         }
     }
-    let KeyRangeBuilder { mut ranges, sure, unsure, count, .. } = chosen;
-    ranges.sort_unstable();
-    ranges.dedup();
-    let listed = (literals.end - literals.start).saturating_add(later);
-    let lookups = count as f64 + listed as f64 * segments.all.len() as f64;
-    let count = count.saturating_add(listed);
-    let candidate_count = count as f64;
-    let passing = sure as f64 + unsure as f64 * default;
-    let fraction = (passing / segments.keys.max(1) as f64).clamp(1e-9, 1.0);
-    let candidates = CandidateKeys { keys: ranges, literals, string_range, search, count };
-    let keys = segments.keys as f64;
-    let degree = segments.entries as f64 / keys.max(1.0);
-    Ok(Seek { candidates, candidate_count, fraction, keys, degree, lookups, test: 0.0 })
+    Ok(chosen.finish(default))
 }
 
 #[cfg(test)]

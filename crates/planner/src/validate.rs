@@ -6,8 +6,7 @@
 use crate::atom::variable_of;
 use crate::liveness::{columns_after, match_variables, path_variables};
 use crate::scope::expression_variables;
-use crate::set::VariableSet;
-use vervet_algebra::{AggregateKind, Expression, Variable};
+use vervet_algebra::{AggregateKind, Expression, Variable, VariableSet};
 use vervet_kernel::plan::{JoinKind, Operand, Pipeline, Plan, PlanStep, SemiJoinKind, Step};
 use vervet_model::{Error, Result};
 

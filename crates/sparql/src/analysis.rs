@@ -1,64 +1,6 @@
 //! Analysis and construction of algebra nodes: variables, joins, filters.
 
-use vervet_algebra::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
-
-/// A set of variables.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct VariableSet {
-    bits: Vec<u64>,
-}
-
-impl VariableSet {
-    pub(crate) fn insert(&mut self, variable: Variable) {
-        let word = variable.index() / 64;
-        if word >= self.bits.len() {
-            self.bits.resize(word + 1, 0);
-        }
-        self.bits[word] |= 1 << (variable.index() % 64);
-    }
-
-    pub(crate) fn remove(&mut self, variable: Variable) {
-        if let Some(word) = self.bits.get_mut(variable.index() / 64) {
-            *word &= !(1 << (variable.index() % 64));
-        }
-    }
-
-    pub(crate) fn contains(&self, variable: Variable) -> bool {
-        let word = self.bits.get(variable.index() / 64).copied().unwrap_or_default();
-        word >> (variable.index() % 64) & 1 == 1
-    }
-
-    fn intersect(&mut self, other: &Self) {
-        self.bits.truncate(other.bits.len());
-        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
-    }
-
-    /// Adds all of another set.
-    pub(crate) fn union(&mut self, other: &Self) {
-        self.bits.resize(self.bits.len().max(other.bits.len()), 0);
-        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a |= b);
-    }
-
-    /// The variables, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Variable> + '_ {
-        (0_u16..).zip(&self.bits).flat_map(|(word, bits)| {
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| Variable(word * 64 + bit))
-        })
-    }
-
-    /// Whether the sets are disjoint.
-    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
-        self.bits.iter().zip(&other.bits).all(|(a, b)| a & b == 0)
-    }
-}
-
-impl FromIterator<Variable> for VariableSet {
-    fn from_iter<T: IntoIterator<Item = Variable>>(variables: T) -> Self {
-        let mut set = Self::default();
-        variables.into_iter().for_each(|variable| set.insert(variable));
-        set
-    }
-}
+use vervet_algebra::{Expression, GraphSlot, Node, Pattern, Slot, Variable, VariableSet};
 
 /// Adds the variables that a solution of `node` may bind. The variable `graph` does not count if it occurs
 /// only as a graph: within `GRAPH ?g { }`, SPARQL has not bound `?g` yet.
@@ -107,44 +49,6 @@ pub(crate) fn mark_possible(node: &Node, graph: Option<Variable>, set: &mut Vari
             variables.iter().filter(|v| inner.contains(**v)).for_each(|v| set.insert(*v));
         }
     }
-}
-
-/// Variables that every solution of `node` binds (a lower bound).
-pub(crate) fn certain(node: &Node) -> VariableSet {
-    let mut set = VariableSet::default();
-    match node {
-        Node::Patterns(patterns) => {
-            patterns.iter().flat_map(Pattern::variables).for_each(|variable| set.insert(variable));
-        }
-        Node::Path(path) => path.variables().for_each(|variable| set.insert(variable)),
-        Node::Service(_) => {}
-        Node::Join(nodes) => nodes.iter().for_each(|node| set.union(&certain(node))),
-        Node::Union(nodes) => {
-            let mut branches = nodes.iter().map(certain);
-            set = branches.next().unwrap_or_default();
-            branches.for_each(|branch| set.intersect(&branch));
-        }
-        Node::LeftJoin { left: input, .. }
-        | Node::Minus { left: input, .. }
-        | Node::Filter { input, .. }
-        | Node::Distinct(input)
-        | Node::Reduced(input)
-        | Node::OrderBy { input, .. }
-        | Node::Slice { input, .. }
-        | Node::Extend { input, .. } => set = certain(input),
-        Node::Values { variables, rows } => {
-            for (column, variable) in variables.iter().enumerate() {
-                if rows.iter().all(|row| row[column].is_some()) {
-                    set.insert(*variable);
-                }
-            }
-        }
-        Node::Group { input, keys: shown, .. } | Node::Project { input, variables: shown } => {
-            let inner = certain(input);
-            shown.iter().filter(|v| inner.contains(**v)).for_each(|v| set.insert(*v));
-        }
-    }
-    set
 }
 
 /// The variables of a pattern other than its graph.

@@ -9,10 +9,10 @@
 //! [`crate::limits::NESTING_MAX`].
 
 use crate::QueryError;
-use crate::analysis::{VariableSet, mentioned};
+use crate::analysis::mentioned;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::Parser;
-use vervet_algebra::{Exists, Expression, Node};
+use vervet_algebra::{Exists, Expression, Node, VariableSet};
 
 /// A parser position to return to.
 #[derive(Clone, Copy)]

@@ -359,7 +359,7 @@ impl Parser<'_, '_> {
         } else {
             self.reading_exists(
                 aggregation.visible.clone(),
-                crate::analysis::VariableSet::default(),
+                vervet_algebra::VariableSet::default(),
                 |parser| parser.aggregate_body(at),
             )
         };

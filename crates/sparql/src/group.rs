@@ -5,12 +5,12 @@
 //! others become `Unbound`.
 
 use crate::QueryError;
-use crate::analysis::{VariableSet, certain, filter, join, mark_possible};
+use crate::analysis::{filter, join, mark_possible};
 use crate::exists::ParserPosition;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
-use vervet_algebra::{Expression, Node, Variable};
+use vervet_algebra::{Expression, Node, Variable, VariableSet};
 
 /// A group before its filters are applied: those of an `OPTIONAL` are conditions of the left join.
 struct OpenGroup<'a> {
@@ -26,7 +26,7 @@ impl OpenGroup<'_> {
     /// Joins a part.
     fn join(&mut self, part: Node, graph: Option<Variable>) {
         mark_possible(&part, graph, &mut self.possible);
-        self.certain.union(&certain(&part));
+        self.certain.add_all(&part.certain());
         self.node = join(std::mem::replace(&mut self.node, Node::unit()), part);
     }
 }
@@ -57,7 +57,7 @@ impl<'a> Parser<'a, '_> {
         readable: &VariableSet,
         mut certain: VariableSet,
     ) -> Result<Vec<Expression>, QueryError> {
-        certain.union(&self.outer_certain);
+        certain.add_all(&self.outer_certain);
         let mut all = Vec::with_capacity(filters.len());
         for filter in filters {
             let mut condition = match filter {
@@ -161,7 +161,7 @@ impl<'a> Parser<'a, '_> {
     fn anchor(&mut self, open: &mut OpenGroup<'a>) -> Result<(), QueryError> {
         if let Some(anchor) = self.anchor_of(&open.node)? {
             mark_possible(&anchor, self.graph_variable(), &mut open.possible);
-            open.certain.union(&certain(&anchor));
+            open.certain.add_all(&anchor.certain());
             open.node = join(anchor, std::mem::replace(&mut open.node, Node::unit()));
         }
         Ok(())
@@ -183,13 +183,13 @@ impl<'a> Parser<'a, '_> {
         self.link()?;
         self.anchor(open)?;
         let OpenGroup { node: right, filters, possible, certain } = self.nested(Self::open_group)?;
-        open.possible.union(&possible);
+        open.possible.add_all(&possible);
         let condition = if filters.is_empty() {
             None
         } else {
             let readable = self.with_outer(open.possible.clone());
             let mut all = open.certain.clone();
-            all.union(&certain);
+            all.add_all(&certain);
             Some(crate::analysis::conjunction(self.conditions(filters, &readable, all)?))
         };
         let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
@@ -222,11 +222,11 @@ impl<'a> Parser<'a, '_> {
             let mut left_set = left_set;
             left_set.remove(graph);
             right_set.remove(graph);
-            let of_right = certain(&right);
+            let of_right = right.certain();
             let shared =
                 |variable: &Variable| open.certain.contains(*variable) && of_right.contains(*variable);
             if !pairs.iter().any(|(_, to)| *to != graph && shared(to)) {
-                if left_set.is_disjoint(&right_set) {
+                if !left_set.intersects(&right_set) {
                     return Ok(());
                 }
                 return Err(self.unsupported(

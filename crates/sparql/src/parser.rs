@@ -1,6 +1,6 @@
 //! Parser: state, token access, query forms.
 
-use crate::analysis::{VariableSet, mark_possible};
+use crate::analysis::mark_possible;
 use crate::exists::ExistsScope;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
@@ -14,7 +14,7 @@ use oxiri::Iri;
 use oxrdf::vocab::rdf;
 use std::collections::HashSet;
 use vervet_algebra::{
-    Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable,
+    Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable, VariableSet,
 };
 
 /// Variables of one scope, by name.
@@ -393,7 +393,7 @@ impl<'a, 'o> Parser<'a, 'o> {
     pub(crate) fn readable(&self, node: &Node) -> VariableSet {
         let mut set = self.visible(node);
         if let Some(rows) = &self.outer_rows {
-            set.union(rows);
+            set.add_all(rows);
         }
         set
     }
@@ -402,7 +402,7 @@ impl<'a, 'o> Parser<'a, 'o> {
     pub(crate) fn with_outer(&self, mut set: VariableSet) -> VariableSet {
         (0..self.options.parameters.len()).for_each(|index| set.insert(variable_at(index)));
         if let Some(rows) = &self.outer_rows {
-            set.union(rows);
+            set.add_all(rows);
         }
         set
     }

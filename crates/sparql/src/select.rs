@@ -5,12 +5,12 @@
 //! variables of the pattern.
 
 use crate::QueryError;
-use crate::analysis::{VariableSet, filter, join};
+use crate::analysis::{filter, join};
 use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
 use foldhash::HashMap as SeededMap;
-use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable};
+use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable, VariableSet};
 
 /// An unresolved `SELECT` clause.
 #[derive(Default)]

@@ -10,8 +10,8 @@
 //! # Cost
 //! Reads each statement of the pattern: there is no index of the components of triple terms.
 
-use crate::analysis::{VariableSet, join};
-use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable};
+use crate::analysis::join;
+use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable, VariableSet};
 
 /// Joins `patterns` and `nodes`, in which the variables of `triples` represent triple terms.
 pub(crate) fn with_triples(

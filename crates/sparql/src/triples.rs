@@ -1,7 +1,7 @@
 //! Parser of triples: property lists, blank nodes, collections, reifiers.
 
 use crate::QueryError;
-use crate::analysis::{VariableSet, join};
+use crate::analysis::join;
 use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::triple_term_patterns;
@@ -9,7 +9,9 @@ use foldhash::HashMap as SeededMap;
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
 use std::collections::HashSet;
-use vervet_algebra::{Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable};
+use vervet_algebra::{
+    Expression, Function, GraphSlot, Node, Path, Pattern, Slot, TripleTemplate, Variable, VariableSet,
+};
 
 /// Blank node labels. The scope of a label is one basic graph pattern.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use vervet_algebra::Dataset;
-use vervet_driver_local::Parallelism;
+use vervet_driver_local::{CutPolicy, Parallelism};
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 use vervet_env::Environment;
 use vervet_txn::Durability;
@@ -262,7 +262,9 @@ impl QueryOptions {
 
     /// How parallel the query may run.
     pub(crate) fn parallelism(&self) -> Parallelism {
-        Parallelism { threads: self.threads.map(|threads| threads.max(1)), heavy_from: self.heavy_from }
+        let heavy_from = self.heavy_from;
+        let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
+        Parallelism { threads: self.threads.map(|threads| threads.max(1)), heavy_from, cut_policy }
     }
 
     /// The same options with another timeout.

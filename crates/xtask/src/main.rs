@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+mod circles;
 mod page;
 mod tidy;
 

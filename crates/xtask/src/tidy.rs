@@ -1,6 +1,7 @@
-//! Source checks beyond lints: headers, file size, comment width, layering of dependencies, no loop over a
-//! bulk.
+//! Source checks beyond lints: headers, file size, comment width, layering of dependencies, circles of
+//! files, no loop over a bulk.
 
+use crate::circles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     let mut problems = Vec::new();
     let mut files = Vec::new();
     collect(&root.join("crates"), &mut files)?;
+    let mut sources = Vec::new();
     for file in &files {
         let check = match file.extension().and_then(|extension| extension.to_str()) {
             Some("rs") => source,
@@ -68,7 +70,13 @@ pub(crate) fn tidy() -> Result<(), String> {
             .map_err(|error| format!("could not read {}: {error}", file.display()))?;
         let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
         check(&name, &text, &mut problems);
+        if name.ends_with(".rs") {
+            sources.push((name, text));
+        }
     }
+    let list = fs::read_to_string(root.join("crates/xtask/circles.txt"))
+        .map_err(|error| format!("could not read circles.txt: {error}"))?;
+    circles::check(&sources, &list, &mut problems);
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 

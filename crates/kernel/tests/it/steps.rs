@@ -8,7 +8,6 @@ use oxrdf::NamedNode;
 use oxsdatatypes::DateTime;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::time::Duration;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Function, OrderKey, Variable};
 use vervet_driver_local::{LocalDriver, Parallelism};
 use vervet_expression::{ComputedTerms, Evaluator};
@@ -153,7 +152,7 @@ impl Sample {
         let profile = if threads == 1 {
             execute(&plan, &self.snapshot, &evaluator, control, &mut input, true, &mut sink)?
         } else {
-            let parallelism = Parallelism { threads: Some(threads), heavy_from: Duration::ZERO };
+            let parallelism = Parallelism::eager(threads);
             let driver = DRIVER.get_or_init(LocalDriver::default);
             let snapshot = &self.snapshot;
             driver.execute(&plan, snapshot, &evaluator, control, parallelism, &mut input, true, &mut sink)?

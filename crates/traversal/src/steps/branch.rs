@@ -7,8 +7,8 @@ use crate::compile::{Compiler, Modulated};
 use crate::context::Context;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
-use vervet_gremlin::{Bytecode, P, Pick, T, Token, Value};
-use vervet_model::Result;
+use vervet_gremlin::{Bytecode, Instruction, P, Pick, T, Token, Value};
+use vervet_model::{Error, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     Ok(match step.name() {
@@ -74,14 +74,44 @@ enum Case {
 }
 
 fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let wrong = |compiler: &Compiler| {
-        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
-    };
-    let mut branches = Vec::new();
-    let mut cases: Vec<Case> = Vec::new();
     let barrier = step.arguments().iter().skip(1).any(gathers)
         || step.options.iter().any(|option| option.arguments.last().is_some_and(gathers));
-    let condition = match step.arguments().first() {
+    let mut condition = condition_of(step, compiler)?;
+    if step.arguments().len() > 1 {
+        return two_way_choice(step, condition, barrier, compiler);
+    }
+    let (mut cases, mut branches) = (Vec::new(), Vec::new());
+    for option in &step.options {
+        let (case, body) = match option.arguments.as_slice() {
+            [body] => (Case::Any, body),
+            [case, body] => (case_of(case, option, several, compiler)?, body),
+            _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
+        };
+        cases.push(case);
+        branches.push(branch_of(body, compiler)?);
+    }
+    let pass = branches.len();
+    if !several {
+        branches.push(Pipeline::default());
+    }
+    Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
+        let answer = condition.first(traverser, context)?;
+        let mut taken = matching_cases(&mut cases, answer.as_ref(), several, traverser, context)?;
+        if taken.is_empty() && !several {
+            // A traverser without a matching option passes unchanged.
+            taken.push(pass);
+        }
+        Ok(taken)
+    })))
+}
+
+fn wrong_arguments(step: &Modulated<'_>, compiler: &Compiler) -> Error {
+    compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+}
+
+/// The steps whose first result selects the options.
+fn condition_of(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Pipeline> {
+    Ok(match step.arguments().first() {
         Some(Value::Traversal(traversal)) => compiler.nested(traversal)?,
         Some(Value::P(test)) => {
             let test = test.clone();
@@ -94,98 +124,97 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
             Pipeline::new(vec![compiler.node(step)])
         }
         Some(value) => Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))]),
-        None => return Err(wrong(compiler)),
-    };
-    let nested = |value: &Value, compiler: &mut Compiler| match value {
+        None => return Err(wrong_arguments(step, compiler)),
+    })
+}
+
+/// The steps of a branch; a value other than a traversal is its only result.
+fn branch_of(value: &Value, compiler: &mut Compiler) -> Result<Pipeline> {
+    match value {
         Value::Traversal(traversal) => compiler.nested(traversal),
         value => Ok(Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))])),
+    }
+}
+
+/// `choose(condition, yes, no)`: the condition holds if it has any result.
+fn two_way_choice(
+    step: &Modulated<'_>,
+    condition: Pipeline,
+    barrier: bool,
+    compiler: &mut Compiler,
+) -> Result<Box<dyn Step>> {
+    let [test, yes, rest @ ..] = step.arguments() else { return Err(wrong_arguments(step, compiler)) };
+    let mut condition = match test {
+        Value::Traversal(traversal) => SubqueryFilter::new(traversal, compiler)?,
+        _ => SubqueryFilter::of_steps(condition),
     };
-    if let [test, yes, rest @ ..] = step.arguments() {
-        let mut condition = match test {
-            Value::Traversal(traversal) => SubqueryFilter::new(traversal, compiler)?,
-            _ => SubqueryFilter::of_steps(condition),
-        };
-        // choose(condition, yes, no): the condition holds if it has any result.
-        branches.push(nested(yes, compiler)?);
-        match rest {
-            [] => branches.push(Pipeline::default()),
-            [no] => branches.push(nested(no, compiler)?),
-            _ => return Err(wrong(compiler)),
-        }
-        return Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
-            Ok(vec![usize::from(!condition.test(traverser, context)?)])
-        })));
-    }
-    for option in &step.options {
-        match option.arguments.as_slice() {
-            [body] => {
-                cases.push(Case::Any);
-                branches.push(nested(body, compiler)?);
-            }
-            [case, body] => {
-                cases.push(match case {
-                    Value::Token(Token::Pick(Pick::Any)) => Case::Any,
-                    Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
-                    Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
-                    Value::Traversal(_) if !several => {
-                        return Err(
-                            compiler.error(option, "Traversal is not allowed as a Pick token for choose()")
-                        );
-                    }
-                    Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
-                    value => Case::Test(predicate(value)),
-                });
-                branches.push(nested(body, compiler)?);
-            }
-            _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
-        }
-    }
-    let mut condition = condition;
-    let pass = branches.len();
-    if !several {
-        branches.push(Pipeline::default());
+    let mut branches = vec![branch_of(yes, compiler)?];
+    match rest {
+        [] => branches.push(Pipeline::default()),
+        [no] => branches.push(branch_of(no, compiler)?),
+        _ => return Err(wrong_arguments(step, compiler)),
     }
     Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
-        let answer = condition.first(traverser, context)?;
-        let mut taken = Vec::new();
-        let mut found = false;
-        for (i, case) in cases.iter_mut().enumerate() {
-            let fits = match (&answer, case) {
-                (Some(_), Case::Any) => {
-                    taken.push(i);
-                    if !several {
-                        return Ok(taken);
-                    }
-                    continue;
-                }
-                (Some(answer), Case::Test(test)) => crate::semantic::passes(test, answer)?,
-                (Some(answer), Case::Traversal(traversal)) => {
-                    traversal.test(&traverser.at(answer.clone()), context)?
-                }
-                _ => false,
-            };
-            if fits {
-                found = true;
+        Ok(vec![usize::from(!condition.test(traverser, context)?)])
+    })))
+}
+
+/// The pick token of `option(case, body)`.
+fn case_of(case: &Value, option: &Instruction, several: bool, compiler: &mut Compiler) -> Result<Case> {
+    Ok(match case {
+        Value::Token(Token::Pick(Pick::Any)) => Case::Any,
+        Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
+        Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
+        Value::Traversal(_) if !several => {
+            return Err(compiler.error(option, "Traversal is not allowed as a Pick token for choose()"));
+        }
+        Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
+        value => Case::Test(predicate(value)),
+    })
+}
+
+/// Positions of the cases that match the answer of the condition; the first one only, unless `several`.
+fn matching_cases(
+    cases: &mut [Case],
+    answer: Option<&Value>,
+    several: bool,
+    traverser: &Traverser,
+    context: &mut Context<'_>,
+) -> Result<Vec<usize>> {
+    let mut taken = Vec::new();
+    let mut found = false;
+    for (i, case) in cases.iter_mut().enumerate() {
+        let fits = match (answer, case) {
+            (Some(_), Case::Any) => {
                 taken.push(i);
                 if !several {
                     return Ok(taken);
                 }
+                continue;
             }
-        }
-        let other = |wanted: fn(&Case) -> bool| cases.iter().position(wanted);
-        if answer.is_none() {
-            if let Some(i) = other(|case| matches!(case, Case::Unproductive)) {
-                return Ok(vec![i]);
+            (Some(answer), Case::Test(test)) => crate::semantic::passes(test, answer)?,
+            (Some(answer), Case::Traversal(traversal)) => {
+                traversal.test(&traverser.at(answer.clone()), context)?
             }
-        } else if !found && let Some(i) = other(|case| matches!(case, Case::Otherwise)) {
+            _ => false,
+        };
+        if fits {
+            found = true;
             taken.push(i);
+            if !several {
+                return Ok(taken);
+            }
         }
-        if taken.is_empty() && !several {
-            // A traverser without a matching option passes unchanged.
-            taken.push(pass);
+    }
+    let other = |wanted: fn(&Case) -> bool| cases.iter().position(wanted);
+    if answer.is_none() {
+        if let Some(i) = other(|case| matches!(case, Case::Unproductive)) {
+            return Ok(vec![i]);
         }
-        Ok(taken)
-    })))
+    } else if !found && let Some(i) = other(|case| matches!(case, Case::Otherwise)) {
+        taken.push(i);
+    }
+    Ok(taken)
 }
 
 /// Selects the branches of a traverser.

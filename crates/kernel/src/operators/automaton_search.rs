@@ -1,0 +1,288 @@
+//! Breadth-first search in the product of automaton and graph: all nodes that a path reaches from one node.
+//!
+//! # Shape
+//! Each state of the automaton has a set of visited nodes ([`VisitedSet`]) in order of discovery, whose tail
+//! is the frontier. [`AutomatonSearch::advance`] expands some hundred frontier nodes at once. Paths of a
+//! bounded number of equal steps (`k/(k/k?)?`) share one set for all states: a node reached with fewer steps
+//! reaches at least as far as with more, and the states are processed in order.
+//! # Cost
+//! Each node is expanded once in each state: one segment call for a few hundred nodes and each move, then one
+//! bit test for each neighbour ([`NodeSet`]). Closures are never materialised.
+//! # Source
+//! Glushkov automata (1961), built by the planner; regular path queries on compressed graphs: ZipG (SIGMOD
+//! 2017) §4.3, which follows one edge at a time.
+
+use crate::operators::nodes::NodeSet;
+use crate::pipeline::chain::Run;
+use crate::plan::{Automaton, Move};
+use rustc_hash::FxHashMap;
+use vervet_model::{Direction, Id, Result, Tag};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+
+/// Number of nodes expanded at once.
+const CHUNK: usize = 512;
+
+/// An insertion-ordered set of nodes.
+#[derive(Default)]
+pub(crate) struct VisitedSet {
+    set: NodeSet,
+    pub(crate) members: Vec<Id>,
+    /// Number of expanded members.
+    expanded: usize,
+    /// Number of members that the caller has processed.
+    pub(crate) seen: usize,
+}
+
+impl VisitedSet {
+    pub(crate) fn contains(&self, id: Id) -> bool {
+        self.set.contains(id)
+    }
+
+    /// Inserts a node; `vertices`: number of vertices of the graph.
+    pub(crate) fn insert(&mut self, id: Id, vertices: u64) {
+        if self.set.insert(id, vertices) {
+            self.members.push(id);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.set.clear(&self.members);
+        self.members.clear();
+        (self.expanded, self.seen) = (0, 0);
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.set.size_bytes() + 8 * self.members.capacity() as u64
+    }
+}
+
+/// A transition: index of its distinct move, and target state.
+struct Transition {
+    segments: usize,
+    to: usize,
+}
+
+/// A search in one direction: from the start of the paths forwards, or from their ends backwards.
+pub(crate) struct AutomatonSearch<'a> {
+    transitions: Vec<Vec<Transition>>,
+    /// Segments of each distinct move. An automaton of 1,000 states may have a million moves, few of them
+    /// distinct.
+    segments: Vec<Vec<&'a dyn Segment>>,
+    starts: Vec<usize>,
+    /// Visited nodes by state.
+    pub(crate) visited: Vec<VisitedSet>,
+    ends: Vec<usize>,
+    keys: Vec<Id>,
+    expansion: Expansion,
+    vertices: u64,
+    counted_bytes: u64,
+    /// Merged results, if several states accept.
+    merged: VisitedSet,
+    /// Whether all states after the first may share a set, and whether the current search does.
+    is_chain: bool,
+    shares: bool,
+}
+
+impl<'a> AutomatonSearch<'a> {
+    /// A search along the automaton; `backwards`: from the ends of paths.
+    pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
+        let states = automaton.moves.len();
+        assert_eq!(states, automaton.accepting.len(), "one mark for each state");
+        let mut transitions: Vec<Vec<Transition>> = (0..states).map(|_| Vec::new()).collect();
+        let mut of_moves: Vec<Vec<&'a dyn Segment>> = Vec::new();
+        let mut indexes: FxHashMap<&Move, usize> = FxHashMap::default();
+        for (from, moves) in automaton.moves.iter().enumerate() {
+            run.control.work(moves.len())?;
+            run.control.grow((moves.len() * size_of::<Transition>()) as u64)?;
+            for (one, to) in moves {
+                let to = usize::from(*to);
+                let (from, to) = if backwards { (to, from) } else { (from, to) };
+                let index = match indexes.get(one) {
+                    Some(&index) => index,
+                    None => {
+                        of_moves.push(segments(one, backwards, run)?);
+                        indexes.insert(one, of_moves.len() - 1);
+                        of_moves.len() - 1
+                    }
+                };
+                transitions[from].push(Transition { segments: index, to });
+            }
+        }
+        let accepting: Vec<usize> = (0..states).filter(|&state| automaton.accepting[state]).collect();
+        let (starts, ends) = if backwards { (accepting, vec![0]) } else { (vec![0], accepting) };
+        Ok(Self {
+            transitions,
+            segments: of_moves,
+            starts,
+            visited: (0..states).map(|_| VisitedSet::default()).collect(),
+            ends,
+            keys: Vec::new(),
+            expansion: Expansion::new(4 * CHUNK),
+            vertices: run.snapshot.vertex_count(),
+            counted_bytes: 0,
+            merged: VisitedSet::default(),
+            is_chain: !backwards && is_chain(automaton),
+            shares: false,
+        })
+    }
+
+    /// Starts a search for all results from one node. States may then share a set, so the sets of single
+    /// states are not meaningful; the caller reads [`AutomatonSearch::results`].
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn begin_all(&mut self, node: Id, run: &Run<'_>) -> Result<()> {
+        self.begin(node, run)?;
+        self.shares = self.is_chain;
+        if self.shares {
+            self.merged.clear();
+            if self.ends.contains(&0) {
+                self.merged.insert(node, self.vertices);
+            }
+        }
+        Ok(())
+    }
+
+    /// Restarts from one node.
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn begin(&mut self, node: Id, run: &Run<'_>) -> Result<()> {
+        run.control.work(self.visited.len())?;
+        self.visited.iter_mut().for_each(VisitedSet::clear);
+        self.shares = false;
+        for &state in &self.starts {
+            self.visited[state].insert(node, self.vertices);
+        }
+        // The sets of many states take memory even with few nodes.
+        self.recount(run)
+    }
+
+    /// Size of the frontier.
+    pub(crate) fn waiting(&self) -> usize {
+        self.visited.iter().map(|visited| visited.members.len() - visited.expanded).sum()
+    }
+
+    /// Whether the search has reached a node other than the start.
+    pub(crate) fn has_moved(&self) -> bool {
+        let members: usize = self.visited.iter().map(|visited| visited.members.len()).sum();
+        members > self.starts.len()
+    }
+
+    /// Expands part of the frontier; `false`: the frontier is empty.
+    pub(crate) fn advance(&mut self, graphs: &[GraphFilter], run: &Run<'_>) -> Result<bool> {
+        let Some(state) = (0..self.visited.len())
+            .find(|&state| self.visited[state].expanded < self.visited[state].members.len())
+        else {
+            return Ok(false);
+        };
+        let visited = &mut self.visited[state];
+        let end = visited.members.len().min(visited.expanded + CHUNK);
+        self.keys.clear();
+        // Computed terms occur in no statement.
+        let known = visited.members[visited.expanded..end].iter().filter(|id| id.tag() != Tag::Computed);
+        self.keys.extend(known);
+        visited.expanded = end;
+        for transition in &self.transitions[state] {
+            run.control.work(1)?;
+            for segment in &self.segments[transition.segments] {
+                for &graph in graphs {
+                    // A node counts once, for any number of statements that lead to it.
+                    let filter = EntryFilter { graph, parallel: true };
+                    let mut cursor = Cursor::default();
+                    while cursor.row < self.keys.len() {
+                        self.expansion.clear();
+                        segment.expand(&self.keys, filter, &mut cursor, &mut self.expansion)?;
+                        run.control.work(self.expansion.len() + 1)?;
+                        let target = &mut self.visited[transition.to];
+                        let before = target.size_bytes() + self.merged.size_bytes();
+                        if self.shares {
+                            let new = self.merged.members.len();
+                            for &neighbour in &self.expansion.neighbours {
+                                self.merged.insert(neighbour, self.vertices);
+                            }
+                            target.members.extend_from_slice(&self.merged.members[new..]);
+                        } else {
+                            for &neighbour in &self.expansion.neighbours {
+                                target.insert(neighbour, self.vertices);
+                            }
+                        }
+                        let after = target.size_bytes() + self.merged.size_bytes();
+                        let bytes = self.counted_bytes + after - before;
+                        run.control.recount(&mut self.counted_bytes, bytes)?;
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Counts growth outside of the search: start nodes and merged results.
+    fn recount(&mut self, run: &Run<'_>) -> Result<()> {
+        let bytes = self.visited.iter().map(VisitedSet::size_bytes).sum::<u64>() + self.merged.size_bytes();
+        run.control.recount(&mut self.counted_bytes, bytes)
+    }
+
+    /// Whether a path ends at the node.
+    pub(crate) fn ends_at(&self, node: Id) -> bool {
+        self.ends.iter().any(|&state| self.visited[state].contains(node))
+            || self.shares && self.merged.contains(node)
+    }
+
+    /// The distinct nodes at which paths end.
+    ///
+    /// # Errors
+    /// Limits.
+    pub(crate) fn results(&mut self, run: &Run<'_>) -> Result<&[Id]> {
+        if !self.shares && self.ends.len() > 1 {
+            self.merged.clear();
+            for &state in &self.ends {
+                for ids in self.visited[state].members.chunks(CHUNK) {
+                    run.control.work(ids.len())?;
+                    ids.iter().for_each(|&id| self.merged.insert(id, self.vertices));
+                }
+            }
+            self.recount(run)?;
+        }
+        Ok(match self.ends.as_slice() {
+            _ if self.shares => &self.merged.members,
+            [] => &[],
+            [only] => &self.visited[*only].members,
+            _ => &self.merged.members,
+        })
+    }
+}
+
+/// Whether each state leads to the next one by the same moves, and every state but the first accepts.
+fn is_chain(automaton: &Automaton) -> bool {
+    let Automaton { moves, accepting } = automaton;
+    let steps = |state: usize| moves[state].iter().map(|(one, _)| one);
+    moves.len() > 2
+        && moves.last().is_some_and(Vec::is_empty)
+        && accepting.iter().skip(1).all(|&accepting| accepting)
+        && (0..moves.len() - 1).all(|state| {
+            let leads_on = moves[state].iter().all(|(_, to)| usize::from(*to) == state + 1);
+            leads_on && steps(state).eq(steps(0))
+        })
+}
+
+fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {
+    let reversed = |direction: Direction| if backwards { direction.reverse() } else { direction };
+    let mut all = Vec::new();
+    match one {
+        Move::Predicate(predicate, direction) => {
+            all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
+        }
+        Move::Except(these, direction) => {
+            debug_assert!(these.is_sorted(), "excluded predicates ascend");
+            for (predicate, _) in run.snapshot.predicates() {
+                run.control.work(1)?;
+                if these.binary_search(predicate).is_err() {
+                    all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
+                }
+            }
+        }
+    }
+    run.control.grow((all.len() * size_of::<&dyn Segment>()) as u64)?;
+    Ok(all)
+}

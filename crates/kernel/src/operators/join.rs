@@ -1,0 +1,236 @@
+//! Hash join: inner, left, minus, semi and anti, with possibly unbound variables.
+//!
+//! # Shape
+//! The right side runs once, from one empty row, into a table. Its rows are grouped by the set of
+//! `compatible` variables that they bind. For each group and each subset of these variables that a left row
+//! also binds there is one hash index, built on first use. So a probe of a group is always one look-up, even
+//! if variables are unbound in some rows.
+//! # Cost
+//! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
+//! each distinct key; all count against the cap. Time: one look-up for each left row and group.
+
+use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::join_table::{END, Index, JoinTable, Mask, hash, mask};
+use crate::plan::PlanStep;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use vervet_algebra::Variable;
+use vervet_expression::CompiledExpression;
+use vervet_model::Result;
+
+/// The join kind, with compiled expressions.
+pub(crate) enum Kind {
+    Inner,
+    Left(Option<CompiledExpression>),
+    Minus,
+    Semi,
+    Anti,
+}
+
+/// Maximum number of `compatible` variables of a join.
+pub(crate) const COMPATIBLE_MAX: usize = 64;
+
+pub(crate) struct Join<'a> {
+    pub kind: Kind,
+    pub on: Vec<Variable>,
+    pub compatible: Vec<Variable>,
+    pub adds: Vec<Variable>,
+    pub keep: Keep,
+    /// Columns of pairs: those of `keep` and of the condition.
+    pub pair_keep: Keep,
+    /// Stages of the right side, unless the table was built before.
+    pub right: Vec<Stage<'a>>,
+    pub table: Option<Arc<JoinTable>>,
+    pub step: &'a PlanStep,
+    pub indexes: Vec<Arc<Index>>,
+    /// Positions in `indexes` by group and mask.
+    pub index_of: FxHashMap<(usize, Mask), usize>,
+    pub pairs: Vec<(u32, u32)>,
+    pub out: Batch,
+}
+
+impl<'a> Join<'a> {
+    fn build(&mut self, run: &Run<'a>) -> Result<Arc<JoinTable>> {
+        let mut table = JoinTable::new(self.step, run.variables)?;
+        let mut sink = |batch: &mut Batch, run: &Run<'a>| {
+            table.append(batch, run.control)?;
+            Ok(Flow::More)
+        };
+        let mut chain = Chain::new(&mut self.right, &mut sink, run);
+        chain.push(&mut Batch::unit(run.variables))?;
+        chain.finish()?;
+        table.finish(run.control)?;
+        Ok(Arc::new(table))
+    }
+
+    /// Calls `visit` with each right row that is compatible with a left row and, if `must_share`, shares a
+    /// bound variable with it, until `visit` ends the probe.
+    fn probe(
+        &mut self,
+        table: &JoinTable,
+        batch: &Batch,
+        row: usize,
+        run: &Run<'a>,
+        must_share: bool,
+        visit: &mut dyn FnMut(&mut Self, u32) -> Result<bool>,
+    ) -> Result<()> {
+        let left_mask = mask(&self.compatible, batch, row);
+        for group in 0..table.groups.len() {
+            // Many unbound variables create many groups.
+            run.control.work(1)?;
+            let shared = left_mask & table.groups[group].0;
+            if must_share && self.on.is_empty() && shared == 0 {
+                continue;
+            }
+            let index = self.index(table, group, shared, run)?;
+            let hash = hash(&self.on, &self.compatible, shared, batch, row);
+            let mut at = self.indexes[index].first.get(&hash).copied().unwrap_or(END);
+            // Positions, not references: `visit` needs `self`.
+            while at != END {
+                let right = table.groups[group].1[at as usize];
+                at = self.indexes[index].next[at as usize];
+                run.control.work(1)?;
+                let equal = |variable: &Variable| {
+                    batch.value(*variable, row) == table.table.batch.value(*variable, right as usize)
+                };
+                let agrees = self.on.iter().all(equal)
+                    && (0..self.compatible.len())
+                        .filter(|bit| shared >> bit & 1 == 1)
+                        .all(|bit| equal(&self.compatible[bit]));
+                if agrees && !visit(self, right)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Position of the index of a group for a mask.
+    fn index(&mut self, right: &JoinTable, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
+        if let Some(&position) = self.index_of.get(&(group, shared)) {
+            return Ok(position);
+        }
+        self.indexes.push(right.index(group, shared, run.control)?);
+        self.index_of.insert((group, shared), self.indexes.len() - 1);
+        Ok(self.indexes.len() - 1)
+    }
+
+    /// Joins `pairs` into `out`, applies the condition, and marks the left rows that matched.
+    fn join_pairs(
+        &mut self,
+        table: &Batch,
+        batch: &Batch,
+        run: &Run<'a>,
+        matched: &mut [bool],
+    ) -> Result<()> {
+        let rows: Vec<u32> = self.pairs.iter().map(|pair| pair.0).collect();
+        self.out.gather(batch, &rows, &self.pair_keep);
+        for &variable in self.adds.iter().chain(&self.compatible) {
+            let values = self.pairs.iter().map(|&(left, right)| {
+                let value = batch.value(variable, left as usize);
+                if value.is_bound() { value } else { table.value(variable, right as usize) }
+            });
+            let column = &mut self.out.columns[variable.index()];
+            column.clear();
+            column.extend(values);
+        }
+        if !table.multiplicity.is_empty() {
+            self.out.multiplicity = (self.pairs.iter())
+                .map(|&(left, right)| batch.times(left as usize).times(table.times(right as usize)))
+                .collect::<Result<_>>()?;
+        }
+        if let Kind::Left(Some(condition)) = &self.kind {
+            let mut selection = Vec::new();
+            condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
+            run.count_computed()?;
+            selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
+            self.out.select(&selection, &self.pair_keep);
+        } else {
+            rows.iter().for_each(|&row| matched[row as usize] = true);
+        }
+        self.out.drop_all_but(&self.keep);
+        self.pairs.clear();
+        Ok(())
+    }
+
+    fn push_pairs(&mut self, table: &JoinTable, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let run = *next.run();
+        let mut matched = vec![false; batch.rows];
+        let mut flow = Flow::More;
+        self.pairs.clear();
+        for row in 0..batch.rows {
+            let left = u32::try_from(row).unwrap_or(u32::MAX);
+            self.probe(table, batch, row, &run, false, &mut |join, right| {
+                join.pairs.push((left, right));
+                if join.pairs.len() < next.run().control.batch_rows() {
+                    return Ok(true);
+                }
+                join.join_pairs(&table.table.batch, batch, &run, &mut matched)?;
+                flow = next.push(&mut join.out)?;
+                Ok(flow == Flow::More)
+            })?;
+            if flow == Flow::Done {
+                return Ok(flow);
+            }
+        }
+        self.join_pairs(&table.table.batch, batch, &run, &mut matched)?;
+        if next.push(&mut self.out)? == Flow::Done {
+            return Ok(Flow::Done);
+        }
+        if matches!(self.kind, Kind::Left(_)) {
+            let alone: Vec<u32> =
+                (0_u32..).zip(&matched).filter(|(_, matched)| !**matched).map(|(row, _)| row).collect();
+            batch.select(&alone, &self.keep);
+            return next.push(batch);
+        }
+        Ok(Flow::More)
+    }
+
+    fn push_existence(
+        &mut self,
+        table: &JoinTable,
+        batch: &mut Batch,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let run = *next.run();
+        let (must_share, keep_found) = match self.kind {
+            Kind::Minus => (true, false),
+            Kind::Anti => (false, false),
+            _ => (false, true),
+        };
+        let mut selection = Vec::new();
+        for row in 0..batch.rows {
+            let mut found = false;
+            self.probe(table, batch, row, &run, must_share, &mut |_, _| {
+                found = true;
+                Ok(false)
+            })?;
+            if found == keep_found {
+                selection.push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+        }
+        batch.select(&selection, &self.keep);
+        next.push(batch)
+    }
+}
+
+impl<'a> Kernel<'a> for Join<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let table = match &self.table {
+            Some(table) => Arc::clone(table),
+            None => {
+                let table = self.build(next.run())?;
+                Arc::clone(self.table.insert(table))
+            }
+        };
+        match self.kind {
+            Kind::Inner | Kind::Left(_) => self.push_pairs(&table, batch, next),
+            Kind::Minus | Kind::Semi | Kind::Anti => self.push_existence(&table, batch, next),
+        }
+    }
+
+    fn inner(&self) -> Vec<&Stage<'a>> {
+        self.right.iter().collect()
+    }
+}

@@ -1,0 +1,325 @@
+//! Match: a statement pattern in general form, the slow path for any combination of bound positions.
+//!
+//! Any position may be a constant, bound, unbound, or bound in some rows only, and a variable may occur
+//! twice. Rows are grouped by their bound positions; each group is expanded in batches, predicate by
+//! predicate, from the bound side; conditions that the segment cannot test are tested afterwards.
+//! # Cost
+//! With an unbound predicate: one batch expansion for each predicate of the graph. With neither subject nor
+//! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
+//! ([`CandidateKeyIter`]).
+
+use crate::operators::candidate_keys::CandidateKeyIter;
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
+use std::collections::BTreeMap;
+use vervet_model::{Direction, Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+
+/// Subject, predicate, object, graph, edge.
+type Found = [Id; 5];
+const POSITIONS: usize = 5;
+
+pub(crate) struct Matching<'a> {
+    pub pattern: Match,
+    /// Candidate objects if neither subject nor object is bound; `None`: all.
+    pub candidates: Option<CandidateKeyIter<'a>>,
+    pub keep: Keep,
+    pub found: Vec<(u32, Found)>,
+    pub rows: Vec<u32>,
+    pub expansion: Expansion,
+    pub out: Batch,
+}
+
+/// Access method for the rows of one group.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    /// The predicate, if bound.
+    predicate: Id,
+    subject_bound: bool,
+    object_bound: bool,
+    edge_bound: bool,
+}
+
+impl<'a> Matching<'a> {
+    pub(crate) fn new(
+        pattern: Match,
+        candidates: Option<&'a CandidateKeys>,
+        keep: Keep,
+        variables: usize,
+    ) -> Self {
+        let mut expansion = Expansion::new(BATCH_ROWS);
+        expansion.want_edges = pattern.edge.is_some();
+        expansion.want_graphs = matches!(pattern.graph, GraphOperand::Variable(_));
+        let out = Batch::new(variables);
+        let candidates = candidates.map(CandidateKeyIter::new);
+        Self { pattern, candidates, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
+    }
+
+    /// The operand of each position; `None`: the pattern does not constrain it.
+    fn operands(&self) -> [Option<Operand>; POSITIONS] {
+        let graph = match self.pattern.graph {
+            GraphOperand::Variable(variable) => Some(Operand::Variable(variable)),
+            GraphOperand::Filter(_) => None,
+        };
+        let Match { subject, predicate, object, edge, .. } = self.pattern;
+        [Some(subject), Some(predicate), Some(object), graph, edge]
+    }
+
+    /// The values that a row already binds; [`Id::UNBOUND`] elsewhere.
+    fn wanted(&self, batch: &Batch, row: usize) -> Found {
+        self.operands().map(|operand| match operand {
+            Some(Operand::Constant(id)) => id,
+            Some(Operand::Variable(variable)) => batch.value(variable, row),
+            None => Id::UNBOUND,
+        })
+    }
+
+    fn filter(&self) -> EntryFilter {
+        let graph = match self.pattern.graph {
+            GraphOperand::Filter(filter) => filter,
+            GraphOperand::Variable(_) => GraphFilter::AnyNamed,
+        };
+        EntryFilter { graph, parallel: self.pattern.parallel }
+    }
+
+    /// Whether `found` agrees with `wanted`, and positions with the same variable agree with each other.
+    fn agrees(&self, wanted: &Found, found: &Found) -> bool {
+        let operands = self.operands();
+        (0..POSITIONS).all(|i| {
+            operands[i].is_none_or(|operand| {
+                (!wanted[i].is_bound() || wanted[i] == found[i])
+                    && (0..i).all(|j| {
+                        !matches!(operand, Operand::Variable(_))
+                            || operands[j] != Some(operand)
+                            || found[i] == found[j]
+                    })
+            })
+        })
+    }
+
+    fn add(&mut self, batch: &Batch, row: u32, found: Found, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.found.push((row, found));
+        if self.found.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
+    }
+
+    fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.rows.clear();
+        self.rows.extend(self.found.iter().map(|found| found.0));
+        self.out.gather(batch, &self.rows, &self.keep);
+        for (position, operand) in self.operands().into_iter().enumerate() {
+            if let Some(Operand::Variable(variable)) = operand {
+                let column = &mut self.out.columns[variable.index()];
+                column.clear();
+                column.extend(self.found.iter().map(|found| found.1[position]));
+            }
+        }
+        self.out.drop_all_but(&self.keep);
+        self.found.clear();
+        next.push(&mut self.out)
+    }
+
+    /// Matches the rows of one group by expanding the keys `keys` of one segment.
+    fn expand(
+        &mut self,
+        batch: &Batch,
+        rows: &[u32],
+        keys: &[Id],
+        segment: (Id, Direction, &dyn Segment),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        // Moved out, since `add` borrows `self`, and restored on every exit: batches may follow `Done`.
+        let mut expansion = std::mem::take(&mut self.expansion);
+        let flow = self.expand_into(&mut expansion, batch, rows, keys, segment, next);
+        self.expansion = expansion;
+        flow
+    }
+
+    fn expand_into(
+        &mut self,
+        expansion: &mut Expansion,
+        batch: &Batch,
+        rows: &[u32],
+        keys: &[Id],
+        (predicate, direction, segment): (Id, Direction, &dyn Segment),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        assert!(expansion.capacity > 0, "an expansion without capacity would not terminate");
+        let mut cursor = Cursor::default();
+        while cursor.row < keys.len() {
+            next.run().control.check()?;
+            expansion.clear();
+            segment.expand(keys, self.filter(), &mut cursor, expansion)?;
+            for i in 0..expansion.len() {
+                let at = expansion.rows[i] as usize;
+                let (key, neighbour) = (keys[at], expansion.neighbours[i]);
+                let (subject, object) =
+                    if direction == Direction::Out { (key, neighbour) } else { (neighbour, key) };
+                let graph = expansion.graphs.get(i).copied().unwrap_or_default();
+                let edge = expansion.edges.get(i).copied().unwrap_or_default();
+                let found = [subject, predicate, object, graph, edge];
+                let row = rows[at];
+                if self.agrees(&self.wanted(batch, row as usize), &found)
+                    && self.add(batch, row, found, next)? == Flow::Done
+                {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// All entries of a segment, for each row.
+    fn scan(
+        &mut self,
+        batch: &Batch,
+        rows: &[u32],
+        predicate: Id,
+        segment: &dyn Segment,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut keys = Vec::new();
+        let mut next_key = Some(Id::UNBOUND);
+        while let Some(from) = next_key {
+            keys.clear();
+            next_key = segment.keys(from, BATCH_ROWS, &mut keys)?;
+            for &row in rows {
+                let same = vec![row; keys.len()];
+                if self.expand(batch, &same, &keys, (predicate, Direction::Out, segment), next)? == Flow::Done
+                {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The entries of some objects, for each row.
+    fn seek(
+        &mut self,
+        candidates: &mut CandidateKeyIter<'a>,
+        batch: &Batch,
+        rows: &[u32],
+        predicate: Id,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let snapshot = next.run().snapshot;
+        let only_vertices = |segment: &dyn Segment| segment.statistics().vertices_only;
+        if !candidates.has_vertices()
+            && snapshot.segment(predicate, Direction::Out)?.is_none_or(only_vertices)
+        {
+            return Ok(Flow::More);
+        }
+        let Some(segment) = snapshot.segment(predicate, Direction::In)? else { return Ok(Flow::More) };
+        let mut keys = Vec::new();
+        candidates.restart();
+        while candidates.next(segment, next.run(), &mut keys)? {
+            for &row in rows {
+                let same = vec![row; keys.len()];
+                if self.expand(batch, &same, &keys, (predicate, Direction::In, segment), next)? == Flow::Done
+                {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Matches rows whose edge is bound, by look-up in the edge table.
+    fn by_edge(&mut self, batch: &Batch, rows: &[u32], next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let run: &Run<'a> = next.run();
+        for &row in rows {
+            let wanted = self.wanted(batch, row as usize);
+            let edge = wanted[4];
+            if edge.tag() != vervet_model::Tag::Edge || edge.payload() >= run.snapshot.edge_count() {
+                continue;
+            }
+            let [subject, predicate, object, graph] = run.snapshot.edge(edge)?;
+            let found = [subject, predicate, object, graph, edge];
+            let in_graph = match self.filter().graph {
+                GraphFilter::Default => !graph.is_bound(),
+                GraphFilter::Named(named) => graph == named,
+                GraphFilter::AnyNamed => graph.is_bound(),
+                GraphFilter::Any => true,
+            };
+            if in_graph && self.agrees(&wanted, &found) && self.add(batch, row, found, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    fn answer(
+        &mut self,
+        batch: &Batch,
+        group: Group,
+        rows: &[u32],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        if group.edge_bound {
+            return self.by_edge(batch, rows, next);
+        }
+        let snapshot = next.run().snapshot;
+        let (position, direction) = match group {
+            Group { subject_bound: true, .. } => (0, Direction::Out),
+            Group { object_bound: true, .. } => (2, Direction::In),
+            _ => (POSITIONS, Direction::Out),
+        };
+        let keys: Vec<Id> = match position {
+            POSITIONS => Vec::new(),
+            _ => rows.iter().map(|&row| self.wanted(batch, row as usize)[position]).collect(),
+        };
+        let one = [(group.predicate, 0)];
+        let predicates = if group.predicate.is_bound() { &one } else { snapshot.predicates() };
+        for &(predicate, _) in predicates {
+            next.run().control.work(1)?;
+            if position == POSITIONS
+                && let Some(mut candidates) = self.candidates.take()
+            {
+                // Restored on every exit: batches may follow `Done`.
+                let flow = self.seek(&mut candidates, batch, rows, predicate, next);
+                self.candidates = Some(candidates);
+                if flow? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+                continue;
+            }
+            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            let flow = if position == POSITIONS {
+                self.scan(batch, rows, predicate, segment, next)?
+            } else {
+                self.expand(batch, rows, &keys, (predicate, direction, segment), next)?
+            };
+            if flow == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+}
+
+impl<'a> Kernel<'a> for Matching<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        let mut groups: BTreeMap<Group, Vec<u32>> = BTreeMap::new();
+        for row in 0..batch.rows {
+            let [subject, predicate, object, _, edge] = self.wanted(batch, row);
+            let group = Group {
+                predicate,
+                subject_bound: subject.is_bound(),
+                object_bound: object.is_bound(),
+                edge_bound: edge.is_bound(),
+            };
+            groups.entry(group).or_default().push(u32::try_from(row).unwrap_or(u32::MAX));
+        }
+        for (group, rows) in groups {
+            if self.answer(batch, group, &rows, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        self.flush(batch, next)
+    }
+}

@@ -1,0 +1,509 @@
+//! Path: evaluation of property paths by automaton search.
+//!
+//! # Shape
+//! Rows are grouped by their bound ends. One end bound: one [`AutomatonSearch`] for each distinct node,
+//! forwards or backwards, whose results are joined with all rows of that node. Both ends bound: bidirectional
+//! search, which always advances the side with the smaller frontier, until the sides meet or one is
+//! exhausted; or, if many rows share an end, one search from that end for all of them, which advances only
+//! until all other ends are found. No end bound: a search from each node at which a path may start.
+//! # Cost
+//! See [`crate::operators::automaton_search`]. If the other end is not needed, results are counted, not
+//! listed. Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the
+//! number of graphs.
+//! # Semantics
+//! SPARQL 1.1 §18.4: a closure yields each pair of ends once. The empty path connects each node of the graphs
+//! with itself, and a term of the query with itself.
+
+use crate::operators::automaton_search::{AutomatonSearch, VisitedSet};
+use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
+use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
+use crate::plan::{Move, Operand, PathGraphs, PathStep};
+use vervet_model::{Direction, Id, Multiplicity, Result, Tag};
+use vervet_snapshot::{EntryFilter, GraphFilter};
+
+/// Minimum number of rows with one common end and distinct other ends for a shared search.
+const SHARED_END_MIN: usize = 4;
+
+/// Bound values of a row: graph, subject, object ([`Id::UNBOUND`] if unbound).
+type BoundEnds = [Id; 3];
+
+pub(crate) struct Paths<'a> {
+    step: &'a PathStep,
+    is_nullable: bool,
+    forwards: AutomatonSearch<'a>,
+    backwards: AutomatonSearch<'a>,
+    /// End, graph and start node of the current shared search.
+    shared: Option<(usize, Id, Id)>,
+    /// The graphs of the current row.
+    graphs: Vec<GraphFilter>,
+    keep: Keep,
+    /// Whether subject and object are variables of the output.
+    listed: [bool; 2],
+    /// Value of the graph variable.
+    graph: Id,
+    rows: Vec<u32>,
+    found_graphs: Vec<Id>,
+    ends: [Vec<Id>; 2],
+    times: Vec<u64>,
+    /// Ends of paths from the current node, and the bytes counted for them.
+    found: Vec<Id>,
+    found_bytes: u64,
+    out: Batch,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(step: &'a PathStep, keep: Keep, run: &Run<'a>) -> Result<Self> {
+        let listed = [step.subject, step.object].map(
+            |end| matches!(end, Operand::Variable(variable) if keep.columns.contains(&variable.index())),
+        );
+        Ok(Self {
+            step,
+            is_nullable: step.automaton.accepting.first() == Some(&true),
+            forwards: AutomatonSearch::new(&step.automaton, false, run)?,
+            backwards: AutomatonSearch::new(&step.automaton, true, run)?,
+            shared: None,
+            graphs: match &step.graphs {
+                PathGraphs::These(graphs) => graphs.clone(),
+                PathGraphs::Variable(_) => Vec::new(),
+            },
+            keep,
+            listed,
+            graph: Id::UNBOUND,
+            rows: Vec::new(),
+            found_graphs: Vec::new(),
+            ends: [Vec::new(), Vec::new()],
+            times: Vec::new(),
+            found: Vec::new(),
+            found_bytes: 0,
+            out: Batch::new(run.variables),
+        })
+    }
+
+    fn bound_ends(&self, batch: &Batch, row: usize) -> BoundEnds {
+        let of = |operand| match operand {
+            Operand::Constant(id) => id,
+            Operand::Variable(variable) => batch.value(variable, row),
+        };
+        let graph = match self.step.graphs {
+            PathGraphs::These(_) => Id::UNBOUND,
+            PathGraphs::Variable(variable) => batch.value(variable, row),
+        };
+        [graph, of(self.step.subject), of(self.step.object)]
+    }
+
+    /// The bound values of a row after binding its graph, since an end may be the same variable.
+    fn in_graph(&self, graph: Id, [_, subject, object]: BoundEnds) -> BoundEnds {
+        let PathGraphs::Variable(variable) = self.step.graphs else { return [graph, subject, object] };
+        let of = |end, bound| if end == Operand::Variable(variable) { graph } else { bound };
+        [graph, of(self.step.subject, subject), of(self.step.object, object)]
+    }
+
+    fn enter_graph(&mut self, graph: Id) {
+        self.graph = graph;
+        if let PathGraphs::Variable(_) = self.step.graphs {
+            self.graphs.clear();
+            self.graphs.extend(graph.is_bound().then_some(GraphFilter::Named(graph)));
+        }
+    }
+
+    fn add(
+        &mut self,
+        batch: &Batch,
+        row: u32,
+        (ends, times): ([Id; 2], u64),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        self.rows.push(row);
+        self.found_graphs.push(self.graph);
+        self.ends[0].push(ends[0]);
+        self.ends[1].push(ends[1]);
+        self.times.push(times);
+        if self.rows.len() >= next.run().control.batch_rows() {
+            self.flush(batch, next)
+        } else {
+            Ok(Flow::More)
+        }
+    }
+
+    fn flush(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        self.out.gather(batch, &self.rows, &self.keep);
+        for (operand, ids) in [self.step.subject, self.step.object].into_iter().zip(&mut self.ends) {
+            if let Operand::Variable(variable) = operand {
+                let column = &mut self.out.columns[variable.index()];
+                column.clear();
+                column.extend_from_slice(ids);
+            }
+            ids.clear();
+        }
+        if let PathGraphs::Variable(variable) = self.step.graphs {
+            self.out.columns[variable.index()].clone_from(&self.found_graphs);
+        }
+        self.found_graphs.clear();
+        if self.times.iter().any(|&times| times != 1) {
+            self.out.multiplicity.resize(self.out.rows, Multiplicity::ONE);
+            for (of_row, times) in self.out.multiplicity.iter_mut().zip(&self.times) {
+                *of_row = of_row.scale(*times)?;
+            }
+        }
+        self.out.drop_all_but(&self.keep);
+        self.rows.clear();
+        self.times.clear();
+        next.push(&mut self.out)
+    }
+
+    /// Whether the empty path connects the node with itself.
+    fn has_zero_length_path(&self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        if !self.is_nullable {
+            return Ok(false);
+        }
+        if self.step.zero_length[end] {
+            return Ok(true);
+        }
+        if node.tag() == Tag::Computed {
+            return Ok(false);
+        }
+        let mut degree = Vec::new();
+        for (predicate, _) in run.snapshot.predicates() {
+            for direction in Direction::BOTH {
+                let Some(segment) = run.snapshot.segment(*predicate, direction)? else { continue };
+                run.control.work(self.graphs.len())?;
+                for &graph in &self.graphs {
+                    degree.clear();
+                    segment.degrees(&[node], EntryFilter { graph, parallel: true }, &mut degree)?;
+                    if degree.first().is_some_and(|degree| *degree > 0) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Complete search from one end; `false`: the path may be empty, but the id is neither a node of the
+    /// graphs nor a term of the query.
+    fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        self.shared = None;
+        search.begin_all(node, run)?;
+        while search.advance(&self.graphs, run)? {}
+        // An id with a move is certainly a node.
+        Ok(!self.is_nullable || search.has_moved() || self.has_zero_length_path(node, end, run)?)
+    }
+
+    /// Paths of rows with one bound end.
+    fn push_one_bound(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        end: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let Some(&(bound, _)) = rows.first() else { return Ok(Flow::More) };
+        let node = bound[1 + end];
+        if !self.search_all(node, end, next.run())? {
+            return Ok(Flow::More);
+        }
+        self.take_results(end, next.run())?;
+        self.add_to_all(batch, rows, node, end, next)
+    }
+
+    /// Copies the results of a search to `found`.
+    fn take_results(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        self.found.clear();
+        let results = search.results(run)?;
+        // Counted before they are copied.
+        run.control.recount(&mut self.found_bytes, 8 * results.len().max(self.found.capacity()) as u64)?;
+        self.found.extend_from_slice(results);
+        run.control.work(self.found.len())
+    }
+
+    /// Joins the results from `node` at one end with all of `rows`.
+    fn add_to_all(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        node: Id,
+        end: usize,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        // Moved out, since `add` borrows `self`, and restored on every exit.
+        let found = std::mem::take(&mut self.found);
+        let mut flow = Ok(Flow::More);
+        for &(_, row) in rows {
+            flow = self.add_found(batch, row, node, end, &found, next);
+            if !matches!(flow, Ok(Flow::More)) {
+                break;
+            }
+        }
+        self.found = found;
+        flow
+    }
+
+    /// Joins the results from `node` at one end with one row.
+    fn add_found(
+        &mut self,
+        batch: &Batch,
+        row: u32,
+        node: Id,
+        end: usize,
+        found: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        if found.is_empty() {
+            return Ok(Flow::More);
+        }
+        if !self.listed[1 - end] {
+            return self.add(batch, row, ([node, node], found.len() as u64), next);
+        }
+        for &other in found {
+            let ends = if end == 0 { [node, other] } else { [other, node] };
+            if self.add(batch, row, (ends, 1), next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Whether a path connects two nodes, by bidirectional search.
+    fn connects(&mut self, [_, subject, object]: BoundEnds, run: &Run<'a>) -> Result<bool> {
+        self.shared = None;
+        self.forwards.begin(subject, run)?;
+        self.backwards.begin(object, run)?;
+        loop {
+            let (forwards, backwards) = (&mut self.forwards, &mut self.backwards);
+            if meets(forwards, backwards, run)? {
+                return Ok(true);
+            }
+            // An exhausted side has visited all nodes it can reach, without meeting the other side.
+            let (ahead, behind) = (forwards.waiting(), backwards.waiting());
+            if ahead == 0 || behind == 0 {
+                return Ok(false);
+            }
+            let search = if ahead <= behind { forwards } else { backwards };
+            search.advance(&self.graphs, run)?;
+        }
+    }
+
+    /// Whether a path connects two nodes, by a search from one end that other rows share.
+    fn connects_by_shared_search(&mut self, end: usize, bound: BoundEnds, run: &Run<'a>) -> Result<bool> {
+        let (node, other) = (bound[1 + end], bound[2 - end]);
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        if self.shared != Some((end, self.graph, node)) {
+            search.begin(node, run)?;
+            self.shared = Some((end, self.graph, node));
+        }
+        while !search.ends_at(other) {
+            if !search.advance(&self.graphs, run)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a path connects the two ends. `shared`: the end that other rows have in common.
+    fn has_path(&mut self, bound: BoundEnds, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
+        if self.is_nullable && bound[1] == bound[2] {
+            return Ok(self.step.zero_length[1] || self.has_zero_length_path(bound[1], 0, run)?);
+        }
+        match shared {
+            Some(end) => self.connects_by_shared_search(end, bound, run),
+            None => self.connects(bound, run),
+        }
+    }
+
+    /// Paths of the rows of a graph with both ends bound, ordered by start.
+    fn push_both_bound(
+        &mut self,
+        batch: &Batch,
+        rows: &mut [(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let starts = rows.chunk_by(|a, b| a.0[1] == b.0[1]).count();
+        let mut objects: Vec<Id> = rows.iter().map(|(bound, _)| bound[2]).collect();
+        objects.sort_unstable();
+        objects.dedup();
+        // The end with fewer distinct nodes is shared by more rows.
+        let end = usize::from(objects.len() < starts);
+        if end == 1 {
+            rows.sort_unstable_by_key(|(bound, row)| (bound[2], bound[1], *row));
+        }
+        for rows in rows.chunk_by(|a, b| a.0[1 + end] == b.0[1 + end]) {
+            let Some((first, _)) = rows.first() else { continue };
+            let under_way = self.shared == Some((end, self.graph, first[1 + end]));
+            let shared = (under_way || rows.len() >= SHARED_END_MIN).then_some(end);
+            let mut last: Option<(BoundEnds, bool)> = None;
+            for &(bound, row) in rows {
+                let holds = match last {
+                    Some((of, holds)) if of == bound => holds,
+                    _ => self.has_path(bound, shared, next.run())?,
+                };
+                last = Some((bound, holds));
+                if holds && self.add(batch, row, ([bound[1], bound[2]], 1), next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Paths of rows with no bound end.
+    fn push_unbound(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let control = next.run().control;
+        let mut starts_bytes = 0;
+        let starts = self.start_nodes(next.run(), &mut starts_bytes)?;
+        let flow = self.search_from_all(batch, rows, &starts, next)?;
+        control.recount(&mut starts_bytes, 0)?;
+        Ok(flow)
+    }
+
+    fn search_from_all(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        starts: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let is_loop = self.step.subject == self.step.object;
+        for &node in starts {
+            next.run().control.check()?;
+            self.search_all(node, 0, next.run())?;
+            if is_loop {
+                self.found.clear();
+                self.found.extend(self.forwards.ends_at(node).then_some(node));
+            } else {
+                self.take_results(0, next.run())?;
+            }
+            if self.add_to_all(batch, rows, node, 0, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// The nodes at which a path may start: all nodes of the graphs if it may be empty. `counted`: bytes
+    /// counted for them.
+    fn start_nodes(&self, run: &Run<'a>, counted: &mut u64) -> Result<Vec<Id>> {
+        let mut all = VisitedSet::default();
+        let mut keys = Vec::new();
+        let mut degrees = Vec::new();
+        let vertices = run.snapshot.vertex_count();
+        let first = |predicate: Id, direction: Direction| {
+            self.step.automaton.moves.first().is_some_and(|moves| {
+                moves.iter().any(|(one, _)| match one {
+                    Move::Predicate(of, along) => *of == predicate && *along == direction,
+                    Move::Except(these, along) => {
+                        these.binary_search(&predicate).is_err() && *along == direction
+                    }
+                })
+            })
+        };
+        for (predicate, _) in run.snapshot.predicates() {
+            for direction in Direction::BOTH {
+                if !self.is_nullable && !first(*predicate, direction) {
+                    continue;
+                }
+                let Some(segment) = run.snapshot.segment(*predicate, direction)? else { continue };
+                let mut from = Some(Id::UNBOUND);
+                while let Some(key) = from {
+                    keys.clear();
+                    from = segment.keys(key, BATCH_ROWS, &mut keys)?;
+                    for &graph in &self.graphs {
+                        run.control.work(keys.len() + 1)?;
+                        degrees.clear();
+                        segment.degrees(&keys, EntryFilter { graph, parallel: true }, &mut degrees)?;
+                        for (key, degree) in keys.iter().zip(&degrees) {
+                            if *degree > 0 {
+                                all.insert(*key, vertices);
+                            }
+                        }
+                    }
+                    run.control.recount(counted, all.size_bytes())?;
+                }
+            }
+        }
+        run.control.recount(counted, 8 * all.members.capacity() as u64)?;
+        Ok(all.members)
+    }
+
+    /// Evaluates rows whose graph is bound.
+    fn answer(
+        &mut self,
+        batch: &Batch,
+        rows: &mut [(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let kind = |bound: &BoundEnds| 2 * u8::from(bound[1].is_bound()) + u8::from(bound[2].is_bound());
+        rows.sort_unstable_by_key(|(bound, row)| (kind(bound), *bound, *row));
+        // Rows of a graph with both ends bound form one group, whatever their ends.
+        let group = |bound: &BoundEnds| match kind(bound) {
+            3 => (3, bound[0], Id::UNBOUND),
+            2 => (2, bound[0], bound[1]),
+            1 => (1, bound[0], bound[2]),
+            _ => (0, bound[0], Id::UNBOUND),
+        };
+        for rows in rows.chunk_by_mut(|a, b| group(&a.0) == group(&b.0)) {
+            let Some((bound, _)) = rows.first() else { continue };
+            self.enter_graph(bound[0]);
+            let flow = match kind(bound) {
+                0 => self.push_unbound(batch, rows, next)?,
+                1 => self.push_one_bound(batch, rows, 1, next)?,
+                2 => self.push_one_bound(batch, rows, 0, next)?,
+                _ => self.push_both_bound(batch, rows, next)?,
+            };
+            if flow == Flow::Done {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::More)
+    }
+}
+
+/// Whether two searches have met since the last call: both have reached the same node in the same state.
+fn meets(
+    forwards: &mut AutomatonSearch<'_>,
+    backwards: &mut AutomatonSearch<'_>,
+    run: &Run<'_>,
+) -> Result<bool> {
+    let mut any = false;
+    for (ahead, behind) in forwards.visited.iter_mut().zip(&mut backwards.visited) {
+        run.control.work(ahead.members.len() - ahead.seen + behind.members.len() - behind.seen)?;
+        any |= ahead.members[ahead.seen..].iter().any(|id| behind.contains(*id));
+        any |= behind.members[behind.seen..].iter().any(|id| ahead.contains(*id));
+        (ahead.seen, behind.seen) = (ahead.members.len(), behind.members.len());
+    }
+    Ok(any)
+}
+
+impl<'a> Kernel<'a> for Paths<'a> {
+    fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        // By bound ends: first none, then object, then subject, then both.
+        let bound = |at: usize| self.bound_ends(batch, at);
+        let needs_graph =
+            |bound: &BoundEnds| matches!(self.step.graphs, PathGraphs::Variable(_)) && !bound[0].is_bound();
+        let rows = (0_u32..).zip(0..batch.rows).map(|(row, at)| (bound(at), row));
+        let (waiting, mut ready): (Vec<_>, Vec<_>) = rows.partition(|(bound, _)| needs_graph(bound));
+        if self.answer(batch, &mut ready, next)? == Flow::Done {
+            return Ok(Flow::Done);
+        }
+        // Rows with an unbound graph are evaluated graph by graph: rows times graphs would take unbounded
+        // memory.
+        if !waiting.is_empty() {
+            let control = next.run().control;
+            for (graph, _) in next.run().snapshot.graphs() {
+                control.work(waiting.len())?;
+                ready.clear();
+                ready.extend(waiting.iter().map(|&(bound, row)| (self.in_graph(*graph, bound), row)));
+                if self.answer(batch, &mut ready, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        self.flush(batch, next)
+    }
+}

@@ -1,0 +1,233 @@
+//! Limits of one query: cancellation, deadline, memory cap.
+//!
+//! # Shape
+//! One [`Control`] for the query, and if several threads run it, one more for each of them
+//! ([`Control::for_worker`]), which counts memory in the `Control` of the query but has its own work counter,
+//! since a shared counter would be contended.
+//! # Cost
+//! All counters are relaxed atomics: they publish no data and order no accesses. Counting rows is a load and
+//! a store, as for a plain integer; counting bytes is one read-modify-write (some 5 ns) for each table that
+//! has grown.
+
+use crate::pipeline::batch::BATCH_ROWS;
+use crate::pipeline::gate::{Gate, WorkloadClass};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Limits that may abort a query.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Set by another thread to cancel.
+    pub cancelled: Option<Arc<AtomicBool>>,
+    /// The deadline, and the timeout (for the message).
+    pub deadline: Option<(Instant, Duration)>,
+    /// Memory cap: maximum bytes of the tables of the query.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Work units between two reads of the clock while no batch passes a step: some 20 µs of cheap rows, and 1 ms
+/// of expensive ones, such as rows of a merged hash table.
+const WORK_ROWS: usize = 1 << 11;
+
+/// Rows of a batch of a heavy query while light queries run. 1,024 rows took some steps 1 ms; with 256 rows
+/// heavy queries lost a tenth of their throughput (2026-11-23).
+const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
+
+/// Limits of a query and the usage counted against them. Checked once for each batch and step, and by
+/// [`Control::work`] in loops without output.
+///
+/// Aligned to avoid false sharing between threads.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Control<'q> {
+    limits: Limits,
+    /// The `Control` of the query, which counts bytes, if this is that of a worker.
+    query: Option<&'q Control<'q>>,
+    /// Set when the workers of the query shall stop.
+    halted: Option<&'q AtomicBool>,
+    memory_bytes: AtomicU64,
+    /// Bytes of computed terms that are part of `memory_bytes`.
+    computed_bytes: AtomicU64,
+    /// Work units since the last read of the clock.
+    work: AtomicUsize,
+    /// Light or heavy, and the gate for heavy queries.
+    class: WorkloadClass,
+}
+
+impl<'q> Control<'q> {
+    /// Zero usage.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Zero usage; heavy queries pass `gate` at every [`Control::check`].
+    #[must_use]
+    pub fn with_gate(limits: Limits, gate: Option<Arc<dyn Gate>>) -> Self {
+        let begun = limits.deadline.and_then(|(deadline, timeout)| deadline.checked_sub(timeout));
+        Self { limits, class: WorkloadClass::new(gate, begun), ..Self::default() }
+    }
+
+    /// The same limits for a worker thread of a heavy query; its [`Control::check`] also fails once `halted`
+    /// is set.
+    #[must_use]
+    pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
+        Self {
+            limits: self.limits.clone(),
+            query: Some(self.counter()),
+            halted: Some(halted),
+            class: self.class.for_worker(),
+            ..Self::default()
+        }
+    }
+
+    /// Classifies the query as heavy.
+    pub fn set_heavy(&self) {
+        self.class.set_heavy();
+    }
+
+    /// Whether the query is heavy, by estimate or by processor time used.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.class.is_heavy()
+    }
+
+    /// Number of rows of a batch from a source. Smaller in a heavy query while light queries run, which wait
+    /// for the current step of a batch.
+    #[must_use]
+    pub fn batch_rows(&self) -> usize {
+        if self.class.is_beside_light() { BATCH_ROWS_BESIDE_LIGHT } else { BATCH_ROWS }
+    }
+
+    /// Releases the permit of this thread at the gate, since it has no work for now or is about to block.
+    pub fn leave(&self) {
+        self.class.leave();
+    }
+
+    /// The `Control` that counts bytes.
+    fn counter(&self) -> &Control<'q> {
+        self.query.unwrap_or(self)
+    }
+
+    /// Checks cancellation and deadline; blocks a heavy query at the gate while others have priority.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], [`ErrorKind::Deadline`].
+    pub fn check(&self) -> Result<()> {
+        let now = (self.limits.deadline.is_some() || self.class.has_gate()).then(Instant::now);
+        self.check_at(now)?;
+        if let Some(now) = now {
+            self.class.pass(now, &|| self.check_at(Some(Instant::now())).is_err());
+        }
+        Ok(())
+    }
+
+    fn check_at(&self, now: Option<Instant>) -> Result<()> {
+        // Relaxed: the flags publish no data; a delay of one batch is harmless.
+        if self.halted.is_some_and(|flag| flag.load(Relaxed)) {
+            return Err(Error::new(ErrorKind::Cancelled, "another thread of the query has stopped it"));
+        }
+        if self.limits.cancelled.as_ref().is_some_and(|flag| flag.load(Relaxed)) {
+            return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
+        }
+        if let Some((deadline, timeout)) = self.limits.deadline
+            && now.is_some_and(|now| now >= deadline)
+        {
+            let message = format!("the query did not end within its timeout of {timeout:?}");
+            return Err(Error::new(ErrorKind::Deadline, message)
+                .with_hint("raise the timeout, or restrict the query (more constants, LIMIT)"));
+        }
+        Ok(())
+    }
+
+    /// Time until the deadline; `None`: no deadline.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let (deadline, _) = self.limits.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Counts `rows` work units; calls [`Control::check`] after a fixed number of units, so most calls only
+    /// count.
+    ///
+    /// # Errors
+    /// As [`Control::check`].
+    #[inline]
+    pub fn work(&self, rows: usize) -> Result<()> {
+        let work = self.work.load(Relaxed).saturating_add(rows);
+        if work < WORK_ROWS {
+            self.work.store(work, Relaxed);
+            return Ok(());
+        }
+        self.work.store(0, Relaxed);
+        self.check()
+    }
+
+    /// Counts bytes that a table of the query has grown by.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MemoryLimit`].
+    pub fn grow(&self, bytes: u64) -> Result<()> {
+        let total = self.counter().memory_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        match self.limits.memory_bytes {
+            Some(limit) if total > limit => {
+                let message = format!("the query needs more than its memory cap of {limit} bytes");
+                Err(Error::new(ErrorKind::MemoryLimit, message)
+                    .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `bytes` more would stay below the cap, for algorithms with a variant that uses less memory.
+    #[must_use]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        let total = self.memory_bytes().saturating_add(bytes);
+        self.limits.memory_bytes.is_none_or(|limit| total <= limit)
+    }
+
+    /// Counts bytes that were freed.
+    pub fn shrink(&self, bytes: u64) {
+        let before = self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes are freed of {before}");
+    }
+
+    /// Updates the count of a table that took `counted` bytes at the last call and takes `bytes` now.
+    ///
+    /// # Errors
+    /// As [`Control::grow`].
+    #[inline]
+    pub fn recount(&self, counted: &mut u64, bytes: u64) -> Result<()> {
+        let before = std::mem::replace(counted, bytes);
+        match bytes.checked_sub(before) {
+            Some(0) => Ok(()),
+            Some(more) => self.grow(more),
+            None => {
+                self.shrink(before - bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the total size of the computed terms of the query to `bytes`.
+    ///
+    /// # Errors
+    /// As [`Control::grow`].
+    pub fn count_computed(&self, bytes: u64) -> Result<()> {
+        let counter = self.counter();
+        if counter.computed_bytes.load(Relaxed) == bytes {
+            return Ok(());
+        }
+        // Each thread replaces the count of another, so that the final sum is correct.
+        let mut counted = counter.computed_bytes.swap(bytes, Relaxed);
+        self.recount(&mut counted, bytes)
+    }
+
+    /// Bytes currently counted.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.counter().memory_bytes.load(Relaxed)
+    }
+}
