@@ -61,7 +61,7 @@ const PAUSE_PER_CHANGE: Duration = Duration::from_micros(20);
 /// Maximum wait of a commit for a checkpoint at the limit, before the commit is refused.
 pub const STALL_MAX: Duration = Duration::from_secs(30);
 /// Polling interval of waiting commits.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// See the header of this file.
 #[derive(Debug, Default)]
@@ -142,9 +142,9 @@ impl Drop for Attempt<'_> {
 }
 
 /// Clears the flag of a running merge when the thread ends, also by a panic.
-struct Merging<'a>(&'a Background);
+struct MergeGuard<'a>(&'a Background);
 
-impl Drop for Merging<'_> {
+impl Drop for MergeGuard<'_> {
     fn drop(&mut self) {
         self.0.is_merging.store(false, Ordering::Release);
     }
@@ -198,7 +198,7 @@ impl Transactions {
         }
         let transactions = Arc::clone(self);
         let merge = move || {
-            let _merging = Merging(&transactions.background);
+            let _merging = MergeGuard(&transactions.background);
             // A failure is recorded in the history and retried later; until then it costs only space.
             let _ = transactions.checkpoint();
         };
@@ -256,7 +256,7 @@ impl Transactions {
                 if rest.is_zero() || !self.is_merging() {
                     return Ok(());
                 }
-                std::thread::sleep(rest.min(LOOK_EVERY));
+                std::thread::sleep(rest.min(POLL_INTERVAL));
                 continue;
             }
             let history = lock(&self.background.history).clone();
@@ -264,7 +264,7 @@ impl Transactions {
             if is_failing || begin.elapsed() >= STALL_MAX {
                 return Err(self.no_room(&history));
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

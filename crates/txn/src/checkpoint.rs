@@ -26,11 +26,11 @@
 //! Triggers and retries: `background.rs`. Merging single segments, and runs between base and delta.
 
 use crate::background::{Attempt, new_term_count};
-use crate::change::Timestamp;
-use crate::committed::Changes;
-use crate::directory::Locked;
+use crate::directory::DirectoryLock;
+use crate::mutation::Timestamp;
+use crate::recent_commits::CommitScope;
 use crate::recovery::new_terms;
-use crate::schema::Successor;
+use crate::schema::ReplacementBase;
 use crate::sync::lock;
 use crate::transactions::{Published, Transactions};
 use std::path::Path;
@@ -170,15 +170,18 @@ impl Transactions {
 
     /// Replaces the graph by the result of `build` for the newest version. Writers wait meanwhile, each for
     /// [`crate::Options::load_wait`] at most. Active transactions fail with a conflict if they have read
-    /// anything. `build` finishes the new store by [`Successor::finish`]; terms keep their numbers.
+    /// anything. `build` finishes the new store by [`ReplacementBase::finish`]; terms keep their numbers.
     ///
     /// # Errors
     /// Those of `build`, and nothing is changed; as [`Transactions::begin`].
-    pub fn replace_graph<T>(&self, build: impl FnOnce(&Successor<'_>) -> Result<(Store, T)>) -> Result<T> {
+    pub fn replace_graph<T>(
+        &self,
+        build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Store, T)>,
+    ) -> Result<T> {
         let _one = lock(&self.checkpointing);
-        let writer = self.own()?;
+        let writer = self.take_ownership()?;
         let _gate = self.interning.write().unwrap_or_else(PoisonError::into_inner);
-        let loading = Loading::begin(self);
+        let loading = LoadGuard::begin(self);
         let before = Arc::clone(&lock(&self.head).published);
         let timestamp = before.timestamp.next();
         let log = self.open_log();
@@ -204,7 +207,7 @@ impl Transactions {
             }
         };
         let Published { version, constraints, .. } = &*before;
-        let (store, result) = match build(&Successor { version, log: place, constraints }) {
+        let (store, result) = match build(&ReplacementBase { version, log: place, constraints }) {
             Ok(built) => built,
             Err(error) => return Err(self.failed_load(version, error)),
         };
@@ -216,8 +219,8 @@ impl Transactions {
         let version = Version::new(Arc::new(store), terms);
         self.reserve_edges(version.edge_count());
         let published = Arc::new(head.published.with(version, timestamp));
-        head.committed.push(timestamp, Changes::All);
-        head.committed.forget(self.oldest_active());
+        head.recent_commits.push(timestamp, CommitScope::WholeGraph);
+        head.recent_commits.forget(self.oldest_active());
         self.replace(&published);
         head.published = published;
         drop(head);
@@ -269,7 +272,7 @@ impl Transactions {
     /// # Errors
     /// As [`Transactions::backup`]; those of `watch`, and then nothing of the copy remains.
     pub fn backup_watched(&self, to: &Path, watch: &Watch<'_>) -> Result<u64> {
-        let _lock = Locked::take(&self.environment, to)?;
+        let _lock = DirectoryLock::take(&self.environment, to)?;
         if crate::recovery::has_store(&self.environment, to)? {
             let message = format!("there is a database in {} already", to.display());
             return Err(Error::new(ErrorKind::Input, message).with_hint("name another directory"));
@@ -325,9 +328,9 @@ impl Transactions {
 }
 
 /// While it exists, committing transactions wait without holding the head.
-struct Loading<'a>(&'a Transactions);
+struct LoadGuard<'a>(&'a Transactions);
 
-impl<'a> Loading<'a> {
+impl<'a> LoadGuard<'a> {
     fn begin(transactions: &'a Transactions) -> Self {
         let mut head = lock(&transactions.head);
         assert!(!head.is_loading, "one load runs at a time");
@@ -336,7 +339,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-impl Drop for Loading<'_> {
+impl Drop for LoadGuard<'_> {
     fn drop(&mut self) {
         lock(&self.0.head).is_loading = false;
     }

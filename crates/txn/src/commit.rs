@@ -32,9 +32,9 @@
 //! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the other threads wait for
 //! the lock itself.
 
-use crate::change::{Change, Timestamp};
-use crate::committed::Changes;
-use crate::reads::{Collision, ReadSet, Validator};
+use crate::mutation::{Mutation, Timestamp};
+use crate::reads::{Conflict, ReadSet, Validator};
+use crate::recent_commits::CommitScope;
 use crate::record;
 use crate::sync::Mutex;
 use crate::sync::lock;
@@ -58,14 +58,14 @@ const ROUNDS_MAX: usize = 4;
 const BULK_MIN: usize = 64;
 
 /// The sets of a transaction, ready for validation against other commits.
-enum Against<'a> {
+enum ValidationSets<'a> {
     Reads(Validator<'a>),
     /// Includes the reads of constraint checks.
     Writes(WriteValidator, Validator<'a>),
 }
 
-impl<'a> Against<'a> {
-    fn new(isolation: Isolation, reads: &'a ReadSet, began: &'a Published, changes: &[Change]) -> Self {
+impl<'a> ValidationSets<'a> {
+    fn new(isolation: Isolation, reads: &'a ReadSet, began: &'a Published, changes: &[Mutation]) -> Self {
         match isolation {
             Isolation::Serializable => Self::Reads(reads.validator(&began.version)),
             Isolation::Snapshot => {
@@ -76,21 +76,23 @@ impl<'a> Against<'a> {
 
     /// Looks unknown terms up again; returns whether another transaction has introduced one meanwhile. Under
     /// the lock the result is final: a term exists before the commit that uses it.
-    fn learn(&mut self) -> bool {
+    fn resolve_unknown_terms(&mut self) -> bool {
         match self {
-            Self::Reads(reads) | Self::Writes(_, reads) => reads.learn(),
+            Self::Reads(reads) | Self::Writes(_, reads) => reads.resolve_unknown_terms(),
         }
     }
 
-    fn collision(&self, changes: &Changes, newest: &Version) -> Result<(), Option<Collision>> {
-        let collision = match (changes, self) {
-            (Changes::All, _) => return Err(None),
-            (Changes::Listed(changes), Against::Reads(reads)) => reads.collision(changes, newest),
-            (Changes::Listed(changes), Against::Writes(writes, reads)) => {
-                writes.collision(changes).or_else(|| reads.collision(changes, newest))
+    fn conflict(&self, changes: &CommitScope, newest: &Version) -> Result<(), Option<Conflict>> {
+        let conflict = match (changes, self) {
+            (CommitScope::WholeGraph, _) => return Err(None),
+            (CommitScope::Mutations(changes), ValidationSets::Reads(reads)) => {
+                reads.conflict(changes, newest)
+            }
+            (CommitScope::Mutations(changes), ValidationSets::Writes(writes, reads)) => {
+                writes.conflict(changes).or_else(|| reads.conflict(changes, newest))
             }
         };
-        collision.map_or(Ok(()), |collision| Err(Some(collision)))
+        conflict.map_or(Ok(()), |conflict| Err(Some(conflict)))
     }
 }
 
@@ -99,25 +101,25 @@ impl<'a> Against<'a> {
 pub(crate) struct Request {
     transaction: Transaction,
     reads: ReadSet,
-    changes: Arc<[Change]>,
+    changes: Arc<[Mutation]>,
     /// The record for the log, without its timestamp.
     record: Vec<u8>,
     /// The commits up to this timestamp are validated.
     validated: Timestamp,
     /// Whether it satisfies the constraints that it began with.
-    kept: Result<()>,
-    answer: Arc<Mutex<Option<Answer>>>,
+    constraint_check: Result<()>,
+    answer: Arc<Mutex<Option<CommitOutcome>>>,
 }
 
 /// Result of a request. The request comes back with it, so that its memory is freed outside of the lock.
 #[derive(Debug)]
-struct Answer {
-    outcome: Result<Committed, Refusal>,
+struct CommitOutcome {
+    outcome: Result<CommitReceipt, AbortReason>,
     _request: Request,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Committed {
+struct CommitReceipt {
     timestamp: Timestamp,
     /// LSN up to which the log has to be durable.
     lsn: Option<Lsn>,
@@ -125,14 +127,14 @@ struct Committed {
 
 /// Abort reason of a transaction.
 #[derive(Debug)]
-enum Refusal {
-    Collision {
+enum AbortReason {
+    Conflict {
         with: Timestamp,
-        collision: Option<Collision>,
+        conflict: Option<Conflict>,
     },
     TooOld,
     /// Its changes cannot be applied to the newest version, although they could to its own.
-    Unfit(Error),
+    Inapplicable(Error),
     /// It was checked against other constraints than the current ones.
     Constraints,
     Failed(Error),
@@ -149,26 +151,27 @@ impl Transactions {
             }
             return Ok(began.timestamp);
         }
-        let kept = transaction.check_constraints();
-        let changes: Arc<[Change]> = std::mem::take(&mut transaction.changes).into();
+        let constraint_check = transaction.check_constraints();
+        let changes: Arc<[Mutation]> = std::mem::take(&mut transaction.changes).into();
         let record = if log.is_some() { record_of(&changes)? } else { Vec::new() };
         let reads = std::mem::take(transaction.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let against = Against::new(transaction.isolation, &reads, &began, &changes);
+        let sets = ValidationSets::new(transaction.isolation, &reads, &began, &changes);
         let validated =
-            self.validate_early(&began, &against).map_err(|refusal| self.refused(&began, refusal))?;
+            self.validate_early(&began, &sets).map_err(|reason| self.abort_error(&began, reason))?;
         if let Some(log) = log {
             // Before the head is locked, since it may wait for the disk.
             self.log_terms(log)?;
         }
         let answer = Arc::new(Mutex::new(None));
         let answer_to = Arc::clone(&answer);
-        let request = Request { transaction, reads, changes, record, validated, kept, answer: answer_to };
+        let request =
+            Request { transaction, reads, changes, record, validated, constraint_check, answer: answer_to };
         lock(&self.queue).push(request);
         let old = {
             let mut head = match self.head_for_writing() {
                 Ok(head) => head,
                 Err(error) => {
-                    if self.take_back(&answer) {
+                    if self.withdraw(&answer) {
                         return Err(error);
                     }
                     lock(&self.head)
@@ -186,7 +189,7 @@ impl Transactions {
         drop(old);
         let answer = lock(&answer).take();
         let answer = answer.ok_or_else(|| Error::internal("a thread panicked while it committed"))?;
-        let committed = answer.outcome.map_err(|refusal| self.refused(&began, refusal))?;
+        let committed = answer.outcome.map_err(|reason| self.abort_error(&began, reason))?;
         self.count_commit();
         if let Some((log, lsn)) = log.zip(committed.lsn) {
             log.wait(lsn)?;
@@ -196,7 +199,7 @@ impl Transactions {
 
     /// Takes a request out of the queue; returns whether it was still there. If not, another thread has
     /// answered it, or answers it while it holds the head.
-    fn take_back(&self, answer: &Arc<Mutex<Option<Answer>>>) -> bool {
+    fn withdraw(&self, answer: &Arc<Mutex<Option<CommitOutcome>>>) -> bool {
         let taken = {
             let mut queue = lock(&self.queue);
             let at = queue.iter().position(|request| Arc::ptr_eq(&request.answer, answer));
@@ -208,12 +211,12 @@ impl Transactions {
     /// Commits the queued requests in order, and answers them.
     fn commit_all(&self, head: &mut Head, log: Option<&Log>, requests: Vec<Request>) {
         let before = Arc::clone(&head.published);
-        let mut next = Next { version: None, timestamp: before.timestamp, changes: before.changes };
+        let mut next = NextVersion { version: None, timestamp: before.timestamp, changes: before.changes };
         let mut accepted: Vec<Request> = Vec::with_capacity(requests.len());
         for request in requests {
             match self.accept(head, &before, &mut next, &accepted, &request) {
                 Ok(()) => accepted.push(request),
-                Err(refusal) => answer(request, Err(refusal)),
+                Err(reason) => answer(request, Err(reason)),
             }
         }
         let Some(version) = next.version else { return };
@@ -222,20 +225,20 @@ impl Transactions {
         let lsn = match appended {
             Ok(lsn) => lsn,
             Err(error) => {
-                head.committed.undo_after(before.timestamp);
+                head.recent_commits.undo_after(before.timestamp);
                 for request in accepted {
-                    answer(request, Err(Refusal::Failed(error.clone())));
+                    answer(request, Err(AbortReason::Failed(error.clone())));
                 }
                 return;
             }
         };
         self.publish_newest(&published);
-        head.committed.forget(self.oldest_active());
+        head.recent_commits.forget(self.oldest_active());
         head.published = published;
         let mut timestamp = before.timestamp;
         for request in accepted {
             timestamp = timestamp.next();
-            answer(request, Ok(Committed { timestamp, lsn }));
+            answer(request, Ok(CommitReceipt { timestamp, lsn }));
         }
     }
 
@@ -244,30 +247,30 @@ impl Transactions {
         &self,
         head: &mut Head,
         before: &Arc<Published>,
-        next: &mut Next,
+        next: &mut NextVersion,
         accepted: &[Request],
         request: &Request,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AbortReason> {
         // A load may have failed during the wait for the lock.
         if let Some(failure) = self.failure.get() {
-            return Err(Refusal::Failed(failure.clone()));
+            return Err(AbortReason::Failed(failure.clone()));
         }
         let Request { transaction, reads, changes, .. } = request;
         let began = &transaction.began;
-        let mut against = Against::new(transaction.isolation, reads, began, changes);
+        let mut sets = ValidationSets::new(transaction.isolation, reads, began, changes);
         {
             let newest = next.version.as_ref().unwrap_or(&before.version);
-            validate(head, newest, &against, request.validated)?;
-            if against.learn() {
-                validate(head, newest, &against, began.timestamp)?;
+            validate(head, newest, &sets, request.validated)?;
+            if sets.resolve_unknown_terms() {
+                validate(head, newest, &sets, began.timestamp)?;
             }
         }
         if !Arc::ptr_eq(&began.constraints, &before.constraints) {
-            return Err(Refusal::Constraints);
+            return Err(AbortReason::Constraints);
         }
         // After validation: another commit may have removed the cause of the violation, and then the
         // transaction runs again.
-        request.kept.clone().map_err(Refusal::Failed)?;
+        request.constraint_check.clone().map_err(AbortReason::Failed)?;
         // A checkpoint may have given the same graph another base meanwhile.
         let is_newest = next.version.is_none()
             && began.timestamp == before.timestamp
@@ -280,14 +283,14 @@ impl Transactions {
                 next.undo(before, accepted);
                 return Err(match error.kind() {
                     // The changes could be applied to the transaction's own version.
-                    ErrorKind::Input => Refusal::Unfit(error),
-                    _ => Refusal::Failed(error),
+                    ErrorKind::Input => AbortReason::Inapplicable(error),
+                    _ => AbortReason::Failed(error),
                 });
             }
         }
         next.timestamp = next.timestamp.next();
         next.changes += changes.len() as u64;
-        head.committed.push(next.timestamp, Changes::Listed(Arc::clone(changes)));
+        head.recent_commits.push(next.timestamp, CommitScope::Mutations(Arc::clone(changes)));
         Ok(())
     }
 
@@ -317,7 +320,7 @@ impl Transactions {
     }
 
     /// Validates a transaction against the commits since its begin without the lock, until few are left.
-    fn validate_early(&self, began: &Published, against: &Against<'_>) -> Result<Timestamp, Refusal> {
+    fn validate_early(&self, began: &Published, sets: &ValidationSets<'_>) -> Result<Timestamp, AbortReason> {
         let (mut validated, mut seen) = (began.timestamp, began.changes);
         for _ in 0..ROUNDS_MAX {
             let newest = self.newest();
@@ -325,15 +328,15 @@ impl Transactions {
             if newest.changes.saturating_sub(seen) <= LOCKED_CHANGES_MAX {
                 break;
             }
-            let commits: Vec<(Timestamp, Changes)> = {
+            let commits: Vec<(Timestamp, CommitScope)> = {
                 let head = lock(&self.head);
-                let commits = head.committed.after(validated).ok_or(Refusal::TooOld)?;
+                let commits = head.recent_commits.after(validated).ok_or(AbortReason::TooOld)?;
                 let commits = commits.take_while(|(at, _)| *at <= newest.timestamp);
                 commits.map(|(at, changes)| (at, changes.clone())).collect()
             };
             for (with, changes) in &commits {
-                let collided = against.collision(changes, &newest.version);
-                collided.map_err(|collision| Refusal::Collision { with: *with, collision })?;
+                let checked = sets.conflict(changes, &newest.version);
+                checked.map_err(|conflict| AbortReason::Conflict { with: *with, conflict })?;
             }
             (validated, seen) = (newest.timestamp, newest.changes);
         }
@@ -341,49 +344,51 @@ impl Transactions {
     }
 
     /// The error of a transaction that does not commit.
-    fn refused(&self, began: &Published, refusal: Refusal) -> Error {
-        if !matches!(refusal, Refusal::Failed(_)) {
+    fn abort_error(&self, began: &Published, reason: AbortReason) -> Error {
+        if !matches!(reason, AbortReason::Failed(_)) {
             // A conflict with a commit that will never be durable is not resolved by a retry.
             if let Some(Err(failure)) = self.open_log().map(Log::check) {
                 return failure;
             }
             let conflicts = &self.conflicts;
-            let count = match &refusal {
-                Refusal::Collision { collision: None, .. } => &conflicts.loads,
-                Refusal::TooOld => &conflicts.too_old,
-                Refusal::Constraints => &conflicts.constraints,
+            let count = match &reason {
+                AbortReason::Conflict { conflict: None, .. } => &conflicts.loads,
+                AbortReason::TooOld => &conflicts.too_old,
+                AbortReason::Constraints => &conflicts.constraints,
                 _ => &conflicts.changes,
             };
             count.fetch_add(1, Ordering::Relaxed);
         }
-        let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
-        match refusal {
-            Refusal::Collision { with, collision } => conflict_with(&began.version, with, collision),
-            Refusal::TooOld => conflict(
+        let conflict_error =
+            |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
+        match reason {
+            AbortReason::Conflict { with, conflict } => conflict_with(&began.version, with, conflict),
+            AbortReason::TooOld => conflict_error(
                 "this transaction is too old: changes since its begin are no longer recorded".to_owned(),
                 "run it again, and keep transactions that write short",
             ),
-            Refusal::Unfit(error) => {
-                conflict(format!("this transaction conflicts with another commit: {error}"), "run it again")
-            }
-            Refusal::Constraints => conflict(
+            AbortReason::Inapplicable(error) => conflict_error(
+                format!("this transaction conflicts with another commit: {error}"),
+                "run it again",
+            ),
+            AbortReason::Constraints => conflict_error(
                 "this transaction conflicts with a change of the constraints".to_owned(),
                 "run it again",
             ),
-            Refusal::Failed(error) => error,
+            AbortReason::Failed(error) => error,
         }
     }
 }
 
 /// The next version, made by a batch.
-struct Next {
+struct NextVersion {
     /// `None`: no request has been accepted yet.
     version: Option<Version>,
     timestamp: Timestamp,
     changes: u64,
 }
 
-impl Next {
+impl NextVersion {
     /// Restores the state before a request that failed half way.
     fn undo(&mut self, before: &Published, accepted: &[Request]) {
         let mut version = before.version.clone();
@@ -394,20 +399,25 @@ impl Next {
 }
 
 /// Validates a transaction against the commits after `from`.
-fn validate(head: &Head, newest: &Version, against: &Against<'_>, from: Timestamp) -> Result<(), Refusal> {
-    for (with, changes) in head.committed.after(from).ok_or(Refusal::TooOld)? {
-        let collided = against.collision(changes, newest);
-        collided.map_err(|collision| Refusal::Collision { with, collision })?;
+fn validate(
+    head: &Head,
+    newest: &Version,
+    sets: &ValidationSets<'_>,
+    from: Timestamp,
+) -> Result<(), AbortReason> {
+    for (with, changes) in head.recent_commits.after(from).ok_or(AbortReason::TooOld)? {
+        let checked = sets.conflict(changes, newest);
+        checked.map_err(|conflict| AbortReason::Conflict { with, conflict })?;
     }
     Ok(())
 }
 
-fn answer(request: Request, outcome: Result<Committed, Refusal>) {
+fn answer(request: Request, outcome: Result<CommitReceipt, AbortReason>) {
     let slot = Arc::clone(&request.answer);
-    *lock(&slot) = Some(Answer { outcome, _request: request });
+    *lock(&slot) = Some(CommitOutcome { outcome, _request: request });
 }
 
-fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
+fn record_of(changes: &[Mutation]) -> Result<Vec<u8>> {
     let mut record = Vec::with_capacity(16 * changes.len() + 16);
     record::write_commit(changes, &mut record);
     if record.len() > RECORD_BYTES_MAX {
@@ -420,13 +430,13 @@ fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
 
 /// Applies all changes in order. Consecutive additions may refer to each other in any order, as in
 /// [`Transaction::insert_all`].
-pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
-    let is_about_edge = |Change { statement, .. }: &Change| {
+pub(crate) fn apply_all(version: &mut Version, changes: &[Mutation]) -> Result<()> {
+    let is_about_edge = |Mutation { statement, .. }: &Mutation| {
         [statement.subject, statement.object].iter().any(|id| id.tag() == Tag::Edge)
     };
     for run in changes.chunk_by(|a, b| a.added == b.added) {
         match run.first() {
-            Some(Change { added: true, .. }) if run.len() >= BULK_MIN || run.iter().any(is_about_edge) => {
+            Some(Mutation { added: true, .. }) if run.len() >= BULK_MIN || run.iter().any(is_about_edge) => {
                 let statements: Vec<_> = run.iter().map(|change| change.statement).collect();
                 version.insert_all(&statements)?;
             }
@@ -437,11 +447,11 @@ pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()>
 }
 
 /// The conflict error of a transaction.
-fn conflict_with(version: &Version, with: Timestamp, collision: Option<Collision>) -> Error {
+fn conflict_with(version: &Version, with: Timestamp, conflict: Option<Conflict>) -> Error {
     let mut message = format!("this transaction conflicts with commit {with}");
-    match collision {
+    match conflict {
         None => message += ", a bulk load",
-        Some(Collision { what, change }) => {
+        Some(Conflict { what, change }) => {
             let verb = if change.added { "added" } else { "removed" };
             let statement = &change.statement;
             // Writing to a `String` cannot fail.

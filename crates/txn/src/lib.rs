@@ -27,17 +27,17 @@
 #![forbid(unsafe_code)]
 
 mod background;
-mod change;
 mod checkpoint;
 mod commit;
-mod committed;
 mod constraint;
 mod constraint_scan;
 mod constraints;
 mod damage;
 mod directory;
+mod mutation;
 mod open;
 mod reads;
+mod recent_commits;
 mod record;
 mod recovery;
 mod restore;
@@ -57,14 +57,14 @@ pub use background::{
     CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_FILES,
     CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SHARE, CHECKPOINT_TERMS_MIN, STALL_MAX,
 };
-pub use change::{Change, Timestamp};
 pub use checkpoint::{CHECKPOINT_SPARE_BYTES, continued};
-pub use committed::COMMITTED_CHANGES_MAX;
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{Damage, cut_at_damage, find_damage};
+pub use mutation::{Mutation, Timestamp};
 pub use reads::READS_MAX;
+pub use recent_commits::COMMITTED_CHANGES_MAX;
 pub use restore::restore;
-pub use schema::Successor;
+pub use schema::ReplacementBase;
 pub use status::{CheckpointStatus, ConflictCounts, StorageStatus};
 pub use tracked::Tracked;
 pub use transaction::{Isolation, Read, Savepoint, Transaction, View};

@@ -1,6 +1,6 @@
 //! Opening a graph: in memory, for reading, or for writing.
 
-use crate::change::Timestamp;
+use crate::mutation::Timestamp;
 use crate::recovery::{self, Recovered, version_of};
 use crate::transactions::{Options, Transactions};
 use std::path::Path;
@@ -39,7 +39,7 @@ impl Transactions {
         // Without a database nothing is locked or created.
         Store::open(&environment, directory)?;
         let owner = Self::empty(environment, directory, options)?;
-        owner.own()?;
+        owner.take_ownership()?;
         Ok(owner)
     }
 

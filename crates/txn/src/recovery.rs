@@ -7,8 +7,8 @@
 //! # Cost
 //! Consecutive additions are sorted and added together, also those of different commits.
 
-use crate::change::Timestamp;
 use crate::constraints::Constraints;
+use crate::mutation::Timestamp;
 use crate::record;
 use crate::schema;
 use std::path::Path;

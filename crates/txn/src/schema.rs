@@ -11,11 +11,11 @@
 //! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms precede every record that uses
 //! them in the log, and a checkpoint keeps all terms.
 
-use crate::change::Change;
-use crate::committed::Changes;
 use crate::constraint::Constraint;
 use crate::constraints::Constraints;
+use crate::mutation::Mutation;
 use crate::reads::ReadSet;
+use crate::recent_commits::CommitScope;
 use crate::record;
 use crate::sync::MutexGuard;
 use crate::transaction::{Isolation, Transaction};
@@ -36,7 +36,7 @@ const ROUNDS_MAX: u32 = 8;
 
 /// Replacement of a graph: see [`Transactions::replace_graph`].
 #[derive(Debug)]
-pub struct Successor<'a> {
+pub struct ReplacementBase<'a> {
     /// The current graph.
     pub version: &'a Version,
     /// The log position that the new manifest must state.
@@ -44,7 +44,7 @@ pub struct Successor<'a> {
     pub(crate) constraints: &'a Constraints,
 }
 
-impl Successor<'_> {
+impl ReplacementBase<'_> {
     /// Makes the store, which keeps the constraints of the graph.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Transactions {
             None => publish(Lsn(0)),
         }
         self.publish_newest(&published);
-        head.committed.push(timestamp, Changes::Listed(Arc::new([])));
+        head.recent_commits.push(timestamp, CommitScope::Mutations(Arc::new([])));
         head.published = published;
         drop(head);
         if let Some((log, lsn)) = log.zip(lsn) {
@@ -191,12 +191,12 @@ impl Transactions {
             if !Arc::ptr_eq(&head.published.constraints, &began.constraints) {
                 return Err(conflict("other transactions changed them"));
             }
-            let commits = head.committed.after(checked).ok_or_else(|| conflict("much was committed"))?;
-            let mut changes: Vec<Change> = Vec::new();
+            let commits = head.recent_commits.after(checked).ok_or_else(|| conflict("much was committed"))?;
+            let mut changes: Vec<Mutation> = Vec::new();
             for (timestamp, one) in commits {
                 match one {
-                    Changes::All => return Err(conflict("data were loaded")),
-                    Changes::Listed(listed) => changes.extend_from_slice(listed),
+                    CommitScope::WholeGraph => return Err(conflict("data were loaded")),
+                    CommitScope::Mutations(listed) => changes.extend_from_slice(listed),
                 }
                 checked = timestamp;
             }

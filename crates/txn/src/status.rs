@@ -94,14 +94,14 @@ pub struct ConflictCounts {
 
 /// Counters of [`ConflictCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct Conflicts {
+pub(crate) struct ConflictCounters {
     pub(crate) changes: AtomicU64,
     pub(crate) loads: AtomicU64,
     pub(crate) too_old: AtomicU64,
     pub(crate) constraints: AtomicU64,
 }
 
-impl Conflicts {
+impl ConflictCounters {
     pub(crate) fn read(&self) -> ConflictCounts {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         ConflictCounts {

@@ -43,7 +43,7 @@ struct TrackedSegment<'a> {
     /// are recorded.
     statistics: SegmentStatistics,
     /// Whether the flags are in the read set.
-    noted: AtomicBool,
+    flags_recorded: AtomicBool,
 }
 
 /// The set is consistent after each insert, so a panic elsewhere does not invalidate it.
@@ -100,11 +100,12 @@ impl Snapshot for Tracked<'_> {
             return Ok(None);
         };
         if direction == Direction::In {
-            lock(self.reads).add_asked(predicate);
+            lock(self.reads).add_text_filtered(predicate);
         }
         let statistics = SegmentStatistics { exact: false, ..segment.statistics().clone() };
-        let noted = AtomicBool::new(false);
-        let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, noted };
+        let flags_recorded = AtomicBool::new(false);
+        let tracked =
+            TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, flags_recorded };
         Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
     }
 
@@ -205,7 +206,7 @@ impl Snapshot for Tracked<'_> {
 impl Segment for TrackedSegment<'_> {
     fn statistics(&self) -> &SegmentStatistics {
         // Relaxed: recording them twice is harmless.
-        if !self.noted.swap(true, Ordering::Relaxed) {
+        if !self.flags_recorded.swap(true, Ordering::Relaxed) {
             lock(self.reads).add_flags(self.predicate, self.direction, &self.statistics);
         }
         &self.statistics

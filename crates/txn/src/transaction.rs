@@ -1,6 +1,6 @@
 //! A transaction: a private version of the graph, and the read and write sets for its validation.
 
-use crate::change::{Change, Timestamp};
+use crate::mutation::{Mutation, Timestamp};
 use crate::reads::ReadSet;
 use crate::tracked::Tracked;
 use crate::transactions::{Published, Transactions};
@@ -26,7 +26,7 @@ pub enum Isolation {
 /// Maximum number of pending changes before a private version is made for them: a small transaction often
 /// needs none, since it does not read its own changes, and its commit applies them to the newest version
 /// anyway.
-const WAITING_MAX: usize = 8;
+const PENDING_MAX: usize = 8;
 
 /// A transaction that reads and writes. Dropping it without a commit discards all changes.
 ///
@@ -38,7 +38,7 @@ pub struct Transaction {
     pub(crate) isolation: Isolation,
     /// The version of the begin with all changes; not created while the changes are pending.
     own: OnceLock<Version>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<Mutation>,
     pub(crate) reads: Mutex<ReadSet>,
     /// Set when no read set is needed: under snapshot isolation.
     untracked: bool,
@@ -124,7 +124,7 @@ impl Transaction {
     }
 
     /// The same graph without recorded reads, for estimates and for callers that record their reads by
-    /// [`Transaction::note`].
+    /// [`Transaction::record_read`].
     ///
     /// # Errors
     /// Damaged data.
@@ -154,7 +154,7 @@ impl Transaction {
     /// # Errors
     /// Damaged data.
     pub fn version_at(&self, predicate: Id, direction: Direction, key: Id) -> Result<&Version> {
-        let meets = |change: &Change| {
+        let meets = |change: &Mutation| {
             let Statement { subject, object, .. } = change.statement;
             let own = if direction == Direction::Out { subject } else { object };
             change.statement.predicate == predicate && own == key
@@ -191,7 +191,7 @@ impl Transaction {
     }
 
     /// Records a read of [`Transaction::version`]; [`Transaction::view`] does so by itself.
-    pub fn note(&mut self, read: Read) {
+    pub fn record_read(&mut self, read: Read) {
         if self.untracked {
             return;
         }
@@ -277,7 +277,7 @@ impl Transaction {
     /// # Errors
     /// Damaged data; an edge id that has another statement.
     pub fn insert(&mut self, statement: &Statement) -> Result<bool> {
-        self.change(Change { statement: *statement, added: true })
+        self.change(Mutation { statement: *statement, added: true })
     }
 
     /// Removes a statement with exactly this graph and edge; `false` if it did not exist.
@@ -285,10 +285,10 @@ impl Transaction {
     /// # Errors
     /// Damaged data.
     pub fn remove(&mut self, statement: &Statement) -> Result<bool> {
-        self.change(Change { statement: *statement, added: false })
+        self.change(Mutation { statement: *statement, added: false })
     }
 
-    fn change(&mut self, change: Change) -> Result<bool> {
+    fn change(&mut self, change: Mutation) -> Result<bool> {
         self.check_whole()?;
         let statement = &change.statement;
         if !self.untracked {
@@ -310,7 +310,7 @@ impl Transaction {
                     .for_each(|edge| reads.add_edge(edge));
             }
         }
-        let changed = if self.may_wait(1, std::iter::once(change)) {
+        let changed = if self.may_buffer(1, std::iter::once(change)) {
             let (version, statement) = (&self.began.version, &change.statement);
             if change.added { version.would_insert(statement)? } else { version.would_remove(statement)? }
         } else {
@@ -326,12 +326,12 @@ impl Transaction {
 
     /// Whether the effects of these changes can be decided from the version of the begin: they and the
     /// pending changes concern different statements and different edges.
-    fn may_wait(&self, count: usize, changes: impl Iterator<Item = Change> + Clone) -> bool {
+    fn may_buffer(&self, count: usize, changes: impl Iterator<Item = Mutation> + Clone) -> bool {
         self.own.get().is_none()
-            && self.changes.len() + count <= WAITING_MAX
+            && self.changes.len() + count <= PENDING_MAX
             && changes.clone().enumerate().all(|(at, change)| {
                 let before = self.changes.iter().copied().chain(changes.clone().take(at));
-                before.into_iter().all(|other| !meet(&change.statement, &other.statement))
+                before.into_iter().all(|other| !may_interact(&change.statement, &other.statement))
             })
     }
 
@@ -354,8 +354,8 @@ impl Transaction {
 
     fn change_all(&mut self, statements: &[Statement], added: bool) -> Result<()> {
         self.check_whole()?;
-        let changes = statements.iter().map(|&statement| Change { statement, added });
-        if self.may_wait(statements.len(), changes.clone()) {
+        let changes = statements.iter().map(|&statement| Mutation { statement, added });
+        if self.may_buffer(statements.len(), changes.clone()) {
             let version = &self.began.version;
             for statement in statements {
                 // Only for its error.
@@ -444,14 +444,14 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.transactions.ended(self.began.timestamp);
+        self.transactions.unregister(self.began.timestamp);
         // Also after a roll-back: the terms that it added stay.
         self.transactions.checkpoint_if_wanted();
     }
 }
 
 /// Whether a change of one may affect the result of a change of the other.
-fn meet(one: &Statement, other: &Statement) -> bool {
+fn may_interact(one: &Statement, other: &Statement) -> bool {
     let edges_of = |statement: &Statement| {
         let edges = [statement.subject, statement.object, statement.edge].into_iter();
         edges.filter(|id| id.tag() == Tag::Edge)
@@ -461,6 +461,6 @@ fn meet(one: &Statement, other: &Statement) -> bool {
 }
 
 /// Applies one change; returns whether it had an effect.
-pub(crate) fn apply(version: &mut Version, change: &Change) -> Result<bool> {
+pub(crate) fn apply(version: &mut Version, change: &Mutation) -> Result<bool> {
     if change.added { version.insert(&change.statement) } else { version.remove(&change.statement) }
 }

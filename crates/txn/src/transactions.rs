@@ -16,12 +16,12 @@
 //! stamps in rows (see `vervet_delta`).
 
 use crate::background::Background;
-use crate::change::Timestamp;
 use crate::commit::Request;
-use crate::committed::Committed;
 use crate::constraints::Constraints;
+use crate::mutation::Timestamp;
+use crate::recent_commits::RecentCommits;
 use crate::record;
-use crate::status::Conflicts;
+use crate::status::ConflictCounters;
 use crate::sync::{ArcSwap, AtomicU64, Mutex, MutexGuard, RwLock, lock};
 use crate::transaction::{Isolation, Transaction};
 use crate::writer::Writer;
@@ -72,7 +72,7 @@ pub const LOAD_WAIT_DEFAULT: Duration = Duration::from_secs(60);
 /// numbers only the remaining terms.
 pub const TERMS_MAX: u64 = (1 << 32) - (1 << 20);
 /// Polling interval of writers that wait for a load.
-const LOAD_LOOK_EVERY: Duration = Duration::from_millis(5);
+const LOAD_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Default for Options {
     fn default() -> Self {
@@ -153,14 +153,14 @@ pub struct Transactions {
     pub(crate) checkpointing: Mutex<()>,
     pub(crate) background: Background,
     commits: AtomicU64,
-    pub(crate) conflicts: Conflicts,
+    pub(crate) conflicts: ConflictCounters,
 }
 
 /// The state that commits change.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) published: Arc<Published>,
-    pub(crate) committed: Committed,
+    pub(crate) recent_commits: RecentCommits,
     /// A bulk load is building a replacement of this graph: no transaction commits.
     pub(crate) is_loading: bool,
 }
@@ -188,7 +188,11 @@ impl Transactions {
             newest: ArcSwap::new(Arc::clone(&published)),
             visible: Arc::new(ArcSwap::new(Arc::clone(&published))),
             queue: Mutex::default(),
-            head: Mutex::new(Head { published, committed: Committed::new(timestamp), is_loading: false }),
+            head: Mutex::new(Head {
+                published,
+                recent_commits: RecentCommits::new(timestamp),
+                is_loading: false,
+            }),
             active: Mutex::default(),
             writer: OnceLock::new(),
             owning: Mutex::default(),
@@ -199,7 +203,7 @@ impl Transactions {
             checkpointing: Mutex::default(),
             background,
             commits: AtomicU64::new(0),
-            conflicts: Conflicts::default(),
+            conflicts: ConflictCounters::default(),
         })
     }
 
@@ -246,7 +250,7 @@ impl Transactions {
     }
 
     /// Unregisters an active transaction with this begin timestamp.
-    pub(crate) fn ended(&self, began: Timestamp) {
+    pub(crate) fn unregister(&self, began: Timestamp) {
         let mut active = lock(&self.active);
         let (count, _) = active.get_mut(&began).expect("a transaction that ends has begun");
         *count -= 1;
@@ -290,7 +294,7 @@ impl Transactions {
                 return Err(Error::new(ErrorKind::Unavailable, message)
                     .with_hint("nothing was changed; try again when it has ended"));
             }
-            std::thread::sleep(LOAD_LOOK_EVERY);
+            std::thread::sleep(LOAD_POLL_INTERVAL);
         }
     }
 
@@ -424,7 +428,7 @@ impl Transactions {
         let mut head = lock(&self.head);
         self.reserve_edges(version.edge_count());
         let published = Published::new(version, timestamp, constraints);
-        head.committed = Committed::new(timestamp);
+        head.recent_commits = RecentCommits::new(timestamp);
         let start = published.version.base().log_place().map_or(0, |place| place.lsn);
         self.background.log_start.store(start, Ordering::Relaxed);
         self.replace(&published);

@@ -3,7 +3,7 @@
 //! A directory is locked before its content is trusted, and the log is opened when the first transaction
 //! begins: a process that only bulk-loads needs none.
 
-use crate::directory::Locked;
+use crate::directory::DirectoryLock;
 use crate::recovery::{self, Recovered};
 use crate::sync::Mutex;
 use crate::transactions::Transactions;
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     found: Mutex<Option<(Found, LogPlace)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
-    lock: Locked,
+    lock: DirectoryLock,
 }
 
 impl Writer {
@@ -42,7 +42,7 @@ impl Transactions {
     }
 
     /// The write ownership of the directory, taken if it is free; `None` for a graph in memory.
-    pub(crate) fn own(&self) -> Result<Option<&Arc<Writer>>> {
+    pub(crate) fn take_ownership(&self) -> Result<Option<&Arc<Writer>>> {
         let Some(directory) = &self.directory else { return Ok(None) };
         if let Some(failure) = self.failure.get() {
             return Err(failure.clone());
@@ -52,7 +52,7 @@ impl Transactions {
         }
         let _one = crate::sync::lock(&self.owning);
         if self.writer.get().is_none() {
-            let guard = Locked::take(&self.environment, directory)?;
+            let guard = DirectoryLock::take(&self.environment, directory)?;
             // Another process may have written since this graph was opened.
             let recovered = recovery::recover_as_owner(&self.environment, directory)?;
             let writer = self.writer_of(guard, recovered)?;
@@ -62,7 +62,7 @@ impl Transactions {
         Ok(self.writer.get())
     }
 
-    fn writer_of(&self, guard: Locked, recovered: Option<Recovered>) -> Result<Writer> {
+    fn writer_of(&self, guard: DirectoryLock, recovered: Option<Recovered>) -> Result<Writer> {
         let (mut found, mut place) = (None, None);
         if let Some(recovered) = recovered {
             place = Some(recovered.place());
@@ -92,7 +92,9 @@ impl Transactions {
 
     /// The log of the directory, opened on first use; `None` for a graph in memory.
     pub(crate) fn log(&self) -> Result<Option<&Log>> {
-        let (Some(writer), Some(directory)) = (self.own()?, &self.directory) else { return Ok(None) };
+        let (Some(writer), Some(directory)) = (self.take_ownership()?, &self.directory) else {
+            return Ok(None);
+        };
         if let Some(log) = writer.log.get() {
             return Ok(Some(log));
         }

@@ -164,7 +164,7 @@ impl GraphSnapshot {
 
 /// A component of the database and its size.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct ComponentSize {
     /// The segment that the component belongs to, if any: the IRI of its predicate, and its direction.
     pub segment: Option<(String, Direction)>,
     /// The name of the component, such as `neighbours`.
@@ -367,7 +367,7 @@ impl Database {
         memory_bytes: Option<u64>,
         skipped: &mut dyn std::io::Write,
     ) -> Result<LoadReport> {
-        let place = loading::Place {
+        let context = loading::LoadContext {
             environment: &self.inner.environment,
             directory: self.inner.directory.as_deref(),
             memory_bytes,
@@ -376,7 +376,7 @@ impl Database {
         let report = self
             .inner
             .transactions
-            .replace_graph(|successor| loading::load(successor, sources, options, &place, skipped))?;
+            .replace_graph(|replacement| loading::load(replacement, sources, options, &context, skipped))?;
         tracing::info!(statements = report.statements, seconds = begin.elapsed().as_secs_f64(), "loaded");
         lock(&self.inner.plans).clear();
         lock(&self.inner.traversal_plans).clear();
@@ -479,7 +479,7 @@ impl Database {
     ///
     /// # Errors
     /// Damaged data.
-    pub fn parts(&self) -> Result<Vec<Part>> {
+    pub fn component_sizes(&self) -> Result<Vec<ComponentSize>> {
         let published = self.published();
         let version = &published.version;
         let name_of = |id| -> Result<String> {
@@ -492,11 +492,11 @@ impl Database {
                 Some((predicate, direction)) => Some((name_of(predicate)?, direction)),
                 None => None,
             };
-            Ok(Part { segment, name: part.part, size_bytes: part.bytes })
+            Ok(ComponentSize { segment, name: part.part, size_bytes: part.bytes })
         });
         let delta = [("delta", version.delta_bytes()), ("new terms", version.terms().bytes())];
         let delta = delta.into_iter().filter(|(_, bytes)| *bytes > 0);
-        let delta = delta.map(|(name, size_bytes)| Ok(Part { segment: None, name, size_bytes }));
+        let delta = delta.map(|(name, size_bytes)| Ok(ComponentSize { segment: None, name, size_bytes }));
         parts.chain(delta).collect()
     }
 
@@ -615,24 +615,24 @@ impl Database {
 
     /// A seed for the random functions of one run, different for each run.
     pub(crate) fn next_seed(&self) -> Result<u64> {
-        let drawn = self.drawn(&self.inner.seed)?;
+        let drawn = self.random_once(&self.inner.seed)?;
         Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// An external id that no vertex has: 63 random bits and a counter.
     pub(crate) fn fresh_vertex_name(&self) -> Result<String> {
-        let drawn = self.drawn(&self.inner.names)? >> 1;
+        let drawn = self.random_once(&self.inner.names)? >> 1;
         Ok(format!("{drawn}-{}", self.inner.named.fetch_add(1, Ordering::Relaxed) + 1))
     }
 
     /// A random number, drawn on first use and then constant.
-    fn drawn(&self, place: &OnceLock<u64>) -> Result<u64> {
-        if let Some(drawn) = place.get() {
+    fn random_once(&self, slot: &OnceLock<u64>) -> Result<u64> {
+        if let Some(drawn) = slot.get() {
             return Ok(*drawn);
         }
         let random = &self.inner.environment.random;
         let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
-        Ok(*place.get_or_init(|| drawn))
+        Ok(*slot.get_or_init(|| drawn))
     }
 
     pub(crate) fn environment(&self) -> &Environment {

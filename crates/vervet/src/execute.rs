@@ -3,7 +3,7 @@
 use crate::QueryOptions;
 use crate::database::Database;
 use crate::prepared::parameter_values;
-use crate::reading::Reading;
+use crate::reading::PinnedVersion;
 use oxrdf::Term;
 use oxsdatatypes::DateTime;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use vervet_snapshot::Snapshot;
 /// One run of a plan.
 pub(crate) struct Execution<'a> {
     pub database: &'a Database,
-    pub reading: &'a Reading,
+    pub pinned: &'a PinnedVersion,
     /// The same graph, as queries are to read it.
     pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
@@ -50,12 +50,12 @@ impl Execution<'_> {
         control: &Control<'_>,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
     ) -> Result<(ComputedTerms, Profile)> {
-        let parts = Parts {
+        let context = RunContext {
             environment: self.database.environment(),
             driver: Some(self.database.driver()),
             seed: self.database.next_seed()?,
         };
-        run(&parts, self.snapshot, self.plan, self.options, control, sink)
+        run(&context, self.snapshot, self.plan, self.options, control, sink)
     }
 
     /// The plan with the measurements of its steps, as human-readable text.
@@ -65,13 +65,13 @@ impl Execution<'_> {
 
     /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
-        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), crate::prepared::prefixes());
         vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
     /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
-        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), crate::prepared::prefixes());
         vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
@@ -110,7 +110,7 @@ pub(crate) fn control(
 }
 
 /// What a plan needs to run, besides the plan.
-pub(crate) struct Parts<'a> {
+pub(crate) struct RunContext<'a> {
     pub environment: &'a Environment,
     /// `None`: the plan runs on the calling thread.
     pub driver: Option<&'a LocalDriver>,
@@ -120,19 +120,19 @@ pub(crate) struct Parts<'a> {
 
 /// Runs a plan on a snapshot for which it is valid; on many threads if the driver chooses to.
 pub(crate) fn run(
-    parts: &Parts<'_>,
+    context: &RunContext<'_>,
     snapshot: &dyn Snapshot,
     plan: &Plan,
     options: &QueryOptions,
     control: &Control<'_>,
     sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
 ) -> Result<(ComputedTerms, Profile)> {
-    let computed = ComputedTerms::new().with_seed(parts.seed);
+    let computed = ComputedTerms::new().with_seed(context.seed);
     let computed = match options.memory_limit_bytes {
         Some(limit) => computed.with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
         None => computed,
     };
-    let evaluator = Evaluator::new(snapshot, &computed, now(parts.environment), parts.seed)
+    let evaluator = Evaluator::new(snapshot, &computed, now(context.environment), context.seed)
         .with_base(options.base_iri.clone())
         .with_solution(vervet_kernel::solution_column(plan));
     for (index, term) in (0_u64..).zip(&plan.computed) {
@@ -153,7 +153,7 @@ pub(crate) fn run(
         }
         sink(&evaluator, batch)
     };
-    let profile = match parts.driver {
+    let profile = match context.driver {
         Some(driver) => driver.execute(
             plan,
             snapshot,
@@ -195,8 +195,8 @@ fn now(environment: &Environment) -> DateTime {
 
 /// Solutions in memory, with the snapshot and ids to read them.
 #[derive(Debug)]
-pub(crate) struct Held {
-    reading: Reading,
+pub(crate) struct MaterializedSolutions {
+    pinned: PinnedVersion,
     computed: ComputedTerms,
     pub names: Vec<String>,
     pub columns: Vec<Vec<Id>>,
@@ -204,7 +204,7 @@ pub(crate) struct Held {
     pub profile: Option<String>,
 }
 
-impl Held {
+impl MaterializedSolutions {
     /// Runs a plan and collects these columns.
     pub(crate) fn collect(
         execution: &Execution<'_>,
@@ -227,7 +227,7 @@ impl Held {
             Ok(Flow::More)
         })?;
         let profile = execution.options.profile.then(|| execution.explain_profile(&profile));
-        Ok(Self { reading: execution.reading.clone(), computed, names, columns, rows, profile })
+        Ok(Self { pinned: execution.pinned.clone(), computed, names, columns, rows, profile })
     }
 
     /// The term of an id.
@@ -241,7 +241,7 @@ impl Held {
         if id.tag() == Tag::Computed {
             self.computed.read(id, &mut scratch, &mut read)?;
         } else {
-            self.reading.version().read_term(id, &mut scratch, &mut read)?;
+            self.pinned.version().read_term(id, &mut scratch, &mut read)?;
         }
         Ok(term)
     }

@@ -73,7 +73,7 @@ mod writing;
 struct Readme;
 
 pub use answer::{Answer, Row, Solutions};
-pub use database::{Database, GraphSnapshot, Part};
+pub use database::{ComponentSize, Database, GraphSnapshot};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,

@@ -3,8 +3,8 @@
 use crate::cache::Cache;
 use crate::construct;
 use crate::database::{Database, lock};
-use crate::execute::{Execution, Held, control};
-use crate::reading::{Planned, Reading};
+use crate::execute::{Execution, MaterializedSolutions, control};
+use crate::reading::{CachedPlan, PinnedVersion};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -30,27 +30,27 @@ pub(crate) struct Compiled {
     pub query: Query,
     pub optimize: bool,
     /// Whether it queries other endpoints, so that each run needs a new plan.
-    pub asks: bool,
-    plan: RwLock<Option<Planned>>,
+    pub is_federated: bool,
+    plan: RwLock<Option<CachedPlan>>,
 }
 
 impl Compiled {
     /// A plan valid for a version of the graph; the time that `options` allow began at `started`.
     fn plan(&self, published: &Published, options: &QueryOptions, started: Instant) -> Result<Arc<Plan>> {
-        if self.asks {
+        if self.is_federated {
             let control = control(options, started, None);
             let query = crate::service::resolved(&self.query, options, &control)?;
-            return Ok(Planned::make(&query, published, self.optimize, &control)?.plan);
+            return Ok(CachedPlan::make(&query, published, self.optimize, &control)?.plan);
         }
-        if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
-            && planned.fits(published)
+        if let Some(cached) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
+            && cached.is_valid_for(published)
         {
-            return Ok(Arc::clone(&planned.plan));
+            return Ok(Arc::clone(&cached.plan));
         }
         let control = control(options, started, None);
-        let planned = Planned::make(&self.query, published, self.optimize, &control)?;
-        let plan = Arc::clone(&planned.plan);
-        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
+        let cached = CachedPlan::make(&self.query, published, self.optimize, &control)?;
+        let plan = Arc::clone(&cached.plan);
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(cached);
         Ok(plan)
     }
 }
@@ -59,8 +59,8 @@ impl Compiled {
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
     let query = vervet_sparql::parse(text, &names.options(options))?;
-    let asks = crate::service::asks(&query.root);
-    Ok(Compiled { query, optimize: options.optimize, asks, plan: RwLock::default() })
+    let is_federated = crate::service::is_federated(&query.root);
+    Ok(Compiled { query, optimize: options.optimize, is_federated, plan: RwLock::default() })
 }
 
 /// Compiled queries by text.
@@ -94,7 +94,7 @@ impl PlanCache {
 /// Plans of the queries that begin traversals, each for the version of the graph that it last ran on.
 #[derive(Debug)]
 pub(crate) struct TraversalPlans {
-    by_query: Cache<Query, Planned>,
+    by_query: Cache<Query, CachedPlan>,
 }
 
 impl Default for TraversalPlans {
@@ -111,15 +111,15 @@ impl TraversalPlans {
         published: &Published,
         control: &Control<'_>,
     ) -> Result<Arc<Plan>> {
-        if let Some(planned) = lock(plans).by_query.find(query)
-            && planned.fits(published)
+        if let Some(cached) = lock(plans).by_query.find(query)
+            && cached.is_valid_for(published)
         {
-            return Ok(planned.plan);
+            return Ok(cached.plan);
         }
-        let planned = Planned::make(query, published, true, control)?;
-        let plan = Arc::clone(&planned.plan);
+        let cached = CachedPlan::make(query, published, true, control)?;
+        let plan = Arc::clone(&cached.plan);
         if weight(&query.root) <= PLAN_CACHE_TERMS_MAX {
-            lock(plans).by_query.insert(Arc::new(query.clone()), planned);
+            lock(plans).by_query.insert(Arc::new(query.clone()), cached);
         }
         Ok(plan)
     }
@@ -148,7 +148,7 @@ pub struct Explanation {
     pub steps: Vec<vervet_planner::PlanStep>,
 }
 
-/// A parsed query. It is planned when it first runs on a version of the graph.
+/// A parsed query. It is cached when it first runs on a version of the graph.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     database: Database,
@@ -185,7 +185,7 @@ impl Prepared {
         let options = QueryOptions { profile: true, ..options.clone() };
         let (answer, profile) = self.answer(&options)?;
         match (answer, profile) {
-            (Answer::Solutions(solutions), _) => solutions.held.profile,
+            (Answer::Solutions(solutions), _) => solutions.materialized.profile,
             (_, profile) => profile,
         }
         .ok_or_else(|| Error::internal("a profiled run has no profile"))
@@ -205,9 +205,9 @@ impl Prepared {
         let started = options.begin();
         let published = self.database.published();
         let plan = self.compiled.plan(&published, options, started)?;
-        let reading = Reading::Published(published);
-        let (database, snapshot) = (&self.database, reading.version());
-        run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
+        let pinned = PinnedVersion::Published(published);
+        let (database, snapshot) = (&self.database, pinned.version());
+        run(&Execution { database, pinned: &pinned, snapshot, plan: &plan, options, started })
     }
 
     /// The plan as human-readable text: steps with estimated rows.
@@ -291,8 +291,8 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
         Form::Select(columns) => {
             let names: Vec<String> =
                 columns.iter().map(|column| query.variables[column.index()].clone()).collect();
-            let held = Box::new(Held::collect(execution, columns, names)?);
-            return Ok((Answer::Solutions(Solutions { held }), None));
+            let materialized = Box::new(MaterializedSolutions::collect(execution, columns, names)?);
+            return Ok((Answer::Solutions(Solutions { materialized }), None));
         }
         Form::Ask => {
             let mut found = false;
@@ -369,14 +369,14 @@ mod tests {
         let text = "SELECT * { { SERVICE <urn:e> { ?x ?p ?o } } UNION { SERVICE <urn:e> { ?x ?q ?o } } }";
         let prepared = database.prepare_with(text, &options).expect("a query");
         let left =
-            prepared.execute(&options, |execution| Ok(execution.control().time_left())).expect("planned");
+            prepared.execute(&options, |execution| Ok(execution.control().time_left())).expect("cached");
         assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
         let given = std::mem::take(&mut *lock(&client.0));
         assert!(given.len() == 2 && given[0] <= timeout && given[1] <= timeout - LATE, "{given:?}");
         // In a transaction as well.
         let transaction = database.begin().expect("begins");
         let run = |execution: &Execution<'_>| Ok(execution.control().time_left());
-        let left = transaction.execute(&prepared, &options, run).expect("planned");
+        let left = transaction.execute(&prepared, &options, run).expect("cached");
         assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
         // A time budget that began before, for several calls.
         options.started = Instant::now().checked_sub(2 * timeout);

@@ -56,14 +56,14 @@ pub struct Services {
 }
 
 /// Whether a pattern contains a `SERVICE`.
-pub(crate) fn asks(node: &Node) -> bool {
+pub(crate) fn is_federated(node: &Node) -> bool {
     if let Node::Service(_) = node {
         return true;
     }
     let mut any = false;
-    node.for_each_child(&mut |child| any = any || asks(child));
+    node.for_each_child(&mut |child| any = any || is_federated(child));
     node.for_each_expression(&mut |expression| {
-        expression.for_each_exists(&mut |exists| any = any || asks(&exists.pattern));
+        expression.for_each_exists(&mut |exists| any = any || is_federated(&exists.pattern));
     });
     any
 }

@@ -212,7 +212,7 @@ impl Request<'_, '_> {
             Operation::Copy(transfer) => (transfer.silent, self.copy(transfer).map(drop)),
         };
         match done {
-            Err(error) if silent && is_forgivable(&error) => Ok(()),
+            Err(error) if silent && is_ignorable_when_silent(&error) => Ok(()),
             done => done,
         }
     }
@@ -313,7 +313,7 @@ impl Request<'_, '_> {
 
 /// Whether `SILENT` covers the error: mistakes of the caller and refusals of the outside world, but neither
 /// damage nor limits.
-fn is_forgivable(error: &Error) -> bool {
+fn is_ignorable_when_silent(error: &Error) -> bool {
     use ErrorKind::{Input, Io, Query, Unavailable, Unsupported};
     matches!(error.kind(), Query | Input | Io | Unsupported | Unavailable)
 }

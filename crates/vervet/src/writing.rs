@@ -20,9 +20,9 @@ pub struct Written {
 }
 
 /// Resolves the ids of one running query.
-struct Terms<'a, 'e>(&'a Evaluator<'e>);
+struct EvaluatorTerms<'a, 'e>(&'a Evaluator<'e>);
 
-impl TermSource for Terms<'_, '_> {
+impl TermSource for EvaluatorTerms<'_, '_> {
     fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
         self.0.write_terms(ids, out, ends)
     }
@@ -78,7 +78,7 @@ impl Database {
         let mut rows = 0;
         let mut sink = |evaluator: &Evaluator<'_>, batch: &Batch| {
             let columns = [subject, predicate, object].map(|column| batch.columns[column.index()].as_slice());
-            writer.batch(columns, &Terms(evaluator))?;
+            writer.batch(columns, &EvaluatorTerms(evaluator))?;
             rows += batch.rows as u64;
             Ok(Flow::More)
         };
@@ -172,7 +172,7 @@ fn write_rows(
                 ids => ids,
             })
             .collect();
-        writer.batch(&ids, batch.rows, &Terms(evaluator))?;
+        writer.batch(&ids, batch.rows, &EvaluatorTerms(evaluator))?;
         rows += batch.rows as u64;
         Ok(Flow::More)
     })?;

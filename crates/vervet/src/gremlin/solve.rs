@@ -2,7 +2,7 @@
 
 use super::{GremlinOptions, files};
 use crate::algorithms::threads;
-use crate::execute::{Parts, run};
+use crate::execute::{RunContext, run};
 use crate::prepared::TraversalPlans;
 use crate::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
@@ -22,7 +22,7 @@ pub(super) fn solve(
     control: &Control<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
-    let parts = Parts {
+    let context = RunContext {
         environment: database.environment(),
         driver: Some(database.driver()),
         seed: database.next_seed()?,
@@ -36,7 +36,7 @@ pub(super) fn solve(
         return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
     }
     let mut bulks: Vec<u64> = Vec::new();
-    run(&parts, snapshot, plan, &options, control, &mut |_, batch| {
+    run(&context, snapshot, plan, &options, control, &mut |_, batch| {
         bulks.clear();
         for times in &batch.multiplicity {
             bulks.push(u64::try_from(times.get()).map_err(|_| bulk_too_large())?);

@@ -12,12 +12,12 @@ use vervet_load::{LoadOptions, Source, Target};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Statement};
 
 /// Opens the document at an IRI.
-type Open<'a> = dyn FnMut(&str) -> Result<Source> + 'a;
+type OpenDocument<'a> = dyn FnMut(&str) -> Result<Source> + 'a;
 
 /// The documents that `LOAD` may read.
 pub struct Documents<'a> {
     allowed: Vec<String>,
-    open: Box<Open<'a>>,
+    open: Box<OpenDocument<'a>>,
 }
 
 impl<'a> Documents<'a> {
@@ -101,10 +101,14 @@ impl Request<'_, '_> {
             blank_scope: self.new_scope()?,
             ..LoadOptions::default()
         };
-        let mut held =
-            Held { target: &mut *self.target, control: &self.control, statements: Vec::new(), counted: 0 };
-        let loaded = vervet_load::load(vec![document], &options, &mut held, &mut std::io::sink());
-        let Held { mut statements, mut counted, .. } = held;
+        let mut buffered = BufferedTarget {
+            target: &mut *self.target,
+            control: &self.control,
+            statements: Vec::new(),
+            counted: 0,
+        };
+        let loaded = vervet_load::load(vec![document], &options, &mut buffered, &mut std::io::sink());
+        let BufferedTarget { mut statements, mut counted, .. } = buffered;
         let done = loaded.and_then(|_| self.insert(&mut statements));
         self.control.recount(&mut counted, 0)?;
         done
@@ -112,14 +116,14 @@ impl Request<'_, '_> {
 }
 
 /// Buffers statements until the document has been read to its end.
-struct Held<'a> {
+struct BufferedTarget<'a> {
     target: &'a mut dyn UpdateTarget,
     control: &'a Control<'static>,
     statements: Vec<Statement>,
     counted: u64,
 }
 
-impl Held<'_> {
+impl BufferedTarget<'_> {
     fn count(&mut self) -> Result<()> {
         self.control.check()?;
         let bytes = self.statements.capacity() * size_of::<Statement>();
@@ -127,7 +131,7 @@ impl Held<'_> {
     }
 }
 
-impl Target for Held<'_> {
+impl Target for BufferedTarget<'_> {
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
         if iri.starts_with(vervet_model::vocab::EDGE_NAMESPACE) {
             return Err(edges());

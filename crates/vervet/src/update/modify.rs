@@ -7,10 +7,10 @@
 //! query has computed, are interned in the target when the first statement with them is added.
 
 use super::reifiers;
-use super::remove::{Doomed, Removal};
+use super::remove::{CascadeDelete, Removal};
 use super::triples::RowTerms;
 use super::{CHUNK, Request};
-use crate::execute::{self, Parts, seed};
+use crate::execute::{self, RunContext, seed};
 use oxrdf::Term;
 use oxrdf::vocab::rdf;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,7 +26,7 @@ use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 
 /// Solutions as rows of ids.
-pub(super) struct Rows {
+pub(super) struct SolutionRows {
     columns: Vec<Variable>,
     ids: Vec<Id>,
     count: usize,
@@ -35,7 +35,7 @@ pub(super) struct Rows {
     counted: u64,
 }
 
-impl Rows {
+impl SolutionRows {
     /// The one empty solution.
     fn unit() -> Self {
         Self { columns: Vec::new(), ids: Vec::new(), count: 1, computed: ComputedTerms::new(), counted: 0 }
@@ -57,11 +57,11 @@ impl Rows {
 
 impl Request<'_, '_> {
     pub(super) fn insert_data(&mut self, quads: &Quads) -> Result<()> {
-        self.insert_rows(quads, &Rows::unit(), &FxHashSet::default())
+        self.insert_rows(quads, &SolutionRows::unit(), &FxHashSet::default())
     }
 
     pub(super) fn delete_data(&mut self, quads: &Quads) -> Result<()> {
-        self.remove_rows(quads, &Rows::unit()).map(drop)
+        self.remove_rows(quads, &SolutionRows::unit()).map(drop)
     }
 
     pub(super) fn modify(&mut self, modify: &Modify) -> Result<()> {
@@ -76,7 +76,7 @@ impl Request<'_, '_> {
     }
 
     /// All solutions, collected before any change.
-    fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
+    fn solutions(&mut self, modify: &Modify) -> Result<SolutionRows> {
         let mut query = modify.solutions.clone();
         modify
             .dataset
@@ -87,33 +87,34 @@ impl Request<'_, '_> {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
         };
         let (environment, options) = (self.environment, self.options);
-        let parts = Parts { environment, driver: None, seed: seed(environment)? };
+        let context = RunContext { environment, driver: None, seed: seed(environment)? };
         self.read(|snapshot, control| {
             // Counts from statistics would not enter the read set of a transaction.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
             let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
-            let (computed, _) = execute::run(&parts, snapshot, &plan, options, control, &mut |_, batch| {
-                count += batch.rows;
-                for row in 0..batch.rows {
-                    ids.extend(columns.iter().map(|column| batch.value(*column, row)));
-                }
-                control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
-                Ok(Flow::More)
-            })?;
-            Ok(Rows { columns: columns.clone(), ids, count, computed, counted })
+            let (computed, _) =
+                execute::run(&context, snapshot, &plan, options, control, &mut |_, batch| {
+                    count += batch.rows;
+                    for row in 0..batch.rows {
+                        ids.extend(columns.iter().map(|column| batch.value(*column, row)));
+                    }
+                    control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
+                    Ok(Flow::More)
+                })?;
+            Ok(SolutionRows { columns: columns.clone(), ids, count, computed, counted })
         })
     }
 
     /// Removes the statements of the template for these rows; returns the removed identities.
-    fn remove_rows(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+    fn remove_rows(&mut self, quads: &Quads, rows: &SolutionRows) -> Result<FxHashSet<Id>> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(FxHashSet::default());
         }
         let (removal, mut counted) = self.read(|snapshot, control| {
-            let terms = quads.terms.iter().map(|term| Known::new(term, rows, snapshot));
-            let terms: Vec<Known> = terms.collect::<Result<_>>()?;
-            let mut doomed = Doomed::default();
+            let terms = quads.terms.iter().map(|term| DeleteTerm::new(term, rows, snapshot));
+            let terms: Vec<DeleteTerm> = terms.collect::<Result<_>>()?;
+            let mut cascade = CascadeDelete::default();
             let mut counted = 0;
             // Without columns, all rows are equal.
             let count = if rows.columns.is_empty() { 1 } else { rows.count };
@@ -121,21 +122,21 @@ impl Request<'_, '_> {
                 let ids = rows.row(row);
                 for quad in &quads.quads {
                     let parts = RowTerms { terms: &quads.terms, rows, row, blanks: &[], snapshot };
-                    if let Some(statement) = known_statement(quad, &terms, ids, parts)? {
+                    if let Some(statement) = delete_statement(quad, &terms, ids, parts)? {
                         let list = match quad.edge {
-                            Some(_) => &mut doomed.entries,
-                            None => &mut doomed.statements,
+                            Some(_) => &mut cascade.entries,
+                            None => &mut cascade.statements,
                         };
                         list.push(statement);
                     }
                 }
                 if row % CHUNK == 0 {
-                    let held = doomed.statements.capacity() + doomed.entries.capacity();
+                    let held = cascade.statements.capacity() + cascade.entries.capacity();
                     control.recount(&mut counted, (held * size_of::<Statement>()) as u64)?;
                     control.check()?;
                 }
             }
-            Ok((doomed.resolve(snapshot, control)?, counted))
+            Ok((cascade.resolve(snapshot, control)?, counted))
         })?;
         let Removal { entries, edges } = removal;
         self.remove(entries)?;
@@ -144,7 +145,7 @@ impl Request<'_, '_> {
     }
 
     /// Adds the statements of the template for these rows, except statements about the identities in `gone`.
-    fn insert_rows(&mut self, quads: &Quads, rows: &Rows, gone: &FxHashSet<Id>) -> Result<()> {
+    fn insert_rows(&mut self, quads: &Quads, rows: &SolutionRows, gone: &FxHashSet<Id>) -> Result<()> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(());
         }
@@ -154,8 +155,8 @@ impl Request<'_, '_> {
             true => self.read(|snapshot, _| snapshot.lookup(rdf::REIFIES.into()))?,
             false => None,
         };
-        let mut filling = Filling {
-            terms: quads.terms.iter().map(|term| New::of(term, rows)).collect::<Result<_>>()?,
+        let mut instance = TemplateInstance {
+            terms: quads.terms.iter().map(|term| InsertTerm::of(term, rows)).collect::<Result<_>>()?,
             template: &quads.terms,
             computed: FxHashMap::default(),
             blanks: Vec::new(),
@@ -165,25 +166,25 @@ impl Request<'_, '_> {
             reifies,
         };
         let reified = reifiers::in_order(&quads.quads)?;
-        let mut named = reifiers::Named::default();
+        let mut named = reifiers::EdgesByName::default();
         let has_blanks = quads.terms.iter().any(|term| matches!(term, TemplateTerm::Blank(_)));
         let count = if rows.columns.is_empty() && !has_blanks { 1 } else { rows.count };
         let mut statements = Vec::with_capacity(CHUNK.min(count.saturating_mul(quads.quads.len())));
         for row in 0..count {
-            filling.blanks.clear();
-            filling.edges.clear();
+            instance.blanks.clear();
+            instance.edges.clear();
             // The reified statements of this row resolve the reifier names first.
             let reified = reified.iter().map(|at| &quads.quads[*at]);
             for quad in reified.chain(quads.quads.iter().filter(|quad| quad.edge.is_none())) {
-                let allowed = filling.allows(quad, row)? && filling.is_shallow(quad.object, row, self)?;
+                let allowed = instance.allows(quad, row)? && instance.is_shallow(quad.object, row, self)?;
                 let statement = match allowed {
-                    true => Some(filling.statement(quad, row, self)?),
+                    true => Some(instance.statement(quad, row, self)?),
                     false => None,
                 };
                 let statement = statement.filter(|s| !gone.contains(&s.subject) && !gone.contains(&s.object));
                 match quad.edge {
                     Some(name) => {
-                        self.reify(name, statement, row, &mut filling, &mut named, &mut statements)?
+                        self.reify(name, statement, row, &mut instance, &mut named, &mut statements)?
                     }
                     None => statements.extend(statement),
                 }
@@ -207,7 +208,7 @@ impl Request<'_, '_> {
     }
 
     /// Blank nodes among the values of variables in predicate position.
-    fn blank_predicates(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+    fn blank_predicates(&mut self, quads: &Quads, rows: &SolutionRows) -> Result<FxHashSet<Id>> {
         let mut columns: Vec<usize> = Vec::new();
         let inner = quads.terms.iter().filter_map(|term| match term {
             TemplateTerm::Triple([_, predicate, _]) => Some(*predicate),
@@ -242,7 +243,7 @@ impl Request<'_, '_> {
 
 /// A term of a delete template: only terms of the graph match.
 #[derive(Clone, Copy)]
-enum Known {
+enum DeleteTerm {
     Id(Id),
     /// Not in the graph, so it matches no statement.
     Missing,
@@ -250,8 +251,8 @@ enum Known {
     Triple,
 }
 
-impl Known {
-    fn new(term: &TemplateTerm, rows: &Rows, snapshot: &dyn Snapshot) -> Result<Self> {
+impl DeleteTerm {
+    fn new(term: &TemplateTerm, rows: &SolutionRows, snapshot: &dyn Snapshot) -> Result<Self> {
         Ok(match term {
             TemplateTerm::Constant(term) => snapshot.lookup(term.as_ref())?.map_or(Self::Missing, Self::Id),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
@@ -270,16 +271,16 @@ impl Known {
     }
 }
 
-fn known_statement(
+fn delete_statement(
     quad: &Quad,
-    terms: &[Known],
+    terms: &[DeleteTerm],
     ids: &[Id],
     parts: RowTerms<'_>,
 ) -> Result<Option<Statement>> {
     let value = |position: u32| terms[position as usize].value(ids);
     let optional = |position: Option<u32>| position.map_or(Some(Id::UNBOUND), value);
     let object = match terms[quad.object as usize] {
-        Known::Triple => match parts.term(quad.object)? {
+        DeleteTerm::Triple => match parts.term(quad.object)? {
             Some(term) => parts.snapshot.lookup(term.as_ref())?,
             None => None,
         },
@@ -299,7 +300,7 @@ fn known_statement(
 }
 
 /// A term of an insert template.
-enum New<'a> {
+enum InsertTerm<'a> {
     /// Not interned yet.
     Constant(&'a Term),
     Id(Id),
@@ -308,8 +309,8 @@ enum New<'a> {
     Triple,
 }
 
-impl<'a> New<'a> {
-    fn of(term: &'a TemplateTerm, rows: &Rows) -> Result<Self> {
+impl<'a> InsertTerm<'a> {
+    fn of(term: &'a TemplateTerm, rows: &SolutionRows) -> Result<Self> {
         Ok(match term {
             TemplateTerm::Constant(term) => Self::Constant(term),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
@@ -321,7 +322,7 @@ impl<'a> New<'a> {
 
 /// The kind of a term in RDF.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum TermKind {
     Unbound,
     Iri,
     Blank,
@@ -330,13 +331,13 @@ pub(super) enum Sort {
 }
 
 /// IRIs in the edge namespace are edges.
-fn iri_sort(iri: &str) -> Sort {
-    if iri.starts_with(EDGE_NAMESPACE) { Sort::Edge } else { Sort::Iri }
+fn iri_kind(iri: &str) -> TermKind {
+    if iri.starts_with(EDGE_NAMESPACE) { TermKind::Edge } else { TermKind::Iri }
 }
 
 /// State of filling an insert template.
-pub(super) struct Filling<'a> {
-    terms: Vec<New<'a>>,
+pub(super) struct TemplateInstance<'a> {
+    terms: Vec<InsertTerm<'a>>,
     template: &'a [TemplateTerm],
     /// Ids of terms that the query has computed, once they are interned in the target.
     computed: FxHashMap<Id, Id>,
@@ -345,56 +346,56 @@ pub(super) struct Filling<'a> {
     /// Reifiers of this row, by position, with their edges; `None`: the statement was skipped, and so are the
     /// statements about it.
     pub(super) edges: FxHashMap<u32, Option<Statement>>,
-    rows: &'a Rows,
+    rows: &'a SolutionRows,
     blank_predicates: FxHashSet<Id>,
     /// `rdf:reifies`, if the graph has it and a variable may be bound to it.
     reifies: Option<Id>,
 }
 
-impl Filling<'_> {
+impl TemplateInstance<'_> {
     /// Whether RDF allows the statement.
     fn allows(&self, quad: &Quad, row: usize) -> Result<bool> {
         let is_missing = |position: u32| self.edges.get(&position).is_some_and(Option::is_none);
         if is_missing(quad.subject) || is_missing(quad.object) {
             return Ok(false);
         }
-        let sort = |position: u32| self.sort(position, row);
-        Ok(matches!(sort(quad.subject)?, Sort::Iri | Sort::Blank | Sort::Edge)
-            && sort(quad.predicate)? == Sort::Iri
-            && sort(quad.object)? != Sort::Unbound
+        let kind = |position: u32| self.kind(position, row);
+        Ok(matches!(kind(quad.subject)?, TermKind::Iri | TermKind::Blank | TermKind::Edge)
+            && kind(quad.predicate)? == TermKind::Iri
+            && kind(quad.object)? != TermKind::Unbound
             && match quad.graph {
-                Some(graph) => matches!(sort(graph)?, Sort::Iri | Sort::Blank),
+                Some(graph) => matches!(kind(graph)?, TermKind::Iri | TermKind::Blank),
                 None => true,
             })
     }
 
-    pub(super) fn sort(&self, position: u32, row: usize) -> Result<Sort> {
+    pub(super) fn kind(&self, position: u32, row: usize) -> Result<TermKind> {
         let id = match &self.terms[position as usize] {
-            New::Constant(Term::NamedNode(node)) => return Ok(iri_sort(node.as_str())),
-            New::Constant(_) => return Ok(Sort::Literal),
-            New::Blank(_) => return Ok(Sort::Blank),
-            New::Triple => return self.sort_of_triple(position, row),
-            New::Id(id) => *id,
-            New::Column(column) => self.rows.row(row)[*column],
+            InsertTerm::Constant(Term::NamedNode(node)) => return Ok(iri_kind(node.as_str())),
+            InsertTerm::Constant(_) => return Ok(TermKind::Literal),
+            InsertTerm::Blank(_) => return Ok(TermKind::Blank),
+            InsertTerm::Triple => return self.kind_of_triple(position, row),
+            InsertTerm::Id(id) => *id,
+            InsertTerm::Column(column) => self.rows.row(row)[*column],
         };
         Ok(match id.tag() {
-            Tag::Unbound => Sort::Unbound,
-            Tag::Vertex if self.blank_predicates.contains(&id) => Sort::Blank,
-            Tag::Vertex => Sort::Iri,
-            Tag::Edge => Sort::Edge,
+            Tag::Unbound => TermKind::Unbound,
+            Tag::Vertex if self.blank_predicates.contains(&id) => TermKind::Blank,
+            Tag::Vertex => TermKind::Iri,
+            Tag::Edge => TermKind::Edge,
             Tag::Computed => {
-                let mut sort = Sort::Unbound;
+                let mut kind = TermKind::Unbound;
                 self.rows.computed.read(id, &mut String::new(), &mut |parts| {
-                    sort = match parts {
-                        TermParts::Iri { namespace, .. } => iri_sort(namespace),
-                        TermParts::Blank(_) => Sort::Blank,
-                        TermParts::Edge(_) => Sort::Edge,
-                        TermParts::Literal { .. } => Sort::Literal,
+                    kind = match parts {
+                        TermParts::Iri { namespace, .. } => iri_kind(namespace),
+                        TermParts::Blank(_) => TermKind::Blank,
+                        TermParts::Edge(_) => TermKind::Edge,
+                        TermParts::Literal { .. } => TermKind::Literal,
                     };
                 })?;
-                sort
+                kind
             }
-            _ => Sort::Literal,
+            _ => TermKind::Literal,
         })
     }
 
@@ -417,14 +418,14 @@ impl Filling<'_> {
 
     /// Like a literal, a triple term cannot be subject or predicate; a triple term that cannot be built is
     /// unbound.
-    fn sort_of_triple(&self, position: u32, row: usize) -> Result<Sort> {
+    fn kind_of_triple(&self, position: u32, row: usize) -> Result<TermKind> {
         let TemplateTerm::Triple([subject, predicate, object]) = self.template[position as usize] else {
-            return Ok(Sort::Unbound);
+            return Ok(TermKind::Unbound);
         };
-        let fits = matches!(self.sort(subject, row)?, Sort::Iri | Sort::Blank | Sort::Edge)
-            && matches!(self.sort(predicate, row)?, Sort::Iri | Sort::Edge)
-            && self.sort(object, row)? != Sort::Unbound;
-        Ok(if fits { Sort::Literal } else { Sort::Unbound })
+        let fits = matches!(self.kind(subject, row)?, TermKind::Iri | TermKind::Blank | TermKind::Edge)
+            && matches!(self.kind(predicate, row)?, TermKind::Iri | TermKind::Edge)
+            && self.kind(object, row)? != TermKind::Unbound;
+        Ok(if fits { TermKind::Literal } else { TermKind::Unbound })
     }
 
     /// Whether the nesting depth of a term may be stored, including the triple terms of the template around
@@ -484,10 +485,10 @@ impl Filling<'_> {
 
     /// Whether a term is a blank node of the template.
     pub(super) fn is_new(&self, position: u32) -> bool {
-        matches!(self.terms[position as usize], New::Blank(_))
+        matches!(self.terms[position as usize], InsertTerm::Blank(_))
     }
 
-    /// Like [`Filling::id`], but the edge of a reifier.
+    /// Like [`TemplateInstance::id`], but the edge of a reifier.
     fn node(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
         match self.edges.get(&position) {
             Some(Some(statement)) => Ok(statement.edge),
@@ -498,13 +499,13 @@ impl Filling<'_> {
     pub(super) fn id(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
         let term = &mut self.terms[position as usize];
         match term {
-            New::Id(id) => Ok(*id),
-            New::Constant(constant) => {
+            InsertTerm::Id(id) => Ok(*id),
+            InsertTerm::Constant(constant) => {
                 let id = request.intern(constant.as_ref())?;
-                *term = New::Id(id);
+                *term = InsertTerm::Id(id);
                 Ok(id)
             }
-            New::Blank(number) => {
+            InsertTerm::Blank(number) => {
                 if *number >= self.blanks.len() {
                     self.blanks.resize(*number + 1, Id::UNBOUND);
                 }
@@ -514,7 +515,7 @@ impl Filling<'_> {
                 }
                 Ok(*blank)
             }
-            New::Triple => {
+            InsertTerm::Triple => {
                 let mut blanks = Vec::new();
                 RowTerms::for_each_blank(self.template, position, &mut |number| blanks.push(number));
                 for number in blanks {
@@ -532,7 +533,7 @@ impl Filling<'_> {
                 let term = term.ok_or_else(|| Error::internal("a triple term with invalid components"))?;
                 request.intern(term.as_ref())
             }
-            New::Column(column) => {
+            InsertTerm::Column(column) => {
                 let id = self.rows.row(row)[*column];
                 if id.tag() != Tag::Computed {
                     return Ok(id);

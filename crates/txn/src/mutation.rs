@@ -23,7 +23,7 @@ impl fmt::Display for Timestamp {
 
 /// One statement that a transaction added or removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Change {
+pub struct Mutation {
     /// The exact statement, with its graph and its edge.
     pub statement: Statement,
     /// `true` if the statement was added, `false` if it was removed.
