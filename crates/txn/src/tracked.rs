@@ -305,3 +305,30 @@ impl Segment for TrackedSegment<'_> {
         self.segment.entries(key, from, limit, out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Every method of `Snapshot` and `Segment` is implemented here: one with a default body that is not
+    /// would be read without a record, or more slowly through the other methods. Compares the sources.
+    #[test]
+    fn every_method_is_tracked_or_forwarded() {
+        let methods = |source: &str, header: &str| -> Vec<String> {
+            let body = source.split_once(header).expect("the header is in the source").1;
+            let body = body.split_once("\n}\n").expect("a closing brace").0;
+            let names = body.lines().filter_map(|line| line.strip_prefix("    fn "));
+            names.map(|rest| rest.split(['(', '<']).next().unwrap_or_default().to_owned()).collect()
+        };
+        for (name, header, methods_min) in [
+            ("Snapshot", "impl Snapshot for Tracked<'_> {", 20),
+            ("Segment", "impl Segment for TrackedSegment<'_> {", 10),
+        ] {
+            let declaration = format!("pub trait {name}: Send + Sync {{");
+            let required = methods(include_str!("../../snapshot/src/lib.rs"), &declaration);
+            let implemented = methods(include_str!("tracked.rs"), header);
+            assert!(required.len() > methods_min, "the trait was found: {required:?}");
+            for method in required {
+                assert!(implemented.contains(&method), "{name}::{method} is not tracked");
+            }
+        }
+    }
+}

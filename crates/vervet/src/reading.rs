@@ -193,3 +193,26 @@ impl Snapshot for LookupRecorder<'_> {
         self.version.literals_in_order(positions, out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Every method of `Snapshot` is forwarded to the version: a method with a default body that is not
+    /// forwarded would read the graph through the other methods, more slowly and with other results. Compares
+    /// the source of the trait with that of the implementation.
+    #[test]
+    fn lookup_recorder_forwards_every_method() {
+        let methods = |source: &str, header: &str| -> Vec<String> {
+            let body = source.split_once(header).expect("the header is in the source").1;
+            let body = body.split_once("\n}\n").expect("a closing brace").0;
+            let names = body.lines().filter_map(|line| line.strip_prefix("    fn "));
+            names.map(|rest| rest.split(['(', '<']).next().unwrap_or_default().to_owned()).collect()
+        };
+        let required =
+            methods(include_str!("../../snapshot/src/lib.rs"), "pub trait Snapshot: Send + Sync {");
+        let forwarded = methods(include_str!("reading.rs"), "impl Snapshot for LookupRecorder<'_> {");
+        assert!(required.len() > 20, "the trait was found: {required:?}");
+        for method in required {
+            assert!(forwarded.contains(&method), "{method} is not forwarded");
+        }
+    }
+}

@@ -63,7 +63,7 @@ impl Prepared {
     /// assert_eq!(
     ///     warnings,
     ///     [
-    ///         "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
+    /// "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
     ///         "nothing binds ?m",
     ///     ]
     /// );
