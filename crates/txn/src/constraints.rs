@@ -23,6 +23,9 @@ use crate::mutation::Mutation;
 use crate::reads::ReadSet;
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
+use std::sync::Arc;
+use vervet_delta::Version;
+use vervet_dictionary::Dictionary;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
@@ -89,6 +92,31 @@ impl Constraints {
             }
         }
         Ok(set)
+    }
+
+    /// The constraints in a manifest or log, for a graph with this base and these terms.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`]: a text is not a constraint, or uses a term that does not exist.
+    pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Self>> {
+        let damaged = |what: String| {
+            Error::new(ErrorKind::Corrupt, what).with_hint("restore this database from a backup")
+        };
+        let parse = |text: &String| {
+            text.parse::<Constraint>().map_err(|error| damaged(format!("a constraint is damaged: {error}")))
+        };
+        let constraints = texts.iter().map(parse).collect::<Result<Vec<_>>>()?;
+        let dictionary: &Dictionary = version.base().dictionary();
+        let mut id = |iri: &str| -> Result<Id> {
+            let term = oxrdf::NamedNodeRef::new_unchecked(iri).into();
+            // Not through the version: a term may be unused by statements.
+            let found = match dictionary.lookup(term)? {
+                None => version.terms().lookup(term),
+                found => found,
+            };
+            found.ok_or_else(|| damaged(format!("a constraint is about {term}, which does not exist")))
+        };
+        Self::new(constraints, &mut id).map(Arc::new)
     }
 
     /// The constraints, ascending.

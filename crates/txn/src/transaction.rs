@@ -1,27 +1,17 @@
 //! A transaction: a private version of the graph, and the read and write sets for its validation.
 
+use crate::commit::CommitRequest;
 use crate::mutation::{Mutation, Timestamp};
+use crate::published::Published;
 use crate::reads::ReadSet;
 use crate::tracked::Tracked;
-use crate::transactions::{Published, Transactions};
+use crate::transactions::Transactions;
+use crate::validation::Isolation;
 use oxrdf::{BlankNode, TermRef};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vervet_delta::Version;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
-
-/// Isolation level: which concurrent changes a transaction may see.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Isolation {
-    /// Serializable: the result equals a serial execution in the order of commits. A transaction that read
-    /// data which another one has changed meanwhile, absence and counts included, fails with a conflict.
-    #[default]
-    Serializable,
-    /// Snapshot isolation: every read sees the graph at the begin; of two transactions that change the same
-    /// data the second one fails with a conflict. Two transactions that each read data changed by the other
-    /// may both commit (write skew).
-    Snapshot,
-}
 
 /// Maximum number of pending changes before a private version is made for them: a small transaction often
 /// needs none, since it does not read its own changes, and its commit applies them to the newest version
@@ -34,12 +24,12 @@ const PENDING_MAX: usize = 8;
 #[derive(Debug)]
 pub struct Transaction {
     transactions: Arc<Transactions>,
-    pub(crate) began: Arc<Published>,
-    pub(crate) isolation: Isolation,
+    began: Arc<Published>,
+    isolation: Isolation,
     /// The version of the begin with all changes; not created while the changes are pending.
     own: OnceLock<Version>,
-    pub(crate) changes: Vec<Mutation>,
-    pub(crate) reads: Mutex<ReadSet>,
+    changes: Vec<Mutation>,
+    reads: Mutex<ReadSet>,
     /// Set when no read set is needed: under snapshot isolation.
     untracked: bool,
     blanks: u64,
@@ -93,8 +83,20 @@ impl View<'_> {
     }
 }
 
+impl Transactions {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: another process (the message names it) writes to the directory.
+    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be opened.
+    pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
+        let began = self.register()?;
+        Ok(Transaction::new(Arc::clone(self), began, isolation))
+    }
+}
+
 impl Transaction {
-    pub(crate) fn new(transactions: Arc<Transactions>, began: Arc<Published>, isolation: Isolation) -> Self {
+    fn new(transactions: Arc<Transactions>, began: Arc<Published>, isolation: Isolation) -> Self {
         Self {
             transactions,
             isolation,
@@ -137,7 +139,7 @@ impl Transaction {
         }
         let mut version = self.began.version.clone();
         for change in &self.changes {
-            apply(&mut version, change)?;
+            change.apply(&mut version)?;
         }
         Ok(self.own.get_or_init(|| version))
     }
@@ -175,11 +177,6 @@ impl Transaction {
             return Ok(&self.began.version);
         }
         self.version()
-    }
-
-    /// The private version with all changes, if it exists.
-    pub(crate) fn own_version(&self) -> Option<&Version> {
-        self.own.get()
     }
 
     fn version_mut(&mut self) -> Result<&mut Version> {
@@ -242,7 +239,7 @@ impl Transaction {
         if let Some(id) = version.lookup(term)? {
             return Ok(id);
         }
-        let id = self.transactions.intern(version, term)?;
+        let id = self.transactions.writer().intern(version, term)?;
         if id.tag() == Tag::Edge {
             let message = format!("{term} is the name of an edge that does not exist");
             return Err(Error::new(ErrorKind::Input, message).with_hint("insert its statement first"));
@@ -257,7 +254,7 @@ impl Transaction {
     pub fn fresh_blank(&mut self) -> Result<Id> {
         let scope = match self.blank_scope {
             Some(scope) => scope,
-            None => *self.blank_scope.insert(self.transactions.random()?),
+            None => *self.blank_scope.insert(self.transactions.writer().random()?),
         };
         self.blanks += 1;
         let label = format!("t{scope:x}x{}", self.blanks);
@@ -267,7 +264,7 @@ impl Transaction {
     /// A new edge id.
     #[must_use]
     pub fn fresh_edge(&self) -> Id {
-        self.transactions.fresh_edge()
+        self.transactions.writer().numbering().fresh_edge()
     }
 
     /// Adds a statement; `false` if it existed already.
@@ -314,7 +311,7 @@ impl Transaction {
             let (version, statement) = (&self.began.version, &change.statement);
             if change.added { version.would_insert(statement)? } else { version.would_remove(statement)? }
         } else {
-            let changed = apply(self.version_mut()?, &change);
+            let changed = change.apply(self.version_mut()?);
             self.broken |= changed.is_err();
             changed?
         };
@@ -419,13 +416,35 @@ impl Transaction {
     /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
     /// still become visible when there is room again. [`ErrorKind::Unavailable`]: checkpoints are too far
     /// behind, or a bulk load takes too long.
-    pub fn commit(self) -> Result<Timestamp> {
+    pub fn commit(mut self) -> Result<Timestamp> {
         self.check_whole()?;
-        let transactions = Arc::clone(&self.transactions);
-        if !self.changes.is_empty() {
-            transactions.wait_for_room(self.changes.len())?;
+        if self.changes.is_empty() {
+            return self.transactions.committer().commit_unchanged(&self.began);
         }
-        transactions.commit(self)
+        self.transactions.background().wait_for_room(self.changes.len())?;
+        let constraint_check = self.check_constraints();
+        let request = CommitRequest {
+            isolation: self.isolation,
+            began: Arc::clone(&self.began),
+            own: self.own.take(),
+            changes: std::mem::take(&mut self.changes),
+            reads: std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner)),
+            constraint_check,
+        };
+        // Registered until this returns.
+        self.transactions.committer().commit(request)
+    }
+
+    /// Checks the constraints that the transaction began with. The reads of the check are in its read set.
+    fn check_constraints(&mut self) -> Result<()> {
+        if self.began.constraints.is_empty() {
+            return Ok(());
+        }
+        let mut reads = std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let checked =
+            self.version().and_then(|own| self.began.constraints.check(own, &self.changes, &mut reads));
+        self.reads = Mutex::new(reads);
+        checked
     }
 
     /// Discards all changes. Dropping the transaction does the same.
@@ -444,9 +463,9 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.transactions.unregister(self.began.timestamp);
+        self.transactions.head().unregister(self.began.timestamp);
         // Also after a roll-back: the terms that it added stay.
-        self.transactions.checkpoint_if_wanted();
+        self.transactions.background().start_if_wanted();
     }
 }
 
@@ -458,9 +477,4 @@ fn may_interact(one: &Statement, other: &Statement) -> bool {
     };
     (one.subject, one.predicate, one.object) == (other.subject, other.predicate, other.object)
         || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
-}
-
-/// Applies one change; returns whether it had an effect.
-pub(crate) fn apply(version: &mut Version, change: &Mutation) -> Result<bool> {
-    if change.added { version.insert(&change.statement) } else { version.remove(&change.statement) }
 }
