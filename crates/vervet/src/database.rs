@@ -1,7 +1,7 @@
 //! [`Database`]: the facade over one graph, in memory or in a directory, and its current version.
 
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::prepared::{PlanCache, Prepared, TraversalPlans};
+use crate::query::prepared::{PlanCache, Prepared, TraversalPlans};
 use crate::status::PlanCacheCounts;
 use crate::{Answer, Solutions, loading};
 use std::path::{Path, PathBuf};
@@ -433,7 +433,7 @@ impl Database {
             return Ok(Prepared::new(self.clone(), query));
         }
         self.inner.plan_misses.fetch_add(1, Ordering::Relaxed);
-        let query = Arc::new(crate::prepared::compile(text, options)?);
+        let query = Arc::new(crate::query::prepared::compile(text, options)?);
         if let Some(key) = &key {
             lock(&self.inner.plans).insert(key, Arc::clone(&query));
         }

@@ -43,9 +43,9 @@
 //! terminates. Later steps see its changes.
 
 mod files;
-mod host;
 mod run;
-mod solve;
+mod snapshot_host;
+mod transaction_host;
 
 pub use vervet_gremlin::{
     Barrier, Bulk, Bytecode, Cardinality, Column, Comparison, Direction, Duration, Edge, EdgeDetail, EdgeKey,
@@ -55,10 +55,10 @@ pub use vervet_gremlin::{
 };
 pub use vervet_traversal::{Materialize, VALUES_MAX};
 
-use crate::execute::seed;
 use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
+use crate::query::execute::seed;
 use crate::{Database, Transaction};
-use solve::SnapshotHost;
+use snapshot_host::SnapshotHost;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;

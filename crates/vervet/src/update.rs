@@ -35,7 +35,7 @@ mod triples;
 pub use documents::{Documents, file_source};
 
 use crate::QueryOptions;
-use crate::execute::{control, seed};
+use crate::query::execute::{control, seed};
 use oxrdf::{BlankNode, NamedNode, TermRef};
 use std::sync::Arc;
 use vervet_algebra::{Operation, Update};

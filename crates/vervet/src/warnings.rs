@@ -11,7 +11,7 @@ use crate::Transaction;
 use crate::database::Database;
 use crate::gremlin::text::Statement;
 use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
-use crate::prepared::Prepared;
+use crate::query::prepared::Prepared;
 use oxrdf::{NamedNode, NamedNodeRef, Term};
 use std::collections::BTreeSet;
 use std::fmt;

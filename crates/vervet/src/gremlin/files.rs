@@ -10,7 +10,7 @@
 
 mod graphml;
 
-use super::host::TransactionHost;
+use super::transaction_host::TransactionHost;
 use crate::export;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};

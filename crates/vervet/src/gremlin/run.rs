@@ -1,7 +1,7 @@
 //! Runs the statements of a script on a host.
 
-use super::host::TransactionHost;
 use super::text::{Statement, Terminal};
+use super::transaction_host::TransactionHost;
 use super::{Each, GremlinOptions, not_here};
 use crate::Transaction;
 use vervet_gremlin::semantics::operator::add_to_bag;
@@ -83,7 +83,7 @@ fn explained(mut traversal: Traversal, host: &dyn Host) -> Result<String> {
     };
     let mut plan = String::new();
     host.read(&mut |snapshot| {
-        plan = super::solve::plan_text(query, snapshot)?;
+        plan = super::snapshot_host::plan_text(query, snapshot)?;
         Ok(())
     })?;
     let plan: String = plan.lines().map(|line| format!("     {line}\n")).collect();

@@ -10,7 +10,7 @@ use super::reifiers;
 use super::remove::{CascadeDelete, Removal};
 use super::triples::RowTerms;
 use super::{CHUNK, Request};
-use crate::execute::{self, RunContext, seed};
+use crate::query::execute::{self, RunContext, seed};
 use oxrdf::Term;
 use oxrdf::vocab::rdf;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -82,7 +82,7 @@ impl Request<'_, '_> {
             .dataset
             .restrict(&mut query.root)
             .map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?;
-        crate::service::resolve(&mut query.root, self.options, &self.control)?;
+        crate::query::service::resolve(&mut query.root, self.options, &self.control)?;
         let Form::Select(columns) = &query.form else {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
         };

@@ -2,7 +2,7 @@
 //!
 //! `crate::export` writes GraphML.
 
-use super::super::host::TransactionHost;
+use super::super::transaction_host::TransactionHost;
 use std::collections::HashMap;
 use std::path::Path;
 use vervet_gremlin::{Cardinality, Value};

@@ -1,7 +1,8 @@
 //! Result serialization: a query runs, and its batches are written directly to the output.
 
-use crate::execute::Execution;
-use crate::{Answer, Database, QueryOptions, prepared};
+use crate::query::execute::Execution;
+use crate::query::prepared;
+use crate::{Answer, Database, QueryOptions};
 use oxrdf::NamedNode;
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};

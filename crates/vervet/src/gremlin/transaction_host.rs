@@ -4,10 +4,10 @@
 //! The view of the transaction records reads. `edit` notes what a write depends on, which is as little as its
 //! answer needs: two traversals that add edges to one vertex do not conflict.
 
-use super::solve::solve;
+use super::snapshot_host::solve;
 use super::{GremlinOptions, files};
 use crate::edit::StatementHandle;
-use crate::reading::plan_options;
+use crate::query::reading::plan_options;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
 use vervet_algebra::Query;

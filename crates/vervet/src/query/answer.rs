@@ -1,6 +1,6 @@
 //! In-memory query results: solutions as typed rows and columns, a truth value, or a graph.
 
-use crate::execute::MaterializedSolutions;
+use crate::query::execute::MaterializedSolutions;
 use oxrdf::{Term, Triple};
 use vervet_model::{Id, Result};
 

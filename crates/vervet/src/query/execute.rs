@@ -2,8 +2,8 @@
 
 use crate::QueryOptions;
 use crate::database::Database;
-use crate::prepared::parameter_values;
-use crate::reading::PinnedVersion;
+use crate::query::prepared::parameter_values;
+use crate::query::reading::PinnedVersion;
 use oxrdf::Term;
 use oxsdatatypes::DateTime;
 use std::sync::Arc;
@@ -65,13 +65,13 @@ impl Execution<'_> {
 
     /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
-        let (store, prefixes) = (self.pinned.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), crate::query::prepared::prefixes());
         vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
     /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
-        let (store, prefixes) = (self.pinned.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), crate::query::prepared::prefixes());
         vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 

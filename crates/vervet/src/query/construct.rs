@@ -4,7 +4,7 @@
 //! All triples are held in memory and count as texts against the memory cap of the query. `DESCRIBE` reads
 //! each segment once for a batch of resources.
 
-use crate::execute::Execution;
+use crate::query::execute::Execution;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::HashSet;

@@ -208,7 +208,7 @@ mod tests {
             names.map(|rest| rest.split(['(', '<']).next().unwrap_or_default().to_owned()).collect()
         };
         let required =
-            methods(include_str!("../../snapshot/src/lib.rs"), "pub trait Snapshot: Send + Sync {");
+            methods(include_str!("../../../snapshot/src/lib.rs"), "pub trait Snapshot: Send + Sync {");
         let forwarded = methods(include_str!("reading.rs"), "impl Snapshot for LookupRecorder<'_> {");
         assert!(required.len() > 20, "the trait was found: {required:?}");
         for method in required {

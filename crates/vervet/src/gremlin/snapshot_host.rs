@@ -2,9 +2,9 @@
 
 use super::{GremlinOptions, files};
 use crate::algorithms::threads;
-use crate::execute::{RunContext, run};
-use crate::prepared::TraversalPlans;
-use crate::reading::plan_options;
+use crate::query::execute::{RunContext, run};
+use crate::query::prepared::TraversalPlans;
+use crate::query::reading::plan_options;
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
 use vervet_kernel::plan::Plan;
@@ -55,7 +55,7 @@ fn bulk_too_large() -> Error {
 /// The plan of such a query as human-readable text.
 pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
     let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true), &Control::default())?;
-    Ok(vervet_planner::explain(&plan, snapshot, &crate::prepared::prefixes()))
+    Ok(vervet_planner::explain(&plan, snapshot, &crate::query::prepared::prefixes()))
 }
 
 /// A published version as the graph that a traversal reads.

@@ -1,10 +1,10 @@
 //! Prepared queries, and the cache of plans by query text.
 
-use crate::cache::Cache;
-use crate::construct;
 use crate::database::{Database, lock};
-use crate::execute::{Execution, MaterializedSolutions, control};
-use crate::reading::{CachedPlan, PinnedVersion};
+use crate::query::cache::Cache;
+use crate::query::construct;
+use crate::query::execute::{Execution, MaterializedSolutions, control};
+use crate::query::reading::{CachedPlan, PinnedVersion};
 use crate::{Answer, QueryOptions, Solutions};
 use oxrdf::Term;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -39,7 +39,7 @@ impl Compiled {
     fn plan(&self, published: &Published, options: &QueryOptions, started: Instant) -> Result<Arc<Plan>> {
         if self.is_federated {
             let control = control(options, started, None);
-            let query = crate::service::resolved(&self.query, options, &control)?;
+            let query = crate::query::service::resolved(&self.query, options, &control)?;
             return Ok(CachedPlan::make(&query, published, self.optimize, &control)?.plan);
         }
         if let Some(cached) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
@@ -59,7 +59,7 @@ impl Compiled {
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
     let query = vervet_sparql::parse(text, &names.options(options))?;
-    let is_federated = crate::service::is_federated(&query.root);
+    let is_federated = crate::query::service::is_federated(&query.root);
     Ok(Compiled { query, optimize: options.optimize, is_federated, plan: RwLock::default() })
 }
 
@@ -148,7 +148,7 @@ pub struct Explanation {
     pub steps: Vec<vervet_planner::PlanStep>,
 }
 
-/// A parsed query. It is cached when it first runs on a version of the graph.
+/// A parsed query. It is planned when it first runs on a version of the graph.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     database: Database,
