@@ -5,8 +5,7 @@
 //! 2. Without a lock: write a store with that version. Its manifest states that the log continues with the
 //!    new file: from now on recovery starts there.
 //! 3. Without a lock: rebase later commits onto the new base, until few are left (`CommitHead::catch_up`);
-//! under the lock again:
-//!    rebase the rest, and make the result the head.
+//!    under the lock again: rebase the rest, and make the result the head.
 //! 4. Remove the files of the log that are no longer needed.
 //!
 //! If the graph equals its base, to the last term and edge number (existing statements were added again, or

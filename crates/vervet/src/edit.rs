@@ -33,7 +33,7 @@ mod removal;
 pub(crate) use identity::StatementHandle;
 
 use crate::{Edge, Transaction, Vertex};
-use find::ALL;
+use find::{ALL, plain};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_txn::Read;
@@ -223,9 +223,4 @@ impl Transaction {
         self.graph_of_vertex(vertex)?;
         self.whole(|transaction| transaction.take_out_vertex(vertex.id()))
     }
-}
-
-/// A statement without an identity.
-fn plain(subject: Id, predicate: Id, object: Id, graph: Id) -> Statement {
-    Statement { subject, predicate, object, graph, edge: Id::UNBOUND }
 }

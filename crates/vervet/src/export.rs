@@ -3,7 +3,7 @@
 pub(crate) mod graphml;
 pub(crate) mod graphson;
 
-use crate::query::execute::control;
+use crate::query::run::control;
 use crate::{Database, QueryOptions, RowCounter};
 use std::io::Write;
 use vervet_delta::Version;

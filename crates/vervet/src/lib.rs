@@ -56,6 +56,7 @@ mod loading;
 mod options;
 mod query;
 mod status;
+mod sync;
 mod transaction;
 pub mod update;
 mod warnings;
@@ -72,10 +73,11 @@ pub use options::{
     QueryOptions, RowCounter, THREADS_MAX,
 };
 pub use query::answer::{Answer, Row, Solutions};
+pub use query::plans::PlanCacheCounts;
 pub use query::prepared::{Explanation, Prepared};
 pub use query::service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
 pub use query::writing::{OutputFormat, Written};
-pub use status::{FileBytes, PlanCacheCounts};
+pub use status::FileBytes;
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use warnings::Warning;
 

@@ -1,6 +1,6 @@
 //! Bulk loads: connects the loader to the builders of dictionary and store.
 
-use crate::query::execute::seed;
+use crate::query::run::seed;
 use std::io::Write;
 use std::path::Path;
 use vervet_delta::Version;

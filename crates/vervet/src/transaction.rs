@@ -1,9 +1,10 @@
 //! Transactions: atomic changes with snapshot reads.
 
 use crate::database::Database;
-use crate::query::execute::{Execution, control};
+use crate::query::execute::Execution;
 use crate::query::prepared;
 use crate::query::reading::{PinnedVersion, plan_options};
+use crate::query::run::control;
 use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
 use crate::{Answer, Prepared, QueryOptions, Solutions};
 use oxrdf::{GraphNameRef, QuadRef, TermRef};
@@ -202,7 +203,7 @@ impl Transaction {
         let resolved;
         let query = match prepared.compiled().is_federated {
             true => {
-                resolved = crate::query::service::resolved(prepared.query(), options, &control)?;
+                resolved = crate::query::federation::resolved(prepared.query(), options, &control)?;
                 &resolved
             }
             false => prepared.query(),

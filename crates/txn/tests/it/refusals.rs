@@ -4,8 +4,8 @@
 //! refused.
 //!
 //! # The model
-//! [`ModelRead`] is a read of a transaction, in the terms of `reads.rs`; [`ModelRead::is_changed_by`] defines which
-//! concurrent changes invalidate it. A commit must be refused if and only if
+//! [`ModelRead`] is a read of a transaction, in the terms of `reads.rs`; [`ModelRead::is_changed_by`] defines
+//! which concurrent changes invalidate it. A commit must be refused if and only if
 //! * serializable: some change committed since its begin touches a read;
 //! * snapshot: some change since then conflicts with a write: the same property (subject and predicate) of a
 //!   vertex or edge, or the same statement between vertices, unless both add it;

@@ -249,3 +249,8 @@ pub(super) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
         None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
     }
 }
+
+/// A statement without an identity.
+pub(super) fn plain(subject: Id, predicate: Id, object: Id, graph: Id) -> Statement {
+    Statement { subject, predicate, object, graph, edge: Id::UNBOUND }
+}

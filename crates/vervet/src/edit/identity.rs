@@ -10,8 +10,7 @@
 //!    another one is added.
 //! 2. A plain statement that has meanwhile got an identity resolves to the first matching statement.
 
-use super::find::ALL;
-use super::plain;
+use super::find::{ALL, plain};
 use crate::{Edge, Transaction, Vertex};
 use oxrdf::{Literal, NamedNodeRef};
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};

@@ -2,8 +2,7 @@
 //!
 //! A key and an edge label may have the same name: values are literals, edges lead to vertices.
 
-use super::find::VALUES;
-use super::plain;
+use super::find::{VALUES, plain};
 use crate::{Element, Transaction};
 use oxrdf::Literal;
 use vervet_model::vocab::KEY_NAMESPACE;

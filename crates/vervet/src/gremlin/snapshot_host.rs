@@ -1,10 +1,11 @@
 //! Queries that replace the first steps of a traversal: planned and run like SPARQL queries.
 
-use super::{GremlinOptions, files};
+use super::files;
+use super::options::GremlinOptions;
 use crate::algorithms::threads;
-use crate::query::execute::{RunContext, run};
-use crate::query::prepared::TraversalPlans;
+use crate::query::plans::TraversalPlans;
 use crate::query::reading::plan_options;
+use crate::query::run::{RunContext, run};
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
 use vervet_kernel::plan::Plan;
@@ -55,7 +56,7 @@ fn bulk_too_large() -> Error {
 /// The plan of such a query as human-readable text.
 pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
     let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true), &Control::default())?;
-    Ok(vervet_planner::explain(&plan, snapshot, &crate::query::prepared::prefixes()))
+    Ok(vervet_planner::explain(&plan, snapshot, &crate::query::plans::prefixes()))
 }
 
 /// A published version as the graph that a traversal reads.

@@ -4,8 +4,9 @@
 //! The view of the transaction records reads. `edit` notes what a write depends on, which is as little as its
 //! answer needs: two traversals that add edges to one vertex do not conflict.
 
+use super::files;
+use super::options::GremlinOptions;
 use super::snapshot_host::solve;
-use super::{GremlinOptions, files};
 use crate::edit::StatementHandle;
 use crate::query::reading::plan_options;
 use crate::{Transaction, Vertex};

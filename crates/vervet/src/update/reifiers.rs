@@ -12,7 +12,7 @@
 //!    a valid name (unbound variable, or a literal) the statement is added as a plain one.
 
 use super::Request;
-use super::modify::{TemplateInstance, TermKind};
+use super::template::{TemplateInstance, TermKind};
 use oxrdf::NamedNodeRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::Quad;

@@ -11,7 +11,7 @@
 //! If a predicate has edges, the entries of each subject are read once, whatever the number of removed
 //! statements. Statements about edges: one lookup in each segment of both directions for a batch of edges.
 
-use super::CHUNK;
+use super::rows::CHUNK;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_kernel::Control;
 use vervet_model::{Direction, Id, Result, Statement, Tag};

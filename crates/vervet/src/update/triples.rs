@@ -1,6 +1,6 @@
 //! Triple terms of templates, built for each row.
 
-use super::modify::SolutionRows;
+use super::rows::SolutionRows;
 use oxrdf::{NamedOrBlankNode, Term, Triple};
 use vervet_algebra::TemplateTerm;
 use vervet_model::{Error, Id, Result, Tag};

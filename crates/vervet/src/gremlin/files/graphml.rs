@@ -2,7 +2,6 @@
 //!
 //! `crate::export` writes GraphML.
 
-use super::super::transaction_host::TransactionHost;
 use std::collections::HashMap;
 use std::path::Path;
 use vervet_gremlin::{Cardinality, Value};
@@ -17,7 +16,7 @@ const HELD_BYTES: u64 = 128;
 const LABEL_DEFAULT: &str = "vertex";
 
 /// Adds the graph of a file to a transaction.
-pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Control<'_>) -> Result<()> {
+pub(super) fn read(host: &mut dyn Host, path: &Path, control: &Control<'_>) -> Result<()> {
     let options = LoadOptions { format: Some(Format::GraphMl), threads: 1, ..LoadOptions::default() };
     let mut buffered = BufferedTarget {
         control,
