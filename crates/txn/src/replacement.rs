@@ -20,7 +20,7 @@ use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{LogPlace, NewDictionary, Store, StoreBuilder, Target};
 
-/// Replacement of a graph: see [`Transactions::replace_graph`].
+/// Replacement of a graph: see [`crate::Transactions::replace_graph`].
 #[derive(Debug)]
 pub struct ReplacementBase<'a> {
     /// The current graph.
