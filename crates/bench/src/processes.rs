@@ -235,7 +235,7 @@ fn faster(best: Option<LoadFigures>, new: LoadFigures) -> Option<LoadFigures> {
 /// Bytes by component, as reported by the database, and of all files, as reported by the system.
 fn sizes(directory: &Path) -> Result<Vec<SizeFigures>> {
     let (mut dictionary, mut segments, mut rest) = (0, 0, 0);
-    for part in Database::open(directory)?.parts()? {
+    for part in Database::open(directory)?.component_sizes()? {
         *match part.segment {
             Some(_) => &mut segments,
             None if part.name == "edge table" => &mut rest,

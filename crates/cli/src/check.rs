@@ -10,7 +10,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
     let started = Instant::now();
     let database = Database::open(&arguments.database)?;
     database.check()?;
-    let size: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
+    let size: u64 = database.component_sizes()?.iter().map(|part| part.size_bytes).sum();
     let mut out = Output::standard();
     writeln!(
         out,

@@ -5,7 +5,7 @@ use crate::output::{self, Outcome, Output};
 use crate::table::Table;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use vervet::{Database, Direction, Durability, Id, Part, Result};
+use vervet::{ComponentSize, Database, Direction, Durability, Id, Result};
 use vervet_snapshot::Snapshot;
 
 /// The number of predicates and segments listed without `--all`.
@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     /// By descending frequency.
     predicates: Vec<(String, u64)>,
     constraints: Vec<String>,
-    parts: Vec<Part>,
+    parts: Vec<ComponentSize>,
     /// The durability of commits of this process.
     durability: Option<Durability>,
 }
@@ -53,7 +53,7 @@ impl Facts {
             graphs: named(view, view.graphs())?,
             predicates: named(view, view.predicates())?,
             constraints: database.constraints().iter().map(ToString::to_string).collect(),
-            parts: database.parts()?,
+            parts: database.component_sizes()?,
             durability: database.durability(),
         })
     }
@@ -78,7 +78,7 @@ impl Facts {
 
     /// Sizes by full name.
     fn named_parts(&self) -> Vec<(String, u64)> {
-        let name = |part: &Part| match segment(part) {
+        let name = |part: &ComponentSize| match segment(part) {
             Some(segment) => format!("{segment}: {}", part.name),
             None => kind(part),
         };
@@ -200,12 +200,12 @@ fn named(view: &dyn Snapshot, list: &[(Id, u64)]) -> Result<Vec<(String, u64)>> 
 }
 
 /// `PREDICATE out` or `PREDICATE in`.
-fn segment(part: &Part) -> Option<String> {
+fn segment(part: &ComponentSize) -> Option<String> {
     let (predicate, direction) = part.segment.as_ref()?;
     Some(format!("{predicate} {}", direction_name(*direction)))
 }
 
-fn kind(part: &Part) -> String {
+fn kind(part: &ComponentSize) -> String {
     match &part.segment {
         Some((_, direction)) => format!("adjacency {}: {}", direction_name(*direction), part.name),
         None if part.name == "edge table" => part.name.to_owned(),
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn parts_are_put_together_by_kind() {
-        let part = |segment, name| Part { segment, name, size_bytes: 1 };
+        let part = |segment, name| ComponentSize { segment, name, size_bytes: 1 };
         let knows = part(Some(("http://a/knows".to_owned(), Direction::Out)), "keys");
         assert_eq!(kind(&knows), "adjacency out: keys");
         assert_eq!(segment(&knows).as_deref(), Some("http://a/knows out"));

@@ -107,7 +107,7 @@ fn summary(
     database: &Database,
 ) -> Result<String, Error> {
     let statements = database.snapshot().statement_count();
-    let size: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
+    let size: u64 = database.component_sizes()?.iter().map(|part| part.size_bytes).sum();
     let per_statement = size as f64 / (statements.max(1)) as f64;
     let seconds = elapsed.as_secs_f64();
     let done = if arguments.files.is_empty() {

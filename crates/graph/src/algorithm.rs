@@ -10,7 +10,7 @@
 //! Numbers of vertices in a network are `u32`, and results are vectors indexed by them. [`Network::new`]
 //! creates a network with other vertices or arcs than those of a graph.
 //! # Invariants
-//! A result does not depend on the number of threads: work is split into pieces of a fixed size, whose
+//! A result does not depend on the number of threads: work is split into chunks of a fixed size, whose
 //! results are combined in order, including sums of floating-point numbers.
 //! # Source
 //! Semantics are those of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,

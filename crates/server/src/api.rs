@@ -116,7 +116,7 @@ fn info(state: &State) -> Result<Value> {
         steps if steps <= VERTEX_STEPS_MAX => Some(snapshot.vertex_count()?),
         _ => None,
     };
-    let bytes: u64 = database.parts()?.iter().map(|part| part.size_bytes).sum();
+    let bytes: u64 = database.component_sizes()?.iter().map(|part| part.size_bytes).sum();
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "read_only": state.options.read_only,

@@ -24,159 +24,147 @@
 //! detected conflict is certain.
 //! # Cost
 //! Validation: up to nine hash look-ups for each change of a concurrent commit. The lock is held for
-//! [`LOCKED_CHANGES_MAX`] of these changes for each transaction, for one append to memory, and for applying
-//! the changes: the first transaction of a batch copies the paths that it changes, later ones find many of
-//! them copied. A single transaction that has derived its own version from the newest one hands that version
-//! over.
+//! about a thousand of these changes for each transaction (`CommitHead::catch_up`), for one append to memory,
+//! and for applying the changes: the first transaction of a batch copies the paths that it changes, later
+//! ones find many of them copied. A single transaction that has derived its own version from the newest one
+//! hands that version over.
 //! # Source
 //! Flat combining: D. Hendler, I. Incze, N. Shavit, M. Tzafrir, SPAA 2010. Here the other threads wait for
 //! the lock itself.
 
-use crate::change::{Change, Timestamp};
-use crate::committed::Changes;
-use crate::reads::{Collision, ReadSet, Validator};
+use crate::commit_head::{CommitHead, HeadGuard};
+use crate::mutation::{Mutation, Timestamp, apply_all};
+use crate::published::Published;
+use crate::reads::ReadSet;
+use crate::recent_commits::CommitScope;
 use crate::record;
-use crate::sync::Mutex;
-use crate::sync::lock;
-use crate::transaction::{Isolation, Transaction, apply};
-use crate::transactions::{Head, Published, Transactions};
-use crate::writes::WriteValidator;
-use std::fmt::Write;
+use crate::status::{ConflictCounters, Counts};
+use crate::sync::{AtomicU64, Mutex, lock};
+use crate::validation::{AbortReason, Isolation, ValidationSets};
+use crate::writer::Writer;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use vervet_delta::Version;
 use vervet_log::{Log, Lsn, RECORD_BYTES_MAX};
-use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts};
-use vervet_snapshot::Snapshot;
+use vervet_model::{Error, ErrorKind, Result};
 
-/// Maximum number of concurrent changes validated under the lock for one transaction, unless commits are
-/// faster than validation.
-const LOCKED_CHANGES_MAX: u64 = 1 << 10;
-/// Maximum number of validation rounds without the lock.
-const ROUNDS_MAX: usize = 4;
-/// Minimum number of consecutive additions that are sorted and added together.
-const BULK_MIN: usize = 64;
-
-/// The sets of a transaction, ready for validation against other commits.
-enum Against<'a> {
-    Reads(Validator<'a>),
-    /// Includes the reads of constraint checks.
-    Writes(WriteValidator, Validator<'a>),
+/// See the header of this file.
+#[derive(Debug)]
+pub(crate) struct Committer {
+    head: Arc<CommitHead>,
+    writer: Arc<Writer>,
+    /// Requests that wait for the head to commit.
+    queue: Mutex<Vec<Request>>,
+    pre_read: bool,
+    commits: AtomicU64,
+    conflicts: ConflictCounters,
 }
 
-impl<'a> Against<'a> {
-    fn new(isolation: Isolation, reads: &'a ReadSet, began: &'a Published, changes: &[Change]) -> Self {
-        match isolation {
-            Isolation::Serializable => Self::Reads(reads.validator(&began.version)),
-            Isolation::Snapshot => {
-                Self::Writes(WriteValidator::new(changes), reads.validator(&began.version))
-            }
-        }
-    }
-
-    /// Looks unknown terms up again; returns whether another transaction has introduced one meanwhile. Under
-    /// the lock the result is final: a term exists before the commit that uses it.
-    fn learn(&mut self) -> bool {
-        match self {
-            Self::Reads(reads) | Self::Writes(_, reads) => reads.learn(),
-        }
-    }
-
-    fn collision(&self, changes: &Changes, newest: &Version) -> Result<(), Option<Collision>> {
-        let collision = match (changes, self) {
-            (Changes::All, _) => return Err(None),
-            (Changes::Listed(changes), Against::Reads(reads)) => reads.collision(changes, newest),
-            (Changes::Listed(changes), Against::Writes(writes, reads)) => {
-                writes.collision(changes).or_else(|| reads.collision(changes, newest))
-            }
-        };
-        collision.map_or(Ok(()), |collision| Err(Some(collision)))
-    }
+/// What a transaction hands over to commit.
+#[derive(Debug)]
+pub(crate) struct CommitRequest {
+    pub(crate) isolation: Isolation,
+    pub(crate) began: Arc<Published>,
+    /// The version of the begin with all changes, if it was derived.
+    pub(crate) own: Option<Version>,
+    pub(crate) changes: Vec<Mutation>,
+    pub(crate) reads: ReadSet,
+    /// Whether it satisfies the constraints that it began with.
+    pub(crate) constraint_check: Result<()>,
 }
 
 /// A transaction in the commit queue.
 #[derive(Debug)]
-pub(crate) struct Request {
-    transaction: Transaction,
+struct Request {
+    isolation: Isolation,
+    began: Arc<Published>,
+    own: Option<Version>,
     reads: ReadSet,
-    changes: Arc<[Change]>,
+    changes: Arc<[Mutation]>,
     /// The record for the log, without its timestamp.
     record: Vec<u8>,
     /// The commits up to this timestamp are validated.
     validated: Timestamp,
     /// Whether it satisfies the constraints that it began with.
-    kept: Result<()>,
-    answer: Arc<Mutex<Option<Answer>>>,
+    constraint_check: Result<()>,
+    answer: Arc<Mutex<Option<CommitOutcome>>>,
 }
 
 /// Result of a request. The request comes back with it, so that its memory is freed outside of the lock.
 #[derive(Debug)]
-struct Answer {
-    outcome: Result<Committed, Refusal>,
+struct CommitOutcome {
+    outcome: Result<CommitReceipt, AbortReason>,
     _request: Request,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Committed {
+struct CommitReceipt {
     timestamp: Timestamp,
     /// LSN up to which the log has to be durable.
     lsn: Option<Lsn>,
 }
 
-/// Abort reason of a transaction.
-#[derive(Debug)]
-enum Refusal {
-    Collision {
-        with: Timestamp,
-        collision: Option<Collision>,
-    },
-    TooOld,
-    /// Its changes cannot be applied to the newest version, although they could to its own.
-    Unfit(Error),
-    /// It was checked against other constraints than the current ones.
-    Constraints,
-    Failed(Error),
-}
-
-impl Transactions {
-    /// Commits a transaction. See the header of this file.
-    pub(crate) fn commit(&self, mut transaction: Transaction) -> Result<Timestamp> {
-        let log = self.log()?;
-        let began = Arc::clone(&transaction.began);
-        if transaction.changes.is_empty() {
-            if let Some(log) = log.filter(|_| self.options.pre_read) {
-                began.lsn.get().map_or(Ok(()), |lsn| log.wait(*lsn))?;
-            }
-            return Ok(began.timestamp);
+impl Committer {
+    pub(crate) fn new(head: Arc<CommitHead>, writer: Arc<Writer>, pre_read: bool) -> Self {
+        Self {
+            head,
+            writer,
+            queue: Mutex::default(),
+            pre_read,
+            commits: AtomicU64::new(0),
+            conflicts: ConflictCounters::default(),
         }
-        let kept = transaction.check_constraints();
-        let changes: Arc<[Change]> = std::mem::take(&mut transaction.changes).into();
+    }
+
+    /// The end of a transaction without changes that began with this version.
+    pub(crate) fn commit_unchanged(&self, began: &Published) -> Result<Timestamp> {
+        let log = self.writer.log()?;
+        if let Some(log) = log.filter(|_| self.pre_read) {
+            began.lsn.get().map_or(Ok(()), |lsn| log.wait(*lsn))?;
+        }
+        Ok(began.timestamp)
+    }
+
+    /// Commits a transaction, which stays registered with the head until this returns. See the header of
+    /// this file.
+    pub(crate) fn commit(&self, request: CommitRequest) -> Result<Timestamp> {
+        let log = self.writer.log()?;
+        let CommitRequest { isolation, began, own, changes, reads, constraint_check } = request;
+        let changes: Arc<[Mutation]> = changes.into();
         let record = if log.is_some() { record_of(&changes)? } else { Vec::new() };
-        let reads = std::mem::take(transaction.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let against = Against::new(transaction.isolation, &reads, &began, &changes);
-        let validated =
-            self.validate_early(&began, &against).map_err(|refusal| self.refused(&began, refusal))?;
+        let sets = ValidationSets::new(isolation, &reads, &began, &changes);
+        let validated = self.validate_early(&began, &sets).map_err(|reason| self.error(&began, reason))?;
         if let Some(log) = log {
             // Before the head is locked, since it may wait for the disk.
-            self.log_terms(log)?;
+            self.writer.log_terms(log)?;
         }
         let answer = Arc::new(Mutex::new(None));
-        let answer_to = Arc::clone(&answer);
-        let request = Request { transaction, reads, changes, record, validated, kept, answer: answer_to };
+        let request = Request {
+            isolation,
+            began: Arc::clone(&began),
+            own,
+            reads,
+            changes,
+            record,
+            validated,
+            constraint_check,
+            answer: Arc::clone(&answer),
+        };
         lock(&self.queue).push(request);
         let old = {
-            let mut head = match self.head_for_writing() {
+            let mut head = match self.head.lock_for_writing() {
                 Ok(head) => head,
                 Err(error) => {
-                    if self.take_back(&answer) {
+                    if self.withdraw(&answer) {
                         return Err(error);
                     }
-                    lock(&self.head)
+                    self.head.lock()
                 }
             };
             // If another thread took the request, it has answered it.
-            let requests = if head.is_loading { Vec::new() } else { std::mem::take(&mut *lock(&self.queue)) };
-            let old = Arc::clone(&head.published);
+            let requests =
+                if head.is_loading() { Vec::new() } else { std::mem::take(&mut *lock(&self.queue)) };
+            let old = Arc::clone(head.published());
             if !requests.is_empty() {
                 self.commit_all(&mut head, log, requests);
             }
@@ -186,17 +174,27 @@ impl Transactions {
         drop(old);
         let answer = lock(&answer).take();
         let answer = answer.ok_or_else(|| Error::internal("a thread panicked while it committed"))?;
-        let committed = answer.outcome.map_err(|refusal| self.refused(&began, refusal))?;
-        self.count_commit();
-        if let Some((log, lsn)) = log.zip(committed.lsn) {
+        let receipt = answer.outcome.map_err(|reason| self.error(&began, reason))?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        if let Some((log, lsn)) = log.zip(receipt.lsn) {
             log.wait(lsn)?;
         }
-        Ok(committed.timestamp)
+        Ok(receipt.timestamp)
+    }
+
+    /// Transactions by outcome.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { commits: self.commits.load(Ordering::Relaxed), conflicts: self.conflicts.read().sum() }
+    }
+
+    /// Conflicts by abort reason.
+    pub(crate) fn conflicts(&self) -> &ConflictCounters {
+        &self.conflicts
     }
 
     /// Takes a request out of the queue; returns whether it was still there. If not, another thread has
     /// answered it, or answers it while it holds the head.
-    fn take_back(&self, answer: &Arc<Mutex<Option<Answer>>>) -> bool {
+    fn withdraw(&self, answer: &Arc<Mutex<Option<CommitOutcome>>>) -> bool {
         let taken = {
             let mut queue = lock(&self.queue);
             let at = queue.iter().position(|request| Arc::ptr_eq(&request.answer, answer));
@@ -206,14 +204,14 @@ impl Transactions {
     }
 
     /// Commits the queued requests in order, and answers them.
-    fn commit_all(&self, head: &mut Head, log: Option<&Log>, requests: Vec<Request>) {
-        let before = Arc::clone(&head.published);
-        let mut next = Next { version: None, timestamp: before.timestamp, changes: before.changes };
+    fn commit_all(&self, head: &mut HeadGuard<'_>, log: Option<&Log>, requests: Vec<Request>) {
+        let before = Arc::clone(head.published());
+        let mut next = NextVersion { version: None, timestamp: before.timestamp, changes: before.changes };
         let mut accepted: Vec<Request> = Vec::with_capacity(requests.len());
         for request in requests {
             match self.accept(head, &before, &mut next, &accepted, &request) {
                 Ok(()) => accepted.push(request),
-                Err(refusal) => answer(request, Err(refusal)),
+                Err(reason) => answer(request, Err(reason)),
             }
         }
         let Some(version) = next.version else { return };
@@ -222,57 +220,53 @@ impl Transactions {
         let lsn = match appended {
             Ok(lsn) => lsn,
             Err(error) => {
-                head.committed.undo_after(before.timestamp);
+                head.undo_after(before.timestamp);
                 for request in accepted {
-                    answer(request, Err(Refusal::Failed(error.clone())));
+                    answer(request, Err(AbortReason::Failed(error.clone())));
                 }
                 return;
             }
         };
-        self.publish_newest(&published);
-        head.committed.forget(self.oldest_active());
-        head.published = published;
+        head.advance(published);
+        head.forget();
         let mut timestamp = before.timestamp;
         for request in accepted {
             timestamp = timestamp.next();
-            answer(request, Ok(Committed { timestamp, lsn }));
+            answer(request, Ok(CommitReceipt { timestamp, lsn }));
         }
     }
 
     /// Validates a request and applies it to the next version.
     fn accept(
         &self,
-        head: &mut Head,
+        head: &mut HeadGuard<'_>,
         before: &Arc<Published>,
-        next: &mut Next,
+        next: &mut NextVersion,
         accepted: &[Request],
         request: &Request,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AbortReason> {
         // A load may have failed during the wait for the lock.
-        if let Some(failure) = self.failure.get() {
-            return Err(Refusal::Failed(failure.clone()));
-        }
-        let Request { transaction, reads, changes, .. } = request;
-        let began = &transaction.began;
-        let mut against = Against::new(transaction.isolation, reads, began, changes);
+        self.writer.check_failure().map_err(AbortReason::Failed)?;
+        let Request { began, reads, changes, .. } = request;
+        let mut sets = ValidationSets::new(request.isolation, reads, began, changes);
         {
             let newest = next.version.as_ref().unwrap_or(&before.version);
-            validate(head, newest, &against, request.validated)?;
-            if against.learn() {
-                validate(head, newest, &against, began.timestamp)?;
+            sets.validate(head, newest, request.validated)?;
+            if sets.resolve_unknown_terms() {
+                sets.validate(head, newest, began.timestamp)?;
             }
         }
         if !Arc::ptr_eq(&began.constraints, &before.constraints) {
-            return Err(Refusal::Constraints);
+            return Err(AbortReason::Constraints);
         }
         // After validation: another commit may have removed the cause of the violation, and then the
         // transaction runs again.
-        request.kept.clone().map_err(Refusal::Failed)?;
+        request.constraint_check.clone().map_err(AbortReason::Failed)?;
         // A checkpoint may have given the same graph another base meanwhile.
         let is_newest = next.version.is_none()
             && began.timestamp == before.timestamp
             && Arc::ptr_eq(began.version.base(), before.version.base());
-        if let Some(own) = transaction.own_version().filter(|_| is_newest) {
+        if let Some(own) = request.own.as_ref().filter(|_| is_newest) {
             next.version = Some(own.clone());
         } else {
             let version = next.version.get_or_insert_with(|| before.version.clone());
@@ -280,14 +274,14 @@ impl Transactions {
                 next.undo(before, accepted);
                 return Err(match error.kind() {
                     // The changes could be applied to the transaction's own version.
-                    ErrorKind::Input => Refusal::Unfit(error),
-                    _ => Refusal::Failed(error),
+                    ErrorKind::Input => AbortReason::Inapplicable(error),
+                    _ => AbortReason::Failed(error),
                 });
             }
         }
         next.timestamp = next.timestamp.next();
         next.changes += changes.len() as u64;
-        head.committed.push(next.timestamp, Changes::Listed(Arc::clone(changes)));
+        head.push(next.timestamp, CommitScope::Mutations(Arc::clone(changes)));
         Ok(())
     }
 
@@ -299,7 +293,7 @@ impl Transactions {
         published: &Arc<Published>,
         accepted: &mut [Request],
     ) -> Result<Option<Lsn>> {
-        let publish = self.publish_visible(published);
+        let publish = self.head.publish_visible(published);
         let Some(log) = log else {
             publish(Lsn(0));
             return Ok(None);
@@ -317,73 +311,40 @@ impl Transactions {
     }
 
     /// Validates a transaction against the commits since its begin without the lock, until few are left.
-    fn validate_early(&self, began: &Published, against: &Against<'_>) -> Result<Timestamp, Refusal> {
-        let (mut validated, mut seen) = (began.timestamp, began.changes);
-        for _ in 0..ROUNDS_MAX {
-            let newest = self.newest();
-            // May precede the begin: a version can become visible before it is the newest for all.
-            if newest.changes.saturating_sub(seen) <= LOCKED_CHANGES_MAX {
-                break;
-            }
-            let commits: Vec<(Timestamp, Changes)> = {
-                let head = lock(&self.head);
-                let commits = head.committed.after(validated).ok_or(Refusal::TooOld)?;
-                let commits = commits.take_while(|(at, _)| *at <= newest.timestamp);
-                commits.map(|(at, changes)| (at, changes.clone())).collect()
-            };
-            for (with, changes) in &commits {
-                let collided = against.collision(changes, &newest.version);
-                collided.map_err(|collision| Refusal::Collision { with: *with, collision })?;
-            }
-            (validated, seen) = (newest.timestamp, newest.changes);
-        }
-        Ok(validated)
+    fn validate_early(
+        &self,
+        began: &Arc<Published>,
+        sets: &ValidationSets<'_>,
+    ) -> Result<Timestamp, AbortReason> {
+        let reached = self.head.catch_up(began, |reached, newest| {
+            let commits = self.head.commits_between(reached.timestamp, newest.timestamp);
+            sets.validate_list(&commits.ok_or(AbortReason::TooOld)?, &newest.version)
+        })?;
+        Ok(reached.timestamp)
     }
 
     /// The error of a transaction that does not commit.
-    fn refused(&self, began: &Published, refusal: Refusal) -> Error {
-        if !matches!(refusal, Refusal::Failed(_)) {
+    fn error(&self, began: &Published, reason: AbortReason) -> Error {
+        if !matches!(reason, AbortReason::Failed(_)) {
             // A conflict with a commit that will never be durable is not resolved by a retry.
-            if let Some(Err(failure)) = self.open_log().map(Log::check) {
+            if let Some(Err(failure)) = self.writer.open_log().map(Log::check) {
                 return failure;
             }
-            let conflicts = &self.conflicts;
-            let count = match &refusal {
-                Refusal::Collision { collision: None, .. } => &conflicts.loads,
-                Refusal::TooOld => &conflicts.too_old,
-                Refusal::Constraints => &conflicts.constraints,
-                _ => &conflicts.changes,
-            };
-            count.fetch_add(1, Ordering::Relaxed);
+            reason.count(&self.conflicts);
         }
-        let conflict = |message: String, hint: &str| Error::new(ErrorKind::Conflict, message).with_hint(hint);
-        match refusal {
-            Refusal::Collision { with, collision } => conflict_with(&began.version, with, collision),
-            Refusal::TooOld => conflict(
-                "this transaction is too old: changes since its begin are no longer recorded".to_owned(),
-                "run it again, and keep transactions that write short",
-            ),
-            Refusal::Unfit(error) => {
-                conflict(format!("this transaction conflicts with another commit: {error}"), "run it again")
-            }
-            Refusal::Constraints => conflict(
-                "this transaction conflicts with a change of the constraints".to_owned(),
-                "run it again",
-            ),
-            Refusal::Failed(error) => error,
-        }
+        reason.into_error(began)
     }
 }
 
 /// The next version, made by a batch.
-struct Next {
+struct NextVersion {
     /// `None`: no request has been accepted yet.
     version: Option<Version>,
     timestamp: Timestamp,
     changes: u64,
 }
 
-impl Next {
+impl NextVersion {
     /// Restores the state before a request that failed half way.
     fn undo(&mut self, before: &Published, accepted: &[Request]) {
         let mut version = before.version.clone();
@@ -393,21 +354,12 @@ impl Next {
     }
 }
 
-/// Validates a transaction against the commits after `from`.
-fn validate(head: &Head, newest: &Version, against: &Against<'_>, from: Timestamp) -> Result<(), Refusal> {
-    for (with, changes) in head.committed.after(from).ok_or(Refusal::TooOld)? {
-        let collided = against.collision(changes, newest);
-        collided.map_err(|collision| Refusal::Collision { with, collision })?;
-    }
-    Ok(())
-}
-
-fn answer(request: Request, outcome: Result<Committed, Refusal>) {
+fn answer(request: Request, outcome: Result<CommitReceipt, AbortReason>) {
     let slot = Arc::clone(&request.answer);
-    *lock(&slot) = Some(Answer { outcome, _request: request });
+    *lock(&slot) = Some(CommitOutcome { outcome, _request: request });
 }
 
-fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
+fn record_of(changes: &[Mutation]) -> Result<Vec<u8>> {
     let mut record = Vec::with_capacity(16 * changes.len() + 16);
     record::write_commit(changes, &mut record);
     if record.len() > RECORD_BYTES_MAX {
@@ -416,51 +368,4 @@ fn record_of(changes: &[Change]) -> Result<Vec<u8>> {
         return Err(Error::new(ErrorKind::Input, message).with_hint("split it, or load a file"));
     }
     Ok(record)
-}
-
-/// Applies all changes in order. Consecutive additions may refer to each other in any order, as in
-/// [`Transaction::insert_all`].
-pub(crate) fn apply_all(version: &mut Version, changes: &[Change]) -> Result<()> {
-    let is_about_edge = |Change { statement, .. }: &Change| {
-        [statement.subject, statement.object].iter().any(|id| id.tag() == Tag::Edge)
-    };
-    for run in changes.chunk_by(|a, b| a.added == b.added) {
-        match run.first() {
-            Some(Change { added: true, .. }) if run.len() >= BULK_MIN || run.iter().any(is_about_edge) => {
-                let statements: Vec<_> = run.iter().map(|change| change.statement).collect();
-                version.insert_all(&statements)?;
-            }
-            _ => run.iter().try_for_each(|change| apply(version, change).map(drop))?,
-        }
-    }
-    Ok(())
-}
-
-/// The conflict error of a transaction.
-fn conflict_with(version: &Version, with: Timestamp, collision: Option<Collision>) -> Error {
-    let mut message = format!("this transaction conflicts with commit {with}");
-    match collision {
-        None => message += ", a bulk load",
-        Some(Collision { what, change }) => {
-            let verb = if change.added { "added" } else { "removed" };
-            let statement = &change.statement;
-            // Writing to a `String` cannot fail.
-            let _ = write!(message, ", which {verb}");
-            for id in [statement.subject, statement.predicate, statement.object] {
-                let _ = write!(message, " {}", name(version, id));
-            }
-            let _ = write!(message, ": {what}");
-        }
-    }
-    Error::new(ErrorKind::Conflict, message).with_hint("run it again")
-}
-
-/// A term as text for messages.
-fn name(version: &Version, id: Id) -> String {
-    let mut bytes = Vec::new();
-    let mut read = |parts: TermParts<'_>| parts.write_nt(&mut bytes);
-    match version.read_term(id, &mut String::new(), &mut read) {
-        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => format!("{id:?}"),
-    }
 }

@@ -6,7 +6,7 @@
 //! several.
 
 use crate::constraint::ConstraintKind;
-use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, chosen};
+use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, select_rows};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
 use vervet_snapshot::Snapshot;
 
@@ -112,7 +112,7 @@ fn duplicates(
             vertices.clear();
             segment.neighbours(*value, ANYWHERE, &mut vertices)?;
             vertices.dedup();
-            let members = chosen(&vertices, &reader.members(&vertices, rule.class)?);
+            let members = select_rows(&vertices, &reader.members(&vertices, rule.class)?);
             // The values of the other properties, with the vertex that has them.
             let mut rows: Vec<(Vec<Id>, Id)> = members.iter().map(|member| (vec![*value], *member)).collect();
             for other in rule.properties.get(1..).unwrap_or_default() {

@@ -18,11 +18,14 @@
 //! # Not here
 //! Checks of whole graphs (`constraint_scan`); adding and removing constraints (`schema`).
 
-use crate::change::Change;
 use crate::constraint::{Constraint, ConstraintKind};
+use crate::mutation::Mutation;
 use crate::reads::ReadSet;
 use rustc_hash::FxHashMap;
 use std::fmt::Write;
+use std::sync::Arc;
+use vervet_delta::Version;
+use vervet_dictionary::Dictionary;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
@@ -57,7 +60,7 @@ pub(crate) struct Violation {
 
 /// One check: this rule for this vertex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Question {
+struct ConstraintCheck {
     rule: usize,
     vertex: Id,
     /// Restricts the check to this value of this property; `None`: all values of the vertex.
@@ -91,6 +94,31 @@ impl Constraints {
         Ok(set)
     }
 
+    /// The constraints in a manifest or log, for a graph with this base and these terms.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`]: a text is not a constraint, or uses a term that does not exist.
+    pub(crate) fn recovered(texts: &[String], version: &Version) -> Result<Arc<Self>> {
+        let damaged = |what: String| {
+            Error::new(ErrorKind::Corrupt, what).with_hint("restore this database from a backup")
+        };
+        let parse = |text: &String| {
+            text.parse::<Constraint>().map_err(|error| damaged(format!("a constraint is damaged: {error}")))
+        };
+        let constraints = texts.iter().map(parse).collect::<Result<Vec<_>>>()?;
+        let dictionary: &Dictionary = version.base().dictionary();
+        let mut id = |iri: &str| -> Result<Id> {
+            let term = oxrdf::NamedNodeRef::new_unchecked(iri).into();
+            // Not through the version: a term may be unused by statements.
+            let found = match dictionary.lookup(term)? {
+                None => version.terms().lookup(term),
+                found => found,
+            };
+            found.ok_or_else(|| damaged(format!("a constraint is about {term}, which does not exist")))
+        };
+        Self::new(constraints, &mut id).map(Arc::new)
+    }
+
     /// The constraints, ascending.
     pub(crate) fn list(&self) -> impl Iterator<Item = &Constraint> {
         self.rules.iter().map(|rule| &rule.constraint)
@@ -122,22 +150,22 @@ impl Constraints {
     pub(crate) fn check(
         &self,
         snapshot: &dyn Snapshot,
-        changes: &[Change],
+        changes: &[Mutation],
         reads: &mut ReadSet,
     ) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
-        let questions = self.questions(changes);
+        let checks = self.checks(changes);
         let mut reader = Reader { snapshot, reads: Some(reads), type_id: self.type_id };
-        for questions in questions.chunk_by(|a, b| a.rule == b.rule) {
-            let Some(rule) = questions.first().and_then(|question| self.rules.get(question.rule)) else {
+        for checks in checks.chunk_by(|a, b| a.rule == b.rule) {
+            let Some(rule) = checks.first().and_then(|check| self.rules.get(check.rule)) else {
                 continue;
             };
-            let vertices: Vec<Id> = questions.iter().map(|question| question.vertex).collect();
+            let vertices: Vec<Id> = checks.iter().map(|check| check.vertex).collect();
             for row in reader.members(&vertices, rule.class)? {
-                let Some(question) = questions.get(row as usize) else { continue };
-                if let Some(violation) = reader.violation(rule, question.vertex, question.of)? {
+                let Some(check) = checks.get(row as usize) else { continue };
+                if let Some(violation) = reader.violation(rule, check.vertex, check.of)? {
                     let broken = violation.text(rule, snapshot)?;
                     let message = format!("the constraint {} is broken: {broken}", rule.constraint);
                     return Err(Error::new(ErrorKind::Constraint, message)
@@ -149,9 +177,9 @@ impl Constraints {
     }
 
     /// The checks that these changes require, without duplicates, by rule.
-    fn questions(&self, changes: &[Change]) -> Vec<Question> {
-        let mut questions = Vec::new();
-        for Change { statement, added } in changes {
+    fn checks(&self, changes: &[Mutation]) -> Vec<ConstraintCheck> {
+        let mut checks = Vec::new();
+        for Mutation { statement, added } in changes {
             let vertex = statement.subject;
             for &rule in self.by_property.get(&statement.predicate).into_iter().flatten() {
                 let of = match self.rules[rule].constraint.kind() {
@@ -160,17 +188,17 @@ impl Constraints {
                 };
                 // Removals can violate `required` and no other kind; additions the other kinds.
                 if *added != (self.rules[rule].constraint.kind() == ConstraintKind::Required) {
-                    questions.push(Question { rule, vertex, of });
+                    checks.push(ConstraintCheck { rule, vertex, of });
                 }
             }
             if *added && statement.predicate == self.type_id {
                 let rules = self.by_class.get(&statement.object).into_iter().flatten();
-                questions.extend(rules.map(|&rule| Question { rule, vertex, of: None }));
+                checks.extend(rules.map(|&rule| ConstraintCheck { rule, vertex, of: None }));
             }
         }
-        questions.sort_unstable();
-        questions.dedup();
-        questions
+        checks.sort_unstable();
+        checks.dedup();
+        checks
     }
 }
 
@@ -218,11 +246,11 @@ pub(crate) struct Reader<'a> {
 impl Reader<'_> {
     /// Positions of the vertices that have the class, ascending.
     pub(crate) fn members(&mut self, vertices: &[Id], class: Id) -> Result<Vec<u32>> {
-        self.having(vertices, self.type_id, class)
+        self.with_value(vertices, self.type_id, class)
     }
 
     /// Positions of the vertices with this value of the property, ascending.
-    fn having(&mut self, vertices: &[Id], property: Id, value: Id) -> Result<Vec<u32>> {
+    fn with_value(&mut self, vertices: &[Id], property: Id, value: Id) -> Result<Vec<u32>> {
         if let Some(reads) = &mut self.reads {
             reads.add_entries(property, Direction::Out, vertices.iter().map(|vertex| (*vertex, value)));
         }
@@ -253,7 +281,7 @@ impl Reader<'_> {
         if rule.constraint.kind() == ConstraintKind::Unique {
             // The statement may have been removed in the same transaction.
             if let Some((property, value)) = of
-                && self.having(&[vertex], property, value)?.is_empty()
+                && self.with_value(&[vertex], property, value)?.is_empty()
             {
                 return Ok(None);
             }
@@ -280,7 +308,7 @@ impl Reader<'_> {
         values: &mut Vec<Id>,
     ) -> Result<Option<Violation>> {
         let Some(property) = rule.properties.get(values.len()).copied() else {
-            return self.other(rule, vertex, values);
+            return self.other_vertex(rule, vertex, values);
         };
         let candidates = match of {
             Some((changed, value)) if changed == property => vec![value],
@@ -298,7 +326,7 @@ impl Reader<'_> {
     }
 
     /// Another vertex of the class with exactly these values.
-    fn other(&mut self, rule: &Rule, vertex: Id, values: &[Id]) -> Result<Option<Violation>> {
+    fn other_vertex(&mut self, rule: &Rule, vertex: Id, values: &[Id]) -> Result<Option<Violation>> {
         let mut rarest = (u64::MAX, 0);
         for (at, (property, value)) in rule.properties.iter().zip(values).enumerate() {
             // Not a read: the choice of the start changes no result.
@@ -315,18 +343,18 @@ impl Reader<'_> {
         others.retain(|other| *other != vertex);
         for (at, (property, value)) in rule.properties.iter().zip(values).enumerate() {
             if at != rarest.1 && !others.is_empty() {
-                others = chosen(&others, &self.having(&others, *property, *value)?);
+                others = select_rows(&others, &self.with_value(&others, *property, *value)?);
             }
         }
         if others.is_empty() {
             return Ok(None);
         }
-        let members = chosen(&others, &self.members(&others, rule.class)?);
+        let members = select_rows(&others, &self.members(&others, rule.class)?);
         Ok(members.first().map(|other| Violation { vertices: vec![vertex, *other], values: values.to_vec() }))
     }
 }
 
 /// The ids at these positions.
-pub(crate) fn chosen(ids: &[Id], rows: &[u32]) -> Vec<Id> {
+pub(crate) fn select_rows(ids: &[Id], rows: &[u32]) -> Vec<Id> {
     rows.iter().filter_map(|row| ids.get(*row as usize)).copied().collect()
 }

@@ -4,8 +4,8 @@
 //! Acknowledged commits may follow the damage. A log torn by a loss of power has none after the tear, and is
 //! cut automatically (docs/format.md).
 
-use crate::change::Timestamp;
-use crate::directory::Locked;
+use crate::directory::DirectoryLock;
+use crate::mutation::Timestamp;
 use crate::recovery::{self, Recovered};
 use std::path::{Path, PathBuf};
 use vervet_env::Environment;
@@ -57,7 +57,7 @@ pub fn find_damage(environment: &Environment, directory: &Path) -> Result<Option
 pub fn cut_at_damage(environment: &Environment, directory: &Path) -> Result<Option<Damage>> {
     // Before the lock, which would create a missing directory.
     Store::open(environment, directory)?;
-    let _lock = Locked::take(environment, directory)?;
+    let _lock = DirectoryLock::take(environment, directory)?;
     examine(environment, directory, true)
 }
 

@@ -19,7 +19,7 @@ const ATTEMPTS_MAX: usize = 3;
 
 /// A locked directory.
 #[derive(Debug)]
-pub(crate) struct Locked {
+pub(crate) struct DirectoryLock {
     environment: Environment,
     directory: PathBuf,
     /// Whether this process created the lock file.
@@ -30,7 +30,7 @@ pub(crate) struct Locked {
     guard: Option<Box<dyn LockGuard>>,
 }
 
-impl Locked {
+impl DirectoryLock {
     /// Takes the directory for writing: creates and locks it.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Locked {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && attempt < ATTEMPTS_MAX => {
                     attempt += 1;
                 }
-                Err(error) => return Err(refusal(directory, &error)),
+                Err(error) => return Err(lock_error(directory, &error)),
                 Ok(locked) => return Ok(locked),
             }
         }
@@ -97,7 +97,7 @@ impl Locked {
     }
 }
 
-impl Drop for Locked {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         let Some(guard) = self.guard.take() else { return };
         let files = &self.environment.files;
@@ -113,7 +113,7 @@ impl Drop for Locked {
 }
 
 /// The error of a failed lock.
-fn refusal(directory: &Path, error: &std::io::Error) -> Error {
+fn lock_error(directory: &Path, error: &std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             let message = format!("could not write to {}: {error}", directory.display());

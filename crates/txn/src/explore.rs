@@ -48,7 +48,7 @@ const POWER_YIELDS_MAX: u64 = 200;
 
 /// Fault of a schedule.
 #[derive(Clone, Copy, PartialEq)]
-enum Accident {
+enum Disturbance {
     None,
     /// Loss of power at some moment.
     Power,
@@ -67,7 +67,7 @@ struct Case {
     checkpoints: u64,
     /// Maximum pause between two reads of the reader, in yields.
     look_yields_max: u64,
-    accident: Accident,
+    disturbance: Disturbance,
 }
 
 const SYNC: Case = Case {
@@ -78,12 +78,12 @@ const SYNC: Case = Case {
     commits: 2,
     checkpoints: 0,
     look_yields_max: 40,
-    accident: Accident::None,
+    disturbance: Disturbance::None,
 };
 
 /// Ids of the shared terms.
 #[derive(Clone, Copy)]
-struct Known {
+struct SharedIds {
     counter: Id,
     count: Id,
     half: Id,
@@ -98,10 +98,10 @@ struct Content {
 
 /// Versions read, and commits acknowledged.
 #[derive(Default)]
-struct Told {
+struct Observations {
     seen: Mutex<BTreeMap<u64, Content>>,
     /// The durable state of the disk when a version with this timestamp was first read.
-    left: Mutex<Vec<(u64, SimulatedFiles)>>,
+    durable_states: Mutex<Vec<(u64, SimulatedFiles)>>,
     /// Timestamps and marks of returned commits.
     committed: Mutex<BTreeMap<u64, u64>>,
     conflicts: AtomicU64,
@@ -109,7 +109,7 @@ struct Told {
     running: AtomicU64,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -146,14 +146,14 @@ fn content(version: &Version) -> Content {
     Content { count: counts.first().copied().unwrap_or(0), marks: halves.into_keys().collect() }
 }
 
-impl Told {
+impl Observations {
     /// Checks and records the content of a version.
     fn see(&self, published: &Published) -> u64 {
         let (timestamp, found) = (published.timestamp.0, content(&published.version));
         assert_eq!(found.marks.len() as u64, timestamp, "one commit for each timestamp: {found:?}");
         let counted = found.marks.iter().filter(|mark| mark.is_multiple_of(2)).count();
         assert_eq!(found.count, counted as u64, "an update was lost: {found:?}");
-        let mut seen = held(&self.seen);
+        let mut seen = lock(&self.seen);
         if let Some(other) = seen.insert(timestamp, found.clone()) {
             assert_eq!(other, found, "two graphs at timestamp {timestamp}");
         }
@@ -167,14 +167,14 @@ impl Told {
         let timestamp = self.see(&published);
         assert!(timestamp >= last, "timestamps do not decrease");
         if timestamp > last {
-            held(&self.left).push((timestamp, left));
+            lock(&self.durable_states).push((timestamp, left));
         }
         timestamp
     }
 
     /// Checks that there is one order of commits, that of their timestamps.
     fn is_one_history(&self) {
-        let (seen, committed) = (held(&self.seen), held(&self.committed));
+        let (seen, committed) = (lock(&self.seen), lock(&self.committed));
         for ((one, before), (other, after)) in seen.iter().zip(seen.iter().skip(1)) {
             assert!(before.marks.is_subset(&after.marks), "{one}: {before:?}, {other}: {after:?}");
         }
@@ -187,13 +187,13 @@ impl Told {
 }
 
 /// One commit with this mark; an even mark increments the counter.
-fn commit(graph: &Arc<Transactions>, case: Case, known: Known, mark: u64) -> Result<u64> {
+fn commit(graph: &Arc<Transactions>, case: Case, ids: SharedIds, mark: u64) -> Result<u64> {
     let mut transaction = graph.begin(case.isolation)?;
     if mark.is_multiple_of(2) {
-        let before = read_count(&transaction, known)?;
+        let before = read_count(&transaction, ids)?;
         let statement = |count| -> Result<Statement> {
             let object = transaction.intern(number(count).as_ref().into())?;
-            let Known { counter: subject, count: predicate, .. } = known;
+            let SharedIds { counter: subject, count: predicate, .. } = ids;
             Ok(Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND })
         };
         let [old, new] = [statement(before)?, statement(before + 1)?];
@@ -203,26 +203,26 @@ fn commit(graph: &Arc<Transactions>, case: Case, known: Known, mark: u64) -> Res
     let subject = transaction.intern(iri(&format!("mark{mark}")).as_ref().into())?;
     for half in [1, 2] {
         let object = transaction.intern(number(half).as_ref().into())?;
-        let predicate = known.half;
+        let predicate = ids.half;
         let statement = Statement { subject, predicate, object, graph: Id::UNBOUND, edge: Id::UNBOUND };
         transaction.insert_all(&[statement])?;
     }
     transaction.commit().map(|timestamp| timestamp.0)
 }
 
-fn read_count(transaction: &Transaction, known: Known) -> Result<u64> {
+fn read_count(transaction: &Transaction, ids: SharedIds) -> Result<u64> {
     let view = transaction.view()?;
-    let Some(segment) = view.as_snapshot().segment(known.count, Direction::Out)? else { return Ok(0) };
+    let Some(segment) = view.as_snapshot().segment(ids.count, Direction::Out)? else { return Ok(0) };
     let mut found = Vec::new();
-    segment.neighbours(known.counter, EVERY, &mut found)?;
+    segment.neighbours(ids.counter, EVERY, &mut found)?;
     let version = transaction.version()?;
     Ok(found.first().map_or(0, |id| text(version, *id).parse().expect("a number")))
 }
 
 /// Yields for a while, at most until the end of all writers.
-fn pause(yields_max: u64, told: &Told) {
+fn pause(yields_max: u64, observations: &Observations) {
     for _ in 0..shuttle::rand::thread_rng().gen_range(0..yields_max) {
-        if told.running.load(Ordering::Relaxed) == 0 {
+        if observations.running.load(Ordering::Relaxed) == 0 {
             return;
         }
         thread::yield_now();
@@ -230,14 +230,20 @@ fn pause(yields_max: u64, told: &Told) {
 }
 
 /// Makes all commits with retries, as the facade's `transact` does.
-fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told: &Told) -> Result<()> {
+fn write(
+    graph: &Arc<Transactions>,
+    case: Case,
+    ids: SharedIds,
+    writer: u64,
+    observations: &Observations,
+) -> Result<()> {
     let mut last = 0;
     for one in 0..case.commits {
         let mark = WRITER * writer + one;
         let timestamp = loop {
-            match commit(graph, case, known, mark) {
+            match commit(graph, case, ids, mark) {
                 Err(error) if error.kind() == ErrorKind::Conflict => {
-                    told.conflicts.fetch_add(1, Ordering::Relaxed);
+                    observations.conflicts.fetch_add(1, Ordering::Relaxed);
                     assert!(mark.is_multiple_of(2), "marks do not conflict: {error}");
                     // Without pre-read the other commit may not be durable yet; PCT would spin here.
                     thread::yield_now();
@@ -247,7 +253,7 @@ fn write(graph: &Arc<Transactions>, case: Case, known: Known, writer: u64, told:
         };
         assert!(timestamp > last, "timestamps go up");
         last = timestamp;
-        let before = held(&told.committed).insert(timestamp, mark);
+        let before = lock(&observations.committed).insert(timestamp, mark);
         assert_eq!(before, None, "two commits have the timestamp {timestamp}");
         assert!(graph.current().timestamp.0 >= timestamp, "visible when it returns");
         let next = graph.begin(case.isolation)?;
@@ -273,68 +279,72 @@ fn open(environment: &Environment, case: Case) -> Result<Arc<Transactions>> {
 fn run(case: Case) {
     let simulation = Simulation::new(1);
     let graph = open(&simulation.environment(), case).expect("opens");
-    let known = {
+    let ids = {
         let first = graph.begin(case.isolation).expect("begins");
         let id = |name: &str| first.intern(iri(name).as_ref().into()).expect("new");
-        Known { counter: id("counter"), count: id("count"), half: id("half") }
+        SharedIds { counter: id("counter"), count: id("count"), half: id("half") }
     };
-    if let Accident::Fault(n) = case.accident {
+    if let Disturbance::Fault(n) = case.disturbance {
         simulation.files.fail_write(n, Fault::Io);
     }
-    let told = Arc::new(Told::default());
+    let observations = Arc::new(Observations::default());
     let mut threads = Vec::new();
     for writer in 0..case.writers {
-        let (graph, told) = (Arc::clone(&graph), Arc::clone(&told));
-        told.running.fetch_add(1, Ordering::Relaxed);
+        let (graph, observations) = (Arc::clone(&graph), Arc::clone(&observations));
+        observations.running.fetch_add(1, Ordering::Relaxed);
         threads.push(thread::spawn(move || {
-            let done = write(&graph, case, known, writer, &told);
-            told.running.fetch_sub(1, Ordering::Relaxed);
+            let done = write(&graph, case, ids, writer, &observations);
+            observations.running.fetch_sub(1, Ordering::Relaxed);
             done
         }));
     }
     {
-        let (graph, told, files) = (Arc::clone(&graph), Arc::clone(&told), Arc::clone(&simulation.files));
+        let (graph, observations, files) =
+            (Arc::clone(&graph), Arc::clone(&observations), Arc::clone(&simulation.files));
         threads.push(thread::spawn(move || {
             let mut last = 0;
-            while told.running.load(Ordering::Relaxed) > 0 {
-                last = told.look(&graph, &files, last);
-                pause(case.look_yields_max, &told);
+            while observations.running.load(Ordering::Relaxed) > 0 {
+                last = observations.look(&graph, &files, last);
+                pause(case.look_yields_max, &observations);
             }
             Ok(())
         }));
     }
     if case.checkpoints > 0 {
-        let (graph, told) = (Arc::clone(&graph), Arc::clone(&told));
+        let (graph, observations) = (Arc::clone(&graph), Arc::clone(&observations));
         threads.push(thread::spawn(move || {
             (0..case.checkpoints).try_for_each(|_| {
                 // Otherwise there is nothing to merge yet.
-                pause(CHECKPOINT_YIELDS_MAX, &told);
+                pause(CHECKPOINT_YIELDS_MAX, &observations);
                 graph.checkpoint().map(drop)
             })
         }));
     }
     // Commits that must survive the loss of power.
     let mut kept = None;
-    if case.accident == Accident::Power {
-        pause(POWER_YIELDS_MAX, &told);
+    if case.disturbance == Disturbance::Power {
+        pause(POWER_YIELDS_MAX, &observations);
         simulation.files.crash_losing_all();
-        kept = Some((held(&told.seen).clone(), held(&told.committed).clone()));
+        kept = Some((lock(&observations.seen).clone(), lock(&observations.committed).clone()));
     }
     let results: Vec<Result<()>> = threads.into_iter().map(|one| one.join().expect("no panic")).collect();
     let all_well = results.iter().all(Result::is_ok);
-    assert!(all_well || case.accident != Accident::None, "failure without a fault: {results:?}");
+    assert!(all_well || case.disturbance != Disturbance::None, "failure without a fault: {results:?}");
     if kept.is_none() {
-        told.see(&graph.current());
+        observations.see(&graph.current());
     }
-    told.is_one_history();
-    let (seen, committed) = kept.unwrap_or_else(|| (held(&told.seen).clone(), held(&told.committed).clone()));
+    observations.is_one_history();
+    let (seen, committed) =
+        kept.unwrap_or_else(|| (lock(&observations.seen).clone(), lock(&observations.committed).clone()));
     assert!(
-        !all_well || case.accident != Accident::None || committed.len() as u64 == case.writers * case.commits
+        !all_well
+            || case.disturbance != Disturbance::None
+            || committed.len() as u64 == case.writers * case.commits
     );
     drop(graph);
     if case.durability.is_some() {
         if case.durability == Some(Durability::Sync) {
-            for (seen, left) in std::mem::take(&mut *held(&told.left)) {
+            for (seen, left) in std::mem::take(&mut *lock(&observations.durable_states)) {
                 let environment = Environment { files: Arc::new(left), ..simulation.environment() };
                 let found = open(&environment, case).expect("opens after the loss of power").current();
                 assert!(
@@ -349,8 +359,8 @@ fn run(case: Case) {
         }
         let again = open(&simulation.environment(), case).expect("opens again");
         let found = again.current();
-        let timestamp = told.see(&found);
-        told.is_one_history();
+        let timestamp = observations.see(&found);
+        observations.is_one_history();
         let promised = seen.keys().chain(committed.keys()).max().copied().unwrap_or(0);
         assert!(timestamp >= promised, "{timestamp} commits are left, {promised} were promised");
     }
@@ -396,7 +406,7 @@ fn no_schedule_shows_by_a_checkpoint_what_could_be_lost() {
 fn no_schedule_loses_what_was_seen_when_the_power_fails() {
     for checkpoints in [0, 1] {
         for pre_read in [true, false] {
-            explore(Case { checkpoints, pre_read, accident: Accident::Power, ..SYNC }, 1000, 500);
+            explore(Case { checkpoints, pre_read, disturbance: Disturbance::Power, ..SYNC }, 1000, 500);
         }
     }
 }
@@ -405,7 +415,7 @@ fn no_schedule_loses_what_was_seen_when_the_power_fails() {
 fn no_schedule_breaks_where_the_files_fail() {
     for checkpoints in [0, 1] {
         for fault in 0..24 {
-            explore(Case { checkpoints, accident: Accident::Fault(fault), ..SYNC }, 60, 40);
+            explore(Case { checkpoints, disturbance: Disturbance::Fault(fault), ..SYNC }, 60, 40);
         }
     }
 }

@@ -27,19 +27,25 @@
 #![forbid(unsafe_code)]
 
 mod background;
-mod change;
+mod backup;
+mod base;
 mod checkpoint;
 mod commit;
-mod committed;
+mod commit_head;
 mod constraint;
 mod constraint_scan;
 mod constraints;
 mod damage;
 mod directory;
-mod open;
+mod mutation;
+mod numbering;
+mod options;
+mod published;
 mod reads;
+mod recent_commits;
 mod record;
 mod recovery;
+mod replacement;
 mod restore;
 mod schema;
 mod status;
@@ -47,6 +53,7 @@ mod sync;
 mod tracked;
 mod transaction;
 mod transactions;
+mod validation;
 mod writer;
 mod writes;
 
@@ -55,22 +62,23 @@ mod explore;
 
 pub use background::{
     CHECKPOINT_CELLS_MIN, CHECKPOINT_LOG_BYTES, CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_FILES,
-    CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SHARE, CHECKPOINT_TERMS_MIN, STALL_MAX,
+    CHECKPOINT_SHARE, CHECKPOINT_TERMS_MIN, STALL_MAX,
 };
-pub use change::{Change, Timestamp};
-pub use checkpoint::{CHECKPOINT_SPARE_BYTES, continued};
-pub use committed::COMMITTED_CHANGES_MAX;
+pub use base::continued;
+pub use checkpoint::{CHECKPOINT_RETRY_MAX, CHECKPOINT_RETRY_MIN, CHECKPOINT_SPARE_BYTES};
 pub use constraint::{CONSTRAINT_PROPERTIES_MAX, Constraint, ConstraintKind};
 pub use damage::{Damage, cut_at_damage, find_damage};
+pub use mutation::{Mutation, Timestamp};
+pub use options::{DELTA_BYTES_MAX_DEFAULT, LOAD_WAIT_DEFAULT, LOG_BYTES_MAX_DEFAULT, Options, TERMS_MAX};
+pub use published::Published;
 pub use reads::READS_MAX;
+pub use recent_commits::COMMITTED_CHANGES_MAX;
+pub use replacement::ReplacementBase;
 pub use restore::restore;
-pub use schema::Successor;
-pub use status::{CheckpointStatus, ConflictCounts, StorageStatus};
+pub use status::{CheckpointStatus, ConflictCounts, Counts, StorageStatus};
 pub use tracked::Tracked;
-pub use transaction::{Isolation, Read, Savepoint, Transaction, View};
-pub use transactions::{
-    Counts, DELTA_BYTES_MAX_DEFAULT, LOAD_WAIT_DEFAULT, LOG_BYTES_MAX_DEFAULT, Options, Published, TERMS_MAX,
-    Transactions,
-};
+pub use transaction::{Read, Savepoint, Transaction, View};
+pub use transactions::Transactions;
+pub use validation::Isolation;
 /// Durability level: when a commit is acknowledged.
 pub use vervet_log::Level as Durability;

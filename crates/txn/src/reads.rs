@@ -17,7 +17,7 @@
 //! G-Tran (arXiv 2105.04449, §4) records the inputs of each step. Difference: statements and keys in place of
 //! steps, so that a change conflicts with exactly the reads that would have returned it.
 
-use crate::change::Change;
+use crate::mutation::Mutation;
 use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use oxrdf::{Term, TermRef};
 use std::fmt;
@@ -29,7 +29,7 @@ use vervet_snapshot::{SegmentStatistics, Snapshot};
 pub const READS_MAX: usize = 1 << 18;
 
 /// A range of texts as bytes: lower bound (included) and optional upper bound (excluded).
-type Texts = (Box<[u8]>, Option<Box<[u8]>>);
+type TextBounds = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// See the header of this file.
 #[derive(Debug, Default)]
@@ -42,9 +42,9 @@ pub(crate) struct ReadSet {
     /// Text ranges and word searches of literals, and the predicates that they may concern. For a literal
     /// that existed at the begin, each match is a recorded key; these sets cover literals that were added
     /// since.
-    texts: Vec<Texts>,
+    texts: Vec<TextBounds>,
     searches: Vec<TextSearch>,
-    asked: SeededSet<Id>,
+    text_filtered: SeededSet<Id>,
     /// Terms that did not exist.
     unknown: SeededSet<Term>,
     /// Whether the list of predicates was read.
@@ -70,7 +70,7 @@ struct Excluded {
 
 impl Excluded {
     /// Whether an added statement contradicts an exclusion. A removed statement never does.
-    fn covers(self, change: &Change) -> bool {
+    fn covers(self, change: &Mutation) -> bool {
         let Statement { subject, object, graph, edge, .. } = change.statement;
         let of_neighbours = |direction: Direction, neighbour: Id| {
             let literals = self.but_literals[direction as usize] && !neighbour.is_stored_literal();
@@ -123,9 +123,9 @@ impl PredicateReads {
 
 /// A read, and a concurrent change that it did not see.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Collision {
+pub(crate) struct Conflict {
     pub(crate) what: ReadKind,
-    pub(crate) change: Change,
+    pub(crate) change: Mutation,
 }
 
 /// Kind of a read.
@@ -227,8 +227,8 @@ impl ReadSet {
     }
 
     /// A predicate whose objects may be filtered by text.
-    pub(crate) fn add_asked(&mut self, predicate: Id) {
-        self.asked.insert(predicate);
+    pub(crate) fn add_text_filtered(&mut self, predicate: Id) {
+        self.text_filtered.insert(predicate);
     }
 
     /// Entries from keys to neighbours of a segment.
@@ -319,7 +319,7 @@ pub(crate) struct Validator<'a> {
 
 impl Validator<'_> {
     /// Looks unknown terms up again in the current dictionary; returns whether any exists now.
-    pub(crate) fn learn(&mut self) -> bool {
+    pub(crate) fn resolve_unknown_terms(&mut self) -> bool {
         let before = self.newly_known.len();
         for term in &self.reads.unknown {
             // Not through the version, which does not see later terms.
@@ -330,13 +330,13 @@ impl Validator<'_> {
 
     /// The first of `changes` that some read did not see. `newest` is a version with these changes, possibly
     /// with later ones too.
-    pub(crate) fn collision(&self, changes: &[Change], newest: &Version) -> Option<Collision> {
+    pub(crate) fn conflict(&self, changes: &[Mutation], newest: &Version) -> Option<Conflict> {
         if self.reads.is_empty() {
             return None;
         }
-        let collide =
-            |change: &Change| Some(Collision { what: self.read_of(change, newest)?, change: *change });
-        changes.iter().find_map(collide)
+        let to_conflict =
+            |change: &Mutation| Some(Conflict { what: self.read_of(change, newest)?, change: *change });
+        changes.iter().find_map(to_conflict)
     }
 
     /// Whether this is a literal added since the begin whose text is in a recorded range or search.
@@ -364,7 +364,7 @@ impl Validator<'_> {
         found || !known
     }
 
-    fn read_of(&self, change: &Change, newest: &Version) -> Option<ReadKind> {
+    fn read_of(&self, change: &Mutation, newest: &Version) -> Option<ReadKind> {
         let statement = &change.statement;
         if let Some(reads) = self.reads.predicates.get(&statement.predicate) {
             if reads.all {
@@ -388,7 +388,7 @@ impl Validator<'_> {
                 return Some(ReadKind::Range);
             }
         }
-        if self.reads.asked.contains(&statement.predicate) && self.is_new_text(statement.object) {
+        if self.reads.text_filtered.contains(&statement.predicate) && self.is_new_text(statement.object) {
             return Some(ReadKind::Range);
         }
         if statement.edge.is_bound() && self.reads.edges.contains(&statement.edge) {

@@ -13,7 +13,7 @@
 //! # Cost
 //! A triple takes about 13 bytes.
 
-use crate::change::{Change, Timestamp};
+use crate::mutation::{Mutation, Timestamp};
 use oxrdf::{BaseDirection, Term, TermRef};
 use vervet_model::{Id, LiteralKind, Statement, TermParts, triple_term, triple_text};
 
@@ -95,10 +95,10 @@ pub(crate) fn read_term(mut bytes: &[u8]) -> Option<(Id, Term)> {
 }
 
 /// Writes the record of a commit whose timestamp is not known yet; see [`set_timestamp`].
-pub(crate) fn write_commit(changes: &[Change], out: &mut Vec<u8>) {
+pub(crate) fn write_commit(changes: &[Mutation], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; 8]);
     write_varint(changes.len() as u64, out);
-    for Change { statement, added } in changes {
+    for Mutation { statement, added } in changes {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         out.push(
             flag(*added, ADDED)
@@ -122,7 +122,7 @@ pub(crate) fn set_timestamp(record: &mut [u8], timestamp: Timestamp) {
 }
 
 /// Decodes timestamp and changes of a commit; `None` if the bytes are invalid.
-pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Change>)> {
+pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Mutation>)> {
     let timestamp = Timestamp(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
     let count = usize::try_from(read_varint(&mut bytes)?).ok()?;
     // A change takes at least four bytes, so damaged data cannot request more memory than that.
@@ -134,7 +134,7 @@ pub(crate) fn read_commit(mut bytes: &[u8]) -> Option<(Timestamp, Vec<Change>)> 
         let graph = if flags & GRAPH != 0 { id()? } else { Id::UNBOUND };
         let edge = if flags & EDGE != 0 { id()? } else { Id::UNBOUND };
         let statement = Statement { subject, predicate, object, graph, edge };
-        changes.push(Change { statement, added: flags & ADDED != 0 });
+        changes.push(Mutation { statement, added: flags & ADDED != 0 });
     }
     bytes.is_empty().then_some((timestamp, changes))
 }
@@ -253,7 +253,7 @@ mod tests {
         eprintln!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
         for _ in 0..200 {
-            let changes: Vec<Change> = (0..random.usize(0..6))
+            let changes: Vec<Mutation> = (0..random.usize(0..6))
                 .map(|_| {
                     let mut id = |some: bool| {
                         let bits = 60 - random.u32(0..60);
@@ -266,7 +266,7 @@ mod tests {
                         graph: id(false),
                         edge: id(true),
                     };
-                    Change { statement, added: random.bool() }
+                    Mutation { statement, added: random.bool() }
                 })
                 .collect();
             let timestamp = Timestamp(random.u64(..));

@@ -7,17 +7,16 @@
 //! # Cost
 //! Consecutive additions are sorted and added together, also those of different commits.
 
-use crate::change::Timestamp;
 use crate::constraints::Constraints;
+use crate::mutation::Timestamp;
 use crate::record;
-use crate::schema;
 use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::Terms;
 use vervet_env::Environment;
 use vervet_log::{Found, LogId, Lsn, ReadOptions};
-use vervet_model::{Error, ErrorKind, Id, Result, Statement};
+use vervet_model::{Error, ErrorKind, Result, Statement};
 use vervet_store::{LogPlace, Store};
 
 /// Maximum number of additions that are collected and added together.
@@ -142,7 +141,7 @@ pub(crate) fn recover(
         })
     })?;
     replay.add()?;
-    let constraints = schema::recovered(&replay.constraints, &replay.version)
+    let constraints = Constraints::recovered(&replay.constraints, &replay.version)
         .map_err(|error| error.context(directory.display()))?;
     let base = match place {
         Some(place) => place,
@@ -230,11 +229,4 @@ impl Replay {
 fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("the record of {what} is damaged"))
         .with_hint("restore this database from a backup")
-}
-
-/// Ids of the terms that a version has beyond its base, in the order of their numbers.
-pub(crate) fn new_terms(version: &Version, vertices: u64, literals: u64) -> impl Iterator<Item = Id> + use<> {
-    let dictionary = version.base().dictionary();
-    let vertices = (dictionary.vertex_count()..vertices).map(Id::vertex);
-    vertices.chain((dictionary.literal_count()..literals).map(Id::literal))
 }

@@ -5,7 +5,7 @@
 //! very changes that the restore is meant to undo. Here the target has no files of a database, and the copy
 //! reserves a log of its own.
 
-use crate::directory::Locked;
+use crate::directory::DirectoryLock;
 use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ pub fn restore(
         return Err(Error::new(ErrorKind::Input, message)
             .with_hint("`vervet backup` copies a database together with what its log holds"));
     }
-    let _lock = Locked::take(environment, directory)?;
+    let _lock = DirectoryLock::take(environment, directory)?;
     let timestamp = place.map_or(0, |place| place.timestamp);
     let log = LogPlace::reserve(environment, timestamp)?;
     vervet_store::copy_generation(environment, backup, directory, log, report)?;

@@ -1,11 +1,17 @@
 //! Storage status for metrics, logs and messages.
 
-use crate::background::new_term_count;
-use crate::sync::lock;
-use crate::transactions::{Counts, Transactions};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vervet_model::Error;
+
+/// Transactions by outcome, since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Committed, with changes.
+    pub commits: u64,
+    /// Refused for a conflict.
+    pub conflicts: u64,
+}
 
 /// Snapshot of storage metrics. Counters are read one after the other and are not mutually consistent.
 #[derive(Clone, Debug)]
@@ -94,14 +100,14 @@ pub struct ConflictCounts {
 
 /// Counters of [`ConflictCounts`].
 #[derive(Debug, Default)]
-pub(crate) struct Conflicts {
+pub(crate) struct ConflictCounters {
     pub(crate) changes: AtomicU64,
     pub(crate) loads: AtomicU64,
     pub(crate) too_old: AtomicU64,
     pub(crate) constraints: AtomicU64,
 }
 
-impl Conflicts {
+impl ConflictCounters {
     pub(crate) fn read(&self) -> ConflictCounts {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         ConflictCounts {
@@ -118,46 +124,5 @@ impl ConflictCounts {
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.changes + self.loads + self.too_old + self.constraints
-    }
-}
-
-impl Transactions {
-    /// The status of storage. Cheap: it reads no file and takes no lock that is held during I/O.
-    #[must_use]
-    pub fn storage_status(&self) -> StorageStatus {
-        let now = self.environment.clock.now();
-        let newest = self.newest();
-        let version = &newest.version;
-        let log = self.open_log().map(|log| log.status());
-        let (active_transactions, oldest) = self.active_since();
-        let background = &self.background;
-        let history = lock(&background.history).clone();
-        StorageStatus {
-            refusal: self.failure.get().cloned().or(log.as_ref().and_then(|log| log.refusal.clone())),
-            log_bytes: self.log_bytes(),
-            log_files: log.as_ref().map_or(0, |log| log.files),
-            log_syncs: log.as_ref().map_or(0, |log| log.syncs),
-            log_sync_time: log.as_ref().map_or(Duration::ZERO, |log| log.sync_time),
-            delta_cells: version.delta_cells(),
-            delta_bytes: version.delta_bytes(),
-            terms: version.terms().vertex_end() + version.terms().literal_end(),
-            new_terms: new_term_count(version),
-            active_transactions,
-            oldest_transaction: oldest.map(|began| now.saturating_sub(began)),
-            transactions: self.counts(),
-            conflicts: self.conflicts.read(),
-            slowed_commits: background.slowed.load(Ordering::Relaxed),
-            slowed_time: Duration::from_nanos(background.slowed_nanoseconds.load(Ordering::Relaxed)),
-            checkpoints: CheckpointStatus {
-                running: self.is_merging(),
-                completed: history.completed,
-                failed: history.failed,
-                failed_in_row: history.failed_in_row,
-                age: now.saturating_sub(history.last),
-                took: history.took,
-                last_failure: history.last_failure.map(|(error, at)| (error, now.saturating_sub(at))),
-                next_try: history.next_try.map(|at| at.saturating_sub(now)).filter(|time| !time.is_zero()),
-            },
-        }
     }
 }

@@ -11,12 +11,12 @@ pub(crate) use arc_swap::ArcSwap;
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64};
 #[cfg(not(feature = "shuttle"))]
-pub(crate) use std::sync::{Mutex, MutexGuard, RwLock};
+pub(crate) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 #[cfg(feature = "shuttle")]
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64};
 #[cfg(feature = "shuttle")]
-pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use std::sync::PoisonError;
 

@@ -43,7 +43,7 @@ struct TrackedSegment<'a> {
     /// are recorded.
     statistics: SegmentStatistics,
     /// Whether the flags are in the read set.
-    noted: AtomicBool,
+    flags_recorded: AtomicBool,
 }
 
 /// The set is consistent after each insert, so a panic elsewhere does not invalidate it.
@@ -100,11 +100,12 @@ impl Snapshot for Tracked<'_> {
             return Ok(None);
         };
         if direction == Direction::In {
-            lock(self.reads).add_asked(predicate);
+            lock(self.reads).add_text_filtered(predicate);
         }
         let statistics = SegmentStatistics { exact: false, ..segment.statistics().clone() };
-        let noted = AtomicBool::new(false);
-        let tracked = TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, noted };
+        let flags_recorded = AtomicBool::new(false);
+        let tracked =
+            TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, flags_recorded };
         Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
     }
 
@@ -205,7 +206,7 @@ impl Snapshot for Tracked<'_> {
 impl Segment for TrackedSegment<'_> {
     fn statistics(&self) -> &SegmentStatistics {
         // Relaxed: recording them twice is harmless.
-        if !self.noted.swap(true, Ordering::Relaxed) {
+        if !self.flags_recorded.swap(true, Ordering::Relaxed) {
             lock(self.reads).add_flags(self.predicate, self.direction, &self.statistics);
         }
         &self.statistics
@@ -302,5 +303,32 @@ impl Segment for TrackedSegment<'_> {
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
         lock(self.reads).add_keys(self.predicate, self.direction, &[key]);
         self.segment.entries(key, from, limit, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Every method of `Snapshot` and `Segment` is implemented here: one with a default body that is not
+    /// would be read without a record, or more slowly through the other methods. Compares the sources.
+    #[test]
+    fn every_method_is_tracked_or_forwarded() {
+        let methods = |source: &str, header: &str| -> Vec<String> {
+            let body = source.split_once(header).expect("the header is in the source").1;
+            let body = body.split_once("\n}\n").expect("a closing brace").0;
+            let names = body.lines().filter_map(|line| line.strip_prefix("    fn "));
+            names.map(|rest| rest.split(['(', '<']).next().unwrap_or_default().to_owned()).collect()
+        };
+        for (name, header, methods_min) in [
+            ("Snapshot", "impl Snapshot for Tracked<'_> {", 20),
+            ("Segment", "impl Segment for TrackedSegment<'_> {", 10),
+        ] {
+            let declaration = format!("pub trait {name}: Send + Sync {{");
+            let required = methods(include_str!("../../snapshot/src/lib.rs"), &declaration);
+            let implemented = methods(include_str!("tracked.rs"), header);
+            assert!(required.len() > methods_min, "the trait was found: {required:?}");
+            for method in required {
+                assert!(implemented.contains(&method), "{name}::{method} is not tracked");
+            }
+        }
     }
 }

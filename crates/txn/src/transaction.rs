@@ -1,32 +1,22 @@
 //! A transaction: a private version of the graph, and the read and write sets for its validation.
 
-use crate::change::{Change, Timestamp};
+use crate::commit::CommitRequest;
+use crate::mutation::{Mutation, Timestamp};
+use crate::published::Published;
 use crate::reads::ReadSet;
 use crate::tracked::Tracked;
-use crate::transactions::{Published, Transactions};
+use crate::transactions::Transactions;
+use crate::validation::Isolation;
 use oxrdf::{BlankNode, TermRef};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vervet_delta::Version;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::Snapshot;
 
-/// Isolation level: which concurrent changes a transaction may see.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Isolation {
-    /// Serializable: the result equals a serial execution in the order of commits. A transaction that read
-    /// data which another one has changed meanwhile, absence and counts included, fails with a conflict.
-    #[default]
-    Serializable,
-    /// Snapshot isolation: every read sees the graph at the begin; of two transactions that change the same
-    /// data the second one fails with a conflict. Two transactions that each read data changed by the other
-    /// may both commit (write skew).
-    Snapshot,
-}
-
 /// Maximum number of pending changes before a private version is made for them: a small transaction often
 /// needs none, since it does not read its own changes, and its commit applies them to the newest version
 /// anyway.
-const WAITING_MAX: usize = 8;
+const PENDING_MAX: usize = 8;
 
 /// A transaction that reads and writes. Dropping it without a commit discards all changes.
 ///
@@ -34,12 +24,12 @@ const WAITING_MAX: usize = 8;
 #[derive(Debug)]
 pub struct Transaction {
     transactions: Arc<Transactions>,
-    pub(crate) began: Arc<Published>,
-    pub(crate) isolation: Isolation,
+    began: Arc<Published>,
+    isolation: Isolation,
     /// The version of the begin with all changes; not created while the changes are pending.
     own: OnceLock<Version>,
-    pub(crate) changes: Vec<Change>,
-    pub(crate) reads: Mutex<ReadSet>,
+    changes: Vec<Mutation>,
+    reads: Mutex<ReadSet>,
     /// Set when no read set is needed: under snapshot isolation.
     untracked: bool,
     blanks: u64,
@@ -93,8 +83,20 @@ impl View<'_> {
     }
 }
 
+impl Transactions {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: another process (the message names it) writes to the directory.
+    /// [`ErrorKind::Io`], [`ErrorKind::Corrupt`]: the log could not be opened.
+    pub fn begin(self: &Arc<Self>, isolation: Isolation) -> Result<Transaction> {
+        let began = self.register()?;
+        Ok(Transaction::new(Arc::clone(self), began, isolation))
+    }
+}
+
 impl Transaction {
-    pub(crate) fn new(transactions: Arc<Transactions>, began: Arc<Published>, isolation: Isolation) -> Self {
+    fn new(transactions: Arc<Transactions>, began: Arc<Published>, isolation: Isolation) -> Self {
         Self {
             transactions,
             isolation,
@@ -124,7 +126,7 @@ impl Transaction {
     }
 
     /// The same graph without recorded reads, for estimates and for callers that record their reads by
-    /// [`Transaction::note`].
+    /// [`Transaction::record_read`].
     ///
     /// # Errors
     /// Damaged data.
@@ -137,7 +139,7 @@ impl Transaction {
         }
         let mut version = self.began.version.clone();
         for change in &self.changes {
-            apply(&mut version, change)?;
+            change.apply(&mut version)?;
         }
         Ok(self.own.get_or_init(|| version))
     }
@@ -154,7 +156,7 @@ impl Transaction {
     /// # Errors
     /// Damaged data.
     pub fn version_at(&self, predicate: Id, direction: Direction, key: Id) -> Result<&Version> {
-        let meets = |change: &Change| {
+        let meets = |change: &Mutation| {
             let Statement { subject, object, .. } = change.statement;
             let own = if direction == Direction::Out { subject } else { object };
             change.statement.predicate == predicate && own == key
@@ -177,11 +179,6 @@ impl Transaction {
         self.version()
     }
 
-    /// The private version with all changes, if it exists.
-    pub(crate) fn own_version(&self) -> Option<&Version> {
-        self.own.get()
-    }
-
     fn version_mut(&mut self) -> Result<&mut Version> {
         if self.own.get().is_none() {
             let version = self.version()?.clone();
@@ -191,7 +188,7 @@ impl Transaction {
     }
 
     /// Records a read of [`Transaction::version`]; [`Transaction::view`] does so by itself.
-    pub fn note(&mut self, read: Read) {
+    pub fn record_read(&mut self, read: Read) {
         if self.untracked {
             return;
         }
@@ -242,7 +239,7 @@ impl Transaction {
         if let Some(id) = version.lookup(term)? {
             return Ok(id);
         }
-        let id = self.transactions.intern(version, term)?;
+        let id = self.transactions.writer().intern(version, term)?;
         if id.tag() == Tag::Edge {
             let message = format!("{term} is the name of an edge that does not exist");
             return Err(Error::new(ErrorKind::Input, message).with_hint("insert its statement first"));
@@ -257,7 +254,7 @@ impl Transaction {
     pub fn fresh_blank(&mut self) -> Result<Id> {
         let scope = match self.blank_scope {
             Some(scope) => scope,
-            None => *self.blank_scope.insert(self.transactions.random()?),
+            None => *self.blank_scope.insert(self.transactions.writer().random()?),
         };
         self.blanks += 1;
         let label = format!("t{scope:x}x{}", self.blanks);
@@ -267,7 +264,7 @@ impl Transaction {
     /// A new edge id.
     #[must_use]
     pub fn fresh_edge(&self) -> Id {
-        self.transactions.fresh_edge()
+        self.transactions.writer().numbering().fresh_edge()
     }
 
     /// Adds a statement; `false` if it existed already.
@@ -277,7 +274,7 @@ impl Transaction {
     /// # Errors
     /// Damaged data; an edge id that has another statement.
     pub fn insert(&mut self, statement: &Statement) -> Result<bool> {
-        self.change(Change { statement: *statement, added: true })
+        self.change(Mutation { statement: *statement, added: true })
     }
 
     /// Removes a statement with exactly this graph and edge; `false` if it did not exist.
@@ -285,10 +282,10 @@ impl Transaction {
     /// # Errors
     /// Damaged data.
     pub fn remove(&mut self, statement: &Statement) -> Result<bool> {
-        self.change(Change { statement: *statement, added: false })
+        self.change(Mutation { statement: *statement, added: false })
     }
 
-    fn change(&mut self, change: Change) -> Result<bool> {
+    fn change(&mut self, change: Mutation) -> Result<bool> {
         self.check_whole()?;
         let statement = &change.statement;
         if !self.untracked {
@@ -310,11 +307,11 @@ impl Transaction {
                     .for_each(|edge| reads.add_edge(edge));
             }
         }
-        let changed = if self.may_wait(1, std::iter::once(change)) {
+        let changed = if self.may_buffer(1, std::iter::once(change)) {
             let (version, statement) = (&self.began.version, &change.statement);
             if change.added { version.would_insert(statement)? } else { version.would_remove(statement)? }
         } else {
-            let changed = apply(self.version_mut()?, &change);
+            let changed = change.apply(self.version_mut()?);
             self.broken |= changed.is_err();
             changed?
         };
@@ -326,12 +323,12 @@ impl Transaction {
 
     /// Whether the effects of these changes can be decided from the version of the begin: they and the
     /// pending changes concern different statements and different edges.
-    fn may_wait(&self, count: usize, changes: impl Iterator<Item = Change> + Clone) -> bool {
+    fn may_buffer(&self, count: usize, changes: impl Iterator<Item = Mutation> + Clone) -> bool {
         self.own.get().is_none()
-            && self.changes.len() + count <= WAITING_MAX
+            && self.changes.len() + count <= PENDING_MAX
             && changes.clone().enumerate().all(|(at, change)| {
                 let before = self.changes.iter().copied().chain(changes.clone().take(at));
-                before.into_iter().all(|other| !meet(&change.statement, &other.statement))
+                before.into_iter().all(|other| !may_interact(&change.statement, &other.statement))
             })
     }
 
@@ -354,8 +351,8 @@ impl Transaction {
 
     fn change_all(&mut self, statements: &[Statement], added: bool) -> Result<()> {
         self.check_whole()?;
-        let changes = statements.iter().map(|&statement| Change { statement, added });
-        if self.may_wait(statements.len(), changes.clone()) {
+        let changes = statements.iter().map(|&statement| Mutation { statement, added });
+        if self.may_buffer(statements.len(), changes.clone()) {
             let version = &self.began.version;
             for statement in statements {
                 // Only for its error.
@@ -419,13 +416,35 @@ impl Transaction {
     /// [`ErrorKind::Io`]: the log could not be written; if the disk was full just then, the transaction may
     /// still become visible when there is room again. [`ErrorKind::Unavailable`]: checkpoints are too far
     /// behind, or a bulk load takes too long.
-    pub fn commit(self) -> Result<Timestamp> {
+    pub fn commit(mut self) -> Result<Timestamp> {
         self.check_whole()?;
-        let transactions = Arc::clone(&self.transactions);
-        if !self.changes.is_empty() {
-            transactions.wait_for_room(self.changes.len())?;
+        if self.changes.is_empty() {
+            return self.transactions.committer().commit_unchanged(&self.began);
         }
-        transactions.commit(self)
+        self.transactions.background().wait_for_room(self.changes.len())?;
+        let constraint_check = self.check_constraints();
+        let request = CommitRequest {
+            isolation: self.isolation,
+            began: Arc::clone(&self.began),
+            own: self.own.take(),
+            changes: std::mem::take(&mut self.changes),
+            reads: std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner)),
+            constraint_check,
+        };
+        // Registered until this returns.
+        self.transactions.committer().commit(request)
+    }
+
+    /// Checks the constraints that the transaction began with. The reads of the check are in its read set.
+    fn check_constraints(&mut self) -> Result<()> {
+        if self.began.constraints.is_empty() {
+            return Ok(());
+        }
+        let mut reads = std::mem::take(self.reads.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let checked =
+            self.version().and_then(|own| self.began.constraints.check(own, &self.changes, &mut reads));
+        self.reads = Mutex::new(reads);
+        checked
     }
 
     /// Discards all changes. Dropping the transaction does the same.
@@ -444,23 +463,18 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        self.transactions.ended(self.began.timestamp);
+        self.transactions.head().unregister(self.began.timestamp);
         // Also after a roll-back: the terms that it added stay.
-        self.transactions.checkpoint_if_wanted();
+        self.transactions.background().start_if_wanted();
     }
 }
 
 /// Whether a change of one may affect the result of a change of the other.
-fn meet(one: &Statement, other: &Statement) -> bool {
+fn may_interact(one: &Statement, other: &Statement) -> bool {
     let edges_of = |statement: &Statement| {
         let edges = [statement.subject, statement.object, statement.edge].into_iter();
         edges.filter(|id| id.tag() == Tag::Edge)
     };
     (one.subject, one.predicate, one.object) == (other.subject, other.predicate, other.object)
         || edges_of(one).any(|edge| edges_of(other).any(|other| edge == other))
-}
-
-/// Applies one change; returns whether it had an effect.
-pub(crate) fn apply(version: &mut Version, change: &Change) -> Result<bool> {
-    if change.added { version.insert(&change.statement) } else { version.remove(&change.statement) }
 }

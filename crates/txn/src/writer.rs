@@ -1,76 +1,187 @@
-//! Write ownership of a directory: its lock, and the log.
+//! The write ownership of a directory: its lock, its log, and whether it may be written to.
 //!
+//! # Shape
 //! A directory is locked before its content is trusted, and the log is opened when the first transaction
-//! begins: a process that only bulk-loads needs none.
+//! begins: a process that only bulk-loads needs none. A graph in memory has no log.
+//! # Invariants
+//! 1. The log holds commits in the order of their timestamps. So if a commit is durable, all those that it
+//!    may have read from are.
+//! 2. One thread at a time writes manifests: a checkpoint, a load, or the thread that opens the log holds
+//!    [`Writer::lock_manifest`].
+//! 3. The log is cut only before a position that a durable base covers.
 
-use crate::directory::Locked;
+use crate::commit_head::CommitHead;
+use crate::constraints::Constraints;
+use crate::directory::DirectoryLock;
+use crate::mutation::Timestamp;
+use crate::numbering::Numbering;
+use crate::published::Published;
 use crate::recovery::{self, Recovered};
-use crate::sync::Mutex;
-use crate::transactions::Transactions;
-use std::path::Path;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, lock};
+use oxrdf::TermRef;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
+use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Found, Log, LogId, LogOptions};
-use vervet_model::{Error, Result};
+use vervet_log::{Found, Level, Log, LogId, LogOptions, Lsn};
+use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 
 /// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    environment: Environment,
+    directory: Option<PathBuf>,
+    durability: Level,
+    head: Arc<CommitHead>,
+    numbering: Numbering,
+    /// Unset for a graph in memory, or before the first write.
+    ownership: OnceLock<Ownership>,
+    /// Held while this process takes the directory.
+    owning: Mutex<()>,
+    manifest: Mutex<()>,
+    /// Start of the log part that recovery would read.
+    log_start: AtomicU64,
+    /// Set when the state of the directory is unknown: no further writes.
+    failure: OnceLock<Error>,
+}
+
+/// An owned directory.
+#[derive(Debug)]
+struct Ownership {
     log: OnceLock<Log>,
     /// Result of recovery and the log position of the manifest, until the log is opened.
     found: Mutex<Option<(Found, LogPlace)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
-    pub(crate) place: Mutex<Option<LogPlace>>,
-    lock: Locked,
+    place: Mutex<Option<LogPlace>>,
+    lock: DirectoryLock,
+}
+
+/// The start of the log part that recovery reads for this version.
+fn log_start(version: &Version) -> u64 {
+    version.base().log_place().map_or(0, |place| place.lsn)
 }
 
 impl Writer {
-    /// The log, if it is open.
-    pub(crate) fn log(&self) -> Option<&Log> {
-        self.log.get()
-    }
-}
-
-impl Transactions {
-    /// Describes this process to others that try to write to the directory, such as
-    /// `vervet serve at http://…`; has no effect unless this process is the directory's writer.
-    pub fn describe_owner(&self, text: &str) {
-        if let Some(writer) = self.writer.get() {
-            writer.lock.describe(text);
+    /// The writer of the graph at the newest version of `head`; `None` for `directory`: in memory.
+    pub(crate) fn new(
+        environment: Environment,
+        directory: Option<PathBuf>,
+        durability: Level,
+        terms_max: u64,
+        head: Arc<CommitHead>,
+    ) -> Self {
+        let newest = head.newest();
+        let numbering = Numbering::new(newest.version.edge_count(), terms_max);
+        Self {
+            environment,
+            directory,
+            durability,
+            numbering,
+            ownership: OnceLock::new(),
+            owning: Mutex::default(),
+            manifest: Mutex::default(),
+            log_start: AtomicU64::new(log_start(&newest.version)),
+            failure: OnceLock::new(),
+            head,
         }
     }
 
-    /// The write ownership of the directory, taken if it is free; `None` for a graph in memory.
-    pub(crate) fn own(&self) -> Result<Option<&Arc<Writer>>> {
+    /// Files, clock and randomness.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The directory; `None` for a graph in memory.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// Durability level: when a commit is acknowledged.
+    pub(crate) fn durability(&self) -> Level {
+        self.durability
+    }
+
+    /// Where a new base is written.
+    pub(crate) fn target(&self) -> Target {
+        match &self.directory {
+            Some(directory) => Target::Directory(directory.clone()),
+            None => Target::Memory,
+        }
+    }
+
+    /// Describes this process in the lock file; has no effect unless it owns the directory.
+    pub(crate) fn describe_owner(&self, text: &str) {
+        if let Some(ownership) = self.ownership.get() {
+            ownership.lock.describe(text);
+        }
+    }
+
+    /// Why nothing may be written any more.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// # Errors
+    /// [`Writer::failure`].
+    pub(crate) fn check_failure(&self) -> Result<()> {
+        self.failure().map_or(Ok(()), |failure| Err(failure.clone()))
+    }
+
+    /// Refuses all further writes. The first failure is the one that counts.
+    pub(crate) fn fail(&self, error: Error) {
+        let _ = self.failure.set(error);
+    }
+
+    /// Excludes other writers of manifests; see the header.
+    pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ()> {
+        lock(&self.manifest)
+    }
+
+    /// Takes the write ownership of the directory, if it is free; no effect for a graph in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`]: another process has it. [`ErrorKind::Io`], [`ErrorKind::Corrupt`].
+    pub(crate) fn take_ownership(&self) -> Result<()> {
+        self.own().map(drop)
+    }
+
+    fn own(&self) -> Result<Option<&Ownership>> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        if let Some(failure) = self.failure.get() {
-            return Err(failure.clone());
+        self.check_failure()?;
+        if let Some(ownership) = self.ownership.get() {
+            return Ok(Some(ownership));
         }
-        if let Some(writer) = self.writer.get() {
-            return Ok(Some(writer));
-        }
-        let _one = crate::sync::lock(&self.owning);
-        if self.writer.get().is_none() {
-            let guard = Locked::take(&self.environment, directory)?;
+        let _one = lock(&self.owning);
+        if self.ownership.get().is_none() {
+            let guard = DirectoryLock::take(&self.environment, directory)?;
             // Another process may have written since this graph was opened.
             let recovered = recovery::recover_as_owner(&self.environment, directory)?;
-            let writer = self.writer_of(guard, recovered)?;
-            let set = self.writer.set(Arc::new(writer));
+            let set = self.ownership.set(self.ownership_of(guard, recovered));
             assert!(set.is_ok(), "`owning` is held");
         }
-        Ok(self.writer.get())
+        Ok(self.ownership.get())
     }
 
-    fn writer_of(&self, guard: Locked, recovered: Option<Recovered>) -> Result<Writer> {
+    fn ownership_of(&self, guard: DirectoryLock, recovered: Option<Recovered>) -> Ownership {
         let (mut found, mut place) = (None, None);
         if let Some(recovered) = recovered {
             place = Some(recovered.place());
             let Recovered { version, timestamp, constraints, found: read, base } = recovered;
             found = Some((read, base));
-            self.reset(version, timestamp, constraints);
+            self.restart(version, timestamp, constraints);
         }
-        Ok(Writer { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), lock: guard })
+        Ownership { log: OnceLock::new(), found: Mutex::new(found), place: Mutex::new(place), lock: guard }
+    }
+
+    /// Restarts from the recovered state. This process has not written yet.
+    fn restart(&self, version: Version, timestamp: Timestamp, constraints: Arc<Constraints>) {
+        let mut head = self.head.lock();
+        self.numbering.reserve_edges(version.edge_count());
+        self.log_start.store(log_start(&version), Ordering::Relaxed);
+        head.restart(Published::new(version, timestamp, constraints));
     }
 
     /// States in the manifest that the log has been begun, before the first record can be acknowledged: from
@@ -92,14 +203,16 @@ impl Transactions {
 
     /// The log of the directory, opened on first use; `None` for a graph in memory.
     pub(crate) fn log(&self) -> Result<Option<&Log>> {
-        let (Some(writer), Some(directory)) = (self.own()?, &self.directory) else { return Ok(None) };
-        if let Some(log) = writer.log.get() {
+        let (Some(ownership), Some(directory)) = (self.own()?, &self.directory) else {
+            return Ok(None);
+        };
+        if let Some(log) = ownership.log.get() {
             return Ok(Some(log));
         }
         // Excludes a running load, which would write a manifest that does not name the log.
-        let _one = crate::sync::lock(&self.checkpointing);
-        let mut found = crate::sync::lock(&writer.found);
-        if writer.log.get().is_none() {
+        let _one = self.lock_manifest();
+        let mut found = lock(&ownership.found);
+        if ownership.log.get().is_none() {
             let (mut found, base) = match found.take() {
                 Some(found) => found,
                 // A new directory, or a failed earlier attempt: recover again. No transaction has begun yet.
@@ -111,23 +224,95 @@ impl Transactions {
                     let lost = || Error::internal("a database that has just been written is missing");
                     let recovered = recovered.ok_or_else(lost)?;
                     // If the log cannot be opened, a load must continue with its id.
-                    *crate::sync::lock(&writer.place) = Some(recovered.place());
+                    *lock(&ownership.place) = Some(recovered.place());
                     let Recovered { version, timestamp, constraints, found, base } = recovered;
-                    self.reset(version, timestamp, constraints);
+                    self.restart(version, timestamp, constraints);
                     (found, base)
                 }
             };
             // The id that the manifest has reserved, if there is no log yet.
             found.id.get_or_insert(LogId(base.id));
-            let options = LogOptions { level: self.options.durability, ..LogOptions::default() };
+            let options = LogOptions { level: self.durability, ..LogOptions::default() };
             let log = Log::open(&self.environment, directory, found, options)?;
             self.publish_begun(directory, &log, base)?;
-            self.terms_are_logged();
-            let set = writer.log.set(log);
+            self.numbering.mark_logged(&self.head.newest());
+            let set = ownership.log.set(log);
             assert!(set.is_ok(), "`found` is held");
-            *crate::sync::lock(&writer.place) = None;
+            *lock(&ownership.place) = None;
         }
-        Ok(writer.log.get())
+        Ok(ownership.log.get())
+    }
+
+    /// The log, if it is open.
+    pub(crate) fn open_log(&self) -> Option<&Log> {
+        self.ownership.get()?.log.get()
+    }
+
+    /// Size of the log part that recovery would read, in bytes.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        let start = self.log_start.load(Ordering::Relaxed);
+        self.open_log().map_or(0, |log| log.end_lsn().0.saturating_sub(start))
+    }
+
+    /// Removes the log before `lsn`, which a durable base covers.
+    pub(crate) fn cut(&self, log: &Log, lsn: Lsn) {
+        let before = self.log_start.fetch_max(lsn.0, Ordering::Relaxed);
+        assert!(before <= lsn.0, "the log is cut behind where it was cut before");
+        // Remaining files only take up space.
+        let _ = log.remove_before(lsn);
+    }
+
+    /// The position that a manifest must state if it is written before the log is opened; `None` for a graph
+    /// in memory.
+    pub(crate) fn place_without_log(&self, timestamp: Timestamp) -> Result<Option<LogPlace>> {
+        let Some(ownership) = self.own()? else { return Ok(None) };
+        let mut known = lock(&ownership.place);
+        let place = match *known {
+            Some(place) => place,
+            None => *known.insert(LogPlace::reserve(&self.environment, timestamp.0)?),
+        };
+        Ok(Some(LogPlace { timestamp: timestamp.0, ..place }))
+    }
+
+    /// The assignment of numbers.
+    pub(crate) fn numbering(&self) -> &Numbering {
+        &self.numbering
+    }
+
+    /// Creates or finds the id of a term that `version` does not know.
+    ///
+    /// # Errors
+    /// Those of [`Writer::log`] and [`Numbering::admit_term`]; [`ErrorKind::Conflict`]: a load has added it.
+    pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
+        let _admitted = self.numbering.admit_term(&self.head, version)?;
+        let is_in_new_base = self.head.with_newest(|newest| {
+            let base = newest.version.base();
+            Ok(!Arc::ptr_eq(base, version.base()) && base.dictionary().lookup(term)?.is_some())
+        });
+        if is_in_new_base? {
+            // A checkpoint keeps the ids of its terms; a load numbers new terms, which old versions cannot
+            // see.
+            return version.terms().lookup(term).ok_or_else(|| {
+                let message = format!("this transaction conflicts with a bulk load, which added {term}");
+                Error::new(ErrorKind::Conflict, message).with_hint("run it again")
+            });
+        }
+        // A transaction that numbers terms must own the directory.
+        self.log()?;
+        // A bulk load may have numbered the term since `version`, in a dictionary that its terms do not
+        // include.
+        let in_base = self.head.with_newest(|newest| newest.version.base().dictionary().lookup(term))?;
+        in_base.map_or_else(|| version.terms().intern(term), Ok)
+    }
+
+    /// Appends the records of new terms; see [`Numbering::log_terms`].
+    pub(crate) fn log_terms(&self, log: &Log) -> Result<()> {
+        self.numbering.log_terms(&self.head, log)
+    }
+
+    /// 64 random bits.
+    pub(crate) fn random(&self) -> Result<u64> {
+        self.environment.random.next_u64().map_err(|error| Error::io("draw a random number", &error))
     }
 }
 

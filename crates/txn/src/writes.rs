@@ -4,8 +4,8 @@
 //! Changes in the order in which they were made, each of which had an effect on the graph as the transaction
 //! saw it. A savepoint is a length of the list.
 
-use crate::change::Change;
-use crate::reads::{Collision, ReadKind};
+use crate::mutation::Mutation;
+use crate::reads::{Conflict, ReadKind};
 use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use vervet_model::{Id, Statement};
 
@@ -23,9 +23,9 @@ pub(crate) struct WriteValidator {
 }
 
 impl WriteValidator {
-    pub(crate) fn new(changes: &[Change]) -> Self {
+    pub(crate) fn new(changes: &[Mutation]) -> Self {
         let mut validator = Self { properties: SeededSet::default(), statements: SeededMap::default() };
-        for Change { statement, added } in changes {
+        for Mutation { statement, added } in changes {
             if statement.object.is_stored_literal() {
                 validator.properties.insert((statement.subject, statement.predicate));
             } else {
@@ -36,8 +36,8 @@ impl WriteValidator {
     }
 
     /// The first of `changes` that concerns data changed by this transaction too.
-    pub(crate) fn collision(&self, changes: &[Change]) -> Option<Collision> {
-        let both = |change: &&Change| {
+    pub(crate) fn conflict(&self, changes: &[Mutation]) -> Option<Conflict> {
+        let both = |change: &&Mutation| {
             let statement = &change.statement;
             if statement.object.is_stored_literal() {
                 self.properties.contains(&(statement.subject, statement.predicate))
@@ -46,6 +46,6 @@ impl WriteValidator {
                 self.statements.get(statement).is_some_and(|added| !(*added && change.added))
             }
         };
-        changes.iter().find(both).map(|change| Collision { what: ReadKind::Write, change: *change })
+        changes.iter().find(both).map(|change| Conflict { what: ReadKind::Write, change: *change })
     }
 }

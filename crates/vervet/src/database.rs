@@ -1,12 +1,12 @@
 //! [`Database`]: the facade over one graph, in memory or in a directory, and its current version.
 
+use crate::loading;
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::prepared::{PlanCache, Prepared, TraversalPlans};
-use crate::status::PlanCacheCounts;
-use crate::{Answer, Solutions, loading};
+use crate::query::plans::{Compiled, PlanCache, PlanCacheCounts, TraversalPlans};
+use crate::sync::lock;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use vervet_driver_local::LocalDriver;
 use vervet_env::Environment;
@@ -14,7 +14,7 @@ use vervet_graph::Graph;
 use vervet_kernel::Gate;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::vocab::EDGE_ID;
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
+use vervet_model::{Direction, Error, Id, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
 
@@ -164,7 +164,7 @@ impl GraphSnapshot {
 
 /// A component of the database and its size.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct ComponentSize {
     /// The segment that the component belongs to, if any: the IRI of its predicate, and its direction.
     pub segment: Option<(String, Direction)>,
     /// The name of the component, such as `neighbours`.
@@ -196,8 +196,9 @@ impl Database {
     /// transaction or load.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] if its manifest or its log is
-    /// damaged. Data is verified when it is first read, or by [`Database::check`].
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if there is no database,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if its manifest or its log is damaged. Data is
+    /// verified when it is first read, or by [`Database::check`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(directory, DatabaseOptions::default())
     }
@@ -259,8 +260,8 @@ impl Database {
     /// lose. Changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if there is no database, [`ErrorKind::Corrupt`] if cutting the log would not
-    /// repair it.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if there is no database,
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if cutting the log would not repair it.
     pub fn find_log_damage(environment: &Environment, directory: impl AsRef<Path>) -> Result<Option<Damage>> {
         vervet_txn::find_damage(environment, directory.as_ref())
     }
@@ -269,7 +270,8 @@ impl Database {
     /// result states. `None`: the log is sound.
     ///
     /// # Errors
-    /// As [`Database::find_log_damage`]; [`ErrorKind::Unavailable`] while a process writes to it.
+    /// As [`Database::find_log_damage`]; [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) while a
+    /// process writes to it.
     pub fn cut_log_at_damage(
         environment: &Environment,
         directory: impl AsRef<Path>,
@@ -282,11 +284,12 @@ impl Database {
     /// synced. `report` is called with the bytes copied so far and the total; an error of it ends the copy.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: there is no database in `backup`, or the database there has been written to and
-    /// so has a log; there is already a database in `directory`. [`ErrorKind::Corrupt`]: the backup is
-    /// damaged; `directory` has files of a database without a manifest, such as a log that would be replayed.
-    /// [`ErrorKind::Unavailable`]: another process writes to `directory`. [`ErrorKind::Io`]. Errors of
-    /// `report`.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): there is no database in `backup`, or the database there
+    /// has been written to and so has a log; there is already a database in `directory`.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt): the backup is damaged; `directory` has files of a
+    /// database without a manifest, such as a log that would be replayed.
+    /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): another process writes to `directory`.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io). Errors of `report`.
     ///
     /// # Cost
     /// Each file is read once and written once.
@@ -348,9 +351,11 @@ impl Database {
     /// Rewrites the whole database.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] with file, line and column of a malformed statement; [`ErrorKind::Constraint`] if
-    /// the graph would violate a constraint; [`ErrorKind::Io`]; [`ErrorKind::Unavailable`] if another process
-    /// (the message names it) or another handle of this one is loading into the same directory.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) with file, line and column of a malformed statement;
+    /// [`ErrorKind::Constraint`](crate::ErrorKind::Constraint) if the graph would violate a constraint;
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io); [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) if
+    /// another process (the message names it) or another handle of this one is loading into the same
+    /// directory.
     pub fn load(&self, sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<LoadReport> {
         self.load_with_report(sources, options, None, &mut std::io::sink())
     }
@@ -367,7 +372,7 @@ impl Database {
         memory_bytes: Option<u64>,
         skipped: &mut dyn std::io::Write,
     ) -> Result<LoadReport> {
-        let place = loading::Place {
+        let context = loading::LoadContext {
             environment: &self.inner.environment,
             directory: self.inner.directory.as_deref(),
             memory_bytes,
@@ -376,7 +381,7 @@ impl Database {
         let report = self
             .inner
             .transactions
-            .replace_graph(|successor| loading::load(successor, sources, options, &place, skipped))?;
+            .replace_graph(|replacement| loading::load(replacement, sources, options, &context, skipped))?;
         tracing::info!(statements = report.statements, seconds = begin.elapsed().as_secs_f64(), "loaded");
         lock(&self.inner.plans).clear();
         lock(&self.inner.traversal_plans).clear();
@@ -384,60 +389,6 @@ impl Database {
             vervet_env::release_free_memory();
         }
         Ok(report)
-    }
-
-    /// Runs a query of any form.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Query`] with line, column and a caret; limits; damaged data.
-    pub fn query(&self, text: &str) -> Result<Answer> {
-        self.query_with(text, &QueryOptions::default())
-    }
-
-    /// Runs a query of any form with options.
-    ///
-    /// # Errors
-    /// As [`Database::query`].
-    pub fn query_with(&self, text: &str, options: &QueryOptions) -> Result<Answer> {
-        self.prepare_with(text, options)?.run_with(options)
-    }
-
-    /// Runs a `SELECT`.
-    ///
-    /// # Errors
-    /// As [`Database::query`]; [`ErrorKind::Query`] for other query forms.
-    pub fn select(&self, text: &str) -> Result<Solutions> {
-        self.query(text)?.into_solutions().ok_or_else(|| {
-            Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`")
-        })
-    }
-
-    /// Parses and plans a query for repeated runs.
-    ///
-    /// # Errors
-    /// As [`Database::query`].
-    pub fn prepare(&self, text: &str) -> Result<Prepared> {
-        self.prepare_with(text, &QueryOptions::default())
-    }
-
-    /// [`Database::prepare`] with a base IRI and names of parameters.
-    ///
-    /// # Errors
-    /// As [`Database::query`].
-    pub fn prepare_with(&self, text: &str, options: &QueryOptions) -> Result<Prepared> {
-        let key = options.cache_key(text);
-        if let Some(key) = &key
-            && let Some(query) = lock(&self.inner.plans).find(key)
-        {
-            self.inner.plan_hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(Prepared::new(self.clone(), query));
-        }
-        self.inner.plan_misses.fetch_add(1, Ordering::Relaxed);
-        let query = Arc::new(crate::prepared::compile(text, options)?);
-        if let Some(key) = &key {
-            lock(&self.inner.plans).insert(key, Arc::clone(&query));
-        }
-        Ok(Prepared::new(self.clone(), query))
     }
 
     /// Hits and misses of the plan cache.
@@ -453,14 +404,6 @@ impl Database {
         lock(&self.inner.traversal_plans).clear();
     }
 
-    /// The plan of a query as human-readable text.
-    ///
-    /// # Errors
-    /// As [`Database::query`].
-    pub fn explain(&self, text: &str, options: &QueryOptions) -> Result<String> {
-        self.prepare_with(text, options)?.explain_with(options)
-    }
-
     /// A snapshot of the current graph.
     #[must_use]
     pub fn snapshot(&self) -> GraphSnapshot {
@@ -470,7 +413,7 @@ impl Database {
     /// Reads the whole database and verifies checksums and invariants.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] with the file and the violation.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) with the file and the violation.
     pub fn check(&self) -> Result<()> {
         self.published().version.base().validate()
     }
@@ -479,7 +422,7 @@ impl Database {
     ///
     /// # Errors
     /// Damaged data.
-    pub fn parts(&self) -> Result<Vec<Part>> {
+    pub fn component_sizes(&self) -> Result<Vec<ComponentSize>> {
         let published = self.published();
         let version = &published.version;
         let name_of = |id| -> Result<String> {
@@ -492,11 +435,11 @@ impl Database {
                 Some((predicate, direction)) => Some((name_of(predicate)?, direction)),
                 None => None,
             };
-            Ok(Part { segment, name: part.part, size_bytes: part.bytes })
+            Ok(ComponentSize { segment, name: part.part, size_bytes: part.bytes })
         });
         let delta = [("delta", version.delta_bytes()), ("new terms", version.terms().bytes())];
         let delta = delta.into_iter().filter(|(_, bytes)| *bytes > 0);
-        let delta = delta.map(|(name, size_bytes)| Ok(Part { segment: None, name, size_bytes }));
+        let delta = delta.map(|(name, size_bytes)| Ok(ComponentSize { segment: None, name, size_bytes }));
         parts.chain(delta).collect()
     }
 
@@ -523,8 +466,8 @@ impl Database {
     /// and writers; returns its number of statements.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: `to` has a database, or unrelated files. [`ErrorKind::Io`], such as a full disk;
-    /// then the partial copy is removed.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): `to` has a database, or unrelated files.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), such as a full disk; then the partial copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<u64> {
         self.backup_watched(to, &Watch::new("backup"))
     }
@@ -532,7 +475,8 @@ impl Database {
     /// [`Database::backup`] with progress and cancellation through `watch`.
     ///
     /// # Errors
-    /// As [`Database::backup`]; [`ErrorKind::Cancelled`], and the partial copy is removed.
+    /// As [`Database::backup`]; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and the partial copy
+    /// is removed.
     pub fn backup_watched(&self, to: impl AsRef<Path>, watch: &Watch<'_>) -> Result<u64> {
         self.inner.transactions.backup_watched(to.as_ref(), watch)
     }
@@ -549,7 +493,7 @@ impl Database {
     /// there was nothing to merge.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`], such as a full disk; then nothing has changed.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io), such as a full disk; then nothing has changed.
     pub fn checkpoint(&self) -> Result<bool> {
         self.inner.transactions.checkpoint()
     }
@@ -564,8 +508,8 @@ impl Database {
     /// concurrently with readers and writers; each concurrent writer conflicts with it once.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`]: the graph violates it; the message names the first violating vertices. As
-    /// [`Database::begin`].
+    /// [`ErrorKind::Constraint`](crate::ErrorKind::Constraint): the graph violates it; the message names the
+    /// first violating vertices. As [`Database::begin`].
     ///
     /// ```
     /// use vervet::{Constraint, ConstraintKind, Database, ErrorKind, NamedNode};
@@ -601,6 +545,23 @@ impl Database {
         &self.inner.transactions
     }
 
+    /// The parsed query, from the plan cache if it is there.
+    pub(crate) fn compiled(&self, text: &str, options: &QueryOptions) -> Result<Arc<Compiled>> {
+        let key = options.cache_key(text);
+        if let Some(key) = &key
+            && let Some(query) = lock(&self.inner.plans).find(key)
+        {
+            self.inner.plan_hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(query);
+        }
+        self.inner.plan_misses.fetch_add(1, Ordering::Relaxed);
+        let query = Arc::new(crate::query::plans::compile(text, options)?);
+        if let Some(key) = &key {
+            lock(&self.inner.plans).insert(key, Arc::clone(&query));
+        }
+        Ok(query)
+    }
+
     pub(crate) fn traversal_plans(&self) -> &Mutex<TraversalPlans> {
         &self.inner.traversal_plans
     }
@@ -615,24 +576,24 @@ impl Database {
 
     /// A seed for the random functions of one run, different for each run.
     pub(crate) fn next_seed(&self) -> Result<u64> {
-        let drawn = self.drawn(&self.inner.seed)?;
+        let drawn = self.random_once(&self.inner.seed)?;
         Ok(drawn.wrapping_add(self.inner.runs.fetch_add(1, Ordering::Relaxed)))
     }
 
     /// An external id that no vertex has: 63 random bits and a counter.
     pub(crate) fn fresh_vertex_name(&self) -> Result<String> {
-        let drawn = self.drawn(&self.inner.names)? >> 1;
+        let drawn = self.random_once(&self.inner.names)? >> 1;
         Ok(format!("{drawn}-{}", self.inner.named.fetch_add(1, Ordering::Relaxed) + 1))
     }
 
     /// A random number, drawn on first use and then constant.
-    fn drawn(&self, place: &OnceLock<u64>) -> Result<u64> {
-        if let Some(drawn) = place.get() {
+    fn random_once(&self, slot: &OnceLock<u64>) -> Result<u64> {
+        if let Some(drawn) = slot.get() {
             return Ok(*drawn);
         }
         let random = &self.inner.environment.random;
         let drawn = random.next_u64().map_err(|error| Error::io("draw a seed", &error))?;
-        Ok(*place.get_or_init(|| drawn))
+        Ok(*slot.get_or_init(|| drawn))
     }
 
     pub(crate) fn environment(&self) -> &Environment {
@@ -650,9 +611,4 @@ fn log_opened(directory: &Path, transactions: &Transactions, begin: Instant) {
         seconds = begin.elapsed().as_secs_f64(),
         "opened"
     );
-}
-
-/// Locks a mutex and ignores poisoning: the guarded data is consistent after each change.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,10 +30,10 @@ mod identity;
 mod properties;
 mod removal;
 
-pub(crate) use identity::Named;
+pub(crate) use identity::StatementHandle;
 
 use crate::{Edge, Transaction, Vertex};
-use find::ALL;
+use find::{ALL, plain};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, VERTEX_NAMESPACE};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_txn::Read;
@@ -98,7 +98,7 @@ impl Transaction {
     ) -> Result<Option<Vertex>> {
         let vertex = self.intern_vertex(external_id)?;
         let type_id = self.type_id()?;
-        self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
+        self.inner.record_read(Read::Key(type_id, Direction::Out, vertex.id()));
         if self.first_entry(type_id, Direction::Out, vertex.id())?.is_some() {
             return Ok(None);
         }
@@ -144,7 +144,7 @@ impl Transaction {
         let graph = self.graph_of_vertex(vertex)?;
         let type_id = self.type_id()?;
         let Some(label_id) = self.lookup_name(LABEL_NAMESPACE, label)? else { return Ok(false) };
-        self.inner.note(Read::Key(type_id, Direction::Out, vertex.id()));
+        self.inner.record_read(Read::Key(type_id, Direction::Out, vertex.id()));
         let labels = self.entries(type_id, Direction::Out, vertex.id(), ALL)?;
         let (gone, rest): (Vec<_>, Vec<_>) = labels.into_iter().partition(|s| s.object == label_id);
         if gone.is_empty() {
@@ -194,7 +194,7 @@ impl Transaction {
     pub fn edges_between(&mut self, from: Vertex, label: &str, to: Vertex) -> Result<Vec<Edge>> {
         // Interned rather than looked up: the absence of a label would be a read of all statements with it.
         let label = self.intern_name(KEY_NAMESPACE, label)?;
-        self.inner.note(Read::Entry(from.id(), label, to.id()));
+        self.inner.record_read(Read::Entry(from.id(), label, to.id()));
         let entries = self.entries(label, Direction::Out, from.id(), to.id()..=to.id())?;
         Ok(entries.into_iter().map(|entry| Edge::from_ids(from, label, to, entry.edge)).collect())
     }
@@ -223,9 +223,4 @@ impl Transaction {
         self.graph_of_vertex(vertex)?;
         self.whole(|transaction| transaction.take_out_vertex(vertex.id()))
     }
-}
-
-/// A statement without an identity.
-fn plain(subject: Id, predicate: Id, object: Id, graph: Id) -> Statement {
-    Statement { subject, predicate, object, graph, edge: Id::UNBOUND }
 }

@@ -3,7 +3,7 @@
 pub(crate) mod graphml;
 pub(crate) mod graphson;
 
-use crate::execute::control;
+use crate::query::run::control;
 use crate::{Database, QueryOptions, RowCounter};
 use std::io::Write;
 use vervet_delta::Version;
@@ -15,7 +15,7 @@ use vervet_snapshot::Snapshot;
 use vervet_tinkerpop::graphson::Dialect;
 
 /// Size of the output buffer, in bytes.
-const HELD_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// Statements between two checks of the limits, about 200 µs of work.
 const BATCH_STATEMENTS: u64 = 256;
@@ -58,10 +58,10 @@ fn write(
     out: &mut dyn Write,
 ) -> Result<u64> {
     let graphs = match format {
-        Format::NQuads => Graphs::Behind,
-        Format::TriG => Graphs::Around,
+        Format::NQuads => GraphPosition::Behind,
+        Format::TriG => GraphPosition::Around,
         Format::NTriples | Format::Turtle | Format::GraphSon | Format::GraphSon2 | Format::GraphMl => {
-            Graphs::None
+            GraphPosition::None
         }
         _ => {
             let message =
@@ -69,7 +69,7 @@ fn write(
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
     };
-    if graphs == Graphs::None && !store.graphs().is_empty() {
+    if graphs == GraphPosition::None && !store.graphs().is_empty() {
         let message = match store.graphs().len() {
             1 => "a named graph does not fit into this format".to_owned(),
             count => format!("{count} named graphs do not fit into this format"),
@@ -86,12 +86,12 @@ fn write(
 
 fn write_statements(
     store: &Version,
-    graphs: Graphs,
+    graphs: GraphPosition,
     control: &Control<'_>,
     progress: Option<&RowCounter>,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    let mut text = Text { held: Vec::with_capacity(HELD_BYTES), ends: Vec::new() };
+    let mut text = StatementText { buffer: Vec::with_capacity(BUFFER_BYTES), ends: Vec::new() };
     let mut count = 0;
     control.check()?;
     for statement in store.statements() {
@@ -106,19 +106,19 @@ fn write_statements(
             control.check()?;
             progress.into_iter().for_each(|progress| progress.add(BATCH_STATEMENTS));
         }
-        if text.held.len() >= HELD_BYTES {
-            text.hand_on(out)?;
+        if text.buffer.len() >= BUFFER_BYTES {
+            text.write_buffer(out)?;
         }
     }
     progress.into_iter().for_each(|progress| progress.add(count % BATCH_STATEMENTS));
-    text.hand_on(out)?;
+    text.write_buffer(out)?;
     out.flush().map_err(|error| Error::io("write the export", &error))?;
     Ok(count)
 }
 
 /// The position of the graph name in a format.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Graphs {
+enum GraphPosition {
     None,
     /// `subject predicate object graph .`
     Behind,
@@ -126,41 +126,41 @@ enum Graphs {
     Around,
 }
 
-struct Text {
-    held: Vec<u8>,
+struct StatementText {
+    buffer: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Text {
+impl StatementText {
     fn terms(&mut self, store: &dyn Snapshot, ids: &[Id]) -> Result<()> {
         for id in ids {
             self.ends.clear();
-            store.write_terms(std::slice::from_ref(id), &mut self.held, &mut self.ends)?;
-            self.held.push(b' ');
+            store.write_terms(std::slice::from_ref(id), &mut self.buffer, &mut self.ends)?;
+            self.buffer.push(b' ');
         }
         Ok(())
     }
 
-    fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, graphs: Graphs) -> Result<()> {
+    fn line(&mut self, store: &dyn Snapshot, ids: &[Id], graph: Id, graphs: GraphPosition) -> Result<()> {
         self.begin(store, graph, graphs)?;
         self.terms(store, ids)?;
         self.end(store, graph, graphs)
     }
 
-    fn begin(&mut self, store: &dyn Snapshot, graph: Id, graphs: Graphs) -> Result<()> {
-        if graph.is_bound() && graphs == Graphs::Around {
+    fn begin(&mut self, store: &dyn Snapshot, graph: Id, graphs: GraphPosition) -> Result<()> {
+        if graph.is_bound() && graphs == GraphPosition::Around {
             self.terms(store, &[graph])?;
-            self.held.extend_from_slice(b"{ ");
+            self.buffer.extend_from_slice(b"{ ");
         }
         Ok(())
     }
 
-    fn end(&mut self, store: &dyn Snapshot, graph: Id, graphs: Graphs) -> Result<()> {
-        let graphs = if graph.is_bound() { graphs } else { Graphs::None };
-        if graphs == Graphs::Behind {
+    fn end(&mut self, store: &dyn Snapshot, graph: Id, graphs: GraphPosition) -> Result<()> {
+        let graphs = if graph.is_bound() { graphs } else { GraphPosition::None };
+        if graphs == GraphPosition::Behind {
             self.terms(store, &[graph])?;
         }
-        self.held.extend_from_slice(if graphs == Graphs::Around { b"}\n" } else { b".\n" });
+        self.buffer.extend_from_slice(if graphs == GraphPosition::Around { b"}\n" } else { b".\n" });
         Ok(())
     }
 
@@ -170,19 +170,19 @@ impl Text {
         edge: Id,
         ids: &[Id],
         graph: Id,
-        graphs: Graphs,
+        graphs: GraphPosition,
     ) -> Result<()> {
         self.begin(store, graph, graphs)?;
         self.terms(store, &[edge])?;
-        self.held.extend_from_slice(format!("<{RDF_REIFIES}> <<( ").as_bytes());
+        self.buffer.extend_from_slice(format!("<{RDF_REIFIES}> <<( ").as_bytes());
         self.terms(store, ids)?;
-        self.held.extend_from_slice(b")>> ");
+        self.buffer.extend_from_slice(b")>> ");
         self.end(store, graph, graphs)
     }
 
-    fn hand_on(&mut self, out: &mut dyn Write) -> Result<()> {
-        let written = out.write_all(&self.held);
-        self.held.clear();
+    fn write_buffer(&mut self, out: &mut dyn Write) -> Result<()> {
+        let written = out.write_all(&self.buffer);
+        self.buffer.clear();
         written.map_err(|error| Error::io("write the export", &error))
     }
 }

@@ -43,10 +43,13 @@
 //! terminates. Later steps see its changes.
 
 mod files;
-mod host;
+mod options;
 mod run;
-mod solve;
+mod snapshot_host;
+mod transaction_host;
 
+pub use options::GremlinOptions;
+pub use run::Each;
 pub use vervet_gremlin::{
     Barrier, Bulk, Bytecode, Cardinality, Column, Comparison, Direction, Duration, Edge, EdgeDetail, EdgeKey,
     Extended, GType, Instruction, Lambda, Map, Merge, Metric, Metrics, Operator, Order, P, Path, Pick, Pop,
@@ -55,83 +58,14 @@ pub use vervet_gremlin::{
 };
 pub use vervet_traversal::{Materialize, VALUES_MAX};
 
-use crate::execute::seed;
-use crate::options::{CancelToken, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT};
+use crate::query::run::seed;
 use crate::{Database, Transaction};
-use solve::SnapshotHost;
+use snapshot_host::SnapshotHost;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::time::Instant;
 use text::Statement;
 use vervet_env::Environment;
-use vervet_kernel::{Control, Limits};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
-
-/// Limits and names of one Gremlin script.
-#[derive(Clone, Debug)]
-pub struct GremlinOptions {
-    /// Deadline; `None`: none.
-    pub timeout: Option<std::time::Duration>,
-    /// The maximum number of bytes that steps may hold; `None`: no cap.
-    pub memory_limit_bytes: Option<u64>,
-    /// Cancels the script from another thread.
-    pub cancel: Option<CancelToken>,
-    /// Bindings: values of variables.
-    pub bindings: HashMap<String, Value>,
-    /// Names of the traversal source; all of them refer to this graph.
-    pub sources: Vec<String>,
-    /// How much detail elements among the results carry.
-    pub materialize: Materialize,
-    /// The folder that `io()` may read from and write to; `None`: `io()` is off. File names in a script are
-    /// relative to it.
-    pub files: Option<PathBuf>,
-    /// The number of threads of a heavy query in the script and of its algorithms; `None`: the number of
-    /// cores.
-    pub threads: Option<usize>,
-    /// Fail like an expired deadline before running a query that is expected to be heavy
-    /// ([`crate::Prepared::is_heavy`]): for callers that run heavy queries elsewhere.
-    pub refuse_heavy: bool,
-    /// Whether kernels run the query-like part of a traversal, in the order that the planner chooses. Without
-    /// it, every step runs as written; the results are the same, except for the order of unordered results.
-    pub kernels: bool,
-}
-
-impl Default for GremlinOptions {
-    fn default() -> Self {
-        Self {
-            timeout: Some(QUERY_TIMEOUT_DEFAULT),
-            memory_limit_bytes: Some(QUERY_MEMORY_DEFAULT_BYTES),
-            cancel: None,
-            bindings: HashMap::new(),
-            sources: vec!["g".to_owned()],
-            materialize: Materialize::default(),
-            files: None,
-            threads: None,
-            refuse_heavy: false,
-            kernels: true,
-        }
-    }
-}
-
-impl GremlinOptions {
-    /// The same options with one more binding.
-    #[must_use]
-    pub fn with_binding(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.bindings.insert(name.into(), value.into());
-        self
-    }
-
-    /// The limits. The time budget began at `started`, or begins now.
-    fn limits(&self, started: Option<Instant>) -> Limits {
-        let started = started.unwrap_or_else(Instant::now);
-        Limits {
-            cancelled: self.cancel.as_ref().map(CancelToken::flag),
-            deadline: self.timeout.and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
-            memory_bytes: self.memory_limit_bytes,
-        }
-    }
-}
 
 /// The results of a traversal, run-length encoded: each with its number of consecutive occurrences.
 ///
@@ -258,9 +192,6 @@ impl From<Bytecode> for GremlinScript {
         Self::new(vec![Statement::Traversal { source: 0, bytecode, terminal: None }])
     }
 }
-
-/// Callback for every result with its count.
-pub type Each<'e> = dyn FnMut(Value, u64) -> Result<()> + 'e;
 
 impl Database {
     /// Runs a Gremlin script. Several statements run in one transaction; the last one returns the results.
@@ -440,16 +371,4 @@ impl Transaction {
         }
         done
     }
-}
-
-/// The error of `g.tx()` outside a session.
-fn not_here(action: text::Transaction) -> Error {
-    let name = match action {
-        text::Transaction::Begin => "begin",
-        text::Transaction::Commit => "commit",
-        text::Transaction::Rollback => "rollback",
-    };
-    let message = format!("g.tx().{name}() has no transaction to act on here");
-    Error::new(ErrorKind::Query, message)
-        .with_hint("a text is a transaction of its own; use `Database::begin`, or a session of the server")
 }

@@ -48,43 +48,38 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithms;
-mod answer;
-mod cache;
-mod construct;
 mod database;
 mod edit;
-mod execute;
 mod export;
 pub mod gremlin;
 mod loading;
 mod options;
-mod prepared;
-mod reading;
-mod service;
+mod query;
 mod status;
+mod sync;
 mod transaction;
 pub mod update;
 mod warnings;
-mod writing;
 
 /// The example of the README runs as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-pub use answer::{Answer, Row, Solutions};
-pub use database::{Database, GraphSnapshot, Part};
+pub use database::{ComponentSize, Database, GraphSnapshot};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};
 pub use options::{
     CancelToken, DatabaseOptions, HEAVY_FROM_DEFAULT, QUERY_MEMORY_DEFAULT_BYTES, QUERY_TIMEOUT_DEFAULT,
     QueryOptions, RowCounter, THREADS_MAX,
 };
-pub use prepared::{Explanation, Prepared};
-pub use service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
-pub use status::{FileBytes, PlanCacheCounts};
+pub use query::answer::{Answer, Row, Solutions};
+pub use query::plans::PlanCacheCounts;
+pub use query::prepared::{Explanation, Prepared};
+pub use query::service::{SERVICE_BYTES_MAX, ServiceAnswer, ServiceClient, Services};
+pub use query::writing::{OutputFormat, Written};
+pub use status::FileBytes;
 pub use transaction::{ATTEMPTS_MAX, Savepoint, Transaction, TransactionOptions};
 pub use warnings::Warning;
-pub use writing::{OutputFormat, Written};
 
 pub use vervet_driver_local::on_heavy;
 pub use vervet_env::Environment;

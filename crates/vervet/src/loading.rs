@@ -1,6 +1,6 @@
 //! Bulk loads: connects the loader to the builders of dictionary and store.
 
-use crate::execute::seed;
+use crate::query::run::seed;
 use std::io::Write;
 use std::path::Path;
 use vervet_delta::Version;
@@ -11,7 +11,7 @@ use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Id, Inline, LiteralKind, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
-use vervet_txn::Successor;
+use vervet_txn::ReplacementBase;
 
 /// The default cap on the memory of dictionary and statements in a load; beyond it, statements are sorted in
 /// temporary files.
@@ -27,7 +27,7 @@ const REBUILT_STEPS: u64 = 5;
 const CHUNK: usize = 1 << 16;
 
 /// The location of a database and the resources of a load.
-pub(crate) struct Place<'a> {
+pub(crate) struct LoadContext<'a> {
     pub environment: &'a Environment,
     pub directory: Option<&'a Path>,
     pub memory_bytes: Option<u64>,
@@ -35,15 +35,15 @@ pub(crate) struct Place<'a> {
 
 /// Builds a new store from the existing statements and those of `sources`. Never changes the old store.
 pub(crate) fn load(
-    successor: &Successor<'_>,
+    replacement: &ReplacementBase<'_>,
     sources: Vec<Source>,
     options: &LoadOptions<'_>,
-    place: &Place<'_>,
+    context: &LoadContext<'_>,
     mut skipped: &mut dyn Write,
 ) -> Result<(Store, LoadReport)> {
-    let before = successor.version;
+    let before = replacement.version;
     let threads = options.threads.max(1);
-    let memory_bytes = place.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
+    let memory_bytes = context.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);
     let watched = || {
         let watch = Watch::new("load");
         options.cancelled.map_or(Watch::new("load"), |flag| watch.cancelled_by(flag))
@@ -51,29 +51,29 @@ pub(crate) fn load(
     let report_building = |done, total| options.progress.map_or((), |progress| progress.build(done, total));
     let watch = watched().reporting_to(&report_building);
     let [vertices, literals] = [before.terms().vertex_end(), before.terms().literal_end()];
-    let mut building = Building {
+    let mut building = BuildTarget {
         // Not reported, since it precedes the reading of the sources.
         dictionary: vervet_txn::continued(before, vertices, literals, &watched())?,
         store: StoreBuilder::new(BuildOptions {
             threads,
             memory_bytes,
-            environment: place.environment.clone(),
-            temp_dir: place.directory.map(Path::to_owned),
-            log: successor.log,
+            environment: context.environment.clone(),
+            temp_dir: context.directory.map(Path::to_owned),
+            log: replacement.log,
             orders: orders(before.base(), options)?,
         })
         .watched_by(&watch),
         edges: before.edge_count(),
         memory_bytes,
     };
-    building.dictionary.set_seed(seed(place.environment)?);
+    building.dictionary.set_seed(seed(context.environment)?);
     if options.text_index {
         building.dictionary.index_words();
     }
     // Blank-node labels of this load never collide with those of an earlier load.
     let options = LoadOptions {
         // Both parts end with a separator: the loader appends the number of the file.
-        blank_scope: format!("{}{}_", options.blank_scope, scope_letters(seed(place.environment)?)),
+        blank_scope: format!("{}{}_", options.blank_scope, scope_letters(seed(context.environment)?)),
         ..options.clone()
     };
     let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
@@ -81,13 +81,13 @@ pub(crate) fn load(
     watch.expect(building.dictionary.finish_steps() + building.store.finish_steps());
     watch.expect(REBUILT_STEPS * before.statement_count());
     building.add_all(before, &watch)?;
-    let target = match place.directory {
+    let target = match context.directory {
         Some(directory) => vervet_store::Target::Directory(directory.to_owned()),
         None => vervet_store::Target::Memory,
     };
     building.store.reserve_edges(building.edges);
     let dictionary = building.dictionary.finish_watched(threads, &watch)?;
-    let store = successor.finish(building.store, dictionary, &target, &watch)?;
+    let store = replacement.finish(building.store, dictionary, &target, &watch)?;
     Ok((store, report))
 }
 
@@ -113,7 +113,7 @@ fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
 }
 
 /// The version under construction.
-struct Building<'w> {
+struct BuildTarget<'w> {
     dictionary: DictionaryBuilder,
     store: StoreBuilder<'w>,
     /// The next edge number.
@@ -122,7 +122,7 @@ struct Building<'w> {
     memory_bytes: u64,
 }
 
-impl Building<'_> {
+impl BuildTarget<'_> {
     /// Gives statements the memory that the dictionary does not use, but at least a fixed share: many small
     /// runs would cost more than the memory saves.
     fn share_memory(&mut self) {
@@ -146,7 +146,7 @@ impl Building<'_> {
     }
 }
 
-impl Target for Building<'_> {
+impl Target for BuildTarget<'_> {
     fn vertex_count(&self) -> u64 {
         self.dictionary.vertex_count()
     }

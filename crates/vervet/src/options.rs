@@ -1,5 +1,6 @@
 //! Options of queries and databases: limits, parameters, environment.
 
+use crate::query::service::Services;
 use oxrdf::Term;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -167,7 +168,7 @@ pub struct QueryOptions {
     /// operators. The answers are the same; tests compare both.
     pub optimize: bool,
     /// The endpoints that `SERVICE` may query; `None`: `SERVICE` is off.
-    pub services: Option<crate::Services>,
+    pub services: Option<Services>,
 }
 
 impl Default for QueryOptions {

@@ -1,6 +1,6 @@
-//! Database statistics beside those of storage: file sizes, and the plan cache.
+//! Database statistics beside those of storage: file sizes.
 
-use crate::Database;
+use crate::database::Database;
 use std::path::Path;
 use vervet_env::FileSystem;
 
@@ -15,16 +15,6 @@ pub struct FileBytes {
     pub all: u64,
     /// The log files among them.
     pub log: u64,
-}
-
-/// Hits and misses of the cache of parsed queries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct PlanCacheCounts {
-    /// Queries found in the cache.
-    pub hits: u64,
-    /// Queries not found in the cache.
-    pub misses: u64,
 }
 
 impl Database {

@@ -1,9 +1,10 @@
 //! Transactions: atomic changes with snapshot reads.
 
 use crate::database::Database;
-use crate::execute::{Execution, control};
-use crate::prepared;
-use crate::reading::{Reading, plan_options};
+use crate::query::execute::Execution;
+use crate::query::prepared;
+use crate::query::reading::{PinnedVersion, plan_options};
+use crate::query::run::control;
 use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
 use crate::{Answer, Prepared, QueryOptions, Solutions};
 use oxrdf::{GraphNameRef, QuadRef, TermRef};
@@ -200,17 +201,17 @@ impl Transaction {
         let started = self.started.unwrap_or_else(|| options.begin());
         let control = control(options, started, None);
         let resolved;
-        let query = match prepared.compiled().asks {
+        let query = match prepared.compiled().is_federated {
             true => {
-                resolved = crate::service::resolved(prepared.query(), options, &control)?;
+                resolved = crate::query::federation::resolved(prepared.query(), options, &control)?;
                 &resolved
             }
             false => prepared.query(),
         };
         let plan = vervet_planner::plan(query, snapshot, &planning, &control)?;
-        let reading = Reading::Own(Arc::new(self.inner.version()?.clone()));
+        let pinned = PinnedVersion::Private(Arc::new(self.inner.version()?.clone()));
         let database = &self.database;
-        run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
+        run(&Execution { database, pinned: &pinned, snapshot, plan: &plan, options, started })
     }
 
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.
@@ -242,7 +243,7 @@ impl Transaction {
         let gate = self.database.driver().gate();
         let started = self.started.unwrap_or_else(|| options.query.begin());
         let control = control(&options.query, started, gate.clone());
-        let mut target = Target { inner: &mut self.inner, gate };
+        let mut target = TransactionTarget { inner: &mut self.inner, gate };
         let done = update::run_under(&request, &mut target, &environment, options, control);
         if done.is_err() {
             self.inner.roll_back_to(&before)?;
@@ -339,12 +340,12 @@ impl Transaction {
 
 /// A transaction as an [`UpdateTarget`]. An update fixes whether its statements exist afterwards, whatever
 /// existed before, so its changes are not reads.
-struct Target<'a> {
+struct TransactionTarget<'a> {
     inner: &'a mut vervet_txn::Transaction,
     gate: Option<Arc<dyn Gate>>,
 }
 
-impl UpdateTarget for Target<'_> {
+impl UpdateTarget for TransactionTarget<'_> {
     fn read(&mut self, with: &mut dyn FnMut(&dyn Snapshot) -> Result<()>) -> Result<()> {
         let view = self.inner.view()?;
         with(view.as_snapshot())

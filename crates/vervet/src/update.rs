@@ -5,10 +5,11 @@
 //! transaction, or a model in a test. Each operation reads the target as the previous one has left it. It
 //! computes all its removals, then all its insertions, and only then changes the target.
 //!
-//! * `modify`: patterns, templates, `DATA` (a template with the one empty solution).
+//! * `modify`: patterns and templates (`template`, filled for `rows`), `DATA` (a template with the one empty
+//!   solution).
 //! * `remove`: the entries that the removal of a statement affects.
 //! * `graphs`: `CLEAR`, `DROP`, `CREATE`, `ADD`, `MOVE`, `COPY`.
-//! * `documents`: `LOAD`.
+//! * `load`: `LOAD`; `documents`: what it may read.
 //! # Edges
 //! Removing a statement removes all its entries in that graph, those with an identity included, and with an
 //! identity the statements about it. `DELETE { ?s ?p ?o ~ ?e }` removes a single entry. An inserted statement
@@ -27,15 +28,18 @@
 
 mod documents;
 mod graphs;
+mod load;
 mod modify;
 mod reifiers;
 pub(crate) mod remove;
+mod rows;
+mod template;
 mod triples;
 
 pub use documents::{Documents, file_source};
 
 use crate::QueryOptions;
-use crate::execute::{control, seed};
+use crate::query::run::{control, seed};
 use oxrdf::{BlankNode, NamedNode, TermRef};
 use std::sync::Arc;
 use vervet_algebra::{Operation, Update};
@@ -178,9 +182,6 @@ pub(crate) fn run_under(
     Ok(request.report)
 }
 
-/// Statements added at a time, and keys expanded at a time.
-const CHUNK: usize = 1 << 14;
-
 /// A request that is running.
 struct Request<'a, 'd> {
     target: &'a mut dyn UpdateTarget,
@@ -212,7 +213,7 @@ impl Request<'_, '_> {
             Operation::Copy(transfer) => (transfer.silent, self.copy(transfer).map(drop)),
         };
         match done {
-            Err(error) if silent && is_forgivable(&error) => Ok(()),
+            Err(error) if silent && is_ignorable_when_silent(&error) => Ok(()),
             done => done,
         }
     }
@@ -313,7 +314,7 @@ impl Request<'_, '_> {
 
 /// Whether `SILENT` covers the error: mistakes of the caller and refusals of the outside world, but neither
 /// damage nor limits.
-fn is_forgivable(error: &Error) -> bool {
+fn is_ignorable_when_silent(error: &Error) -> bool {
     use ErrorKind::{Input, Io, Query, Unavailable, Unsupported};
     matches!(error.kind(), Query | Input | Io | Unsupported | Unavailable)
 }

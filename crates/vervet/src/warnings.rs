@@ -11,7 +11,7 @@ use crate::Transaction;
 use crate::database::Database;
 use crate::gremlin::text::Statement;
 use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
-use crate::prepared::Prepared;
+use crate::query::prepared::Prepared;
 use oxrdf::{NamedNode, NamedNodeRef, Term};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Prepared {
     /// assert_eq!(
     ///     warnings,
     ///     [
-    ///         "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
+    /// "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
     ///         "nothing binds ?m",
     ///     ]
     /// );
@@ -75,7 +75,7 @@ impl Prepared {
     /// Damaged data.
     pub fn warnings(&self) -> Result<Vec<Warning>> {
         let published = self.database().published();
-        let mut search = Search::new(&published.version);
+        let mut search = UnknownNameSearch::new(&published.version);
         search.query(self.query())?;
         Ok(search.warnings)
     }
@@ -143,7 +143,7 @@ impl Transaction {
 }
 
 fn of_script(snapshot: &dyn Snapshot, script: &GremlinScript) -> Result<Vec<Warning>> {
-    let mut search = Search::new(snapshot);
+    let mut search = UnknownNameSearch::new(snapshot);
     for statement in script.statements() {
         if let Statement::Traversal { bytecode, .. } = statement {
             search.traversal(bytecode)?;
@@ -153,14 +153,14 @@ fn of_script(snapshot: &dyn Snapshot, script: &GremlinScript) -> Result<Vec<Warn
 }
 
 /// A search for unknown names, and its warnings.
-struct Search<'s> {
+struct UnknownNameSearch<'s> {
     snapshot: &'s dyn Snapshot,
     warnings: Vec<Warning>,
     known: BTreeSet<String>,
     bound: Vec<Variable>,
 }
 
-impl<'s> Search<'s> {
+impl<'s> UnknownNameSearch<'s> {
     fn new(snapshot: &'s dyn Snapshot) -> Self {
         Self { snapshot, warnings: Vec::new(), known: BTreeSet::new(), bound: Vec::new() }
     }

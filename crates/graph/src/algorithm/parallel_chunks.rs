@@ -14,7 +14,8 @@ use vervet_model::{Error, Result};
 ///
 /// # Errors
 /// The first error of `work` in the order of the chunks, among those that have run; limits, checked before
-/// each chunk.
+/// each chunk. [`vervet_model::ErrorKind::Internal`]: `work` panicked on a helper thread; a panic on the
+/// calling thread is passed on.
 pub(super) fn in_chunks<R: Send>(
     limits: &ResourceLimits<'_>,
     length: usize,
@@ -48,13 +49,22 @@ pub(super) fn in_chunks<R: Send>(
         }
         done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut own);
     };
-    std::thread::scope(|scope| {
-        for _ in 0..helpers {
-            // Fewer helpers affect only the speed.
-            let _ = std::thread::Builder::new().name("vervet-algorithm".to_owned()).spawn_scoped(scope, take);
-        }
+    let has_panicked = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..helpers)
+            .filter_map(|_| {
+                let builder = std::thread::Builder::new().name("vervet-algorithm".to_owned());
+                // Fewer helpers affect only the speed.
+                builder.spawn_scoped(scope, take).ok()
+            })
+            .collect();
         take();
+        // All are joined: the scope itself panics if a thread that was not joined has panicked.
+        let panics = threads.into_iter().map(|thread| thread.join().is_err());
+        panics.filter(|has_panicked| *has_panicked).count() > 0
     });
+    if has_panicked {
+        return Err(Error::internal("a helper thread of an algorithm panicked"));
+    }
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_unstable_by_key(|(number, _)| *number);
     let mut all = Vec::with_capacity(count);
@@ -89,5 +99,25 @@ mod tests {
             });
             assert_eq!(failed.expect_err("one chunk fails").kind(), ErrorKind::Input);
         }
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_thread_is_an_internal_error() {
+        let control = Control::new(Limits::default());
+        let limits = ResourceLimits { control: &control, threads: 4 };
+        let caller = std::thread::current().id();
+        let helper_ran = std::sync::atomic::AtomicBool::new(false);
+        // The calling thread waits, so that a helper certainly gets a chunk.
+        let failed = in_chunks(&limits, 1000, 10, |_| {
+            if std::thread::current().id() != caller {
+                helper_ran.store(true, Relaxed);
+                panic!("expected by this test");
+            }
+            while !helper_ran.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+        assert_eq!(failed.expect_err("a helper panicked").kind(), ErrorKind::Internal);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use vervet_env::{Environment, Fault, SeededRandom, SimulatedClock, Simulation};
 use vervet_model::{ErrorKind, Result, Watch};
 use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
-use vervet_txn::{Durability, Isolation, Options, Successor, Transaction, Transactions, continued};
+use vervet_txn::{Durability, Isolation, Options, ReplacementBase, Transaction, Transactions, continued};
 
 const DIR: &str = "/db";
 const STEPS: u64 = 7;
@@ -204,7 +204,7 @@ impl Life {
         }
         self.maybe.push(model.clone());
         let environment = self.environment.clone();
-        transactions.replace_graph(|successor| Ok((build(&environment, successor, &rows)?, ())))?;
+        transactions.replace_graph(|replacement| Ok((build(&environment, replacement, &rows)?, ())))?;
         self.maybe.pop();
         self.acknowledge(model, true);
         Ok(())
@@ -261,8 +261,8 @@ impl Life {
 }
 
 /// A bulk load, as the facade does it.
-fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> Result<Store> {
-    let version = successor.version;
+fn build(environment: &Environment, replacement: &ReplacementBase<'_>, rows: &[Row]) -> Result<Store> {
+    let version = replacement.version;
     let mut dictionary = {
         let terms = version.terms();
         continued(version, terms.vertex_end(), terms.literal_end(), &Watch::new("load"))?
@@ -272,7 +272,7 @@ fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> 
         memory_bytes: 1 << 20,
         environment: environment.clone(),
         temp_dir: Some(Path::new(DIR).to_owned()),
-        log: successor.log,
+        log: replacement.log,
         orders: Vec::new(),
     });
     for statement in version.statements() {
@@ -282,7 +282,7 @@ fn build(environment: &Environment, successor: &Successor<'_>, rows: &[Row]) -> 
         builder.add(&[statement(*row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
     }
     let target = Target::Directory(Path::new(DIR).to_owned());
-    successor.finish(builder, dictionary.finish()?, &target, &Watch::new("load"))
+    replacement.finish(builder, dictionary.finish()?, &target, &Watch::new("load"))
 }
 
 fn row(random: &SeededRandom, e: u64) -> Row {

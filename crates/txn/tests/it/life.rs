@@ -434,7 +434,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
     let waiting = graph.begin(Isolation::Serializable).expect("begins");
     let mut waiting = Some(waiting);
     graph
-        .replace_graph(|successor| {
+        .replace_graph(|replacement| {
             // Readers and transactions begin as usual.
             assert_eq!(graph.current().version.statement_count(), 1);
             let mut transaction = graph.begin(Isolation::Serializable).expect("begins");
@@ -449,7 +449,7 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
                 assert!(refused.message().contains("load"), "{refused}");
             }
             drop(waiting.take());
-            let version = successor.version;
+            let version = replacement.version;
             let ends = [version.terms().vertex_end(), version.terms().literal_end()];
             let mut dictionary = continued(version, ends[0], ends[1], &Watch::new("load"))?;
             let mut builder = StoreBuilder::new(BuildOptions {
@@ -457,14 +457,14 @@ fn b17_a_load_lets_writers_wait_for_a_time_only() {
                 memory_bytes: 1 << 20,
                 environment: environment.clone(),
                 temp_dir: None,
-                log: successor.log,
+                log: replacement.log,
                 orders: Vec::new(),
             });
             for statement in version.statements() {
                 builder.add(&[statement?])?;
             }
             builder.add(&[statement(row(1), &mut |term| dictionary.intern_term(term.as_ref()))?])?;
-            let store = successor.finish(
+            let store = replacement.finish(
                 builder,
                 dictionary.finish()?,
                 &Target::Directory(Path::new(DIR).to_owned()),

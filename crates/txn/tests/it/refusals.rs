@@ -4,8 +4,8 @@
 //! refused.
 //!
 //! # The model
-//! [`Seen`] is a read of a transaction, in the terms of `reads.rs`; [`Seen::is_changed_by`] defines which
-//! concurrent changes invalidate it. A commit must be refused if and only if
+//! [`ModelRead`] is a read of a transaction, in the terms of `reads.rs`; [`ModelRead::is_changed_by`] defines
+//! which concurrent changes invalidate it. A commit must be refused if and only if
 //! * serializable: some change committed since its begin touches a read;
 //! * snapshot: some change since then conflicts with a write: the same property (subject and predicate) of a
 //!   vertex or edge, or the same statement between vertices, unless both add it;
@@ -31,11 +31,11 @@ const STEPS: usize = 40_000;
 const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 
 /// A change of one statement: its row, its ids, whether it was added.
-type Change = (Row, Statement, bool);
+type RowChange = (Row, Statement, bool);
 
 /// A read of a transaction.
 #[derive(Clone, PartialEq, Debug)]
-enum Seen {
+enum ModelRead {
     /// Whether a statement with this subject, predicate and object exists, in any graph, with any edge.
     Entry(Id, Id, Id),
     /// The statements of a key.
@@ -78,8 +78,13 @@ impl From<&SegmentStatistics> for Excluded {
     }
 }
 
-impl Seen {
-    fn is_changed_by(&self, (row, change, added): &Change, began: &Began, predicates: &BTreeSet<T>) -> bool {
+impl ModelRead {
+    fn is_changed_by(
+        &self,
+        (row, change, added): &RowChange,
+        began: &BeginState,
+        predicates: &BTreeSet<T>,
+    ) -> bool {
         let Statement { subject, predicate, object, graph, edge } = *change;
         let key = |direction| if direction == Direction::Out { subject } else { object };
         match self {
@@ -116,7 +121,7 @@ impl Seen {
 }
 
 /// State at the begin of a transaction.
-struct Began {
+struct BeginState {
     /// Number of commits.
     commits: usize,
     /// Literals had numbers below this.
@@ -125,14 +130,14 @@ struct Began {
     graph: Model,
 }
 
-struct Open {
+struct OpenTransaction {
     transaction: Transaction,
-    began: Began,
-    seen: Vec<Seen>,
+    began: BeginState,
+    seen: Vec<ModelRead>,
     /// Predicates whose objects were read.
     asked: BTreeSet<Id>,
     texts: Vec<(String, String)>,
-    changes: Vec<Change>,
+    changes: Vec<RowChange>,
 }
 
 /// The text of a literal that is not encoded in its id.
@@ -145,7 +150,7 @@ fn text(t: T) -> String {
 
 /// The graph with these changes; `None` if they cannot be applied. Consecutive additions may be about each
 /// other.
-fn applied(graph: &Model, changes: &[Change]) -> Option<Model> {
+fn applied(graph: &Model, changes: &[RowChange]) -> Option<Model> {
     let mut graph = graph.clone();
     for run in changes.chunk_by(|one, other| one.2 == other.2) {
         let rows: Vec<Row> = run.iter().map(|(row, _, _)| *row).collect();
@@ -162,13 +167,13 @@ fn predicates(model: &Model) -> BTreeSet<T> {
     model.0.iter().map(|row| row.p).collect()
 }
 
-impl Open {
+impl OpenTransaction {
     /// The reason for which this transaction must be refused.
-    fn refusal(&self, isolation: Isolation, commits: &[Vec<Change>], head: &Model) -> Option<String> {
+    fn refusal(&self, isolation: Isolation, commits: &[Vec<RowChange>], head: &Model) -> Option<String> {
         if self.changes.is_empty() {
             return None;
         }
-        let later: Vec<&Change> = commits[self.began.commits..].iter().flatten().collect();
+        let later: Vec<&RowChange> = commits[self.began.commits..].iter().flatten().collect();
         let met = match isolation {
             Isolation::Serializable => self.unseen(&later, head),
             Isolation::Snapshot => self.overwritten(&later),
@@ -176,10 +181,12 @@ impl Open {
         met.or_else(|| applied(head, &self.changes).is_none().then(|| "unfit".to_owned()))
     }
 
-    fn unseen(&self, later: &[&Change], head: &Model) -> Option<String> {
+    fn unseen(&self, later: &[&RowChange], head: &Model) -> Option<String> {
         let now = predicates(head);
-        let texts =
-            self.texts.iter().map(|(from, to)| Seen::Texts(from.clone(), to.clone(), self.asked.clone()));
+        let texts = self
+            .texts
+            .iter()
+            .map(|(from, to)| ModelRead::Texts(from.clone(), to.clone(), self.asked.clone()));
         let mut seen = self.seen.iter().cloned().chain(texts);
         let met = seen.find(|seen| later.iter().any(|change| seen.is_changed_by(change, &self.began, &now)));
         met.map(|seen| {
@@ -187,7 +194,7 @@ impl Open {
         })
     }
 
-    fn overwritten(&self, later: &[&Change]) -> Option<String> {
+    fn overwritten(&self, later: &[&RowChange]) -> Option<String> {
         let property = |of: &Statement| of.object.is_stored_literal().then_some((of.subject, of.predicate));
         let mine: BTreeSet<_> = self.changes.iter().filter_map(|(_, own, _)| property(own)).collect();
         // The last change of each statement counts.
@@ -209,7 +216,7 @@ impl Open {
         let id =
             self.transaction.view().expect("sound").as_snapshot().lookup(term(t).as_ref()).expect("sound");
         if id.is_none() {
-            self.seen.push(Seen::Absent(t));
+            self.seen.push(ModelRead::Absent(t));
         }
         id
     }
@@ -220,11 +227,11 @@ impl Open {
         let savepoint = self.transaction.savepoint();
         let changed = if added { self.transaction.insert(&one) } else { self.transaction.remove(&one) };
         if one.edge.is_bound() && !added {
-            self.seen.extend([Seen::Edge(one.edge), Seen::Uses(one.edge)]);
+            self.seen.extend([ModelRead::Edge(one.edge), ModelRead::Uses(one.edge)]);
         } else {
-            self.seen.push(Seen::Entry(one.subject, one.predicate, one.object));
+            self.seen.push(ModelRead::Entry(one.subject, one.predicate, one.object));
             let edges = [one.subject, one.object, one.edge].into_iter().filter(|id| id.tag() == Tag::Edge);
-            self.seen.extend(edges.filter(|_| added).map(Seen::Edge));
+            self.seen.extend(edges.filter(|_| added).map(ModelRead::Edge));
         }
         match changed {
             Ok(true) => self.changes.push((row, one, added)),
@@ -254,7 +261,7 @@ impl Open {
         let mut seen = Vec::new();
         let view = self.transaction.view().expect("sound");
         let Some(segment) = view.as_snapshot().segment(p, direction).expect("sound") else {
-            self.seen.push(Seen::Predicate(p));
+            self.seen.push(ModelRead::Predicate(p));
             return;
         };
         if direction == Direction::In {
@@ -262,25 +269,25 @@ impl Open {
         }
         let mut ids = Vec::new();
         match (random.below(10), key) {
-            (9, _) => seen.push(Seen::Kind(p, direction, segment.statistics().into())),
+            (9, _) => seen.push(ModelRead::Kind(p, direction, segment.statistics().into())),
             (0, Some(key)) => {
                 segment.degrees(&[key], EVERY, &mut Vec::new()).expect("sound");
-                seen.push(Seen::Key(p, direction, key));
+                seen.push(ModelRead::Key(p, direction, key));
             }
             (1, Some(key)) => {
                 segment.neighbours(key, EVERY, &mut ids).expect("sound");
-                seen.push(Seen::Key(p, direction, key));
+                seen.push(ModelRead::Key(p, direction, key));
             }
             (2, Some(key)) => {
                 let mut out = Expansion::new(100);
                 segment.expand(&[key], EVERY, &mut Cursor::default(), &mut out).expect("sound");
-                seen.push(Seen::Key(p, direction, key));
+                seen.push(ModelRead::Key(p, direction, key));
             }
             (3..6, Some(key)) if other.is_some() => {
                 let other = other.expect("asked above");
                 segment.check(&[key], &[other], EVERY, &mut Vec::new()).expect("sound");
                 let (s, o) = if direction == Direction::Out { (key, other) } else { (other, key) };
-                seen.push(Seen::Entry(s, p, o));
+                seen.push(ModelRead::Entry(s, p, o));
             }
             (6 | 7, Some(key)) => {
                 // Page by page, possibly not to the end.
@@ -288,14 +295,14 @@ impl Open {
                 for _ in 0..1 + random.below(3) {
                     let next = segment.keys_up_to(from, last, 1, &mut ids).expect("sound");
                     let end = next.map_or(last, |next| Id::from_bits(next.bits() - 1));
-                    seen.push(Seen::Range(p, direction, from, end));
+                    seen.push(ModelRead::Range(p, direction, from, end));
                     let Some(next) = next else { break };
                     from = next;
                 }
             }
             _ if random.below(3) == 0 => {
                 segment.keys(Id::UNBOUND, 1000, &mut ids).expect("sound");
-                seen.push(Seen::Predicate(p));
+                seen.push(ModelRead::Predicate(p));
             }
             _ => {}
         }
@@ -311,7 +318,7 @@ impl Open {
         let view = self.transaction.view().expect("sound");
         let snapshot = view.as_snapshot();
         let Some(segment) = snapshot.segment(p, Direction::In).expect("sound") else {
-            self.seen.push(Seen::Predicate(p));
+            self.seen.push(ModelRead::Predicate(p));
             return;
         };
         self.asked.insert(p);
@@ -323,7 +330,7 @@ impl Open {
         snapshot.unordered_literals(first, last, &mut known, &mut unmetered).expect("sound");
         segment.degrees(&known, EVERY, &mut Vec::new()).expect("sound");
         drop(view);
-        self.seen.extend(known.into_iter().map(|literal| Seen::Key(p, Direction::In, literal)));
+        self.seen.extend(known.into_iter().map(|literal| ModelRead::Key(p, Direction::In, literal)));
         self.texts.push((from, to));
     }
 
@@ -336,21 +343,21 @@ impl Open {
                 let _ = self.transaction.view().expect("sound").as_snapshot().predicates();
                 let own = applied(&self.began.graph, &self.changes).expect("it has applied them");
                 let emptied = self.began.predicates.difference(&predicates(&own)).copied().collect();
-                self.seen.push(Seen::Predicates(self.began.predicates.clone(), emptied));
+                self.seen.push(ModelRead::Predicates(self.began.predicates.clone(), emptied));
             }
             1 => {
                 let _ = self.transaction.view().expect("sound").as_snapshot().graphs();
-                self.seen.push(Seen::Graphs);
+                self.seen.push(ModelRead::Graphs);
             }
             2 | 3 => {
                 // Its absence is a result, too.
                 let _ = self.transaction.view().expect("sound").as_snapshot().edge(edge);
-                self.seen.push(Seen::Edge(edge));
+                self.seen.push(ModelRead::Edge(edge));
             }
             4 => {
                 if let Some((p, s)) = self.id(row.p).zip(self.id(row.s)) {
-                    self.transaction.note(Read::Key(p, Direction::Out, s));
-                    self.seen.push(Seen::Key(p, Direction::Out, s));
+                    self.transaction.record_read(Read::Key(p, Direction::Out, s));
+                    self.seen.push(ModelRead::Key(p, Direction::Out, s));
                 }
             }
             _ => {
@@ -376,12 +383,12 @@ fn row(random: &SeededRandom) -> Row {
     Row { s, p: 10 + random.below(PREDICATES), o, g, e }
 }
 
-fn begin(graph: &Arc<Transactions>, isolation: Isolation, commits: usize, head: &Model) -> Open {
+fn begin(graph: &Arc<Transactions>, isolation: Isolation, commits: usize, head: &Model) -> OpenTransaction {
     let transaction = graph.begin(isolation).expect("begins");
     let literals = transaction.began_version().literal_count();
-    let began = Began { commits, literals, predicates: predicates(head), graph: head.clone() };
+    let began = BeginState { commits, literals, predicates: predicates(head), graph: head.clone() };
     let (seen, asked, texts, changes) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
-    Open { transaction, began, seen, asked, texts, changes }
+    OpenTransaction { transaction, began, seen, asked, texts, changes }
 }
 
 /// Runs random steps; returns the number of times of each verdict.
@@ -391,7 +398,8 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
     options.checkpoints = false;
     let new_graph = || Transactions::in_memory(Environment::real(), options.clone()).expect("works");
     let mut graph = new_graph();
-    let (mut head, mut commits, mut open) = (Model::default(), Vec::<Vec<Change>>::new(), Vec::<Open>::new());
+    let (mut head, mut commits, mut open) =
+        (Model::default(), Vec::<Vec<RowChange>>::new(), Vec::<OpenTransaction>::new());
     let mut verdicts = BTreeMap::new();
     for step in 0..STEPS {
         if step % 1000 == 0 {
@@ -429,7 +437,7 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
             9 | 10 => {
                 let one = open.swap_remove(at);
                 let expected = one.refusal(isolation, &commits, &head);
-                let Open { transaction, changes, seen, texts, began, .. } = one;
+                let OpenTransaction { transaction, changes, seen, texts, began, .. } = one;
                 assert_eq!(transaction.change_count(), changes.len());
                 let outcome = transaction.commit();
                 let wrote = !changes.is_empty();

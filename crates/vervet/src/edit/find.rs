@@ -62,9 +62,9 @@ impl Transaction {
             }
         }
         // The absence of the vertex depends on all these reads.
-        self.inner.note(Read::Predicates);
+        self.inner.record_read(Read::Predicates);
         for (predicate, direction) in ways {
-            self.inner.note(Read::Key(predicate, direction, id));
+            self.inner.record_read(Read::Key(predicate, direction, id));
         }
         let name = self.read(|graph| graph.external_id(vertex)).unwrap_or_else(|_| format!("{id:?}"));
         Err(Error::new(ErrorKind::Input, format!("there is no vertex {name}"))
@@ -74,13 +74,13 @@ impl Transaction {
     /// The graph of the first entry of a key; the entry is added to the read set.
     fn witness(&mut self, predicate: Id, direction: Direction, key: Id) -> Result<Option<Id>> {
         let Some(first) = self.first_entry(predicate, direction, key)? else { return Ok(None) };
-        self.inner.note(Read::Entry(first.subject, predicate, first.object));
+        self.inner.record_read(Read::Entry(first.subject, predicate, first.object));
         Ok(Some(first.graph))
     }
 
     /// The graph of an existing edge.
     fn graph_of_edge(&mut self, edge: Edge, id: Id) -> Result<Id> {
-        self.inner.note(Read::Edge(id));
+        self.inner.record_read(Read::Edge(id));
         match self.inner.version_of_edge(id)?.find_edge(id)? {
             Some([subject, predicate, object, graph])
                 if [subject, predicate, object] == [edge.source.id(), edge.label_id(), edge.target.id()] =>
@@ -98,7 +98,7 @@ impl Transaction {
             let graph = self.graph_of_edge(edge, id)?;
             return Ok(vec![Statement { subject, predicate, object, graph, edge: id }]);
         }
-        self.inner.note(Read::Entry(subject, predicate, object));
+        self.inner.record_read(Read::Entry(subject, predicate, object));
         let mut found = self.entries(predicate, Direction::Out, subject, object..=object)?;
         found.retain(|statement| !statement.edge.is_bound());
         if found.is_empty() { Err(no_edge("")) } else { Ok(found) }
@@ -248,4 +248,9 @@ pub(super) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
         Some(next) => [neighbour, graph, Id::from_bits(next)],
         None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
     }
+}
+
+/// A statement without an identity.
+pub(super) fn plain(subject: Id, predicate: Id, object: Id, graph: Id) -> Statement {
+    Statement { subject, predicate, object, graph, edge: Id::UNBOUND }
 }

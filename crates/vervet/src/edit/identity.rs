@@ -10,8 +10,7 @@
 //!    another one is added.
 //! 2. A plain statement that has meanwhile got an identity resolves to the first matching statement.
 
-use super::find::ALL;
-use super::plain;
+use super::find::{ALL, plain};
 use crate::{Edge, Transaction, Vertex};
 use oxrdf::{Literal, NamedNodeRef};
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
@@ -20,7 +19,7 @@ use vervet_txn::Read;
 
 /// A statement that may have an identity; `edge` is unbound if the caller knows of none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named {
+pub(crate) struct StatementHandle {
     pub(crate) subject: Id,
     pub(crate) predicate: Id,
     pub(crate) object: Id,
@@ -43,7 +42,7 @@ impl Transaction {
         }
         let predicate = self.inner.intern(NamedNodeRef::new_unchecked(EDGE_ID).into())?;
         let name = self.inner.intern(Literal::new_simple_literal(external_id).as_ref().into())?;
-        self.inner.note(Read::Key(predicate, Direction::In, name));
+        self.inner.record_read(Read::Key(predicate, Direction::In, name));
         let named = self.entries(predicate, Direction::In, name, ALL)?;
         if named.iter().any(|statement| statement.subject.tag() == Tag::Edge) {
             return Ok(None);
@@ -56,10 +55,15 @@ impl Transaction {
     }
 
     /// Makes this the only value of a vertex property, without statements about it.
-    pub(crate) fn set_bare_value(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+    pub(crate) fn set_bare_value(
+        &mut self,
+        vertex: Vertex,
+        key: &str,
+        value: &Literal,
+    ) -> Result<StatementHandle> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
-        self.inner.note(Read::Key(predicate, Direction::Out, subject));
+        self.inner.record_read(Read::Key(predicate, Direction::Out, subject));
         let mut values = self.values(predicate, subject)?;
         let before = values.len();
         values.retain(|statement| statement.object != object || statement.edge.is_bound());
@@ -68,32 +72,42 @@ impl Transaction {
         if !is_there {
             self.inner.insert_all(&[plain(subject, predicate, object, graph)])?;
         }
-        Ok(Named { subject, predicate, object, edge: Id::UNBOUND })
+        Ok(StatementHandle { subject, predicate, object, edge: Id::UNBOUND })
     }
 
     /// Adds a value to a vertex property unless it has an equal one; returns the value.
-    pub(crate) fn add_value_once(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+    pub(crate) fn add_value_once(
+        &mut self,
+        vertex: Vertex,
+        key: &str,
+        value: &Literal,
+    ) -> Result<StatementHandle> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
-        let named = Named { subject, predicate, object, edge: Id::UNBOUND };
+        let named = StatementHandle { subject, predicate, object, edge: Id::UNBOUND };
         if let Some(found) = self.find_statement(named)? {
-            return Ok(Named { edge: found.edge, ..named });
+            return Ok(StatementHandle { edge: found.edge, ..named });
         }
         self.inner.insert_all(&[plain(subject, predicate, object, graph)])?;
         Ok(named)
     }
 
     /// Adds a value to a vertex property, even beside equal ones.
-    pub(crate) fn add_value_apart(&mut self, vertex: Vertex, key: &str, value: &Literal) -> Result<Named> {
+    pub(crate) fn add_value_apart(
+        &mut self,
+        vertex: Vertex,
+        key: &str,
+        value: &Literal,
+    ) -> Result<StatementHandle> {
         let (subject, graph) = self.located(vertex)?;
         let (predicate, object) = self.key_and_value(key, value)?;
-        let named = Named { subject, predicate, object, edge: Id::UNBOUND };
+        let named = StatementHandle { subject, predicate, object, edge: Id::UNBOUND };
         if let Some(found) = self.find_statement(named)?.filter(|found| !found.edge.is_bound()) {
             self.identified(found)?;
         }
         let edge = self.inner.fresh_edge();
         self.inner.insert_all(&[Statement { subject, predicate, object, graph, edge }])?;
-        Ok(Named { edge, ..named })
+        Ok(StatementHandle { edge, ..named })
     }
 
     /// Sets the only value of `key` on a statement; returns the identity of the statement, new if it had
@@ -101,7 +115,12 @@ impl Transaction {
     ///
     /// # Errors
     /// Input: the statement does not exist.
-    pub(crate) fn set_value_about(&mut self, about: Named, key: &str, value: &Literal) -> Result<Id> {
+    pub(crate) fn set_value_about(
+        &mut self,
+        about: StatementHandle,
+        key: &str,
+        value: &Literal,
+    ) -> Result<Id> {
         let Some(found) = self.find_statement(about)? else {
             return Err(Error::new(ErrorKind::Input, "there is no such edge or property")
                 .with_hint("it was removed, or its transaction did not commit"));
@@ -113,18 +132,18 @@ impl Transaction {
     }
 
     /// Removes the values of `key` on a statement.
-    pub(crate) fn remove_value_about(&mut self, about: Named, key: &str) -> Result<u64> {
+    pub(crate) fn remove_value_about(&mut self, about: StatementHandle, key: &str) -> Result<u64> {
         let Some(found) = self.find_statement(about)?.filter(|found| found.edge.is_bound()) else {
             return Ok(0);
         };
         let Some(predicate) = self.lookup_key(key)? else { return Ok(0) };
-        self.inner.note(Read::Key(predicate, Direction::Out, found.edge));
+        self.inner.record_read(Read::Key(predicate, Direction::Out, found.edge));
         let values = self.values(predicate, found.edge)?;
         self.whole(|transaction| transaction.take_out(values))
     }
 
     /// Removes a statement with all statements about it; returns the number removed.
-    pub(crate) fn remove_named(&mut self, named: Named) -> Result<u64> {
+    pub(crate) fn remove_named(&mut self, named: StatementHandle) -> Result<u64> {
         let Some(found) = self.find_statement(named)? else { return Ok(0) };
         let mut gone = vec![found];
         if !found.edge.is_bound() {
@@ -142,16 +161,16 @@ impl Transaction {
     }
 
     /// The statement that is meant, if it exists. Added to the read set.
-    fn find_statement(&mut self, named: Named) -> Result<Option<Statement>> {
-        let Named { subject, predicate, object, edge } = named;
+    fn find_statement(&mut self, named: StatementHandle) -> Result<Option<Statement>> {
+        let StatementHandle { subject, predicate, object, edge } = named;
         if edge.is_bound() {
-            self.inner.note(Read::Edge(edge));
+            self.inner.record_read(Read::Edge(edge));
             let found = self.inner.version_of_edge(edge)?.find_edge(edge)?;
             return Ok(found.filter(|found| found[..3] == [subject, predicate, object]).map(
                 |[subject, predicate, object, graph]| Statement { subject, predicate, object, graph, edge },
             ));
         }
-        self.inner.note(Read::Entry(subject, predicate, object));
+        self.inner.record_read(Read::Entry(subject, predicate, object));
         let found = self.entries(predicate, Direction::Out, subject, object..=object)?;
         // Prefer a plain statement; else the first one.
         let plain = found.iter().find(|statement| !statement.edge.is_bound());

@@ -2,8 +2,7 @@
 //!
 //! A key and an edge label may have the same name: values are literals, edges lead to vertices.
 
-use super::find::VALUES;
-use super::plain;
+use super::find::{VALUES, plain};
 use crate::{Element, Transaction};
 use oxrdf::Literal;
 use vervet_model::vocab::KEY_NAMESPACE;
@@ -31,7 +30,7 @@ impl Transaction {
 
     /// Makes this the only value of a key of a subject.
     pub(super) fn set_value(&mut self, subject: Id, key: Id, value: Id, graph: Id) -> Result<()> {
-        self.inner.note(Read::Key(key, Direction::Out, subject));
+        self.inner.record_read(Read::Key(key, Direction::Out, subject));
         let mut values = self.values(key, subject)?;
         let before = values.len();
         values.retain(|statement| statement.object != value);
@@ -66,7 +65,7 @@ impl Transaction {
     pub fn remove_property(&mut self, element: impl Element, key: &str) -> Result<u64> {
         let (subject, _) = self.located(element)?;
         let Some(key) = self.lookup_key(key)? else { return Ok(0) };
-        self.inner.note(Read::Key(key, Direction::Out, subject));
+        self.inner.record_read(Read::Key(key, Direction::Out, subject));
         let values = self.values(key, subject)?;
         let mut count = 0;
         let mut last = Id::UNBOUND;
@@ -93,7 +92,7 @@ impl Transaction {
         let Some(key) = self.lookup_key(key)? else { return Ok(false) };
         let value = self.inner.view()?.as_snapshot().lookup(value.into().as_ref().into())?;
         let Some(value) = value else { return Ok(false) };
-        self.inner.note(Read::Entry(subject, key, value));
+        self.inner.record_read(Read::Entry(subject, key, value));
         let values = self.entries(key, Direction::Out, subject, value..=value)?;
         Ok(self.take_out(values)? > 0)
     }
@@ -101,7 +100,7 @@ impl Transaction {
     /// Adds a plain statement unless some graph has it; returns whether it was added.
     pub(super) fn add_value(&mut self, statement: Statement) -> Result<bool> {
         let Statement { subject, predicate, object, .. } = statement;
-        self.inner.note(Read::Entry(subject, predicate, object));
+        self.inner.record_read(Read::Entry(subject, predicate, object));
         if self.is_there(subject, predicate, object)? {
             return Ok(false);
         }

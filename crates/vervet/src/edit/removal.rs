@@ -27,12 +27,12 @@ impl Transaction {
 
     /// Removes all statements with this subject or object, in chunks; returns their number.
     pub(super) fn take_out_vertex(&mut self, vertex: Id) -> Result<u64> {
-        self.inner.note(Read::Predicates);
+        self.inner.record_read(Read::Predicates);
         let predicates: Vec<Id> = self.inner.version()?.predicates().iter().map(|(id, _)| *id).collect();
         let mut count = 0;
         for predicate in predicates {
             for direction in Direction::BOTH {
-                self.inner.note(Read::Key(predicate, direction, vertex));
+                self.inner.record_read(Read::Key(predicate, direction, vertex));
                 let mut from = [Id::UNBOUND; 3];
                 loop {
                     let mut entries = Vec::new();

@@ -10,11 +10,11 @@
 
 mod graphml;
 
-use super::host::TransactionHost;
 use crate::export;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Component, Path, PathBuf};
+use vervet_graph::Graph;
 use vervet_gremlin::{Cardinality, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
@@ -67,19 +67,14 @@ fn forbidden(name: &str) -> Error {
 }
 
 /// Adds the graph of a file to a transaction.
-pub(super) fn read(
-    host: &mut TransactionHost<'_>,
-    path: &Path,
-    form: FileFormat,
-    control: &Control<'_>,
-) -> Result<()> {
+pub(super) fn read(host: &mut dyn Host, path: &Path, form: FileFormat, control: &Control<'_>) -> Result<()> {
     match form {
         FileFormat::GraphSon => read_graphson(host, path, control),
         FileFormat::GraphMl => graphml::read(host, path, control),
     }
 }
 
-fn read_graphson(host: &mut TransactionHost<'_>, path: &Path, control: &Control<'_>) -> Result<()> {
+fn read_graphson(host: &mut dyn Host, path: &Path, control: &Control<'_>) -> Result<()> {
     let file =
         File::open(path).map_err(|error| Error::io(format_args!("open {}", path.display()), &error))?;
     let mut edges: Vec<(GraphEdge, Value, Value)> = Vec::new();
@@ -120,9 +115,13 @@ fn read_graphson(host: &mut TransactionHost<'_>, path: &Path, control: &Control<
 }
 
 /// The vertex with this id.
-fn find(host: &TransactionHost<'_>, id: &Value) -> Result<u64> {
+fn find(host: &dyn Host, id: &Value) -> Result<u64> {
     let name = vervet_traversal::vertex_name(id)?;
-    let found = host.transaction.read(|graph| graph.vertex(&name))?;
+    let mut found = None;
+    host.read(&mut |snapshot| {
+        found = Graph::new(snapshot).vertex(&name)?;
+        Ok(())
+    })?;
     let vertex = found.ok_or_else(|| {
         Error::new(
             ErrorKind::Input,

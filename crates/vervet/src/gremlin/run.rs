@@ -1,14 +1,17 @@
 //! Runs the statements of a script on a host.
 
-use super::host::TransactionHost;
-use super::text::{Statement, Terminal};
-use super::{Each, GremlinOptions, not_here};
+use super::options::GremlinOptions;
+use super::transaction_host::TransactionHost;
 use crate::Transaction;
 use vervet_gremlin::semantics::operator::add_to_bag;
+use vervet_gremlin::text::{self, Statement, Terminal};
 use vervet_gremlin::{Bulk, Set, Value};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_traversal::{Host, Run, Traversal};
+
+/// Callback for every result with its count.
+pub type Each<'e> = dyn FnMut(Value, u64) -> Result<()> + 'e;
 
 /// Memory charge of a held result, in bytes, beside its value.
 const RESULT_BYTES: u64 = 128;
@@ -83,7 +86,7 @@ fn explained(mut traversal: Traversal, host: &dyn Host) -> Result<String> {
     };
     let mut plan = String::new();
     host.read(&mut |snapshot| {
-        plan = super::solve::plan_text(query, snapshot)?;
+        plan = super::snapshot_host::plan_text(query, snapshot)?;
         Ok(())
     })?;
     let plan: String = plan.lines().map(|line| format!("     {line}\n")).collect();
@@ -150,4 +153,16 @@ fn results(
         }
     }
     Ok(())
+}
+
+/// The error of `g.tx()` outside a session.
+fn not_here(action: text::Transaction) -> Error {
+    let name = match action {
+        text::Transaction::Begin => "begin",
+        text::Transaction::Commit => "commit",
+        text::Transaction::Rollback => "rollback",
+    };
+    let message = format!("g.tx().{name}() has no transaction to act on here");
+    Error::new(ErrorKind::Query, message)
+        .with_hint("a text is a transaction of its own; use `Database::begin`, or a session of the server")
 }

@@ -6,62 +6,28 @@
 //! variable, or that RDF does not allow, is skipped (SPARQL 1.1 Update §4.2.1). Constants, and terms that the
 //! query has computed, are interned in the target when the first statement with them is added.
 
+use super::Request;
 use super::reifiers;
-use super::remove::{Doomed, Removal};
+use super::remove::{CascadeDelete, Removal};
+use super::rows::{CHUNK, SolutionRows};
+use super::template::{InsertTerm, TemplateInstance};
 use super::triples::RowTerms;
-use super::{CHUNK, Request};
-use crate::execute::{self, Parts, seed};
-use oxrdf::Term;
+use crate::query::run::{RunContext, run, seed};
 use oxrdf::vocab::rdf;
 use rustc_hash::{FxHashMap, FxHashSet};
-use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm, Variable};
-use vervet_expression::ComputedTerms;
+use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm};
 use vervet_kernel::Flow;
-use vervet_model::vocab::EDGE_NAMESPACE;
-use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, Result, Statement, TRIPLE_DEPTH_MAX, Tag, TermParts, depth_of_term,
-    triple_depth,
-};
+use vervet_model::{Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
 
-/// Solutions as rows of ids.
-pub(super) struct Rows {
-    columns: Vec<Variable>,
-    ids: Vec<Id>,
-    count: usize,
-    pub(super) computed: ComputedTerms,
-    /// Bytes of `ids` charged to the memory cap.
-    counted: u64,
-}
-
-impl Rows {
-    /// The one empty solution.
-    fn unit() -> Self {
-        Self { columns: Vec::new(), ids: Vec::new(), count: 1, computed: ComputedTerms::new(), counted: 0 }
-    }
-
-    pub(super) fn row(&self, row: usize) -> &[Id] {
-        let width = self.columns.len();
-        &self.ids[row * width..(row + 1) * width]
-    }
-
-    /// The column of a variable.
-    pub(super) fn column(&self, variable: Variable) -> Result<usize> {
-        self.columns
-            .iter()
-            .position(|column| *column == variable)
-            .ok_or_else(|| Error::internal("a template mentions a variable that its pattern does not give"))
-    }
-}
-
 impl Request<'_, '_> {
     pub(super) fn insert_data(&mut self, quads: &Quads) -> Result<()> {
-        self.insert_rows(quads, &Rows::unit(), &FxHashSet::default())
+        self.insert_rows(quads, &SolutionRows::unit(), &FxHashSet::default())
     }
 
     pub(super) fn delete_data(&mut self, quads: &Quads) -> Result<()> {
-        self.remove_rows(quads, &Rows::unit()).map(drop)
+        self.remove_rows(quads, &SolutionRows::unit()).map(drop)
     }
 
     pub(super) fn modify(&mut self, modify: &Modify) -> Result<()> {
@@ -76,24 +42,24 @@ impl Request<'_, '_> {
     }
 
     /// All solutions, collected before any change.
-    fn solutions(&mut self, modify: &Modify) -> Result<Rows> {
+    fn solutions(&mut self, modify: &Modify) -> Result<SolutionRows> {
         let mut query = modify.solutions.clone();
         modify
             .dataset
             .restrict(&mut query.root)
             .map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?;
-        crate::service::resolve(&mut query.root, self.options, &self.control)?;
+        crate::query::federation::resolve(&mut query.root, self.options, &self.control)?;
         let Form::Select(columns) = &query.form else {
             return Err(Error::internal("the pattern of an update is not a SELECT"));
         };
         let (environment, options) = (self.environment, self.options);
-        let parts = Parts { environment, driver: None, seed: seed(environment)? };
+        let context = RunContext { environment, driver: None, seed: seed(environment)? };
         self.read(|snapshot, control| {
             // Counts from statistics would not enter the read set of a transaction.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
             let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
-            let (computed, _) = execute::run(&parts, snapshot, &plan, options, control, &mut |_, batch| {
+            let (computed, _) = run(&context, snapshot, &plan, options, control, &mut |_, batch| {
                 count += batch.rows;
                 for row in 0..batch.rows {
                     ids.extend(columns.iter().map(|column| batch.value(*column, row)));
@@ -101,19 +67,19 @@ impl Request<'_, '_> {
                 control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
                 Ok(Flow::More)
             })?;
-            Ok(Rows { columns: columns.clone(), ids, count, computed, counted })
+            Ok(SolutionRows { columns: columns.clone(), ids, count, computed, counted })
         })
     }
 
     /// Removes the statements of the template for these rows; returns the removed identities.
-    fn remove_rows(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+    fn remove_rows(&mut self, quads: &Quads, rows: &SolutionRows) -> Result<FxHashSet<Id>> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(FxHashSet::default());
         }
         let (removal, mut counted) = self.read(|snapshot, control| {
-            let terms = quads.terms.iter().map(|term| Known::new(term, rows, snapshot));
-            let terms: Vec<Known> = terms.collect::<Result<_>>()?;
-            let mut doomed = Doomed::default();
+            let terms = quads.terms.iter().map(|term| DeleteTerm::new(term, rows, snapshot));
+            let terms: Vec<DeleteTerm> = terms.collect::<Result<_>>()?;
+            let mut cascade = CascadeDelete::default();
             let mut counted = 0;
             // Without columns, all rows are equal.
             let count = if rows.columns.is_empty() { 1 } else { rows.count };
@@ -121,21 +87,21 @@ impl Request<'_, '_> {
                 let ids = rows.row(row);
                 for quad in &quads.quads {
                     let parts = RowTerms { terms: &quads.terms, rows, row, blanks: &[], snapshot };
-                    if let Some(statement) = known_statement(quad, &terms, ids, parts)? {
+                    if let Some(statement) = delete_statement(quad, &terms, ids, parts)? {
                         let list = match quad.edge {
-                            Some(_) => &mut doomed.entries,
-                            None => &mut doomed.statements,
+                            Some(_) => &mut cascade.entries,
+                            None => &mut cascade.statements,
                         };
                         list.push(statement);
                     }
                 }
                 if row % CHUNK == 0 {
-                    let held = doomed.statements.capacity() + doomed.entries.capacity();
+                    let held = cascade.statements.capacity() + cascade.entries.capacity();
                     control.recount(&mut counted, (held * size_of::<Statement>()) as u64)?;
                     control.check()?;
                 }
             }
-            Ok((doomed.resolve(snapshot, control)?, counted))
+            Ok((cascade.resolve(snapshot, control)?, counted))
         })?;
         let Removal { entries, edges } = removal;
         self.remove(entries)?;
@@ -144,7 +110,7 @@ impl Request<'_, '_> {
     }
 
     /// Adds the statements of the template for these rows, except statements about the identities in `gone`.
-    fn insert_rows(&mut self, quads: &Quads, rows: &Rows, gone: &FxHashSet<Id>) -> Result<()> {
+    fn insert_rows(&mut self, quads: &Quads, rows: &SolutionRows, gone: &FxHashSet<Id>) -> Result<()> {
         if quads.is_empty() || rows.count == 0 {
             return Ok(());
         }
@@ -154,8 +120,8 @@ impl Request<'_, '_> {
             true => self.read(|snapshot, _| snapshot.lookup(rdf::REIFIES.into()))?,
             false => None,
         };
-        let mut filling = Filling {
-            terms: quads.terms.iter().map(|term| New::of(term, rows)).collect::<Result<_>>()?,
+        let mut instance = TemplateInstance {
+            terms: quads.terms.iter().map(|term| InsertTerm::of(term, rows)).collect::<Result<_>>()?,
             template: &quads.terms,
             computed: FxHashMap::default(),
             blanks: Vec::new(),
@@ -165,25 +131,25 @@ impl Request<'_, '_> {
             reifies,
         };
         let reified = reifiers::in_order(&quads.quads)?;
-        let mut named = reifiers::Named::default();
+        let mut named = reifiers::EdgesByName::default();
         let has_blanks = quads.terms.iter().any(|term| matches!(term, TemplateTerm::Blank(_)));
         let count = if rows.columns.is_empty() && !has_blanks { 1 } else { rows.count };
         let mut statements = Vec::with_capacity(CHUNK.min(count.saturating_mul(quads.quads.len())));
         for row in 0..count {
-            filling.blanks.clear();
-            filling.edges.clear();
+            instance.blanks.clear();
+            instance.edges.clear();
             // The reified statements of this row resolve the reifier names first.
             let reified = reified.iter().map(|at| &quads.quads[*at]);
             for quad in reified.chain(quads.quads.iter().filter(|quad| quad.edge.is_none())) {
-                let allowed = filling.allows(quad, row)? && filling.is_shallow(quad.object, row, self)?;
+                let allowed = instance.allows(quad, row)? && instance.is_shallow(quad.object, row, self)?;
                 let statement = match allowed {
-                    true => Some(filling.statement(quad, row, self)?),
+                    true => Some(instance.statement(quad, row, self)?),
                     false => None,
                 };
                 let statement = statement.filter(|s| !gone.contains(&s.subject) && !gone.contains(&s.object));
                 match quad.edge {
                     Some(name) => {
-                        self.reify(name, statement, row, &mut filling, &mut named, &mut statements)?
+                        self.reify(name, statement, row, &mut instance, &mut named, &mut statements)?
                     }
                     None => statements.extend(statement),
                 }
@@ -195,19 +161,8 @@ impl Request<'_, '_> {
         self.insert(&mut statements)
     }
 
-    /// Whether a literal of the dictionary is a triple term.
-    fn is_triple(&mut self, id: Id) -> Result<bool> {
-        self.read(|snapshot, _| {
-            let mut triple = false;
-            snapshot.read_term(id, &mut String::new(), &mut |parts| {
-                triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
-            })?;
-            Ok(triple)
-        })
-    }
-
     /// Blank nodes among the values of variables in predicate position.
-    fn blank_predicates(&mut self, quads: &Quads, rows: &Rows) -> Result<FxHashSet<Id>> {
+    fn blank_predicates(&mut self, quads: &Quads, rows: &SolutionRows) -> Result<FxHashSet<Id>> {
         let mut columns: Vec<usize> = Vec::new();
         let inner = quads.terms.iter().filter_map(|term| match term {
             TemplateTerm::Triple([_, predicate, _]) => Some(*predicate),
@@ -242,7 +197,7 @@ impl Request<'_, '_> {
 
 /// A term of a delete template: only terms of the graph match.
 #[derive(Clone, Copy)]
-enum Known {
+enum DeleteTerm {
     Id(Id),
     /// Not in the graph, so it matches no statement.
     Missing,
@@ -250,8 +205,8 @@ enum Known {
     Triple,
 }
 
-impl Known {
-    fn new(term: &TemplateTerm, rows: &Rows, snapshot: &dyn Snapshot) -> Result<Self> {
+impl DeleteTerm {
+    fn new(term: &TemplateTerm, rows: &SolutionRows, snapshot: &dyn Snapshot) -> Result<Self> {
         Ok(match term {
             TemplateTerm::Constant(term) => snapshot.lookup(term.as_ref())?.map_or(Self::Missing, Self::Id),
             TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
@@ -270,16 +225,16 @@ impl Known {
     }
 }
 
-fn known_statement(
+fn delete_statement(
     quad: &Quad,
-    terms: &[Known],
+    terms: &[DeleteTerm],
     ids: &[Id],
     parts: RowTerms<'_>,
 ) -> Result<Option<Statement>> {
     let value = |position: u32| terms[position as usize].value(ids);
     let optional = |position: Option<u32>| position.map_or(Some(Id::UNBOUND), value);
     let object = match terms[quad.object as usize] {
-        Known::Triple => match parts.term(quad.object)? {
+        DeleteTerm::Triple => match parts.term(quad.object)? {
             Some(term) => parts.snapshot.lookup(term.as_ref())?,
             None => None,
         },
@@ -296,257 +251,4 @@ fn known_statement(
     };
     // Only edges have entries with an identity.
     Ok(statement().filter(|statement| quad.edge.is_none() || statement.edge.tag() == Tag::Edge))
-}
-
-/// A term of an insert template.
-enum New<'a> {
-    /// Not interned yet.
-    Constant(&'a Term),
-    Id(Id),
-    Column(usize),
-    Blank(usize),
-    Triple,
-}
-
-impl<'a> New<'a> {
-    fn of(term: &'a TemplateTerm, rows: &Rows) -> Result<Self> {
-        Ok(match term {
-            TemplateTerm::Constant(term) => Self::Constant(term),
-            TemplateTerm::Variable(variable) => Self::Column(rows.column(*variable)?),
-            TemplateTerm::Blank(number) => Self::Blank(*number as usize),
-            TemplateTerm::Triple(_) => Self::Triple,
-        })
-    }
-}
-
-/// The kind of a term in RDF.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    Unbound,
-    Iri,
-    Blank,
-    Edge,
-    Literal,
-}
-
-/// IRIs in the edge namespace are edges.
-fn iri_sort(iri: &str) -> Sort {
-    if iri.starts_with(EDGE_NAMESPACE) { Sort::Edge } else { Sort::Iri }
-}
-
-/// State of filling an insert template.
-pub(super) struct Filling<'a> {
-    terms: Vec<New<'a>>,
-    template: &'a [TemplateTerm],
-    /// Ids of terms that the query has computed, once they are interned in the target.
-    computed: FxHashMap<Id, Id>,
-    /// Blank nodes of this row, by their number; unbound: not needed so far.
-    blanks: Vec<Id>,
-    /// Reifiers of this row, by position, with their edges; `None`: the statement was skipped, and so are the
-    /// statements about it.
-    pub(super) edges: FxHashMap<u32, Option<Statement>>,
-    rows: &'a Rows,
-    blank_predicates: FxHashSet<Id>,
-    /// `rdf:reifies`, if the graph has it and a variable may be bound to it.
-    reifies: Option<Id>,
-}
-
-impl Filling<'_> {
-    /// Whether RDF allows the statement.
-    fn allows(&self, quad: &Quad, row: usize) -> Result<bool> {
-        let is_missing = |position: u32| self.edges.get(&position).is_some_and(Option::is_none);
-        if is_missing(quad.subject) || is_missing(quad.object) {
-            return Ok(false);
-        }
-        let sort = |position: u32| self.sort(position, row);
-        Ok(matches!(sort(quad.subject)?, Sort::Iri | Sort::Blank | Sort::Edge)
-            && sort(quad.predicate)? == Sort::Iri
-            && sort(quad.object)? != Sort::Unbound
-            && match quad.graph {
-                Some(graph) => matches!(sort(graph)?, Sort::Iri | Sort::Blank),
-                None => true,
-            })
-    }
-
-    pub(super) fn sort(&self, position: u32, row: usize) -> Result<Sort> {
-        let id = match &self.terms[position as usize] {
-            New::Constant(Term::NamedNode(node)) => return Ok(iri_sort(node.as_str())),
-            New::Constant(_) => return Ok(Sort::Literal),
-            New::Blank(_) => return Ok(Sort::Blank),
-            New::Triple => return self.sort_of_triple(position, row),
-            New::Id(id) => *id,
-            New::Column(column) => self.rows.row(row)[*column],
-        };
-        Ok(match id.tag() {
-            Tag::Unbound => Sort::Unbound,
-            Tag::Vertex if self.blank_predicates.contains(&id) => Sort::Blank,
-            Tag::Vertex => Sort::Iri,
-            Tag::Edge => Sort::Edge,
-            Tag::Computed => {
-                let mut sort = Sort::Unbound;
-                self.rows.computed.read(id, &mut String::new(), &mut |parts| {
-                    sort = match parts {
-                        TermParts::Iri { namespace, .. } => iri_sort(namespace),
-                        TermParts::Blank(_) => Sort::Blank,
-                        TermParts::Edge(_) => Sort::Edge,
-                        TermParts::Literal { .. } => Sort::Literal,
-                    };
-                })?;
-                sort
-            }
-            _ => Sort::Literal,
-        })
-    }
-
-    /// Whether a predicate is `rdf:reifies`.
-    fn is_reifies(&self, position: u32, row: usize) -> Result<bool> {
-        let variable = match &self.template[position as usize] {
-            TemplateTerm::Constant(Term::NamedNode(node)) => return Ok(*node == rdf::REIFIES),
-            TemplateTerm::Variable(variable) => variable,
-            _ => return Ok(false),
-        };
-        let id = self.rows.row(row)[self.rows.column(*variable)?];
-        let mut is_reifies = Some(id) == self.reifies;
-        if id.tag() == Tag::Computed {
-            self.rows.computed.read(id, &mut String::new(), &mut |parts| {
-                is_reifies = matches!(parts, TermParts::Iri { namespace, .. } if namespace == rdf::REIFIES.as_str());
-            })?;
-        }
-        Ok(is_reifies)
-    }
-
-    /// Like a literal, a triple term cannot be subject or predicate; a triple term that cannot be built is
-    /// unbound.
-    fn sort_of_triple(&self, position: u32, row: usize) -> Result<Sort> {
-        let TemplateTerm::Triple([subject, predicate, object]) = self.template[position as usize] else {
-            return Ok(Sort::Unbound);
-        };
-        let fits = matches!(self.sort(subject, row)?, Sort::Iri | Sort::Blank | Sort::Edge)
-            && matches!(self.sort(predicate, row)?, Sort::Iri | Sort::Edge)
-            && self.sort(object, row)? != Sort::Unbound;
-        Ok(if fits { Sort::Literal } else { Sort::Unbound })
-    }
-
-    /// Whether the nesting depth of a term may be stored, including the triple terms of the template around
-    /// it.
-    fn is_shallow(&self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<bool> {
-        let (mut position, mut outer) = (position, 0);
-        while let TemplateTerm::Triple([_, _, object]) = self.template[position as usize] {
-            (position, outer) = (object, outer + 1);
-        }
-        if outer == 0 {
-            return Ok(true);
-        }
-        let mut inner = 0;
-        let mut read = |parts: TermParts<'_>| {
-            if let TermParts::Literal { head, tail, kind: LiteralKind::Triple } = parts {
-                inner = triple_depth(&[head, tail].concat());
-            }
-        };
-        match &self.template[position as usize] {
-            TemplateTerm::Constant(term) => inner = depth_of_term(term.as_ref()),
-            TemplateTerm::Variable(variable) => match self.rows.row(row)[self.rows.column(*variable)?] {
-                id if id.tag() == Tag::Computed => {
-                    self.rows.computed.read(id, &mut String::new(), &mut read)?;
-                }
-                id if id.tag() == Tag::Literal => {
-                    request.read(|snapshot, _| snapshot.read_term(id, &mut String::new(), &mut read))?;
-                }
-                _ => {}
-            },
-            TemplateTerm::Blank(_) | TemplateTerm::Triple(_) => {}
-        }
-        Ok(outer + inner <= TRIPLE_DEPTH_MAX)
-    }
-
-    fn statement(&mut self, quad: &Quad, row: usize, request: &mut Request<'_, '_>) -> Result<Statement> {
-        let statement = Statement {
-            subject: self.node(quad.subject, row, request)?,
-            predicate: self.id(quad.predicate, row, request)?,
-            object: self.node(quad.object, row, request)?,
-            graph: match quad.graph {
-                Some(graph) => self.id(graph, row, request)?,
-                None => Id::UNBOUND,
-            },
-            edge: Id::UNBOUND,
-        };
-        // A reifier is an edge, so it must be written with its statement.
-        if statement.object.tag() == Tag::Literal
-            && self.is_reifies(quad.predicate, row)?
-            && request.is_triple(statement.object)?
-        {
-            let message = "rdf:reifies cannot be inserted with a triple term as a value";
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .with_hint("write the statement with its reifier: ?s ?p ?o ~ ?edge"));
-        }
-        Ok(statement)
-    }
-
-    /// Whether a term is a blank node of the template.
-    pub(super) fn is_new(&self, position: u32) -> bool {
-        matches!(self.terms[position as usize], New::Blank(_))
-    }
-
-    /// Like [`Filling::id`], but the edge of a reifier.
-    fn node(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
-        match self.edges.get(&position) {
-            Some(Some(statement)) => Ok(statement.edge),
-            _ => self.id(position, row, request),
-        }
-    }
-
-    pub(super) fn id(&mut self, position: u32, row: usize, request: &mut Request<'_, '_>) -> Result<Id> {
-        let term = &mut self.terms[position as usize];
-        match term {
-            New::Id(id) => Ok(*id),
-            New::Constant(constant) => {
-                let id = request.intern(constant.as_ref())?;
-                *term = New::Id(id);
-                Ok(id)
-            }
-            New::Blank(number) => {
-                if *number >= self.blanks.len() {
-                    self.blanks.resize(*number + 1, Id::UNBOUND);
-                }
-                let blank = &mut self.blanks[*number];
-                if !blank.is_bound() {
-                    *blank = request.new_blank()?;
-                }
-                Ok(*blank)
-            }
-            New::Triple => {
-                let mut blanks = Vec::new();
-                RowTerms::for_each_blank(self.template, position, &mut |number| blanks.push(number));
-                for number in blanks {
-                    if number >= self.blanks.len() {
-                        self.blanks.resize(number + 1, Id::UNBOUND);
-                    }
-                    if !self.blanks[number].is_bound() {
-                        self.blanks[number] = request.new_blank()?;
-                    }
-                }
-                let term = request.read(|snapshot, _| {
-                    let (terms, rows, blanks) = (self.template, self.rows, &self.blanks);
-                    RowTerms { terms, rows, row, blanks, snapshot }.term(position)
-                })?;
-                let term = term.ok_or_else(|| Error::internal("a triple term with invalid components"))?;
-                request.intern(term.as_ref())
-            }
-            New::Column(column) => {
-                let id = self.rows.row(row)[*column];
-                if id.tag() != Tag::Computed {
-                    return Ok(id);
-                }
-                if let Some(id) = self.computed.get(&id) {
-                    return Ok(*id);
-                }
-                let mut term = None;
-                self.rows.computed.read(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
-                let term = term.ok_or_else(|| Error::internal(format!("no term was read for {id:?}")))?;
-                let new = request.intern(term.as_ref())?;
-                self.computed.insert(id, new);
-                Ok(new)
-            }
-        }
-    }
 }

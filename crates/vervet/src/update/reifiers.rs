@@ -12,7 +12,7 @@
 //!    a valid name (unbound variable, or a literal) the statement is added as a plain one.
 
 use super::Request;
-use super::modify::{Filling, Sort};
+use super::template::{TemplateInstance, TermKind};
 use oxrdf::NamedNodeRef;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::Quad;
@@ -21,7 +21,7 @@ use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
 /// Names of this operation, and their edges.
-pub(super) type Named = FxHashMap<Id, Statement>;
+pub(super) type EdgesByName = FxHashMap<Id, Statement>;
 
 /// Positions of the quads with reifiers, in topological order: a quad follows those whose reifiers it
 /// mentions.
@@ -51,26 +51,26 @@ impl Request<'_, '_> {
         name: u32,
         statement: Option<Statement>,
         row: usize,
-        filling: &mut Filling<'_>,
-        named: &mut Named,
+        instance: &mut TemplateInstance<'_>,
+        named: &mut EdgesByName,
         out: &mut Vec<Statement>,
     ) -> Result<()> {
         let Some(statement) = statement else {
-            filling.edges.entry(name).or_insert(None);
+            instance.edges.entry(name).or_insert(None);
             return Ok(());
         };
-        if let Some(Some(known)) = filling.edges.get(&name) {
+        if let Some(Some(known)) = instance.edges.get(&name) {
             return same(*known, statement);
         }
-        let edge = match filling.sort(name, row)? {
-            Sort::Unbound | Sort::Literal => {
+        let edge = match instance.kind(name, row)? {
+            TermKind::Unbound | TermKind::Literal => {
                 out.push(statement);
                 return Ok(());
             }
             // A blank node of the template, which no other operation can mention.
-            Sort::Blank if filling.is_new(name) => self.target.fresh_edge()?,
+            TermKind::Blank if instance.is_new(name) => self.target.fresh_edge()?,
             _ => {
-                let term = filling.id(name, row, self)?;
+                let term = instance.id(name, row, self)?;
                 match (term.tag(), named.get(&term)) {
                     (Tag::Edge, _) => {
                         let of = |[subject, predicate, object, graph]: [Id; 4]| Statement {
@@ -93,12 +93,12 @@ impl Request<'_, '_> {
             }
         };
         let statement = Statement { edge, ..statement };
-        if let Sort::Iri | Sort::Blank = filling.sort(name, row)?
-            && !filling.is_new(name)
+        if let TermKind::Iri | TermKind::Blank = instance.kind(name, row)?
+            && !instance.is_new(name)
         {
-            named.insert(filling.id(name, row, self)?, statement);
+            named.insert(instance.id(name, row, self)?, statement);
         }
-        filling.edges.insert(name, Some(statement));
+        instance.edges.insert(name, Some(statement));
         out.push(statement);
         Ok(())
     }

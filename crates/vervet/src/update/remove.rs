@@ -11,7 +11,7 @@
 //! If a predicate has edges, the entries of each subject are read once, whatever the number of removed
 //! statements. Statements about edges: one lookup in each segment of both directions for a batch of edges.
 
-use super::CHUNK;
+use super::rows::CHUNK;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_kernel::Control;
 use vervet_model::{Direction, Id, Result, Statement, Tag};
@@ -19,7 +19,7 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snap
 
 /// Statements and entries to remove.
 #[derive(Default)]
-pub(super) struct Doomed {
+pub(super) struct CascadeDelete {
     /// These statements with all their entries; their `edge` is ignored.
     pub statements: Vec<Statement>,
     /// Single entries.
@@ -33,7 +33,7 @@ pub(super) struct Removal {
     pub edges: FxHashSet<Id>,
 }
 
-impl Doomed {
+impl CascadeDelete {
     /// The entries to remove; a plain entry among them may not exist.
     pub(super) fn resolve(mut self, snapshot: &dyn Snapshot, control: &Control) -> Result<Removal> {
         let mut removal = Removal::default();
@@ -54,7 +54,7 @@ impl Doomed {
             if !segment.statistics().has_edges {
                 continue;
             }
-            let doomed = |s: &Statement| {
+            let cascade = |s: &Statement| {
                 run.binary_search_by_key(&(s.subject, s.object, s.graph), |s| (s.subject, s.object, s.graph))
                     .is_ok()
             };
@@ -62,7 +62,7 @@ impl Doomed {
             subjects.dedup();
             let found = &mut removal.entries;
             edge_entries(segment, predicate, &subjects, GraphFilter::Any, control, &mut |s| {
-                if doomed(&s) {
+                if cascade(&s) {
                     found.push(s);
                 }
             })?;

@@ -1,6 +1,6 @@
 //! Triple terms of templates, built for each row.
 
-use super::modify::Rows;
+use super::rows::SolutionRows;
 use oxrdf::{NamedOrBlankNode, Term, Triple};
 use vervet_algebra::TemplateTerm;
 use vervet_model::{Error, Id, Result, Tag};
@@ -10,7 +10,7 @@ use vervet_snapshot::Snapshot;
 #[derive(Clone, Copy)]
 pub(super) struct RowTerms<'a> {
     pub(super) terms: &'a [TemplateTerm],
-    pub(super) rows: &'a Rows,
+    pub(super) rows: &'a SolutionRows,
     pub(super) row: usize,
     /// Blank nodes of the template, by their number.
     pub(super) blanks: &'a [Id],

@@ -8,7 +8,7 @@ use vervet_env::{Environment, SeededRandom};
 use vervet_model::{Id, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, StoreBuilder, Target};
-use vervet_txn::{Constraint, ConstraintKind, Successor, Transactions, continued};
+use vervet_txn::{Constraint, ConstraintKind, ReplacementBase, Transactions, continued};
 
 pub(crate) const DIR: &str = "/db";
 pub(crate) const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
@@ -132,8 +132,8 @@ pub(crate) fn load(
     rows: &[Row],
     target: &Target,
 ) -> Result<()> {
-    let build = |successor: &Successor<'_>| {
-        let version = successor.version;
+    let build = |replacement: &ReplacementBase<'_>| {
+        let version = replacement.version;
         let mut dictionary = {
             let terms = version.terms();
             continued(version, terms.vertex_end(), terms.literal_end(), &Watch::new("load"))?
@@ -143,7 +143,7 @@ pub(crate) fn load(
             memory_bytes: 1 << 20,
             environment: environment.clone(),
             temp_dir: None,
-            log: successor.log,
+            log: replacement.log,
             orders: Vec::new(),
         });
         for statement in version.statements() {
@@ -152,7 +152,7 @@ pub(crate) fn load(
         for row in rows {
             builder.add(&[statement(row, &mut |term| dictionary.intern_term(term.as_ref()))?])?;
         }
-        Ok((successor.finish(builder, dictionary.finish()?, target, &Watch::new("load"))?, ()))
+        Ok((replacement.finish(builder, dictionary.finish()?, target, &Watch::new("load"))?, ()))
     };
     transactions.replace_graph(build)
 }

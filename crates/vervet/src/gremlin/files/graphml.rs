@@ -2,7 +2,6 @@
 //!
 //! `crate::export` writes GraphML.
 
-use super::super::host::TransactionHost;
 use std::collections::HashMap;
 use std::path::Path;
 use vervet_gremlin::{Cardinality, Value};
@@ -17,12 +16,17 @@ const HELD_BYTES: u64 = 128;
 const LABEL_DEFAULT: &str = "vertex";
 
 /// Adds the graph of a file to a transaction.
-pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Control<'_>) -> Result<()> {
+pub(super) fn read(host: &mut dyn Host, path: &Path, control: &Control<'_>) -> Result<()> {
     let options = LoadOptions { format: Some(Format::GraphMl), threads: 1, ..LoadOptions::default() };
-    let mut held =
-        Held { control, names: HashMap::new(), terms: Vec::new(), statements: Vec::new(), edges: 0 };
-    vervet_load::load(vec![Source::path(path)], &options, &mut held, &mut std::io::sink())?;
-    let Held { terms, statements, .. } = held;
+    let mut buffered = BufferedTarget {
+        control,
+        names: HashMap::new(),
+        terms: Vec::new(),
+        statements: Vec::new(),
+        edges: 0,
+    };
+    vervet_load::load(vec![Source::path(path)], &options, &mut buffered, &mut std::io::sink())?;
+    let BufferedTarget { terms, statements, .. } = buffered;
     let term = |id: Id| {
         let place = usize::try_from(id.payload()).ok();
         place.and_then(|place| terms.get(place)).ok_or_else(|| Error::internal("an unknown loader term"))
@@ -96,7 +100,7 @@ pub(super) fn read(host: &mut TransactionHost<'_>, path: &Path, control: &Contro
 }
 
 /// Buffers terms and statements until the file has been read to its end.
-struct Held<'a> {
+struct BufferedTarget<'a> {
     control: &'a Control<'a>,
     names: HashMap<oxrdf::Term, Id>,
     terms: Vec<oxrdf::Term>,
@@ -104,7 +108,7 @@ struct Held<'a> {
     edges: u64,
 }
 
-impl Held<'_> {
+impl BufferedTarget<'_> {
     fn intern(&mut self, term: oxrdf::Term) -> Result<Id> {
         if let Some(id) = self.names.get(&term) {
             return Ok(*id);
@@ -118,7 +122,7 @@ impl Held<'_> {
     }
 }
 
-impl Target for Held<'_> {
+impl Target for BufferedTarget<'_> {
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
         self.intern(oxrdf::NamedNode::new_unchecked(iri).into())
     }

@@ -1,7 +1,8 @@
 //! Result serialization: a query runs, and its batches are written directly to the output.
 
-use crate::execute::Execution;
-use crate::{Answer, Database, QueryOptions, prepared};
+use crate::query::execute::Execution;
+use crate::query::prepared;
+use crate::{Answer, Database, QueryOptions};
 use oxrdf::NamedNode;
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
@@ -20,9 +21,9 @@ pub struct Written {
 }
 
 /// Resolves the ids of one running query.
-struct Terms<'a, 'e>(&'a Evaluator<'e>);
+struct EvaluatorTerms<'a, 'e>(&'a Evaluator<'e>);
 
-impl TermSource for Terms<'_, '_> {
+impl TermSource for EvaluatorTerms<'_, '_> {
     fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
         self.0.write_terms(ids, out, ends)
     }
@@ -78,7 +79,7 @@ impl Database {
         let mut rows = 0;
         let mut sink = |evaluator: &Evaluator<'_>, batch: &Batch| {
             let columns = [subject, predicate, object].map(|column| batch.columns[column.index()].as_slice());
-            writer.batch(columns, &Terms(evaluator))?;
+            writer.batch(columns, &EvaluatorTerms(evaluator))?;
             rows += batch.rows as u64;
             Ok(Flow::More)
         };
@@ -172,7 +173,7 @@ fn write_rows(
                 ids => ids,
             })
             .collect();
-        writer.batch(&ids, batch.rows, &Terms(evaluator))?;
+        writer.batch(&ids, batch.rows, &EvaluatorTerms(evaluator))?;
         rows += batch.rows as u64;
         Ok(Flow::More)
     })?;

@@ -1,143 +1,16 @@
-//! Prepared queries, and the cache of plans by query text.
+//! Prepared queries.
 
-use crate::cache::Cache;
-use crate::construct;
-use crate::database::{Database, lock};
-use crate::execute::{Execution, Held, control};
-use crate::reading::{Planned, Reading};
-use crate::{Answer, QueryOptions, Solutions};
-use oxrdf::Term;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
-use vervet_algebra::{Form, Node, Query};
-use vervet_kernel::plan::Plan;
-use vervet_kernel::{Control, Flow};
+use crate::database::Database;
+use crate::options::QueryOptions;
+use crate::query::answer::{Answer, Solutions};
+use crate::query::construct;
+use crate::query::execute::{Execution, MaterializedSolutions};
+use crate::query::plans::Compiled;
+use crate::query::reading::PinnedVersion;
+use std::sync::Arc;
+use vervet_algebra::{Form, Query};
+use vervet_kernel::Flow;
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_txn::Published;
-
-/// The maximum number of texts in the plan cache.
-const PLAN_CACHE_MAX: usize = 1024;
-
-/// The maximum length of a cached text, in bytes: longer texts (mostly inline data) rarely recur.
-const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
-
-/// The maximum number of terms in the tables of a cached query: larger tables rarely recur.
-const PLAN_CACHE_TERMS_MAX: usize = 64;
-
-/// A query in logical form, with its plan for the version of the graph that it last ran on.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub query: Query,
-    pub optimize: bool,
-    /// Whether it queries other endpoints, so that each run needs a new plan.
-    pub asks: bool,
-    plan: RwLock<Option<Planned>>,
-}
-
-impl Compiled {
-    /// A plan valid for a version of the graph; the time that `options` allow began at `started`.
-    fn plan(&self, published: &Published, options: &QueryOptions, started: Instant) -> Result<Arc<Plan>> {
-        if self.asks {
-            let control = control(options, started, None);
-            let query = crate::service::resolved(&self.query, options, &control)?;
-            return Ok(Planned::make(&query, published, self.optimize, &control)?.plan);
-        }
-        if let Some(planned) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
-            && planned.fits(published)
-        {
-            return Ok(Arc::clone(&planned.plan));
-        }
-        let control = control(options, started, None);
-        let planned = Planned::make(&self.query, published, self.optimize, &control)?;
-        let plan = Arc::clone(&planned.plan);
-        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(planned);
-        Ok(plan)
-    }
-}
-
-/// Parses a query.
-pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
-    let names = options.parse_names();
-    let query = vervet_sparql::parse(text, &names.options(options))?;
-    let asks = crate::service::asks(&query.root);
-    Ok(Compiled { query, optimize: options.optimize, asks, plan: RwLock::default() })
-}
-
-/// Compiled queries by text.
-#[derive(Debug)]
-pub(crate) struct PlanCache {
-    by_text: Cache<str, Arc<Compiled>>,
-}
-
-impl Default for PlanCache {
-    fn default() -> Self {
-        Self { by_text: Cache::new(PLAN_CACHE_MAX) }
-    }
-}
-
-impl PlanCache {
-    pub(crate) fn find(&mut self, text: &str) -> Option<Arc<Compiled>> {
-        self.by_text.find(text)
-    }
-
-    pub(crate) fn insert(&mut self, text: &str, query: Arc<Compiled>) {
-        if text.len() <= PLAN_CACHE_TEXT_MAX {
-            self.by_text.insert(text.into(), query);
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.by_text.clear();
-    }
-}
-
-/// Plans of the queries that begin traversals, each for the version of the graph that it last ran on.
-#[derive(Debug)]
-pub(crate) struct TraversalPlans {
-    by_query: Cache<Query, Planned>,
-}
-
-impl Default for TraversalPlans {
-    fn default() -> Self {
-        Self { by_query: Cache::new(PLAN_CACHE_MAX) }
-    }
-}
-
-impl TraversalPlans {
-    /// A plan valid for a version of the graph.
-    pub(crate) fn plan(
-        plans: &Mutex<Self>,
-        query: &Query,
-        published: &Published,
-        control: &Control<'_>,
-    ) -> Result<Arc<Plan>> {
-        if let Some(planned) = lock(plans).by_query.find(query)
-            && planned.fits(published)
-        {
-            return Ok(planned.plan);
-        }
-        let planned = Planned::make(query, published, true, control)?;
-        let plan = Arc::clone(&planned.plan);
-        if weight(&query.root) <= PLAN_CACHE_TERMS_MAX {
-            lock(plans).by_query.insert(Arc::new(query.clone()), planned);
-        }
-        Ok(plan)
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.by_query.clear();
-    }
-}
-
-/// The number of terms in tables of a query.
-fn weight(node: &Node) -> usize {
-    let mut terms = match node {
-        Node::Values { rows, .. } => rows.iter().map(Vec::len).sum(),
-        _ => 0,
-    };
-    node.for_each_child(&mut |child| terms += weight(child));
-    terms
-}
 
 /// The plan of a query, before or after a run.
 #[derive(Clone, Debug)]
@@ -153,6 +26,58 @@ pub struct Explanation {
 pub struct Prepared {
     database: Database,
     compiled: Arc<Compiled>,
+}
+
+impl Database {
+    /// Runs a query of any form.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`] with line, column and a caret; limits; damaged data.
+    pub fn query(&self, text: &str) -> Result<Answer> {
+        self.query_with(text, &QueryOptions::default())
+    }
+
+    /// Runs a query of any form with options.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn query_with(&self, text: &str, options: &QueryOptions) -> Result<Answer> {
+        self.prepare_with(text, options)?.run_with(options)
+    }
+
+    /// Runs a `SELECT`.
+    ///
+    /// # Errors
+    /// As [`Database::query`]; [`ErrorKind::Query`] for other query forms.
+    pub fn select(&self, text: &str) -> Result<Solutions> {
+        self.query(text)?.into_solutions().ok_or_else(|| {
+            Error::new(ErrorKind::Query, "this query is not a SELECT").with_hint("use `query`")
+        })
+    }
+
+    /// Parses and plans a query for repeated runs.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.prepare_with(text, &QueryOptions::default())
+    }
+
+    /// [`Database::prepare`] with a base IRI and names of parameters.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn prepare_with(&self, text: &str, options: &QueryOptions) -> Result<Prepared> {
+        Ok(Prepared::new(self.clone(), self.compiled(text, options)?))
+    }
+
+    /// The plan of a query as human-readable text.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub fn explain(&self, text: &str, options: &QueryOptions) -> Result<String> {
+        self.prepare_with(text, options)?.explain_with(options)
+    }
 }
 
 impl Prepared {
@@ -185,7 +110,7 @@ impl Prepared {
         let options = QueryOptions { profile: true, ..options.clone() };
         let (answer, profile) = self.answer(&options)?;
         match (answer, profile) {
-            (Answer::Solutions(solutions), _) => solutions.held.profile,
+            (Answer::Solutions(solutions), _) => solutions.materialized.profile,
             (_, profile) => profile,
         }
         .ok_or_else(|| Error::internal("a profiled run has no profile"))
@@ -205,9 +130,9 @@ impl Prepared {
         let started = options.begin();
         let published = self.database.published();
         let plan = self.compiled.plan(&published, options, started)?;
-        let reading = Reading::Published(published);
-        let (database, snapshot) = (&self.database, reading.version());
-        run(&Execution { database, reading: &reading, snapshot, plan: &plan, options, started })
+        let pinned = PinnedVersion::Published(published);
+        let (database, snapshot) = (&self.database, pinned.version());
+        run(&Execution { database, pinned: &pinned, snapshot, plan: &plan, options, started })
     }
 
     /// The plan as human-readable text: steps with estimated rows.
@@ -291,8 +216,8 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
         Form::Select(columns) => {
             let names: Vec<String> =
                 columns.iter().map(|column| query.variables[column.index()].clone()).collect();
-            let held = Box::new(Held::collect(execution, columns, names)?);
-            return Ok((Answer::Solutions(Solutions { held }), None));
+            let materialized = Box::new(MaterializedSolutions::collect(execution, columns, names)?);
+            return Ok((Answer::Solutions(Solutions { materialized }), None));
         }
         Form::Ask => {
             let mut found = false;
@@ -314,31 +239,13 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
     Ok((answer, execution.options.profile.then(|| execution.explain_profile(&profile))))
 }
 
-/// Prefixes that shorten terms in plans.
-pub(crate) fn prefixes() -> Vec<vervet_planner::Prefix<'static>> {
-    vervet_sparql::well_known_prefixes().to_vec()
-}
-
-/// The parameter values of a plan, in its order.
-pub(crate) fn parameter_values<'o>(plan: &Plan, options: &'o QueryOptions) -> Result<Vec<&'o Term>> {
-    plan.parameters
-        .iter()
-        .map(|parameter| {
-            let name = &plan.variables[parameter.index()];
-            let value = options.parameters.iter().find(|(other, _)| other == name);
-            value.map(|(_, term)| term).ok_or_else(|| {
-                Error::new(ErrorKind::Query, format!("the parameter ?{name} has no value"))
-                    .with_hint(format!("give one, for example --param {name}=\"text\""))
-            })
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::lock;
     use crate::{ServiceAnswer, ServiceClient, Services};
-    use std::time::Duration;
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
 
     /// An endpoint that answers late and records the time that it was given.
     #[derive(Debug, Default)]
@@ -369,14 +276,14 @@ mod tests {
         let text = "SELECT * { { SERVICE <urn:e> { ?x ?p ?o } } UNION { SERVICE <urn:e> { ?x ?q ?o } } }";
         let prepared = database.prepare_with(text, &options).expect("a query");
         let left =
-            prepared.execute(&options, |execution| Ok(execution.control().time_left())).expect("planned");
+            prepared.execute(&options, |execution| Ok(execution.control().time_left())).expect("cached");
         assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
         let given = std::mem::take(&mut *lock(&client.0));
         assert!(given.len() == 2 && given[0] <= timeout && given[1] <= timeout - LATE, "{given:?}");
         // In a transaction as well.
         let transaction = database.begin().expect("begins");
         let run = |execution: &Execution<'_>| Ok(execution.control().time_left());
-        let left = transaction.execute(&prepared, &options, run).expect("planned");
+        let left = transaction.execute(&prepared, &options, run).expect("cached");
         assert!(left.is_some_and(|left| left <= timeout - 2 * LATE), "{left:?} for the run");
         // A time budget that began before, for several calls.
         options.started = Instant::now().checked_sub(2 * timeout);

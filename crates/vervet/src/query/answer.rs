@@ -1,6 +1,6 @@
 //! In-memory query results: solutions as typed rows and columns, a truth value, or a graph.
 
-use crate::execute::Held;
+use crate::query::execute::MaterializedSolutions;
 use oxrdf::{Term, Triple};
 use vervet_model::{Id, Result};
 
@@ -33,38 +33,38 @@ impl Answer {
 #[derive(Debug)]
 pub struct Solutions {
     /// Boxed, since most [`Answer`]s are smaller.
-    pub(crate) held: Box<Held>,
+    pub(crate) materialized: Box<MaterializedSolutions>,
 }
 
 impl Solutions {
     /// Column names, without `?`.
     #[must_use]
     pub fn variables(&self) -> &[String] {
-        &self.held.names
+        &self.materialized.names
     }
 
     /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.held.rows
+        self.materialized.rows
     }
 
     /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.held.rows == 0
+        self.materialized.rows == 0
     }
 
     /// The rows, in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
-        (0..self.held.rows).map(|row| Row { solutions: self, row })
+        (0..self.materialized.rows).map(|row| Row { solutions: self, row })
     }
 
     /// A column as ids ([`Id::UNBOUND`] for unbound cells). Equal ids are equal terms.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&[Id]> {
-        let column = self.held.names.iter().position(|other| other == name)?;
-        Some(&self.held.columns[column])
+        let column = self.materialized.names.iter().position(|other| other == name)?;
+        Some(&self.materialized.columns[column])
     }
 
     /// The term of an id in these solutions.
@@ -72,14 +72,14 @@ impl Solutions {
     /// # Errors
     /// Damaged data.
     pub fn term(&self, id: Id) -> Result<Option<Term>> {
-        self.held.term(id)
+        self.materialized.term(id)
     }
 
     /// The plan with estimated and actual rows and times, if the query ran with
     /// [`crate::QueryOptions::profile`].
     #[must_use]
     pub fn profile(&self) -> Option<&str> {
-        self.held.profile.as_deref()
+        self.materialized.profile.as_deref()
     }
 }
 

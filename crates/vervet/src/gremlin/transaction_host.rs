@@ -4,10 +4,11 @@
 //! The view of the transaction records reads. `edit` notes what a write depends on, which is as little as its
 //! answer needs: two traversals that add edges to one vertex do not conflict.
 
-use super::solve::solve;
-use super::{GremlinOptions, files};
-use crate::edit::Named;
-use crate::reading::plan_options;
+use super::files;
+use super::options::GremlinOptions;
+use super::snapshot_host::solve;
+use crate::edit::StatementHandle;
+use crate::query::reading::plan_options;
 use crate::{Transaction, Vertex};
 use oxrdf::Literal;
 use vervet_algebra::Query;
@@ -142,13 +143,13 @@ fn vertex(bits: u64) -> Result<Vertex> {
 }
 
 /// The statement of an owner of properties.
-fn named(owner: Owner) -> Named {
+fn named(owner: Owner) -> StatementHandle {
     let (subject, predicate, object, edge) = match owner {
         Owner::Edge(key) => (key.source, key.label, key.target, key.edge),
         Owner::VertexProperty(key) => (key.vertex, key.key, key.value, key.edge),
     };
     let id = Id::from_bits;
-    Named { subject: id(subject), predicate: id(predicate), object: id(object), edge: id(edge) }
+    StatementHandle { subject: id(subject), predicate: id(predicate), object: id(object), edge: id(edge) }
 }
 
 /// TinkerPop's wording, which clients recognize.

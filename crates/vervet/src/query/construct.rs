@@ -4,7 +4,7 @@
 //! All triples are held in memory and count as texts against the memory cap of the query. `DESCRIBE` reads
 //! each segment once for a batch of resources.
 
-use crate::execute::Execution;
+use crate::query::execute::Execution;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::HashSet;
@@ -115,7 +115,7 @@ fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) ->
 pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<(Vec<Triple>, Profile)> {
     let control = execution.control();
     let snapshot: &dyn Snapshot = execution.snapshot;
-    let mut wanted = Wanted { list: Vec::new(), seen: FxHashSet::default(), control: &control };
+    let mut wanted = DescribedResources { list: Vec::new(), seen: FxHashSet::default(), control: &control };
     for resource in resources {
         if let Slot::Constant(term) = resource
             && let Some(id) = snapshot.lookup(term.as_ref())?
@@ -153,13 +153,13 @@ pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<
 }
 
 /// Resources to describe, without duplicates.
-struct Wanted<'a> {
+struct DescribedResources<'a> {
     list: Vec<Id>,
     seen: FxHashSet<Id>,
     control: &'a Control<'a>,
 }
 
-impl Wanted<'_> {
+impl DescribedResources<'_> {
     fn add(&mut self, id: Id) -> Result<()> {
         if matches!(id.tag(), Tag::Vertex | Tag::Edge) && self.seen.insert(id) {
             self.list.push(id);

@@ -10,7 +10,7 @@
 //! under one lock, so no commit can be missed; no entry is still being validated, so there is nothing to wait
 //! for (see `commit`).
 
-use crate::change::{Change, Timestamp};
+use crate::mutation::{Mutation, Timestamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -19,40 +19,40 @@ pub const COMMITTED_CHANGES_MAX: usize = 8 << 20;
 
 /// The changes of one transaction.
 #[derive(Clone, Debug)]
-pub(crate) enum Changes {
+pub(crate) enum CommitScope {
     /// A list of changes.
-    Listed(Arc<[Change]>),
+    Mutations(Arc<[Mutation]>),
     /// Not listed: a bulk load.
-    All,
+    WholeGraph,
 }
 
-impl Changes {
+impl CommitScope {
     /// Number of changes to validate against.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Self::Listed(changes) => changes.len(),
-            Self::All => 0,
+            Self::Mutations(changes) => changes.len(),
+            Self::WholeGraph => 0,
         }
     }
 }
 
 /// See the header of this file.
 #[derive(Debug, Default)]
-pub(crate) struct Committed {
-    commits: VecDeque<(Timestamp, Changes)>,
+pub(crate) struct RecentCommits {
+    commits: VecDeque<(Timestamp, CommitScope)>,
     changes: usize,
     /// All commits after this one are in the table.
     floor: Timestamp,
 }
 
-impl Committed {
+impl RecentCommits {
     /// An empty table: commits up to `floor` are unknown.
     pub(crate) fn new(floor: Timestamp) -> Self {
         Self { floor, ..Self::default() }
     }
 
     /// Enters a commit; timestamps ascend.
-    pub(crate) fn push(&mut self, timestamp: Timestamp, changes: Changes) {
+    pub(crate) fn push(&mut self, timestamp: Timestamp, changes: CommitScope) {
         let last = self.commits.back().map_or(self.floor, |(last, _)| *last);
         assert!(last < timestamp, "commit {timestamp} behind {last}");
         self.changes += changes.count();
@@ -60,7 +60,7 @@ impl Committed {
     }
 
     /// Commits after `begin`, ascending; `None` if some of them have been dropped.
-    pub(crate) fn after(&self, begin: Timestamp) -> Option<impl Iterator<Item = (Timestamp, &Changes)>> {
+    pub(crate) fn after(&self, begin: Timestamp) -> Option<impl Iterator<Item = (Timestamp, &CommitScope)>> {
         let first = self.commits.partition_point(|(timestamp, _)| *timestamp <= begin);
         (begin >= self.floor)
             .then(|| self.commits.range(first..).map(|(timestamp, changes)| (*timestamp, changes)))
@@ -94,11 +94,11 @@ mod tests {
 
     #[test]
     fn commits_are_there_until_nobody_can_ask() {
-        let mut committed = Committed::new(Timestamp(3));
+        let mut committed = RecentCommits::new(Timestamp(3));
         for timestamp in 4..10 {
-            committed.push(Timestamp(timestamp), Changes::All);
+            committed.push(Timestamp(timestamp), CommitScope::WholeGraph);
         }
-        let after = |committed: &Committed, begin| {
+        let after = |committed: &RecentCommits, begin| {
             committed.after(Timestamp(begin)).map(|commits| commits.map(|(at, _)| at.0).collect::<Vec<_>>())
         };
         assert_eq!(after(&committed, 2), None);

@@ -1,10 +1,11 @@
 //! Queries that replace the first steps of a traversal: planned and run like SPARQL queries.
 
-use super::{GremlinOptions, files};
+use super::files;
+use super::options::GremlinOptions;
 use crate::algorithms::threads;
-use crate::execute::{Parts, run};
-use crate::prepared::TraversalPlans;
-use crate::reading::plan_options;
+use crate::query::plans::TraversalPlans;
+use crate::query::reading::plan_options;
+use crate::query::run::{RunContext, run};
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
 use vervet_kernel::plan::Plan;
@@ -22,7 +23,7 @@ pub(super) fn solve(
     control: &Control<'_>,
     sink: &mut RowSink<'_>,
 ) -> Result<()> {
-    let parts = Parts {
+    let context = RunContext {
         environment: database.environment(),
         driver: Some(database.driver()),
         seed: database.next_seed()?,
@@ -36,7 +37,7 @@ pub(super) fn solve(
         return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
     }
     let mut bulks: Vec<u64> = Vec::new();
-    run(&parts, snapshot, plan, &options, control, &mut |_, batch| {
+    run(&context, snapshot, plan, &options, control, &mut |_, batch| {
         bulks.clear();
         for times in &batch.multiplicity {
             bulks.push(u64::try_from(times.get()).map_err(|_| bulk_too_large())?);
@@ -55,7 +56,7 @@ fn bulk_too_large() -> Error {
 /// The plan of such a query as human-readable text.
 pub(super) fn plan_text(query: &Query, snapshot: &dyn Snapshot) -> Result<String> {
     let plan = vervet_planner::plan(query, snapshot, &plan_options(true, true), &Control::default())?;
-    Ok(vervet_planner::explain(&plan, snapshot, &crate::prepared::prefixes()))
+    Ok(vervet_planner::explain(&plan, snapshot, &crate::query::plans::prefixes()))
 }
 
 /// A published version as the graph that a traversal reads.

@@ -1,26 +1,23 @@
 //! Plan execution for the facade: parameters, limits, result columns.
 
-use crate::QueryOptions;
 use crate::database::Database;
-use crate::prepared::parameter_values;
-use crate::reading::Reading;
+use crate::options::QueryOptions;
+use crate::query::plans::prefixes;
+use crate::query::reading::PinnedVersion;
+use crate::query::run::{RunContext, control, run};
 use oxrdf::Term;
-use oxsdatatypes::DateTime;
-use std::sync::Arc;
 use std::time::Instant;
 use vervet_algebra::Variable;
-use vervet_driver_local::LocalDriver;
-use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
-use vervet_kernel::{Batch, Control, Flow, Gate, Limits};
-use vervet_model::{Error, Id, Result, Tag};
+use vervet_kernel::{Batch, Control, Flow};
+use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::Snapshot;
 
 /// One run of a plan.
 pub(crate) struct Execution<'a> {
     pub database: &'a Database,
-    pub reading: &'a Reading,
+    pub pinned: &'a PinnedVersion,
     /// The same graph, as queries are to read it.
     pub snapshot: &'a dyn Snapshot,
     pub plan: &'a Plan,
@@ -50,12 +47,12 @@ impl Execution<'_> {
         control: &Control<'_>,
         sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
     ) -> Result<(ComputedTerms, Profile)> {
-        let parts = Parts {
+        let context = RunContext {
             environment: self.database.environment(),
             driver: Some(self.database.driver()),
             seed: self.database.next_seed()?,
         };
-        run(&parts, self.snapshot, self.plan, self.options, control, sink)
+        run(&context, self.snapshot, self.plan, self.options, control, sink)
     }
 
     /// The plan with the measurements of its steps, as human-readable text.
@@ -65,13 +62,13 @@ impl Execution<'_> {
 
     /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
-        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), prefixes());
         vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
     /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
-        let (store, prefixes) = (self.reading.version(), crate::prepared::prefixes());
+        let (store, prefixes) = (self.pinned.version(), prefixes());
         vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
     }
 
@@ -95,108 +92,10 @@ impl Execution<'_> {
     }
 }
 
-/// The limits of `options`, with a time budget that began at `started`. A heavy query passes `gate`.
-pub(crate) fn control(
-    options: &QueryOptions,
-    started: Instant,
-    gate: Option<Arc<dyn Gate>>,
-) -> Control<'static> {
-    let limits = Limits {
-        cancelled: options.cancel.as_ref().map(crate::CancelToken::flag),
-        deadline: (options.timeout).and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
-        memory_bytes: options.memory_limit_bytes,
-    };
-    Control::with_gate(limits, gate)
-}
-
-/// What a plan needs to run, besides the plan.
-pub(crate) struct Parts<'a> {
-    pub environment: &'a Environment,
-    /// `None`: the plan runs on the calling thread.
-    pub driver: Option<&'a LocalDriver>,
-    /// Seed of functions with a new value for each call.
-    pub seed: u64,
-}
-
-/// Runs a plan on a snapshot for which it is valid; on many threads if the driver chooses to.
-pub(crate) fn run(
-    parts: &Parts<'_>,
-    snapshot: &dyn Snapshot,
-    plan: &Plan,
-    options: &QueryOptions,
-    control: &Control<'_>,
-    sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
-) -> Result<(ComputedTerms, Profile)> {
-    let computed = ComputedTerms::new().with_seed(parts.seed);
-    let computed = match options.memory_limit_bytes {
-        Some(limit) => computed.with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
-        None => computed,
-    };
-    let evaluator = Evaluator::new(snapshot, &computed, now(parts.environment), parts.seed)
-        .with_base(options.base_iri.clone())
-        .with_solution(vervet_kernel::solution_column(plan));
-    for (index, term) in (0_u64..).zip(&plan.computed) {
-        // Counts as work, since the plan looks terms up in the dictionary rather than reading rows.
-        control.work(16)?;
-        let id = evaluator.intern(term.as_ref())?;
-        if id != Id::new(Tag::Computed, index) {
-            return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
-        }
-    }
-    let mut input = Batch::unit(plan.variables.len());
-    for (&variable, term) in plan.parameters.iter().zip(parameter_values(plan, options)?) {
-        input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
-    }
-    let mut sink = |batch: &Batch| {
-        if let Some(progress) = &options.progress {
-            progress.add(batch.rows as u64);
-        }
-        sink(&evaluator, batch)
-    };
-    let profile = match parts.driver {
-        Some(driver) => driver.execute(
-            plan,
-            snapshot,
-            &evaluator,
-            control,
-            options.parallelism(),
-            &mut input,
-            options.profile,
-            &mut sink,
-        )?,
-        None => vervet_kernel::execute(
-            plan,
-            snapshot,
-            &evaluator,
-            control,
-            &mut input,
-            options.profile,
-            &mut sink,
-        )?,
-    };
-    drop(evaluator);
-    Ok((computed, profile))
-}
-
-/// 64 random bits.
-pub(crate) fn seed(environment: &Environment) -> Result<u64> {
-    environment.random.next_u64().map_err(|error| Error::io("draw a seed", &error))
-}
-
-fn now(environment: &Environment) -> DateTime {
-    let wall = environment.clock.wall();
-    let since_epoch = wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-    let text = vervet_model::Inline::DateTime(milliseconds);
-    let mut lexical = String::new();
-    text.write_lexical(&mut lexical);
-    lexical.parse().unwrap_or(DateTime::MIN)
-}
-
 /// Solutions in memory, with the snapshot and ids to read them.
 #[derive(Debug)]
-pub(crate) struct Held {
-    reading: Reading,
+pub(crate) struct MaterializedSolutions {
+    pinned: PinnedVersion,
     computed: ComputedTerms,
     pub names: Vec<String>,
     pub columns: Vec<Vec<Id>>,
@@ -204,7 +103,7 @@ pub(crate) struct Held {
     pub profile: Option<String>,
 }
 
-impl Held {
+impl MaterializedSolutions {
     /// Runs a plan and collects these columns.
     pub(crate) fn collect(
         execution: &Execution<'_>,
@@ -227,7 +126,7 @@ impl Held {
             Ok(Flow::More)
         })?;
         let profile = execution.options.profile.then(|| execution.explain_profile(&profile));
-        Ok(Self { reading: execution.reading.clone(), computed, names, columns, rows, profile })
+        Ok(Self { pinned: execution.pinned.clone(), computed, names, columns, rows, profile })
     }
 
     /// The term of an id.
@@ -241,7 +140,7 @@ impl Held {
         if id.tag() == Tag::Computed {
             self.computed.read(id, &mut scratch, &mut read)?;
         } else {
-            self.reading.version().read_term(id, &mut scratch, &mut read)?;
+            self.pinned.version().read_term(id, &mut scratch, &mut read)?;
         }
         Ok(term)
     }

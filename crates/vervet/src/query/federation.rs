@@ -6,64 +6,32 @@
 //! means every endpoint of the list.
 //! # Safety
 //! Off unless the caller lists endpoints: a query must not make a server send requests into its network. The
-//! transport is the caller's ([`ServiceClient`]), so this crate has no HTTP. Endpoints are untrusted: length
-//! and nesting depth of a response are limited, since the parsers of results recurse into triple terms.
+//! transport is the caller's ([`crate::ServiceClient`]), so this crate has no HTTP. Endpoints are untrusted:
+//! length and nesting depth of a response are limited, since the parsers of results recurse into triple
+//! terms.
 //! # Not here
 //! Semi-join push-down: the endpoint is sent the whole pattern, without values of the local query.
 
-use crate::QueryOptions;
+use crate::options::QueryOptions;
+use crate::query::service::SERVICE_BYTES_MAX;
 use oxrdf::{NamedNode, Term};
 use sparesults::{QueryResultsFormat, QueryResultsParser, SliceQueryResultsParserOutput};
-use std::fmt::Debug;
-use std::sync::Arc;
-use std::time::Duration;
 use vervet_algebra::{Expression, Node, Query, Service, Slot, Variable};
 use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// The maximum bytes of one response of an endpoint.
-pub const SERVICE_BYTES_MAX: usize = 256 << 20;
-
 /// The maximum characters of a parser's message in an error about an unreadable response.
 const ERROR_CHARACTERS_MAX: usize = 300;
 
-/// Sends queries to endpoints.
-pub trait ServiceClient: Debug + Send + Sync {
-    /// Sends `query` to `endpoint` by the SPARQL Protocol and returns the response: at most
-    /// [`SERVICE_BYTES_MAX`] bytes.
-    ///
-    /// # Errors
-    /// The endpoint does not answer in time, or not with results.
-    fn ask(&self, endpoint: &str, query: &str, timeout: Option<Duration>) -> Result<ServiceAnswer>;
-}
-
-/// The response of an endpoint.
-#[derive(Clone, Debug)]
-pub struct ServiceAnswer {
-    /// Its media type, such as `application/sparql-results+json`.
-    pub media_type: String,
-    /// The document.
-    pub body: Vec<u8>,
-}
-
-/// The endpoints that queries may use, and the client.
-#[derive(Clone, Debug)]
-pub struct Services {
-    /// Their IRIs, compared exactly.
-    pub endpoints: Vec<String>,
-    /// Sends the requests.
-    pub client: Arc<dyn ServiceClient>,
-}
-
 /// Whether a pattern contains a `SERVICE`.
-pub(crate) fn asks(node: &Node) -> bool {
+pub(crate) fn is_federated(node: &Node) -> bool {
     if let Node::Service(_) = node {
         return true;
     }
     let mut any = false;
-    node.for_each_child(&mut |child| any = any || asks(child));
+    node.for_each_child(&mut |child| any = any || is_federated(child));
     node.for_each_expression(&mut |expression| {
-        expression.for_each_exists(&mut |exists| any = any || asks(&exists.pattern));
+        expression.for_each_exists(&mut |exists| any = any || is_federated(&exists.pattern));
     });
     any
 }

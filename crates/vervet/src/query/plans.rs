@@ -1,0 +1,159 @@
+//! Parsed queries, and the caches of their plans.
+
+use crate::options::QueryOptions;
+use crate::query::cache::Cache;
+use crate::query::federation;
+use crate::query::reading::CachedPlan;
+use crate::query::run::control;
+use crate::sync::lock;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
+use vervet_algebra::{Node, Query};
+use vervet_kernel::Control;
+use vervet_kernel::plan::Plan;
+use vervet_model::Result;
+use vervet_txn::Published;
+
+/// The maximum number of texts in the plan cache.
+const PLAN_CACHE_MAX: usize = 1024;
+
+/// The maximum length of a cached text, in bytes: longer texts (mostly inline data) rarely recur.
+const PLAN_CACHE_TEXT_MAX: usize = 1 << 16;
+
+/// The maximum number of terms in the tables of a cached query: larger tables rarely recur.
+const PLAN_CACHE_TERMS_MAX: usize = 64;
+
+/// A query in logical form, with its plan for the version of the graph that it last ran on.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub query: Query,
+    pub optimize: bool,
+    /// Whether it queries other endpoints, so that each run needs a new plan.
+    pub is_federated: bool,
+    plan: RwLock<Option<CachedPlan>>,
+}
+
+impl Compiled {
+    /// A plan valid for a version of the graph; the time that `options` allow began at `started`.
+    pub(crate) fn plan(
+        &self,
+        published: &Published,
+        options: &QueryOptions,
+        started: Instant,
+    ) -> Result<Arc<Plan>> {
+        if self.is_federated {
+            let control = control(options, started, None);
+            let query = federation::resolved(&self.query, options, &control)?;
+            return Ok(CachedPlan::make(&query, published, self.optimize, &control)?.plan);
+        }
+        if let Some(cached) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
+            && cached.is_valid_for(published)
+        {
+            return Ok(Arc::clone(&cached.plan));
+        }
+        let control = control(options, started, None);
+        let cached = CachedPlan::make(&self.query, published, self.optimize, &control)?;
+        let plan = Arc::clone(&cached.plan);
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+        Ok(plan)
+    }
+}
+
+/// Parses a query.
+pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
+    let names = options.parse_names();
+    let query = vervet_sparql::parse(text, &names.options(options))?;
+    let is_federated = federation::is_federated(&query.root);
+    Ok(Compiled { query, optimize: options.optimize, is_federated, plan: RwLock::default() })
+}
+
+/// Compiled queries by text.
+#[derive(Debug)]
+pub(crate) struct PlanCache {
+    by_text: Cache<str, Arc<Compiled>>,
+}
+
+impl Default for PlanCache {
+    fn default() -> Self {
+        Self { by_text: Cache::new(PLAN_CACHE_MAX) }
+    }
+}
+
+impl PlanCache {
+    pub(crate) fn find(&mut self, text: &str) -> Option<Arc<Compiled>> {
+        self.by_text.find(text)
+    }
+
+    pub(crate) fn insert(&mut self, text: &str, query: Arc<Compiled>) {
+        if text.len() <= PLAN_CACHE_TEXT_MAX {
+            self.by_text.insert(text.into(), query);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_text.clear();
+    }
+}
+
+/// Plans of the queries that begin traversals, each for the version of the graph that it last ran on.
+#[derive(Debug)]
+pub(crate) struct TraversalPlans {
+    by_query: Cache<Query, CachedPlan>,
+}
+
+impl Default for TraversalPlans {
+    fn default() -> Self {
+        Self { by_query: Cache::new(PLAN_CACHE_MAX) }
+    }
+}
+
+impl TraversalPlans {
+    /// A plan valid for a version of the graph.
+    pub(crate) fn plan(
+        plans: &Mutex<Self>,
+        query: &Query,
+        published: &Published,
+        control: &Control<'_>,
+    ) -> Result<Arc<Plan>> {
+        if let Some(cached) = lock(plans).by_query.find(query)
+            && cached.is_valid_for(published)
+        {
+            return Ok(cached.plan);
+        }
+        let cached = CachedPlan::make(query, published, true, control)?;
+        let plan = Arc::clone(&cached.plan);
+        if weight(&query.root) <= PLAN_CACHE_TERMS_MAX {
+            lock(plans).by_query.insert(Arc::new(query.clone()), cached);
+        }
+        Ok(plan)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.by_query.clear();
+    }
+}
+
+/// The number of terms in tables of a query.
+fn weight(node: &Node) -> usize {
+    let mut terms = match node {
+        Node::Values { rows, .. } => rows.iter().map(Vec::len).sum(),
+        _ => 0,
+    };
+    node.for_each_child(&mut |child| terms += weight(child));
+    terms
+}
+
+/// Hits and misses of the cache of parsed queries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct PlanCacheCounts {
+    /// Queries found in the cache.
+    pub hits: u64,
+    /// Queries not found in the cache.
+    pub misses: u64,
+}
+
+/// Prefixes that shorten terms in plans.
+pub(crate) fn prefixes() -> Vec<vervet_planner::Prefix<'static>> {
+    vervet_sparql::well_known_prefixes().to_vec()
+}

@@ -1,0 +1,127 @@
+//! Runs a plan under limits.
+
+use crate::options::{CancelToken, QueryOptions};
+use oxrdf::Term;
+use oxsdatatypes::DateTime;
+use std::sync::Arc;
+use std::time::Instant;
+use vervet_driver_local::LocalDriver;
+use vervet_env::Environment;
+use vervet_expression::{ComputedTerms, Evaluator};
+use vervet_kernel::plan::{Plan, Profile};
+use vervet_kernel::{Batch, Control, Flow, Gate, Limits};
+use vervet_model::{Error, ErrorKind, Id, Result, Tag};
+use vervet_snapshot::Snapshot;
+
+/// The limits of `options`, with a time budget that began at `started`. A heavy query passes `gate`.
+pub(crate) fn control(
+    options: &QueryOptions,
+    started: Instant,
+    gate: Option<Arc<dyn Gate>>,
+) -> Control<'static> {
+    let limits = Limits {
+        cancelled: options.cancel.as_ref().map(CancelToken::flag),
+        deadline: (options.timeout).and_then(|timeout| Some((started.checked_add(timeout)?, timeout))),
+        memory_bytes: options.memory_limit_bytes,
+    };
+    Control::with_gate(limits, gate)
+}
+
+/// What a plan needs to run, besides the plan.
+pub(crate) struct RunContext<'a> {
+    pub environment: &'a Environment,
+    /// `None`: the plan runs on the calling thread.
+    pub driver: Option<&'a LocalDriver>,
+    /// Seed of functions with a new value for each call.
+    pub seed: u64,
+}
+
+/// Runs a plan on a snapshot for which it is valid; on many threads if the driver chooses to.
+pub(crate) fn run(
+    context: &RunContext<'_>,
+    snapshot: &dyn Snapshot,
+    plan: &Plan,
+    options: &QueryOptions,
+    control: &Control<'_>,
+    sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+) -> Result<(ComputedTerms, Profile)> {
+    let computed = ComputedTerms::new().with_seed(context.seed);
+    let computed = match options.memory_limit_bytes {
+        Some(limit) => computed.with_limit(usize::try_from(limit).unwrap_or(usize::MAX)),
+        None => computed,
+    };
+    let evaluator = Evaluator::new(snapshot, &computed, now(context.environment), context.seed)
+        .with_base(options.base_iri.clone())
+        .with_solution(vervet_kernel::solution_column(plan));
+    for (index, term) in (0_u64..).zip(&plan.computed) {
+        // Counts as work, since the plan looks terms up in the dictionary rather than reading rows.
+        control.work(16)?;
+        let id = evaluator.intern(term.as_ref())?;
+        if id != Id::new(Tag::Computed, index) {
+            return Err(Error::internal(format!("the plan expects {term} to be new to the graph")));
+        }
+    }
+    let mut input = Batch::unit(plan.variables.len());
+    for (&variable, term) in plan.parameters.iter().zip(parameter_values(plan, options)?) {
+        input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
+    }
+    let mut sink = |batch: &Batch| {
+        if let Some(progress) = &options.progress {
+            progress.add(batch.rows as u64);
+        }
+        sink(&evaluator, batch)
+    };
+    let profile = match context.driver {
+        Some(driver) => driver.execute(
+            plan,
+            snapshot,
+            &evaluator,
+            control,
+            options.parallelism(),
+            &mut input,
+            options.profile,
+            &mut sink,
+        )?,
+        None => vervet_kernel::execute(
+            plan,
+            snapshot,
+            &evaluator,
+            control,
+            &mut input,
+            options.profile,
+            &mut sink,
+        )?,
+    };
+    drop(evaluator);
+    Ok((computed, profile))
+}
+
+/// 64 random bits.
+pub(crate) fn seed(environment: &Environment) -> Result<u64> {
+    environment.random.next_u64().map_err(|error| Error::io("draw a seed", &error))
+}
+
+fn now(environment: &Environment) -> DateTime {
+    let wall = environment.clock.wall();
+    let since_epoch = wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let milliseconds = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
+    let text = vervet_model::Inline::DateTime(milliseconds);
+    let mut lexical = String::new();
+    text.write_lexical(&mut lexical);
+    lexical.parse().unwrap_or(DateTime::MIN)
+}
+
+/// The parameter values of a plan, in its order.
+fn parameter_values<'o>(plan: &Plan, options: &'o QueryOptions) -> Result<Vec<&'o Term>> {
+    plan.parameters
+        .iter()
+        .map(|parameter| {
+            let name = &plan.variables[parameter.index()];
+            let value = options.parameters.iter().find(|(other, _)| other == name);
+            value.map(|(_, term)| term).ok_or_else(|| {
+                Error::new(ErrorKind::Query, format!("the parameter ?{name} has no value"))
+                    .with_hint(format!("give one, for example --param {name}=\"text\""))
+            })
+        })
+        .collect()
+}
