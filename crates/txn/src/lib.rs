@@ -73,4 +73,4 @@ pub use transactions::{
     Transactions,
 };
 /// Durability level: when a commit is acknowledged.
-pub use vervet_log::Level as Durability;
+pub use vervet_log::Durability;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::Terms;
 use vervet_env::Environment;
-use vervet_log::{Found, LogId, Lsn, ReadOptions};
+use vervet_log::{LogId, Lsn, ReadOptions, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
 use vervet_store::{LogPlace, Store};
 
@@ -31,7 +31,7 @@ pub(crate) struct Recovered {
     pub(crate) version: Version,
     pub(crate) timestamp: Timestamp,
     pub(crate) constraints: Arc<Constraints>,
-    pub(crate) found: Found,
+    pub(crate) found: RecoveryReport,
     /// The log position that the manifest states, or should state.
     pub(crate) base: LogPlace,
 }

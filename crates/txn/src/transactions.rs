@@ -33,7 +33,7 @@ use std::sync::{Arc, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Level, Log, Lsn};
+use vervet_log::{Durability, Log, Lsn};
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
 
@@ -42,7 +42,7 @@ use vervet_snapshot::Snapshot;
 #[non_exhaustive]
 pub struct Options {
     /// Durability level: when a commit is acknowledged.
-    pub durability: Level,
+    pub durability: Durability,
     /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version,
     /// on the condition that it becomes durable; its own commit waits for that in any case. `false`: it
     /// begins at the newest durable version, and conflicts with commits that are not durable yet.
@@ -77,7 +77,7 @@ const LOAD_LOOK_EVERY: Duration = Duration::from_millis(5);
 impl Default for Options {
     fn default() -> Self {
         Self {
-            durability: Level::default(),
+            durability: Durability::default(),
             pre_read: true,
             checkpoints: true,
             delta_bytes_max: DELTA_BYTES_MAX_DEFAULT,
@@ -235,7 +235,7 @@ impl Transactions {
 
     /// Durability level: when a commit is acknowledged.
     #[must_use]
-    pub fn durability(&self) -> Level {
+    pub fn durability(&self) -> Durability {
         self.options.durability
     }
 

@@ -10,7 +10,7 @@ use crate::transactions::Transactions;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use vervet_env::Environment;
-use vervet_log::{Found, Log, LogId, LogOptions};
+use vervet_log::{Log, LogId, LogOptions, RecoveryReport};
 use vervet_model::{Error, Result};
 use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 
@@ -19,7 +19,7 @@ use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
 pub(crate) struct Writer {
     log: OnceLock<Log>,
     /// Result of recovery and the log position of the manifest, until the log is opened.
-    found: Mutex<Option<(Found, LogPlace)>>,
+    found: Mutex<Option<(RecoveryReport, LogPlace)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
     pub(crate) place: Mutex<Option<LogPlace>>,
     lock: Locked,
@@ -119,7 +119,7 @@ impl Transactions {
             };
             // The id that the manifest has reserved, if there is no log yet.
             found.id.get_or_insert(LogId(base.id));
-            let options = LogOptions { level: self.options.durability, ..LogOptions::default() };
+            let options = LogOptions { durability: self.options.durability, ..LogOptions::default() };
             let log = Log::open(&self.environment, directory, found, options)?;
             self.publish_begun(directory, &log, base)?;
             self.terms_are_logged();
