@@ -7,7 +7,7 @@ use crate::Version;
 use crate::cell::Cell;
 use crate::tree::Tree;
 use std::sync::Arc;
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_model::{Direction, Error, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_store::Store;
@@ -66,7 +66,7 @@ impl Version {
 
     /// The same version with `terms`, which continue after the dictionary of its store.
     #[must_use]
-    pub fn with_terms(mut self, terms: Arc<Terms>) -> Self {
+    pub fn with_terms(mut self, terms: Arc<MutableDictionary>) -> Self {
         self.terms = terms;
         self
     }
@@ -76,7 +76,7 @@ impl Version {
     ///
     /// # Errors
     /// As for these.
-    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<Terms>) -> Result<Self> {
+    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<MutableDictionary>) -> Result<Self> {
         let mut moved = old.over(base)?;
         moved.follow(old, self)?;
         Ok(moved.with_terms(terms))

@@ -23,7 +23,7 @@ use crate::predicate::{FIRST_EDGE, Predicate, entry_of, segment};
 use crate::tree::{Item, Tree};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
@@ -39,7 +39,7 @@ const EDGE_BYTES: u64 = 64;
 #[derive(Clone, Debug)]
 pub struct Version {
     pub(crate) base: Arc<Store>,
-    pub(crate) terms: Arc<Terms>,
+    pub(crate) terms: Arc<MutableDictionary>,
     pub(crate) predicates: Tree<Predicate>,
     pub(crate) edges: Tree<EdgeChange>,
     graphs: Tree<GraphCount>,
@@ -94,7 +94,7 @@ impl Item for GraphCount {
 impl Version {
     /// The graph of a store. `terms` continue after its dictionary.
     #[must_use]
-    pub fn new(base: Arc<Store>, terms: Arc<Terms>) -> Self {
+    pub fn new(base: Arc<Store>, terms: Arc<MutableDictionary>) -> Self {
         Self {
             predicates: Tree::default(),
             edges: Tree::default(),
@@ -122,7 +122,7 @@ impl Version {
 
     /// The terms after those of the store's dictionary.
     #[must_use]
-    pub fn terms(&self) -> &Arc<Terms> {
+    pub fn terms(&self) -> &Arc<MutableDictionary> {
         &self.terms
     }
 
@@ -133,7 +133,7 @@ impl Version {
     }
 
     /// Estimated memory of the differences from the store, in bytes; other versions may share it. Terms are
-    /// not counted (see [`Terms::bytes`]).
+    /// not counted (see [`MutableDictionary::bytes`]).
     #[must_use]
     pub fn delta_bytes(&self) -> u64 {
         2 * CELL_BYTES * self.cells + EDGE_BYTES * self.edges.len()

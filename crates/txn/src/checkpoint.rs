@@ -126,7 +126,7 @@ impl Transactions {
                 log.sync()?;
             }
             merged.follow(&reached.version, &head.published.version)?;
-            let terms = head.published.version.terms().succeed(ends[0], ends[1]);
+            let terms = head.published.version.terms().seal_and_succeed(ends[0], ends[1]);
             let merged = merged.with_terms(terms);
             let published = Arc::new(head.published.with(merged, head.published.timestamp));
             self.replace(&published);
@@ -212,7 +212,7 @@ impl Transactions {
         assert!(Arc::ptr_eq(&head.published, &before), "no commit during a load");
         let dictionary = store.dictionary();
         let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
-        let terms = head.published.version.terms().succeed(vertices, literals);
+        let terms = head.published.version.terms().seal_and_succeed(vertices, literals);
         let version = Version::new(Arc::new(store), terms);
         self.reserve_edges(version.edge_count());
         let published = Arc::new(head.published.with(version, timestamp));

@@ -14,7 +14,7 @@ use crate::schema;
 use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_env::Environment;
 use vervet_log::{LogId, Lsn, ReadOptions, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Id, Result, Statement};
@@ -50,7 +50,7 @@ impl Recovered {
 /// A version over a store, with no changes.
 pub(crate) fn version_of(store: Store) -> Version {
     let dictionary = store.dictionary();
-    let terms = Terms::new(dictionary.vertex_count(), dictionary.literal_count());
+    let terms = MutableDictionary::new(dictionary.vertex_count(), dictionary.literal_count());
     Version::new(Arc::new(store), Arc::new(terms))
 }
 
