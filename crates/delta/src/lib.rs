@@ -43,23 +43,23 @@
 //! ([`vervet_dictionary::MutableDictionary`]).
 #![forbid(unsafe_code)]
 
-mod admit;
 mod bulk;
 mod cell;
 mod check;
 mod degrees;
 mod estimates;
 mod expand;
+mod key_filter;
 mod keys;
 mod merged;
 mod neighbours;
 mod ordered;
 mod overlay;
+mod preconditions;
 mod predicate;
 mod rebase;
 mod snapshot;
 mod statements;
-mod touched;
 mod tree;
 mod version;
 

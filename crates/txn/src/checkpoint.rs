@@ -42,7 +42,7 @@ use vervet_env::Environment;
 use vervet_log::{Log, Lsn};
 use vervet_model::{Error, ErrorKind, Id, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, LogPlace, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Minimum space that a checkpoint leaves free on the disk: the log grows meanwhile.
 pub const CHECKPOINT_SPARE_BYTES: u64 = 1 << 20;
@@ -106,14 +106,14 @@ impl Transactions {
             return Ok(true);
         }
         let base = Arc::new(self.build(&from, ends, place, &self.target(), &Watch::new("checkpoint"))?);
-        let mut merged = version.over(base)?;
+        let mut merged = version.rebase_empty(base)?;
         let mut reached = Arc::clone(&from);
         for _ in 0..ROUNDS_MAX {
             let newest = self.newest();
             if newest.changes.saturating_sub(reached.changes) <= LOCKED_CHANGES_MAX {
                 break;
             }
-            merged.follow(&reached.version, &newest.version)?;
+            merged.apply_difference(&reached.version, &newest.version)?;
             reached = newest;
         }
         if let Some(log) = log {
@@ -125,7 +125,7 @@ impl Transactions {
             if let Some(log) = log {
                 log.sync()?;
             }
-            merged.follow(&reached.version, &head.published.version)?;
+            merged.apply_difference(&reached.version, &head.published.version)?;
             let terms = head.published.version.terms().seal_and_succeed(ends[0], ends[1]);
             let merged = merged.with_terms(terms);
             let published = Arc::new(head.published.with(merged, head.published.timestamp));
@@ -194,9 +194,11 @@ impl Transactions {
                         let mut known = lock(&writer.place);
                         let place = match *known {
                             Some(place) => place,
-                            None => *known.insert(LogPlace::reserve(&self.environment, timestamp.0)?),
+                            None => {
+                                *known.insert(CheckpointPosition::reserve(&self.environment, timestamp.0)?)
+                            }
                         };
-                        Some(LogPlace { timestamp: timestamp.0, ..place })
+                        Some(CheckpointPosition { timestamp: timestamp.0, ..place })
                     }
                     None => None,
                 };
@@ -278,7 +280,7 @@ impl Transactions {
         let version = &published.version;
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
         // The copy is a database of its own and has its own log.
-        let log = LogPlace::reserve(&self.environment, published.timestamp.0)?;
+        let log = CheckpointPosition::reserve(&self.environment, published.timestamp.0)?;
         let store = self.build(&published, ends, Some(log), &Target::Directory(to.to_owned()), watch)?;
         Ok(store.statement_count())
     }
@@ -288,7 +290,7 @@ impl Transactions {
         &self,
         published: &Published,
         ends: [u64; 2],
-        log: Option<LogPlace>,
+        log: Option<CheckpointPosition>,
         target: &Target,
         watch: &Watch<'_>,
     ) -> Result<Store> {
@@ -357,8 +359,8 @@ pub(crate) fn base_bytes(base: &Store) -> u64 {
     base.statement_count().saturating_mul(STATEMENT_BYTES)
 }
 
-fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
-    LogPlace { id, lsn: lsn.0, timestamp: timestamp.0, begun: true }
+fn place(id: u64, lsn: Lsn, timestamp: Timestamp) -> CheckpointPosition {
+    CheckpointPosition { id, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }
 
 /// A dictionary with the terms of a version that have numbers below `ends`.

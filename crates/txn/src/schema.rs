@@ -25,7 +25,7 @@ use vervet_delta::Version;
 use vervet_dictionary::Dictionary;
 use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Id, Result, Watch};
-use vervet_store::{LogPlace, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Maximum attempts of a constraint change that collides with other constraint changes or loads.
 const ATTEMPTS_MAX: u32 = 10;
@@ -40,7 +40,7 @@ pub struct Successor<'a> {
     /// The current graph.
     pub version: &'a Version,
     /// The log position that the new manifest must state.
-    pub log: Option<LogPlace>,
+    pub log: Option<CheckpointPosition>,
     pub(crate) constraints: &'a Constraints,
 }
 

@@ -177,7 +177,7 @@ impl Transactions {
     ) -> Arc<Self> {
         let next_edge = AtomicU64::new(version.edge_count());
         let background = Background::default();
-        let start = version.base().log_place().map_or(0, |place| place.lsn);
+        let start = version.base().checkpoint_position().map_or(0, |place| place.lsn);
         background.log_start.store(start, Ordering::Relaxed);
         lock(&background.history).last = environment.clock.now();
         let published = Published::new(version, timestamp, constraints);
@@ -425,7 +425,7 @@ impl Transactions {
         self.reserve_edges(version.edge_count());
         let published = Published::new(version, timestamp, constraints);
         head.committed = Committed::new(timestamp);
-        let start = published.version.base().log_place().map_or(0, |place| place.lsn);
+        let start = published.version.base().checkpoint_position().map_or(0, |place| place.lsn);
         self.background.log_start.store(start, Ordering::Relaxed);
         self.replace(&published);
         head.published = published;

@@ -12,16 +12,16 @@ use std::sync::{Arc, OnceLock};
 use vervet_env::Environment;
 use vervet_log::{Log, LogId, LogOptions, RecoveryReport};
 use vervet_model::{Error, Result};
-use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, CheckpointPosition, Store, StoreBuilder, Target};
 
 /// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Writer {
     log: OnceLock<Log>,
     /// Result of recovery and the log position of the manifest, until the log is opened.
-    found: Mutex<Option<(RecoveryReport, LogPlace)>>,
+    found: Mutex<Option<(RecoveryReport, CheckpointPosition)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
-    pub(crate) place: Mutex<Option<LogPlace>>,
+    pub(crate) place: Mutex<Option<CheckpointPosition>>,
     lock: Locked,
 }
 
@@ -76,17 +76,17 @@ impl Transactions {
     /// States in the manifest that the log has been begun, before the first record can be acknowledged: from
     /// then on a log without files is a lost one. A crash before that leaves a file without records, with the
     /// id that is reserved for it.
-    fn publish_begun(&self, directory: &Path, log: &Log, base: LogPlace) -> Result<()> {
+    fn publish_begun(&self, directory: &Path, log: &Log, base: CheckpointPosition) -> Result<()> {
         if base.begun {
             return Ok(());
         }
         // A load may have written a manifest since `base` was read.
-        let place = Store::open(&self.environment, directory)?.log_place().unwrap_or(base);
+        let place = Store::open(&self.environment, directory)?.checkpoint_position().unwrap_or(base);
         if place.begun {
             debug_assert_eq!(place.id, log.id().0, "one directory has one log");
             return Ok(());
         }
-        let place = LogPlace { id: log.id().0, begun: true, ..place };
+        let place = CheckpointPosition { id: log.id().0, begun: true, ..place };
         vervet_store::publish_log(&self.environment, directory, place)
     }
 
