@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vervet_algebra::Form;
 use vervet_delta::Version;
-use vervet_dictionary::{Dictionary, DictionaryBuilder, Terms};
+use vervet_dictionary::{Dictionary, DictionaryBuilder, MutableDictionary};
 use vervet_driver_local::{CutPolicy, LocalDriver, Parallelism};
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
@@ -29,7 +29,7 @@ use vervet_store::{BuildOptions, StoreBuilder, Target};
 /// Converts quads to statements.
 struct Ids {
     dictionary: Dictionary,
-    terms: Arc<Terms>,
+    terms: Arc<MutableDictionary>,
 }
 
 impl Ids {
@@ -103,7 +103,7 @@ fn build(
     }
     let image = builder.finish()?;
     let dictionary = Dictionary::open(image.clone().into(), "dictionary")?;
-    let terms = Arc::new(Terms::new(dictionary.vertex_count(), dictionary.literal_count()));
+    let terms = Arc::new(MutableDictionary::new(dictionary.vertex_count(), dictionary.literal_count()));
     let ids = Ids { dictionary, terms: Arc::clone(&terms) };
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use vervet_delta::Version;
-use vervet_dictionary::{DictionaryBuilder, Terms};
+use vervet_dictionary::{DictionaryBuilder, MutableDictionary};
 use vervet_env::Environment;
 use vervet_model::{Direction, Id, Statement};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let image = dictionary.finish()?;
     let base = build(&image, &[])?;
-    let terms = Arc::new(Terms::new(base.vertex_count(), base.literal_count()));
+    let terms = Arc::new(MutableDictionary::new(base.vertex_count(), base.literal_count()));
     let empty = Version::new(base, Arc::clone(&terms));
     match std::env::args().nth(1).as_deref() {
         Some("writing") => writing(&empty)?,
@@ -176,7 +176,7 @@ fn writing(empty: &Version) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn reading(image: &[u8], terms: &Arc<Terms>) -> Result<(), Box<dyn Error>> {
+fn reading(image: &[u8], terms: &Arc<MutableDictionary>) -> Result<(), Box<dyn Error>> {
     let predicate = Id::vertex(1);
     let mut random = Random(2);
     // Four neighbours for each of the first half of the vertices.

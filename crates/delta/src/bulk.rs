@@ -9,9 +9,9 @@
 
 use crate::Version;
 use crate::cell::Cell;
-use crate::overlay::Change;
+use crate::overlay::CellTransition;
 use crate::predicate::segment;
-use crate::tree::Item;
+use crate::tree::TreeItem;
 use crate::version::largest_classes;
 use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Id, Result, Statement};
@@ -22,11 +22,11 @@ const BULK_MIN: usize = 32;
 const BATCH: usize = 1024;
 
 /// The planned changes of one predicate.
-struct Work {
+struct PredicateInsertions {
     predicate: Id,
     /// Cells by subject, sorted.
     fresh: Vec<Cell>,
-    single: Vec<(Statement, Change)>,
+    single: Vec<(Statement, CellTransition)>,
     /// Some of `fresh` are parallel to existing edges.
     has_twins: bool,
     /// Number of entries in `single` that are additions, without the statements that they replace.
@@ -40,7 +40,7 @@ impl Version {
     /// # Errors
     /// As [`Version::insert`].
     pub fn insert_all(&mut self, statements: &[Statement]) -> Result<u64> {
-        self.admit_all(statements)?;
+        self.check_statements(statements)?;
         let mut groups: FxHashMap<Id, Vec<Cell>> = FxHashMap::default();
         for statement in statements {
             let Statement { subject, predicate, object, graph, edge } = *statement;
@@ -62,11 +62,11 @@ impl Version {
     }
 
     /// Plans the changes that add these statements.
-    fn work(&self, predicate: Id, mut cells: Vec<Cell>) -> Result<Work> {
-        cells.sort_unstable_by_key(Item::key);
+    fn work(&self, predicate: Id, mut cells: Vec<Cell>) -> Result<PredicateInsertions> {
+        cells.sort_unstable_by_key(TreeItem::key);
         cells.dedup();
         drop_plain_twins(&mut cells);
-        let mut work = Work {
+        let mut work = PredicateInsertions {
             predicate,
             fresh: Vec::with_capacity(cells.len()),
             single: Vec::new(),
@@ -105,7 +105,7 @@ impl Version {
     }
 
     /// Plans the insertion of one statement, like [`Version::insert`].
-    fn work_single(&self, cell: &Cell, work: &mut Work) -> Result<()> {
+    fn work_single(&self, cell: &Cell, work: &mut PredicateInsertions) -> Result<()> {
         let [object, graph, edge] = cell.entry();
         let statement = Statement { subject: cell.key, predicate: work.predicate, object, graph, edge };
         if !edge.is_bound() {
@@ -124,7 +124,7 @@ impl Version {
         }
         match self.change(&statement, true)? {
             None => {}
-            Some(Change::Add) => {
+            Some(CellTransition::Add) => {
                 work.has_twins = work.has_twins || edge.is_bound() && self.has_edge(&statement)?;
                 work.fresh.push(*cell);
             }
@@ -137,11 +137,11 @@ impl Version {
     }
 
     /// Performs the planned changes; returns the number of added statements.
-    fn perform(&mut self, work: Work) -> u64 {
-        let Work { predicate, fresh, single, has_twins, came } = work;
+    fn perform(&mut self, work: PredicateInsertions) -> u64 {
+        let PredicateInsertions { predicate, fresh, single, has_twins, came } = work;
         if !fresh.is_empty() && fresh.len() < BULK_MIN {
             for cell in &fresh {
-                self.apply(&statement_of(predicate, cell), Change::Add);
+                self.apply(&statement_of(predicate, cell), CellTransition::Add);
             }
         } else if let (Some(changed), false) = (self.predicates.get_mut(predicate), fresh.is_empty()) {
             let mut reverse: Vec<Cell> = fresh
@@ -151,7 +151,7 @@ impl Version {
                     Cell::new(object, [cell.key, graph, edge], true)
                 })
                 .collect();
-            reverse.sort_unstable_by_key(Item::key);
+            reverse.sort_unstable_by_key(TreeItem::key);
             let [out, into] = changed.sides_mut();
             out.add_all(&fresh);
             into.add_all(&reverse);
@@ -171,7 +171,7 @@ impl Version {
     /// Counts statements that were added.
     fn count_all(&mut self, predicate: Id, cells: &[Cell]) {
         for cell in cells {
-            self.count(&statement_of(predicate, cell), Change::Add);
+            self.count(&statement_of(predicate, cell), CellTransition::Add);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! 32 bytes: key, neighbour, graph, edge, and whether the entry is present or removed, in the highest bit of
 //! the edge (unused by the tags of edges and of unbound ids). Cells are ordered like entries.
 
-use crate::tree::Item;
+use crate::tree::TreeItem;
 use vervet_model::Id;
 
 /// Highest bit of an edge: the entry is removed.
@@ -64,7 +64,7 @@ impl Cell {
     }
 }
 
-impl Item for Cell {
+impl TreeItem for Cell {
     type Key = CellKey;
 
     #[inline]

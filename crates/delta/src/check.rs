@@ -6,7 +6,7 @@
 
 use crate::Overlay;
 use crate::cell::CellKey;
-use crate::merged::Merged;
+use crate::merged::MergedEntries;
 use vervet_model::{Id, Result};
 use vervet_snapshot::EntryFilter;
 
@@ -51,10 +51,10 @@ fn correct(
     let mut answers: Vec<(u32, bool)> = Vec::new();
     let mut last = None;
     for (row, pair) in (0_u32..).zip(pairs) {
-        if overlay.touched.may_contain(pair.0) {
+        if overlay.key_filter.may_contain(pair.0) {
             let answer = match last {
                 Some((of, answer)) if of == pair => answer,
-                _ => answer_of(overlay, pair, filter)?,
+                _ => existence_by_cells(overlay, pair, filter)?,
             };
             last = Some((pair, answer));
             answers.extend(answer.map(|answer| (row, answer)));
@@ -79,7 +79,11 @@ fn correct(
 }
 
 /// Whether the entry exists, if there are cells that decide it.
-fn answer_of(overlay: &Overlay, (key, neighbour): (Id, Id), filter: EntryFilter) -> Result<Option<bool>> {
+fn existence_by_cells(
+    overlay: &Overlay,
+    (key, neighbour): (Id, Id),
+    filter: EntryFilter,
+) -> Result<Option<bool>> {
     let start = [neighbour, Id::UNBOUND, Id::UNBOUND];
     let cells = overlay.cells.iter_from(CellKey::new(key, start));
     let mut is_any_gone = false;
@@ -93,7 +97,7 @@ fn answer_of(overlay: &Overlay, (key, neighbour): (Id, Id), filter: EntryFilter)
     if !is_any_gone {
         return Ok(None);
     }
-    let mut entries = Merged::new(overlay, key, start);
+    let mut entries = MergedEntries::new(overlay, key, start);
     while let Some([other, graph, _]) = entries.next()? {
         if other != neighbour {
             break;

@@ -25,7 +25,7 @@ pub(crate) fn degrees(overlay: &Overlay, keys: &[Id], filter: EntryFilter, out: 
     let plain = is_plain(overlay, filter);
     let mut last = (Id::UNBOUND, 0);
     for (key, degree) in keys.iter().zip(out) {
-        if overlay.touched.may_contain(*key) {
+        if overlay.key_filter.may_contain(*key) {
             if last.0 != *key {
                 let change = if plain { weight_of(overlay, *key) } else { change_of(overlay, *key, filter)? };
                 last = (*key, change);

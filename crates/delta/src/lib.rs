@@ -8,12 +8,12 @@
 //! ```
 //! use std::sync::Arc;
 //! use vervet_delta::Version;
-//! use vervet_dictionary::Terms;
+//! use vervet_dictionary::MutableDictionary;
 //! use vervet_model::{Direction, Id, Statement};
 //! use vervet_snapshot::{EntryFilter, Snapshot};
 //! use vervet_store::Store;
 //!
-//! let terms = Arc::new(Terms::new(0, 0));
+//! let terms = Arc::new(MutableDictionary::new(0, 0));
 //! let id = |name: &str| {
 //!     let iri = oxrdf::NamedNode::new_unchecked(format!("http://example.org/{name}"));
 //!     terms.intern(iri.as_ref().into())
@@ -40,26 +40,26 @@
 //! the files beside it: the whole graph.
 //! # Not here
 //! Transactions, conflicts, the log, and the choice of the current version. The mutable dictionary
-//! ([`vervet_dictionary::Terms`]).
+//! ([`vervet_dictionary::MutableDictionary`]).
 #![forbid(unsafe_code)]
 
-mod admit;
 mod bulk;
 mod cell;
 mod check;
 mod degrees;
 mod estimates;
 mod expand;
+mod key_filter;
 mod keys;
 mod merged;
 mod neighbours;
 mod ordered;
 mod overlay;
+mod preconditions;
 mod predicate;
 mod rebase;
 mod snapshot;
 mod statements;
-mod touched;
 mod tree;
 mod version;
 

@@ -17,7 +17,7 @@ const CHUNK_MAX: usize = 1024;
 pub(crate) type Cells<'a> = (Iter<'a, Cell>, &'a Cell);
 
 /// Entries (neighbour, graph, edge) in ascending order.
-pub(crate) struct Merged<'a> {
+pub(crate) struct MergedEntries<'a> {
     lower: Option<&'a dyn Segment>,
     key: Id,
     chunk: Vec<[Id; 3]>,
@@ -32,7 +32,7 @@ pub(crate) struct Merged<'a> {
     cell: Option<&'a Cell>,
 }
 
-impl<'a> Merged<'a> {
+impl<'a> MergedEntries<'a> {
     /// The entries of `key` that are not below `from`.
     pub(crate) fn new(overlay: &'a Overlay, key: Id, from: [Id; 3]) -> Self {
         let mut cells = overlay.cells.iter_from(CellKey::new(key, from));

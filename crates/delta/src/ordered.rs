@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! An order column (see `vervet_store`) belongs to the store. If the predicate that it orders or the ordering
-//! property has changed, the segment of a version is wrapped in an [`Ordered`], which looks up order keys in
-//! the version. All such segments of a version are created together, on first use.
+//! property has changed, the segment of a version is wrapped in an [`OrderOverlay`], which looks up order
+//! keys in the version. All such segments of a version are created together, on first use.
 //! # Cost
 //! All entries of the key, a look-up for each, and a sort: `O(degree)`, not `O(log(degree))`, until the next
 //! store is built. Creation visits at worst every edge that has the property.
@@ -22,7 +22,7 @@ use vervet_snapshot::{
 const AHEAD: usize = 1024;
 
 /// A segment with its order. See the header of this file.
-pub(crate) struct Ordered {
+pub(crate) struct OrderOverlay {
     segment: Arc<dyn Segment>,
     property: Id,
     /// The segment of the property, from edges or vertices to values.
@@ -32,11 +32,11 @@ pub(crate) struct Ordered {
 }
 
 /// The ordered segments of the predicates whose order has changed, by direction; sorted by predicate.
-pub(crate) type OrderedList = Arc<[(Id, [Option<Arc<Ordered>>; 2])]>;
+pub(crate) type OrderedList = Arc<[(Id, [Option<Arc<OrderOverlay>>; 2])]>;
 
 impl Version {
     /// The segment of a predicate if it is ordered and its order differs from the store's.
-    pub(crate) fn ordered(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<Ordered>>> {
+    pub(crate) fn ordered(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<OrderOverlay>>> {
         if self.predicates.is_empty() || self.base.orders().next().is_none() {
             return Ok(None);
         }
@@ -64,10 +64,10 @@ impl Version {
                 Some(values) => self.has_edge_with(predicate, &**values)?,
                 None => false,
             };
-            let side = |direction| -> Result<Option<Arc<Ordered>>> {
+            let side = |direction| -> Result<Option<Arc<OrderOverlay>>> {
                 let segment = self.plain_segment_arc(predicate, direction)?;
                 let values = values.clone();
-                Ok(segment.map(|segment| Arc::new(Ordered { segment, property, values, by_edges })))
+                Ok(segment.map(|segment| Arc::new(OrderOverlay { segment, property, values, by_edges })))
             };
             list.push((predicate, [side(Direction::Out)?, side(Direction::In)?]));
         }
@@ -100,13 +100,13 @@ fn order_key_of(values: &dyn Segment, subject: Id) -> Result<Id> {
     Ok(keys.min().unwrap_or_default())
 }
 
-impl std::fmt::Debug for Ordered {
+impl std::fmt::Debug for OrderOverlay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ordered").field("property", &self.property).finish_non_exhaustive()
+        f.debug_struct("OrderOverlay").field("property", &self.property).finish_non_exhaustive()
     }
 }
 
-impl Segment for Ordered {
+impl Segment for OrderOverlay {
     fn order(&self) -> Option<Id> {
         Some(self.property)
     }

@@ -20,8 +20,8 @@
 //! The conversion of a statement to two entries, and its other effects (see `version`).
 
 use crate::cell::{Cell, CellKey};
-use crate::merged::{Cells, Merged};
-use crate::touched::Touched;
+use crate::key_filter::KeyFilter;
+use crate::merged::{Cells, MergedEntries};
 use crate::tree::Tree;
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use vervet_snapshot::{
 pub struct Overlay {
     pub(crate) lower: Option<Arc<dyn Segment>>,
     pub(crate) cells: Tree<Cell>,
-    pub(crate) touched: Arc<Touched>,
+    pub(crate) key_filter: Arc<KeyFilter>,
     pub(crate) statistics: Arc<SegmentStatistics>,
     /// Number of entries of the lower segment.
     pub(crate) lower_entries: u64,
@@ -43,7 +43,7 @@ pub struct Overlay {
 
 /// Transition of one entry between the states of its cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Change {
+pub(crate) enum CellTransition {
     /// From neither: the entry gets a "present" cell.
     Add,
     /// From a "removed" cell: the cell is deleted.
@@ -74,7 +74,7 @@ impl Overlay {
             lower_entries: if lower.is_some() { entries } else { 0 },
             lower,
             cells: Tree::default(),
-            touched: Arc::new(Touched::for_keys(0)),
+            key_filter: Arc::new(KeyFilter::for_keys(0)),
             statistics: Arc::new(statistics),
         }
     }
@@ -129,13 +129,13 @@ impl Overlay {
     }
 
     /// The transition that makes the entry exist, or not exist; `None` if that is its state.
-    pub(crate) fn change(&self, key: Id, entry: [Id; 3], to_present: bool) -> Result<Option<Change>> {
-        if self.touched.may_contain(key)
+    pub(crate) fn change(&self, key: Id, entry: [Id; 3], to_present: bool) -> Result<Option<CellTransition>> {
+        if self.key_filter.may_contain(key)
             && let Some(cell) = self.cells.get(CellKey::new(key, entry))
         {
             return Ok(match (cell.is_present(), to_present) {
-                (true, false) => Some(Change::Drop),
-                (false, true) => Some(Change::Restore),
+                (true, false) => Some(CellTransition::Drop),
+                (false, true) => Some(CellTransition::Restore),
                 _ => None,
             });
         }
@@ -143,17 +143,17 @@ impl Overlay {
     }
 
     /// Applies the transition that [`Overlay::change`] has returned.
-    pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: Change) {
+    pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: CellTransition) {
         match change {
-            Change::Add | Change::Hide => {
-                let is_present = change == Change::Add;
+            CellTransition::Add | CellTransition::Hide => {
+                let is_present = change == CellTransition::Add;
                 self.touch([key].into_iter());
                 if is_present {
                     self.widen(entry);
                 }
                 self.cells.insert(Cell::new(key, entry, is_present));
             }
-            Change::Drop | Change::Restore => {
+            CellTransition::Drop | CellTransition::Restore => {
                 self.cells.remove(CellKey::new(key, entry));
             }
         }
@@ -169,7 +169,7 @@ impl Overlay {
     ///
     /// Cost: a path through the tree, and one search in the lower segment.
     pub(crate) fn has_twin(&self, key: Id, [neighbour, graph, _]: [Id; 3], first_edge: Id) -> bool {
-        let mut entries = Merged::new(self, key, [neighbour, graph, first_edge]);
+        let mut entries = MergedEntries::new(self, key, [neighbour, graph, first_edge]);
         for _ in 0..2 {
             match entries.next() {
                 Ok(Some(found)) if found[..2] == [neighbour, graph] => {}
@@ -190,8 +190,8 @@ impl Overlay {
     /// cells. The caller detects entries that are parallel to existing ones ([`Overlay::set_parallel`]).
     pub(crate) fn add_all(&mut self, cells: &[Cell]) {
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
-        let touched = self.touched.keys() + keys().count() as u64;
-        if touched > self.touched.capacity() {
+        let touched = self.key_filter.keys() + keys().count() as u64;
+        if touched > self.key_filter.capacity() {
             self.renew_filter(touched + touched / 2);
         }
         self.touch(keys().map(|cell| cell.key));
@@ -216,7 +216,7 @@ impl Overlay {
     /// The first entry of `key` that is not below `from`.
     pub(crate) fn first_entry(&self, key: Id, from: [Id; 3]) -> Result<Option<[Id; 3]>> {
         if self.touches(key) {
-            return Merged::new(self, key, from).next();
+            return MergedEntries::new(self, key, from).next();
         }
         first_of(self.lower.as_deref(), key, from)
     }
@@ -230,7 +230,7 @@ impl Overlay {
     /// The cells of a key, if it has any.
     #[inline]
     pub(crate) fn cells_of(&self, key: Id) -> Option<Cells<'_>> {
-        if self.touched.may_contain(key) { self.find_cells(key) } else { None }
+        if self.key_filter.may_contain(key) { self.find_cells(key) } else { None }
     }
 
     fn find_cells(&self, key: Id) -> Option<Cells<'_>> {
@@ -240,16 +240,16 @@ impl Overlay {
     }
 
     fn touch(&mut self, keys: impl Iterator<Item = Id>) {
-        if self.touched.keys() >= self.touched.capacity() {
+        if self.key_filter.keys() >= self.key_filter.capacity() {
             // Bounds the count of keys that only other versions added: each own key has at least one cell.
-            self.renew_filter(2 * self.touched.keys().min(self.cells.len()));
+            self.renew_filter(2 * self.key_filter.keys().min(self.cells.len()));
         }
-        keys.for_each(|key| self.touched.add(key));
+        keys.for_each(|key| self.key_filter.add(key));
     }
 
     /// Replaces the filter by one of this capacity, with the keys that have cells.
     fn renew_filter(&mut self, keys: u64) {
-        let filter = Touched::for_keys(keys);
+        let filter = KeyFilter::for_keys(keys);
         let mut last = None;
         for cell in self.cells.iter_from(CellKey::start(Id::UNBOUND)) {
             if last != Some(cell.key) {
@@ -257,7 +257,7 @@ impl Overlay {
                 last = Some(cell.key);
             }
         }
-        self.touched = Arc::new(filter);
+        self.key_filter = Arc::new(filter);
     }
 }
 
@@ -275,10 +275,10 @@ pub(crate) fn change_over(
     key: Id,
     entry: [Id; 3],
     to_present: bool,
-) -> Result<Option<Change>> {
+) -> Result<Option<CellTransition>> {
     Ok(match (first_of(lower, key, entry)? == Some(entry), to_present) {
-        (false, true) => Some(Change::Add),
-        (true, false) => Some(Change::Hide),
+        (false, true) => Some(CellTransition::Add),
+        (true, false) => Some(CellTransition::Hide),
         _ => None,
     })
 }

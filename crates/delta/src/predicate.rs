@@ -1,8 +1,8 @@
 //! The changes of one predicate: its two overlays, one for each direction.
 
 use crate::estimates;
-use crate::overlay::{Change, Overlay};
-use crate::tree::Item;
+use crate::overlay::{CellTransition, Overlay};
+use crate::tree::TreeItem;
 use std::sync::Arc;
 use vervet_model::{Direction, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
@@ -13,14 +13,14 @@ pub(crate) const FIRST_EDGE: Id = Id::new(Tag::Edge, 0);
 
 /// A predicate with changes. A clone costs two atomic increments.
 #[derive(Clone, Debug)]
-pub(crate) struct Predicate {
+pub(crate) struct PredicateDelta {
     pub(crate) id: Id,
     sides: [Arc<Overlay>; 2],
     /// Number of cells at which the statistics are recomputed.
     refresh_at: u64,
 }
 
-impl Item for Predicate {
+impl TreeItem for PredicateDelta {
     type Key = Id;
 
     /// Copying one item costs two atomic increments.
@@ -31,7 +31,7 @@ impl Item for Predicate {
     }
 }
 
-impl Predicate {
+impl PredicateDelta {
     /// A predicate without changes.
     pub(crate) fn new(id: Id, base: &Store) -> Result<Self> {
         let entries = entries_of(base, id);
@@ -56,7 +56,7 @@ impl Predicate {
     }
 
     /// Applies a transition to both directions.
-    pub(crate) fn apply(&mut self, statement: &Statement, change: Change) {
+    pub(crate) fn apply(&mut self, statement: &Statement, change: CellTransition) {
         for (side, direction) in self.sides.iter_mut().zip(Direction::BOTH) {
             let (key, entry) = entry_of(statement, direction);
             Arc::make_mut(side).apply(key, entry, change);
@@ -67,7 +67,7 @@ impl Predicate {
             (reverse.len(), reverse.cells()),
             "both have the same statements"
         );
-        let comes = matches!(change, Change::Add | Change::Restore);
+        let comes = matches!(change, CellTransition::Add | CellTransition::Restore);
         if comes && statement.edge.is_bound() && self.sides[0].may_gain_parallel() {
             // A statement without an edge is no twin: it is about to be removed.
             let (key, entry) = entry_of(statement, Direction::Out);
@@ -117,7 +117,7 @@ fn entries_of(base: &Store, predicate: Id) -> u64 {
 
 /// The segment of a predicate: its overlay if it has changes, else that of the store.
 pub(crate) fn segment<'a>(
-    changed: Option<&'a Predicate>,
+    changed: Option<&'a PredicateDelta>,
     base: &'a Store,
     id: Id,
     direction: Direction,

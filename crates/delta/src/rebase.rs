@@ -7,7 +7,7 @@ use crate::Version;
 use crate::cell::Cell;
 use crate::tree::Tree;
 use std::sync::Arc;
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_model::{Direction, Error, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
 use vervet_store::Store;
@@ -18,12 +18,12 @@ impl Version {
     ///
     /// # Errors
     /// Internal: `base` is not a store of this version.
-    pub fn over(&self, base: Arc<Store>) -> Result<Self> {
+    pub fn rebase_empty(&self, base: Arc<Store>) -> Result<Self> {
         if base.statement_count() != self.statements {
             return Err(not_its_store());
         }
         let mut moved = Self::new(base, Arc::clone(&self.terms));
-        moved.raise_ends(self);
+        moved.extend_ids_to(self);
         Ok(moved)
     }
 
@@ -33,11 +33,11 @@ impl Version {
     /// # Errors
     /// Damaged data. Internal: `old` and `new` stand over different stores, or this version has another graph
     /// than `old`.
-    pub fn follow(&mut self, old: &Self, new: &Self) -> Result<()> {
+    pub fn apply_difference(&mut self, old: &Self, new: &Self) -> Result<()> {
         if !Arc::ptr_eq(&new.base, &old.base) {
             return Err(Error::internal("two versions over different stores cannot be compared"));
         }
-        let (mut gone, mut come) = (Vec::new(), Vec::new());
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
         let (empty, mut changed) = (Tree::default(), Vec::new());
         new.predicates.differences(&old.predicates, &mut |ours, theirs| {
             changed.extend(ours.or(theirs).map(|one| one.id));
@@ -49,12 +49,12 @@ impl Version {
             };
             differing(&cells(new), &cells(old), &mut |key, [object, graph, edge], is_there| {
                 let statement = Statement { subject: key, predicate, object, graph, edge };
-                (if is_there { &mut come } else { &mut gone }).push(statement);
+                (if is_there { &mut added } else { &mut removed }).push(statement);
             });
         }
-        self.raise_ends(new);
+        self.extend_ids_to(new);
         // Removals first: an edge may have moved from one statement to another.
-        for (statements, is_there) in [(gone, false), (come, true)] {
+        for (statements, is_there) in [(removed, false), (added, true)] {
             for statement in statements {
                 let change = self.change(&statement, is_there)?.ok_or_else(not_its_store)?;
                 self.prepare(statement.predicate)?;
@@ -66,23 +66,23 @@ impl Version {
 
     /// The same version with `terms`, which continue after the dictionary of its store.
     #[must_use]
-    pub fn with_terms(mut self, terms: Arc<Terms>) -> Self {
+    pub fn with_terms(mut self, terms: Arc<MutableDictionary>) -> Self {
         self.terms = terms;
         self
     }
 
-    /// [`Version::over`], [`Version::follow`] and [`Version::with_terms`] in one: this graph over `base`, a
-    /// store of exactly the statements of `old`.
+    /// [`Version::rebase_empty`], [`Version::apply_difference`] and [`Version::with_terms`] in one: this
+    /// graph over `base`, a store of exactly the statements of `old`.
     ///
     /// # Errors
     /// As for these.
-    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<Terms>) -> Result<Self> {
-        let mut moved = old.over(base)?;
-        moved.follow(old, self)?;
+    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<MutableDictionary>) -> Result<Self> {
+        let mut moved = old.rebase_empty(base)?;
+        moved.apply_difference(old, self)?;
         Ok(moved.with_terms(terms))
     }
 
-    fn raise_ends(&mut self, other: &Self) {
+    fn extend_ids_to(&mut self, other: &Self) {
         self.vertex_end = self.vertex_end.max(other.vertex_end);
         self.literal_end = self.literal_end.max(other.literal_end);
         self.edge_end = self.edge_end.max(other.edge_end);

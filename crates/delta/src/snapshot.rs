@@ -19,7 +19,7 @@ impl Version {
     /// Damaged segment.
     pub fn segment_arc(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
         if let Some(ordered) = self.ordered(predicate, direction)? {
-            let ordered: Arc<dyn Segment> = Arc::<crate::ordered::Ordered>::clone(ordered);
+            let ordered: Arc<dyn Segment> = Arc::<crate::ordered::OrderOverlay>::clone(ordered);
             return Ok(Some(ordered));
         }
         self.plain_segment_arc(predicate, direction)

@@ -33,7 +33,7 @@ const INNER_MAX: usize = 16;
 const INNER_MIN: usize = INNER_MAX / 4;
 
 /// An item of a tree.
-pub(crate) trait Item: Clone {
+pub(crate) trait TreeItem: Clone {
     /// Sort key of an item.
     type Key: Ord + Copy + Debug;
 
@@ -57,22 +57,22 @@ pub(crate) trait Item: Clone {
 
 /// Number of items of a range, and the sum of their weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct RangeSum {
     pub(crate) items: u64,
     pub(crate) weight: i64,
 }
 
-impl Sum {
-    fn one<T: Item>(item: &T) -> Self {
+impl RangeSum {
+    fn one<T: TreeItem>(item: &T) -> Self {
         Self { items: 1, weight: item.weight() }
     }
 
-    fn of<T: Item>(items: &[T]) -> Self {
+    fn of<T: TreeItem>(items: &[T]) -> Self {
         items.iter().fold(Self::default(), |sum, item| sum + Self::one(item))
     }
 }
 
-impl Add for Sum {
+impl Add for RangeSum {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -80,7 +80,7 @@ impl Add for Sum {
     }
 }
 
-impl Sub for Sum {
+impl Sub for RangeSum {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -88,7 +88,7 @@ impl Sub for Sum {
     }
 }
 
-impl AddAssign for Sum {
+impl AddAssign for RangeSum {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -96,30 +96,30 @@ impl AddAssign for Sum {
 
 /// The tree. See the header of this file.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree<T: Item> {
+pub(crate) struct Tree<T: TreeItem> {
     root: Option<Child<T>>,
 }
 
 #[derive(Clone, Debug)]
-struct Child<T: Item> {
+struct Child<T: TreeItem> {
     first: T::Key,
-    sum: Sum,
+    sum: RangeSum,
     node: Node<T>,
 }
 
 #[derive(Clone, Debug)]
-enum Node<T: Item> {
+enum Node<T: TreeItem> {
     Leaf(Arc<[T]>),
     Inner(Arc<[Child<T>]>),
 }
 
-impl<T: Item> Default for Tree<T> {
+impl<T: TreeItem> Default for Tree<T> {
     fn default() -> Self {
         Self { root: None }
     }
 }
 
-impl<T: Item> Tree<T> {
+impl<T: TreeItem> Tree<T> {
     /// A tree of these items, with ascending keys.
     pub(crate) fn from_sorted(items: &[T]) -> Self {
         debug_assert!(items.is_sorted_by(|a, b| a.key() < b.key()));
@@ -135,8 +135,8 @@ impl<T: Item> Tree<T> {
     }
 
     /// Sum over all items.
-    pub(crate) fn sum(&self) -> Sum {
-        self.root.as_ref().map_or(Sum::default(), |root| root.sum)
+    pub(crate) fn sum(&self) -> RangeSum {
+        self.root.as_ref().map_or(RangeSum::default(), |root| root.sum)
     }
 
     /// Whether there are no items.
@@ -165,7 +165,7 @@ impl<T: Item> Tree<T> {
                     child = Arc::make_mut(children).get_mut(at)?;
                 }
                 Node::Leaf(items) => {
-                    let at = items.binary_search_by_key(&key, Item::key).ok()?;
+                    let at = items.binary_search_by_key(&key, TreeItem::key).ok()?;
                     return Arc::make_mut(items).get_mut(at);
                 }
             }
@@ -224,8 +224,8 @@ impl<T: Item> Tree<T> {
     }
 
     /// Sum over the items with keys below `key`.
-    pub(crate) fn sum_below(&self, key: T::Key) -> Sum {
-        let mut sum = Sum::default();
+    pub(crate) fn sum_below(&self, key: T::Key) -> RangeSum {
+        let mut sum = RangeSum::default();
         let mut at = self.root.as_ref();
         while let Some(child) = at {
             at = match &child.node {
@@ -236,7 +236,7 @@ impl<T: Item> Tree<T> {
                 }
                 Node::Leaf(items) => {
                     let end = items.partition_point(|item| item.key() < key);
-                    sum += Sum::of(&items[..end]);
+                    sum += RangeSum::of(&items[..end]);
                     None
                 }
             };
@@ -323,19 +323,19 @@ impl<T: Item> Tree<T> {
 }
 
 /// Items in ascending order.
-pub(crate) struct Iter<'a, T: Item> {
+pub(crate) struct Iter<'a, T: TreeItem> {
     tree: &'a Tree<T>,
     items: std::slice::Iter<'a, T>,
     next: Option<T::Key>,
 }
 
-impl<T: Item> Clone for Iter<'_, T> {
+impl<T: TreeItem> Clone for Iter<'_, T> {
     fn clone(&self) -> Self {
         Self { tree: self.tree, items: self.items.clone(), next: self.next }
     }
 }
 
-impl<'a, T: Item> Iterator for Iter<'a, T> {
+impl<'a, T: TreeItem> Iterator for Iter<'a, T> {
     type Item = &'a T;
 
     #[inline]
@@ -350,24 +350,24 @@ impl<'a, T: Item> Iterator for Iter<'a, T> {
     }
 }
 
-impl<T: Item> Child<T> {
+impl<T: TreeItem> Child<T> {
     /// `None` if there are no items.
     fn leaf(items: Arc<[T]>) -> Option<Self> {
-        Some(Self { first: items.first()?.key(), sum: Sum::of(&items), node: Node::Leaf(items) })
+        Some(Self { first: items.first()?.key(), sum: RangeSum::of(&items), node: Node::Leaf(items) })
     }
 
     /// `None` if there are no children.
     fn inner(children: Arc<[Self]>) -> Option<Self> {
-        let sum = children.iter().fold(Sum::default(), |sum, child| sum + child.sum);
+        let sum = children.iter().fold(RangeSum::default(), |sum, child| sum + child.sum);
         Some(Self { first: children.first()?.first, sum, node: Node::Inner(children) })
     }
 
     /// Returns the replaced item, and the right half if the node became too large.
     fn insert(&mut self, item: T) -> (Option<T>, Option<Self>) {
         let key = item.key();
-        let added = Sum::one(&item);
+        let added = RangeSum::one(&item);
         let (replaced, split) = match &mut self.node {
-            Node::Leaf(items) => match items.binary_search_by_key(&key, Item::key) {
+            Node::Leaf(items) => match items.binary_search_by_key(&key, TreeItem::key) {
                 Ok(at) => (Some(std::mem::replace(&mut Arc::make_mut(items)[at], item)), None),
                 Err(at) => (None, grow(items, at..at, [item], T::LEAF_MAX).and_then(Self::leaf)),
             },
@@ -381,7 +381,7 @@ impl<T: Item> Child<T> {
         self.first = self.first.min(key);
         self.sum += added;
         if let Some(replaced) = &replaced {
-            self.sum = self.sum - Sum::one(replaced);
+            self.sum = self.sum - RangeSum::one(replaced);
         }
         if let Some(right) = &split {
             self.sum = self.sum - right.sum;
@@ -392,7 +392,7 @@ impl<T: Item> Child<T> {
     fn remove(&mut self, key: T::Key) -> Option<T> {
         let removed = match &mut self.node {
             Node::Leaf(items) => {
-                let at = items.binary_search_by_key(&key, Item::key).ok()?;
+                let at = items.binary_search_by_key(&key, TreeItem::key).ok()?;
                 let removed = items.get(at).cloned();
                 let rest = grow(items, at..at + 1, [], T::LEAF_MAX);
                 debug_assert!(rest.is_none(), "a leaf grew by a removal");
@@ -409,7 +409,7 @@ impl<T: Item> Child<T> {
             }
         };
         if let Some(removed) = &removed {
-            self.sum = self.sum - Sum::one(removed);
+            self.sum = self.sum - RangeSum::one(removed);
         }
         removed
     }
@@ -474,7 +474,7 @@ impl<T: Item> Child<T> {
 /// degree of a key with a cell, 100,000 cells in random order: 1200 ns without, 480 ns with it (2026-11-21, a
 /// shared machine under load).
 #[inline]
-fn touch_all<T: Item>(items: &[T]) {
+fn touch_all<T: TreeItem>(items: &[T]) {
     let line = (64 / size_of::<T>().max(1)).max(1);
     // Keeps the compiler from removing the unused loads.
     std::hint::black_box(items.iter().step_by(line).fold(0, |all, item| all ^ item.touch()));
@@ -482,7 +482,7 @@ fn touch_all<T: Item>(items: &[T]) {
 
 /// Index of the child that covers `key`, or of the first child.
 #[inline]
-fn child_of<T: Item>(children: &[Child<T>], key: T::Key) -> usize {
+fn child_of<T: TreeItem>(children: &[Child<T>], key: T::Key) -> usize {
     children.partition_point(|child| child.first <= key).saturating_sub(1)
 }
 
@@ -509,7 +509,7 @@ fn grow<T: Clone, const NEW: usize>(
 }
 
 /// Joins a small child with a neighbour; a child without items is removed.
-fn join_at<T: Item>(children: &mut Arc<[Child<T>]>, at: usize) {
+fn join_at<T: TreeItem>(children: &mut Arc<[Child<T>]>, at: usize) {
     let (left, right) = if at + 1 < children.len() { (at, at + 1) } else { (at.saturating_sub(1), at) };
     if left == right {
         // An only child: its parent is small itself, and is joined by its own parent or is the root.
@@ -535,7 +535,7 @@ fn join_at<T: Item>(children: &mut Arc<[Child<T>]>, at: usize) {
 }
 
 /// A root over nodes of equal height.
-fn root_over<T: Item>(mut nodes: Vec<Child<T>>) -> Option<Child<T>> {
+fn root_over<T: TreeItem>(mut nodes: Vec<Child<T>>) -> Option<Child<T>> {
     while nodes.len() > 1 {
         let parents = even_chunks(&nodes, INNER_MAX).filter_map(|node| Child::inner(node.into()));
         nodes = parents.collect();
@@ -550,7 +550,7 @@ fn even_chunks<T>(all: &[T], max: usize) -> impl Iterator<Item = &[T]> {
 }
 
 /// Both sequences merged in ascending order; of equal keys the new item.
-fn merge_items<T: Item>(own: &[T], new: &[T]) -> Vec<T> {
+fn merge_items<T: TreeItem>(own: &[T], new: &[T]) -> Vec<T> {
     let mut merged = Vec::with_capacity(own.len() + new.len());
     let mut own = own.iter().peekable();
     for item in new {
@@ -564,12 +564,12 @@ fn merge_items<T: Item>(own: &[T], new: &[T]) -> Vec<T> {
     merged
 }
 
-fn height_of<T: Item>(nodes: &[&Child<T>]) -> usize {
+fn height_of<T: TreeItem>(nodes: &[&Child<T>]) -> usize {
     nodes.first().map_or(0, |node| node.height())
 }
 
 /// The children of inner nodes; empty for leaves.
-fn below<'a, T: Item>(nodes: &[&'a Child<T>]) -> Vec<&'a Child<T>> {
+fn below<'a, T: TreeItem>(nodes: &[&'a Child<T>]) -> Vec<&'a Child<T>> {
     let children = nodes.iter().map(|node| match &node.node {
         Node::Inner(children) => &children[..],
         Node::Leaf(_) => &[],
@@ -578,7 +578,7 @@ fn below<'a, T: Item>(nodes: &[&'a Child<T>]) -> Vec<&'a Child<T>> {
 }
 
 /// Drops the nodes that are in both lists.
-fn cancel<T: Item>(ours: &mut Vec<&Child<T>>, theirs: &mut Vec<&Child<T>>) {
+fn cancel<T: TreeItem>(ours: &mut Vec<&Child<T>>, theirs: &mut Vec<&Child<T>>) {
     let known: FxHashSet<*const u8> = ours.iter().map(|node| node.address()).collect();
     let shared: FxHashSet<*const u8> =
         theirs.iter().map(|node| node.address()).filter(|address| known.contains(address)).collect();
@@ -586,7 +586,7 @@ fn cancel<T: Item>(ours: &mut Vec<&Child<T>>, theirs: &mut Vec<&Child<T>>) {
     theirs.retain(|node| !shared.contains(&node.address()));
 }
 
-fn items_of<'a, T: Item>(leaves: &[&'a Child<T>]) -> impl Iterator<Item = &'a T> {
+fn items_of<'a, T: TreeItem>(leaves: &[&'a Child<T>]) -> impl Iterator<Item = &'a T> {
     leaves.iter().flat_map(|leaf| match &leaf.node {
         Node::Leaf(items) => items.iter(),
         Node::Inner(_) => [].iter(),

@@ -18,12 +18,12 @@
 //! The choice of the current version, conflicts, durability.
 
 use crate::ordered::OrderedList;
-use crate::overlay::{Change, change_over, first_of};
-use crate::predicate::{FIRST_EDGE, Predicate, entry_of, segment};
-use crate::tree::{Item, Tree};
+use crate::overlay::{CellTransition, change_over, first_of};
+use crate::predicate::{FIRST_EDGE, PredicateDelta, entry_of, segment};
+use crate::tree::{Tree, TreeItem};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
@@ -39,8 +39,8 @@ const EDGE_BYTES: u64 = 64;
 #[derive(Clone, Debug)]
 pub struct Version {
     pub(crate) base: Arc<Store>,
-    pub(crate) terms: Arc<Terms>,
-    pub(crate) predicates: Tree<Predicate>,
+    pub(crate) terms: Arc<MutableDictionary>,
+    pub(crate) predicates: Tree<PredicateDelta>,
     pub(crate) edges: Tree<EdgeChange>,
     graphs: Tree<GraphCount>,
     pub(crate) statements: u64,
@@ -59,7 +59,7 @@ pub struct Version {
 
 /// The transitions of an insertion: of the same statement without its edge, if it exists, and of the
 /// statement.
-type Insertion = (Option<(Statement, Change)>, Change);
+type Insertion = (Option<(Statement, CellTransition)>, CellTransition);
 
 /// The current statement of an edge: subject, predicate, object, graph; or none.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub(crate) struct EdgeChange {
     row: Option<[Id; 4]>,
 }
 
-impl Item for EdgeChange {
+impl TreeItem for EdgeChange {
     type Key = Id;
 
     fn key(&self) -> Id {
@@ -83,7 +83,7 @@ struct GraphCount {
     statements: u64,
 }
 
-impl Item for GraphCount {
+impl TreeItem for GraphCount {
     type Key = Id;
 
     fn key(&self) -> Id {
@@ -94,7 +94,7 @@ impl Item for GraphCount {
 impl Version {
     /// The graph of a store. `terms` continue after its dictionary.
     #[must_use]
-    pub fn new(base: Arc<Store>, terms: Arc<Terms>) -> Self {
+    pub fn new(base: Arc<Store>, terms: Arc<MutableDictionary>) -> Self {
         Self {
             predicates: Tree::default(),
             edges: Tree::default(),
@@ -122,7 +122,7 @@ impl Version {
 
     /// The terms after those of the store's dictionary.
     #[must_use]
-    pub fn terms(&self) -> &Arc<Terms> {
+    pub fn terms(&self) -> &Arc<MutableDictionary> {
         &self.terms
     }
 
@@ -133,7 +133,7 @@ impl Version {
     }
 
     /// Estimated memory of the differences from the store, in bytes; other versions may share it. Terms are
-    /// not counted (see [`Terms::bytes`]).
+    /// not counted (see [`MutableDictionary::bytes`]).
     #[must_use]
     pub fn delta_bytes(&self) -> u64 {
         2 * CELL_BYTES * self.cells + EDGE_BYTES * self.edges.len()
@@ -162,7 +162,7 @@ impl Version {
             self.apply(&plain, change);
         }
         self.apply(statement, change);
-        if change == Change::Restore {
+        if change == CellTransition::Restore {
             self.tidy(statement.predicate);
         }
         Ok(true)
@@ -170,7 +170,7 @@ impl Version {
 
     /// The transitions of [`Version::insert`]: of the same statement without its edge, and of the statement.
     fn insertion(&self, statement: &Statement) -> Result<Option<Insertion>> {
-        self.admit(statement)?;
+        self.check_statement(statement)?;
         let mut plain = None;
         if statement.edge.is_bound() {
             if self.edge_is_there(statement)? {
@@ -196,7 +196,7 @@ impl Version {
         Ok(true)
     }
 
-    fn removal(&self, statement: &Statement) -> Result<Option<Change>> {
+    fn removal(&self, statement: &Statement) -> Result<Option<CellTransition>> {
         let change = self.change(statement, false)?;
         if change.is_some() && statement.edge.is_bound() {
             self.check_unused(statement)?;
@@ -268,7 +268,7 @@ impl Version {
     }
 
     /// The transition that makes the statement exist, or not exist; `None` if that is its state.
-    pub(crate) fn change(&self, statement: &Statement, to_present: bool) -> Result<Option<Change>> {
+    pub(crate) fn change(&self, statement: &Statement, to_present: bool) -> Result<Option<CellTransition>> {
         let (key, entry) = entry_of(statement, Direction::Out);
         match self.predicates.get(statement.predicate) {
             Some(changed) => changed.side(Direction::Out).change(key, entry, to_present),
@@ -291,12 +291,12 @@ impl Version {
             };
             self.type_id = found.filter(|id| *id == predicate).unwrap_or_default();
         }
-        self.predicates.insert(Predicate::new(predicate, &self.base)?);
+        self.predicates.insert(PredicateDelta::new(predicate, &self.base)?);
         Ok(())
     }
 
     /// Applies the transition that [`Version::change`] has returned, after [`Version::prepare`].
-    pub(crate) fn apply(&mut self, statement: &Statement, change: Change) {
+    pub(crate) fn apply(&mut self, statement: &Statement, change: CellTransition) {
         let predicate = self.predicates.get_mut(statement.predicate);
         debug_assert!(predicate.is_some(), "a change of a predicate that was not prepared");
         if let Some(predicate) = predicate {
@@ -314,24 +314,24 @@ impl Version {
     }
 
     /// Updates the counts for an applied transition.
-    pub(crate) fn count(&mut self, statement: &Statement, change: Change) {
-        let comes = matches!(change, Change::Add | Change::Restore);
+    pub(crate) fn count(&mut self, statement: &Statement, change: CellTransition) {
+        let comes = matches!(change, CellTransition::Add | CellTransition::Restore);
         self.cells = match change {
-            Change::Add | Change::Hide => self.cells + 1,
-            Change::Drop | Change::Restore => {
+            CellTransition::Add | CellTransition::Hide => self.cells + 1,
+            CellTransition::Drop | CellTransition::Restore => {
                 assert!(self.cells > 0, "an undone change was not counted");
                 self.cells - 1
             }
         };
-        self.statements = step(self.statements, comes);
+        self.statements = adjust_count(self.statements, comes);
         if statement.graph.is_bound() {
-            let statements = step(self.statements_in(statement.graph), comes);
+            let statements = adjust_count(self.statements_in(statement.graph), comes);
             self.graphs.insert(GraphCount { graph: statement.graph, statements });
             self.graph_list.take();
         }
         let Statement { subject, predicate, object, graph, edge } = *statement;
         if edge.is_bound() {
-            if change == Change::Drop && edge.payload() >= self.base.edge_count() {
+            if change == CellTransition::Drop && edge.payload() >= self.base.edge_count() {
                 self.edges.remove(edge);
             } else {
                 self.edges
@@ -339,7 +339,7 @@ impl Version {
             }
         }
         if comes {
-            [subject, predicate, object, graph, edge].into_iter().for_each(|id| self.raise(id));
+            [subject, predicate, object, graph, edge].into_iter().for_each(|id| self.extend_ids(id));
         }
         self.predicate_list.take();
         self.structure.take();
@@ -347,7 +347,7 @@ impl Version {
     }
 
     /// Raises the bounds of known numbers to include an id.
-    fn raise(&mut self, id: Id) {
+    fn extend_ids(&mut self, id: Id) {
         let end = match id.tag() {
             Tag::Vertex => &mut self.vertex_end,
             Tag::Literal => &mut self.literal_end,
@@ -436,7 +436,7 @@ pub(crate) fn two_statements(edge: Id) -> Error {
 }
 
 /// One more, or one less.
-fn step(count: u64, up: bool) -> u64 {
+fn adjust_count(count: u64, up: bool) -> u64 {
     assert!(up || count > 0, "a removed statement was not counted");
     if up { count + 1 } else { count - 1 }
 }

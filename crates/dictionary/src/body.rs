@@ -8,7 +8,7 @@
 //! A bounds check and one bit: about 1 ns. The first access to a block: about 0.1 ms.
 
 use crate::header::{BLOCK_BYTES, Layout, SECTION_COUNT, Section};
-use crate::number::{read_first_le, read_le};
+use crate::integers::{read_first_le, read_le};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_env::Bytes;

@@ -15,8 +15,10 @@
 //! # Not here
 //! Encoding of the finished dictionary (see `encode`).
 
-use crate::key::{Key, Kind, Place, Seed, blank_key, place_iri, place_literal, too_deep, with_literal_kind};
-use crate::number::{VARINT_BYTES_MAX, read_varint, write_varint};
+use crate::integers::{VARINT_BYTES_MAX, read_varint, write_varint};
+use crate::key::{
+    Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, too_deep, with_literal_kind,
+};
 use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
 use foldhash::quality::RandomState;
 use oxrdf::TermRef;
@@ -52,8 +54,8 @@ pub struct DictionaryBuilder {
     arena: Vec<u8>,
     slots: Vec<u64>,
     shift: u32,
-    kinds: Vec<OwnKind>,
-    kind_numbers: HashMap<OwnKind, u32, RandomState>,
+    kinds: Vec<LiteralDetail>,
+    kind_numbers: HashMap<LiteralDetail, u32, RandomState>,
     vertices: u32,
     literals: u32,
     /// Whether the file gets an index of words.
@@ -68,13 +70,13 @@ pub struct DictionaryBuilder {
 
 /// A language tag or datatype.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct OwnKind {
+pub(crate) struct LiteralDetail {
     pub(crate) is_language: bool,
     pub(crate) detail: String,
 }
 
 /// A range of consecutive terms.
-pub(crate) struct Piece {
+pub(crate) struct TermChunk {
     arena: Range<usize>,
     /// Indices among all terms.
     pub(crate) terms: Range<usize>,
@@ -82,7 +84,7 @@ pub(crate) struct Piece {
 
 /// A term in the arena.
 #[derive(Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub(crate) struct ArenaRecord<'a> {
     pub(crate) number: u32,
     pub(crate) kind: u32,
     /// UTF-8.
@@ -91,7 +93,7 @@ pub(crate) struct Record<'a> {
     bytes: usize,
 }
 
-impl Record<'_> {
+impl ArenaRecord<'_> {
     pub(crate) fn is_vertex(&self) -> bool {
         self.kind <= KIND_BLANK
     }
@@ -188,9 +190,9 @@ impl DictionaryBuilder {
     /// # Errors
     /// Too long a term, or too many.
     pub fn intern_iri(&mut self, iri: &str) -> Result<Id> {
-        match place_iri(iri, || hash_iri(iri)) {
-            Place::Inside(id) => Ok(id),
-            Place::Entry(key) => self.intern(&key),
+        match locate_iri(iri, || hash_iri(iri)) {
+            TermLocation::Inline(id) => Ok(id),
+            TermLocation::Entry(key) => self.intern(&key),
         }
     }
 
@@ -207,9 +209,9 @@ impl DictionaryBuilder {
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
     pub fn intern_literal(&mut self, value: &str, kind: LiteralKind<'_>) -> Result<Id> {
-        match place_literal(value, kind, || hash_literal(value, kind)) {
-            Place::Inside(id) => Ok(id),
-            Place::Entry(key) => self.intern(&key),
+        match locate_literal(value, kind, || hash_literal(value, kind)) {
+            TermLocation::Inline(id) => Ok(id),
+            TermLocation::Entry(key) => self.intern(&key),
         }
     }
 
@@ -234,9 +236,9 @@ impl DictionaryBuilder {
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
     pub fn intern_iri_hashed(&mut self, iri: &str, hash: u64) -> Result<Id> {
-        match place_iri(iri, || hash) {
-            Place::Inside(id) => Ok(id),
-            Place::Entry(key) => self.intern(&key),
+        match locate_iri(iri, || hash) {
+            TermLocation::Inline(id) => Ok(id),
+            TermLocation::Entry(key) => self.intern(&key),
         }
     }
 
@@ -253,9 +255,9 @@ impl DictionaryBuilder {
     /// # Errors
     /// As [`DictionaryBuilder::intern_iri`].
     pub fn intern_literal_hashed(&mut self, value: &str, kind: LiteralKind<'_>, hash: u64) -> Result<Id> {
-        match place_literal(value, kind, || hash) {
-            Place::Inside(id) => Ok(id),
-            Place::Entry(key) => self.intern(&key),
+        match locate_literal(value, kind, || hash) {
+            TermLocation::Inline(id) => Ok(id),
+            TermLocation::Entry(key) => self.intern(&key),
         }
     }
 
@@ -382,12 +384,12 @@ impl DictionaryBuilder {
     }
 
     /// All terms in order of first occurrence.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = ArenaRecord<'_>> {
         self.records_in(0..self.arena.len())
     }
 
     /// The terms whose records begin in this range of the arena, whose start is that of a record.
-    fn records_in(&self, arena: Range<usize>) -> impl Iterator<Item = Record<'_>> {
+    fn records_in(&self, arena: Range<usize>) -> impl Iterator<Item = ArenaRecord<'_>> {
         let mut at = arena.start;
         std::iter::from_fn(move || {
             let record = self.record(at).filter(|_| at < arena.end)?;
@@ -397,25 +399,25 @@ impl DictionaryBuilder {
     }
 
     /// The terms of a piece.
-    pub(crate) fn records_of(&self, piece: &Piece) -> impl Iterator<Item = Record<'_>> {
+    pub(crate) fn records_of(&self, piece: &TermChunk) -> impl Iterator<Item = ArenaRecord<'_>> {
         self.records_in(piece.arena.clone())
     }
 
     /// All terms cut into about `count` pieces of equal size.
-    pub(crate) fn pieces(&self, count: usize) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, count: usize) -> Vec<TermChunk> {
         let size = (self.arena.len() / count.max(1)).max(1);
         let mut pieces = Vec::new();
         let (mut at, mut term) = (0, 0);
-        let mut piece = Piece { arena: 0..0, terms: 0..0 };
+        let mut piece = TermChunk { arena: 0..0, terms: 0..0 };
         for record in self.records() {
             if at - piece.arena.start >= size {
-                pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
-                piece = Piece { arena: at..at, terms: term..term };
+                pieces.push(TermChunk { arena: piece.arena.start..at, terms: piece.terms.start..term });
+                piece = TermChunk { arena: at..at, terms: term..term };
             }
             at += record.bytes;
             term += 1;
         }
-        pieces.push(Piece { arena: piece.arena.start..at, terms: piece.terms.start..term });
+        pieces.push(TermChunk { arena: piece.arena.start..at, terms: piece.terms.start..term });
         pieces
     }
 
@@ -440,7 +442,7 @@ impl DictionaryBuilder {
     }
 
     /// The language tag or datatype of a kind number.
-    pub(crate) fn own_kind(&self, kind: u32) -> Option<&OwnKind> {
+    pub(crate) fn own_kind(&self, kind: u32) -> Option<&LiteralDetail> {
         self.kinds.get(kind.checked_sub(KIND_FIRST_OWN)? as usize)
     }
 
@@ -452,12 +454,12 @@ impl DictionaryBuilder {
 
     /// The record at this offset; `None` at the end of the arena.
     #[inline]
-    fn record(&self, at: usize) -> Option<Record<'_>> {
+    fn record(&self, at: usize) -> Option<ArenaRecord<'_>> {
         let start = self.arena.get(at..)?;
         if let [a, b, c, d, kind @ ..0x80, length @ ..0x80, rest @ ..] = start {
             let text = rest.get(..usize::from(*length))?;
             let number = u32::from_le_bytes([*a, *b, *c, *d]);
-            return Some(Record {
+            return Some(ArenaRecord {
                 number,
                 kind: u32::from(*kind),
                 text,
@@ -469,24 +471,24 @@ impl DictionaryBuilder {
 
     /// Decodes a record whose kind or length takes more than a byte.
     #[cold]
-    fn long_record(start: &[u8]) -> Option<Record<'_>> {
+    fn long_record(start: &[u8]) -> Option<ArenaRecord<'_>> {
         let (number, mut rest) = start.split_first_chunk::<NUMBER_BYTES>()?;
         let kind = u32::try_from(read_varint(&mut rest)?).ok()?;
         let length = usize::try_from(read_varint(&mut rest)?).ok()?;
         let text = rest.get(..length)?;
         let bytes = start.len() - rest.len() + length;
-        Some(Record { number: u32::from_le_bytes(*number), kind, text, bytes })
+        Some(ArenaRecord { number: u32::from_le_bytes(*number), kind, text, bytes })
     }
 
     /// The hash of the term of a record.
-    pub(crate) fn hash_of(&self, record: &Record<'_>, seed: Seed) -> u64 {
+    pub(crate) fn hash_of(&self, record: &ArenaRecord<'_>, seed: Seed) -> u64 {
         let kind = match (record.kind, self.own_kind(record.kind)) {
-            (KIND_IRI, _) => Kind::Iri,
-            (KIND_BLANK, _) => Kind::Blank,
-            (KIND_TRIPLE, _) => Kind::Literal(LiteralKind::Triple),
-            (_, Some(own)) if own.is_language => Kind::Literal(LiteralKind::Language(&own.detail)),
-            (_, Some(own)) => Kind::Literal(LiteralKind::Typed(&own.detail)),
-            (_, None) => Kind::Literal(LiteralKind::String),
+            (KIND_IRI, _) => TermKind::Iri,
+            (KIND_BLANK, _) => TermKind::Blank,
+            (KIND_TRIPLE, _) => TermKind::Literal(LiteralKind::Triple),
+            (_, Some(own)) if own.is_language => TermKind::Literal(LiteralKind::Language(&own.detail)),
+            (_, Some(own)) => TermKind::Literal(LiteralKind::Typed(&own.detail)),
+            (_, None) => TermKind::Literal(LiteralKind::String),
         };
         seed.hash(kind, record.text)
     }
@@ -499,14 +501,14 @@ impl DictionaryBuilder {
         }
         let record = self.record(usize::try_from((slot & OFFSET_MASK) - 1).ok()?)?;
         let same_kind = match key.kind {
-            Kind::Iri => record.kind == KIND_IRI,
-            Kind::Blank => record.kind == KIND_BLANK,
-            Kind::Literal(LiteralKind::String) => record.kind == KIND_STRING,
-            Kind::Literal(LiteralKind::Triple) => record.kind == KIND_TRIPLE,
-            Kind::Literal(LiteralKind::Language(tag)) => {
+            TermKind::Iri => record.kind == KIND_IRI,
+            TermKind::Blank => record.kind == KIND_BLANK,
+            TermKind::Literal(LiteralKind::String) => record.kind == KIND_STRING,
+            TermKind::Literal(LiteralKind::Triple) => record.kind == KIND_TRIPLE,
+            TermKind::Literal(LiteralKind::Language(tag)) => {
                 self.own_kind(record.kind).is_some_and(|own| own.is_language && own.detail == tag)
             }
-            Kind::Literal(LiteralKind::Typed(iri)) => {
+            TermKind::Literal(LiteralKind::Typed(iri)) => {
                 self.own_kind(record.kind).is_some_and(|own| !own.is_language && own.detail == iri)
             }
         };
@@ -534,7 +536,7 @@ impl DictionaryBuilder {
             let what = format!("a term of {} bytes is longer than {TEXT_BYTES_MAX}", key.text.len());
             return Err(Error::new(ErrorKind::Input, what));
         }
-        let is_vertex = matches!(key.kind, Kind::Iri | Kind::Blank);
+        let is_vertex = matches!(key.kind, TermKind::Iri | TermKind::Blank);
         let number = if is_vertex { self.vertices } else { self.literals };
         let offset = self.arena.len() as u64 + 1;
         if number == u32::MAX || offset > OFFSET_MASK {
@@ -561,19 +563,19 @@ impl DictionaryBuilder {
         Ok(if is_vertex { Id::vertex(number) } else { Id::literal(number) })
     }
 
-    fn kind_number(&mut self, kind: Kind<'_>) -> u32 {
+    fn kind_number(&mut self, kind: TermKind<'_>) -> u32 {
         let (is_language, detail) = match kind {
-            Kind::Iri => return KIND_IRI,
-            Kind::Blank => return KIND_BLANK,
-            Kind::Literal(LiteralKind::String) => return KIND_STRING,
-            Kind::Literal(LiteralKind::Triple) => {
+            TermKind::Iri => return KIND_IRI,
+            TermKind::Blank => return KIND_BLANK,
+            TermKind::Literal(LiteralKind::String) => return KIND_STRING,
+            TermKind::Literal(LiteralKind::Triple) => {
                 self.has_triples = true;
                 return KIND_TRIPLE;
             }
-            Kind::Literal(LiteralKind::Language(tag)) => (true, tag),
-            Kind::Literal(LiteralKind::Typed(iri)) => (false, iri),
+            TermKind::Literal(LiteralKind::Language(tag)) => (true, tag),
+            TermKind::Literal(LiteralKind::Typed(iri)) => (false, iri),
         };
-        let own = OwnKind { is_language, detail: detail.to_owned() };
+        let own = LiteralDetail { is_language, detail: detail.to_owned() };
         if let Some(&number) = self.kind_numbers.get(&own) {
             return number;
         }

@@ -1,7 +1,7 @@
 //! The finished dictionary: an immutable map between ids and terms, read in place.
 //!
 //! # Shape
-//! Vertices and literals are two halves with the same layout: blocks of [`BLOCK_TERMS`] records, the offset
+//! Vertices and literals are two tables with the same layout: blocks of [`BLOCK_TERMS`] records, the offset
 //! of each block, and a hash index. A block is the lengths of its records, one byte each, and the records; a
 //! record is the number of its template and the values of the template's slots.
 //! # Invariants
@@ -20,10 +20,12 @@ use crate::body::Body;
 use crate::encode::{BLOCK_TERMS, LONG, offset_width};
 use crate::header::{self, Header, Section};
 use crate::index::{fingerprint, home_slot, index_width};
-use crate::key::{Key, Kind, Place, Seed, blank_key, place_iri, place_literal, with_literal_kind};
-use crate::number::{read_first_le, read_le, read_varint};
-use crate::order::order_bytes;
+use crate::integers::{read_first_le, read_le, read_varint};
+use crate::key::{
+    Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, with_literal_kind,
+};
 use crate::template::{self, Template, TemplateKind};
+use crate::text_order::order_bytes;
 use oxrdf::TermRef;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
@@ -42,8 +44,8 @@ pub struct Dictionary {
     image: Bytes,
     body: Body,
     templates: Vec<Template>,
-    vertices: Half,
-    literals: Half,
+    vertices: TermTable,
+    literals: TermTable,
     /// Buffer size for the largest term with numbers, in bytes.
     nt_bytes_max: usize,
     has_triples: bool,
@@ -56,7 +58,7 @@ pub struct Dictionary {
 
 /// Vertices or literals.
 #[derive(Debug)]
-pub(crate) struct Half {
+pub(crate) struct TermTable {
     pub(crate) terms: u64,
     pub(crate) index: Section,
     pub(crate) offsets: Section,
@@ -82,19 +84,19 @@ impl std::fmt::Debug for Section {
 
 /// A record before decoding.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct EncodedTerm<'a> {
     pub(crate) template: &'a Template,
     pub(crate) payload: &'a [u8],
 }
 
-impl Half {
+impl TermTable {
     fn new(header: &Header, of: usize, body: &Body) -> Option<Self> {
         let (terms, [offsets, records, index]) = match of {
             0 => (header.vertices, [Section::VertexOffsets, Section::VertexRecords, Section::VertexIndex]),
             _ => (header.literals, [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex]),
         };
         let (slots, slot_bytes) = (header.slots[of], index_width(terms) + 1);
-        let half = Self {
+        let table = Self {
             terms,
             index,
             offsets,
@@ -107,14 +109,14 @@ impl Half {
         };
         // The sections exist, so their lengths bound this product if the counts are correct.
         let blocks = usize::try_from(terms.div_ceil(BLOCK_TERMS as u64)).ok()?;
-        let offsets_bytes = blocks.checked_mul(half.offset_width)?;
-        let right_slots = if half.wraps { slots == half.slots_end } else { slots <= half.slots_end };
+        let offsets_bytes = blocks.checked_mul(table.offset_width)?;
+        let right_slots = if table.wraps { slots == table.slots_end } else { slots <= table.slots_end };
         let right = body.length(offsets) == offsets_bytes
             && body.length(index).is_multiple_of(slot_bytes)
             && right_slots
-            && half.slots_end >= terms
-            && (slots > 0 || half.slots_end == 0);
-        right.then_some(half)
+            && table.slots_end >= terms
+            && (slots > 0 || table.slots_end == 0);
+        right.then_some(table)
     }
 }
 
@@ -132,9 +134,9 @@ impl Dictionary {
         let body = Body::new(layout, name);
         let templates = template::read_all(body.all(Section::Templates)?)
             .ok_or_else(|| body.damaged("its templates cannot be read"))?;
-        let halves = [0, 1].map(|of| Half::new(&header, of, &body));
+        let tables = [0, 1].map(|of| TermTable::new(&header, of, &body));
         let order_fits = order_bytes(header.literals) == Some(body.length(Section::LiteralOrder));
-        let ([Some(vertices), Some(literals)], true) = (halves, order_fits) else {
+        let ([Some(vertices), Some(literals)], true) = (tables, order_fits) else {
             return Err(body.damaged("the lengths of its sections do not match its counts"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
@@ -223,7 +225,7 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_iri(&self, iri: &str) -> Result<Option<Id>> {
-        self.lookup_place(&place_iri(iri, || self.seed.hash(Kind::Iri, iri.as_bytes())))
+        self.lookup_location(&locate_iri(iri, || self.seed.hash(TermKind::Iri, iri.as_bytes())))
     }
 
     /// [`Dictionary::lookup`] for a blank node by its label, without `_:`.
@@ -231,8 +233,8 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_blank(&self, label: &str) -> Result<Option<Id>> {
-        let hash = self.seed.hash(Kind::Blank, label.as_bytes());
-        self.lookup_place(&Place::Entry(blank_key(label, hash)))
+        let hash = self.seed.hash(TermKind::Blank, label.as_bytes());
+        self.lookup_location(&TermLocation::Entry(blank_key(label, hash)))
     }
 
     /// [`Dictionary::lookup`] for a literal.
@@ -240,8 +242,8 @@ impl Dictionary {
     /// # Errors
     /// Damaged file.
     pub fn lookup_literal(&self, value: &str, kind: LiteralKind<'_>) -> Result<Option<Id>> {
-        let hash = || self.seed.hash(Kind::Literal(kind), value.as_bytes());
-        self.lookup_place(&place_literal(value, kind, hash))
+        let hash = || self.seed.hash(TermKind::Literal(kind), value.as_bytes());
+        self.lookup_location(&locate_literal(value, kind, hash))
     }
 
     /// [`Dictionary::lookup`] for a term in parts, whose text is `text`.
@@ -278,16 +280,16 @@ impl Dictionary {
     pub(crate) fn touch(&self, batch: &[Id]) {
         let mut touched = 0;
         for &id in batch {
-            let half = match id.tag() {
+            let table = match id.tag() {
                 Tag::Vertex => &self.vertices,
                 Tag::Literal => &self.literals,
                 _ => continue,
             };
             touched ^= self.body.touch_block(
-                half.offsets,
-                half.records,
+                table.offsets,
+                table.records,
                 id.payload() / BLOCK_TERMS as u64,
-                half.offset_width,
+                table.offset_width,
             );
         }
         // Keeps the compiler from removing the unused loads.
@@ -338,9 +340,9 @@ impl Dictionary {
             text.clear();
             parts.write_str(text);
             let kind = match parts {
-                TermParts::Blank(_) => Kind::Blank,
-                TermParts::Literal { kind, .. } => Kind::Literal(kind),
-                _ => Kind::Iri,
+                TermParts::Blank(_) => TermKind::Blank,
+                TermParts::Literal { kind, .. } => TermKind::Literal(kind),
+                _ => TermKind::Iri,
             };
             hash = self.seed.hash(kind, text.as_bytes());
         })?;
@@ -355,8 +357,8 @@ impl Dictionary {
         &self.body
     }
 
-    /// Both halves, each with the constructor of its ids.
-    pub(crate) fn halves(&self) -> [(&Half, MakeId); 2] {
+    /// Both tables, each with the constructor of its ids.
+    pub(crate) fn tables(&self) -> [(&TermTable, MakeId); 2] {
         [(&self.vertices, Id::vertex), (&self.literals, Id::literal)]
     }
 
@@ -394,27 +396,27 @@ impl Dictionary {
 
     /// The record of a vertex or literal.
     #[inline]
-    fn find(&self, id: Id) -> Result<Found<'_>> {
-        self.find_in(self.half_of(id), id.payload())?.ok_or_else(|| self.unknown(id))
+    fn find(&self, id: Id) -> Result<EncodedTerm<'_>> {
+        self.find_in(self.table_of(id), id.payload())?.ok_or_else(|| self.unknown(id))
     }
 
     /// Whether this dictionary has the vertex or literal.
     #[inline]
     pub(crate) fn has(&self, id: Id) -> bool {
-        id.payload() < self.half_of(id).terms
+        id.payload() < self.table_of(id).terms
     }
 
     #[inline]
-    fn half_of(&self, id: Id) -> &Half {
+    fn table_of(&self, id: Id) -> &TermTable {
         if id.is_vertex() { &self.vertices } else { &self.literals }
     }
 
     /// The block with the record of a vertex or literal.
-    pub(crate) fn block_of(&self, id: Id) -> Result<Block<'_>> {
+    pub(crate) fn block_of(&self, id: Id) -> Result<RecordBlock<'_>> {
         if !self.has(id) {
             return Err(self.unknown(id));
         }
-        self.block(self.half_of(id), id.payload() / BLOCK_OF)
+        self.block(self.table_of(id), id.payload() / BLOCK_OF)
     }
 
     /// Buffer size for the largest term with numbers, in bytes.
@@ -424,65 +426,65 @@ impl Dictionary {
 
     /// The record with this number; `None` if it is too large.
     #[inline]
-    fn find_in(&self, half: &Half, number: u64) -> Result<Option<Found<'_>>> {
-        if number >= half.terms {
+    fn find_in(&self, table: &TermTable, number: u64) -> Result<Option<EncodedTerm<'_>>> {
+        if number >= table.terms {
             return Ok(None);
         }
-        let block = self.block(half, number / BLOCK_TERMS as u64)?;
+        let block = self.block(table, number / BLOCK_TERMS as u64)?;
         self.record_of(&block, number).map(Some)
     }
 
     /// The block with this number, which must exist.
     #[inline]
-    fn block<'a>(&'a self, half: &Half, block: u64) -> Result<Block<'a>> {
+    fn block<'a>(&'a self, table: &TermTable, block: u64) -> Result<RecordBlock<'a>> {
         // Below the number of blocks, whose offsets fit the sections of this file; a larger result is out of
         // bounds.
-        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
-        let left = self.body.length(half.offsets).saturating_sub(at);
-        let offsets = self.body.get(half.offsets, at, left.min(OFFSETS_BYTES))?;
+        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(table.offset_width);
+        let left = self.body.length(table.offsets).saturating_sub(at);
+        let offsets = self.body.get(table.offsets, at, left.min(OFFSETS_BYTES))?;
         // An offset that does not fit is out of bounds, as is the largest.
-        let start = usize::try_from(read_first_le(offsets, half.offset_width)).unwrap_or(usize::MAX);
-        let end = match offsets.get(half.offset_width..) {
+        let start = usize::try_from(read_first_le(offsets, table.offset_width)).unwrap_or(usize::MAX);
+        let end = match offsets.get(table.offset_width..) {
             Some(next) if !next.is_empty() => {
-                usize::try_from(read_first_le(next, half.offset_width)).unwrap_or(usize::MAX)
+                usize::try_from(read_first_le(next, table.offset_width)).unwrap_or(usize::MAX)
             }
-            _ => self.body.length(half.records),
+            _ => self.body.length(table.records),
         };
-        let bytes = self.body.get(half.records, start, end.saturating_sub(start))?;
+        let bytes = self.body.get(table.records, start, end.saturating_sub(start))?;
         match bytes.split_first_chunk() {
             Some((&lengths, records)) => {
                 let lengths = u128::from_le_bytes(lengths);
-                Ok(Block { lengths, records, has_long: has_long(lengths) })
+                Ok(RecordBlock { lengths, records, has_long: has_long(lengths) })
             }
             None => Err(self.damaged_block()),
         }
     }
 
     /// Start of a block in the section of records; after the last block, the end of the section.
-    pub(crate) fn block_start(&self, half: &Half, block: u64) -> Result<u64> {
+    pub(crate) fn block_start(&self, table: &TermTable, block: u64) -> Result<u64> {
         // Lossless: the section is in memory.
-        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(half.offset_width);
-        if at >= self.body.length(half.offsets) {
-            return Ok(self.body.length(half.records) as u64);
+        let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(table.offset_width);
+        if at >= self.body.length(table.offsets) {
+            return Ok(self.body.length(table.records) as u64);
         }
-        Ok(read_le(self.body.get(half.offsets, at, half.offset_width)?))
+        Ok(read_le(self.body.get(table.offsets, at, table.offset_width)?))
     }
 
     /// The bytes of the record with this number, which must exist.
-    pub(crate) fn raw_record(&self, half: &Half, number: u64) -> Result<&[u8]> {
+    pub(crate) fn raw_record(&self, table: &TermTable, number: u64) -> Result<&[u8]> {
         let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
-        self.block(half, number / BLOCK_OF)?.record(place).ok_or_else(|| self.damaged_block())
+        self.block(table, number / BLOCK_OF)?.record(place).ok_or_else(|| self.damaged_block())
     }
 
     /// The record of a term in its block.
     #[inline]
-    pub(crate) fn record_of<'a>(&'a self, block: &Block<'a>, number: u64) -> Result<Found<'a>> {
+    pub(crate) fn record_of<'a>(&'a self, block: &RecordBlock<'a>, number: u64) -> Result<EncodedTerm<'a>> {
         let place = usize::from(number.to_le_bytes()[0]) % BLOCK_TERMS;
         let Some(mut payload) = block.record(place) else { return Err(self.damaged_block()) };
         let template = read_varint(&mut payload)
             .and_then(|template| self.templates.get(usize::try_from(template).ok()?))
             .ok_or_else(|| self.damaged("a record has no template"))?;
-        Ok(Found { template, payload })
+        Ok(EncodedTerm { template, payload })
     }
 
     #[cold]
@@ -490,36 +492,36 @@ impl Dictionary {
         self.damaged("a block of records cannot be read")
     }
 
-    fn lookup_place(&self, place: &Place<'_>) -> Result<Option<Id>> {
+    fn lookup_location(&self, place: &TermLocation<'_>) -> Result<Option<Id>> {
         match place {
-            Place::Inside(id) => Ok(Some(*id)),
-            Place::Entry(key) => {
-                let is_literal = matches!(key.kind, Kind::Literal(_));
-                let [vertices, literals] = self.halves();
-                let (half, id) = if is_literal { literals } else { vertices };
-                Ok(self.lookup_in(half, key)?.map(id))
+            TermLocation::Inline(id) => Ok(Some(*id)),
+            TermLocation::Entry(key) => {
+                let is_literal = matches!(key.kind, TermKind::Literal(_));
+                let [vertices, literals] = self.tables();
+                let (table, id) = if is_literal { literals } else { vertices };
+                Ok(self.lookup_in(table, key)?.map(id))
             }
         }
     }
 
-    fn lookup_in(&self, half: &Half, key: &Key<'_>) -> Result<Option<u64>> {
-        let slot_bytes = half.index_width + 1;
-        let home = home_slot(key.hash, half.slots);
-        let around = if half.wraps { home } else { 0 };
-        for (mut slot, end) in [(home, half.slots_end), (0, around)] {
+    fn lookup_in(&self, table: &TermTable, key: &Key<'_>) -> Result<Option<u64>> {
+        let slot_bytes = table.index_width + 1;
+        let home = home_slot(key.hash, table.slots);
+        let around = if table.wraps { home } else { 0 };
+        for (mut slot, end) in [(home, table.slots_end), (0, around)] {
             while slot < end {
                 // Several slots at once. Lossless: they fit the section.
                 let count = (end - slot).min(PROBE_SLOTS);
                 let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
                 let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
-                for bytes in self.body.get(half.index, start, length)?.chunks_exact(slot_bytes) {
+                for bytes in self.body.get(table.index, start, length)?.chunks_exact(slot_bytes) {
                     let (print, stored) = (bytes[0], &bytes[1..]);
                     if print == fingerprint(key.hash) || print == 0 {
                         let stored = read_le(stored);
                         if stored == 0 {
                             return Ok(None);
                         }
-                        if print == fingerprint(key.hash) && self.has_key(half, stored - 1, key)? {
+                        if print == fingerprint(key.hash) && self.has_key(table, stored - 1, key)? {
                             return Ok(Some(stored - 1));
                         }
                     }
@@ -530,8 +532,8 @@ impl Dictionary {
         Ok(None)
     }
 
-    fn has_key(&self, half: &Half, number: u64, key: &Key<'_>) -> Result<bool> {
-        let found = self.find_in(half, number)?;
+    fn has_key(&self, table: &TermTable, number: u64, key: &Key<'_>) -> Result<bool> {
+        let found = self.find_in(table, number)?;
         let found = found.ok_or_else(|| self.damaged("its index names a term that does not exist"))?;
         found.template.is(key, found.payload).ok_or_else(|| self.damaged("a record cannot be read"))
     }
@@ -539,7 +541,7 @@ impl Dictionary {
 
 /// Sixteen records (or fewer, at the end), before decoding.
 #[derive(Clone, Copy)]
-pub(crate) struct Block<'a> {
+pub(crate) struct RecordBlock<'a> {
     /// The length of the first record in the lowest byte.
     lengths: u128,
     records: &'a [u8],
@@ -547,7 +549,7 @@ pub(crate) struct Block<'a> {
     has_long: bool,
 }
 
-impl<'a> Block<'a> {
+impl<'a> RecordBlock<'a> {
     /// The record at index `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
     #[inline]
     fn record(&self, place: usize) -> Option<&'a [u8]> {
@@ -576,7 +578,7 @@ fn has_long(bytes: u128) -> bool {
 fn sum_of_bytes(bytes: u128) -> usize {
     const EVEN: u128 = u128::MAX / 0x101;
     let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
-    #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
+    #[expect(clippy::cast_possible_truncation, reason = "both tables are taken")]
     let (low, high) = (pairs as u64, (pairs >> 64) as u64);
     // Four sums of at most 1020: their total fits the upper 16 bits of the product.
     let sum = (low + high).wrapping_mul(u64::MAX / 0xFFFF) >> 48;

@@ -14,16 +14,16 @@
 //! chosen, then its record and 24 bytes, and 16 for each literal while they are sorted; 16 for each distinct
 //! pattern.
 
-use crate::builder::{DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_TRIPLE, Piece, Record};
+use crate::builder::{ArenaRecord, DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_TRIPLE, TermChunk};
+use crate::fsst::{Encoder, SAMPLE_BYTES, SymbolTable};
+use crate::full_text::write_words;
 use crate::header::{FileWriter, Header, Section, file_bytes};
-use crate::index::{NewIndex, slot_count};
+use crate::index::{IndexBuilder, slot_count};
+use crate::integers::{bytes_for, write_varint};
 use crate::key::Seed;
-use crate::number::{bytes_for, write_varint};
-use crate::order::write_order;
-use crate::pattern::{CODED, Form, Pattern, REST, SLOT, namespace};
-use crate::symbols::{Encoder, SAMPLE_BYTES, Symbols};
-use crate::template::{self, Entry, TEMPLATES_MAX, TemplateKind};
-use crate::words::write_words;
+use crate::pattern::{CODED, Pattern, REST, SLOT, SplitPattern, namespace};
+use crate::template::{self, TEMPLATES_MAX, TemplateEntry, TemplateKind};
+use crate::text_order::write_order;
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
 use vervet_model::{Result, Watch};
@@ -43,27 +43,27 @@ const TWIN_BYTES_MIN: u64 = 1 << 8;
 const SAMPLE_TEXT_BYTES: usize = 1 << 9;
 
 /// Seed of the pattern hash for this kind of term, so that kinds do not share patterns.
-fn kind_seed(record: &Record<'_>) -> u64 {
+fn kind_seed(record: &ArenaRecord<'_>) -> u64 {
     u64::from(record.kind) ^ Seed::of_builders().0
 }
 
 /// Kind of pattern that is tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum PatternKind {
     Numbers,
     Namespace,
     Kind,
 }
 
 /// Computes the pattern of `record` at `level`; `false` if it has none there.
-fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool {
+fn pattern_at(level: PatternKind, record: &ArenaRecord<'_>, pattern: &mut Pattern) -> bool {
     match level {
-        Level::Numbers => pattern.take_numbers(record.text),
-        Level::Namespace => {
+        PatternKind::Numbers => pattern.take_numbers(record.text),
+        PatternKind::Namespace => {
             let namespace = if record.kind == KIND_IRI { namespace(record.text) } else { None };
             namespace.inspect(|prefix| pattern.of_prefix(prefix)).is_some()
         }
-        Level::Kind => {
+        PatternKind::Kind => {
             // The others have their fallback template, which is equal.
             let own = record.kind > KIND_TRIPLE;
             pattern.of_prefix(b"");
@@ -73,7 +73,7 @@ fn pattern_at(level: Level, record: &Record<'_>, pattern: &mut Pattern) -> bool 
 }
 
 /// A template before the final numbering.
-struct Choice {
+struct TemplateCandidate {
     kind: TemplateKind,
     detail: String,
     pattern: Vec<u8>,
@@ -85,7 +85,7 @@ struct Choice {
     coded: Option<u64>,
 }
 
-impl Choice {
+impl TemplateCandidate {
     fn new(kind: TemplateKind, detail: &str, pattern: Vec<u8>) -> Self {
         let detail = detail.to_owned();
         Self { kind, detail, pattern, terms: 0, rest_bytes: 0, own: None, coded: None }
@@ -99,7 +99,7 @@ impl Choice {
 
 /// The templates, and the encoders of texts.
 pub(crate) struct Scheme {
-    choices: Vec<Choice>,
+    choices: Vec<TemplateCandidate>,
     /// Number of the choice of each term, in order of first occurrence.
     of_term: Vec<u32>,
     /// Choices of templates in the file, by [`Scheme::key`].
@@ -118,7 +118,7 @@ impl Scheme {
         let resorts =
             LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
         Self {
-            choices: resorts.map(|kind| Choice::new(*kind, "", vec![SLOT, REST])).collect(),
+            choices: resorts.map(|kind| TemplateCandidate::new(*kind, "", vec![SLOT, REST])).collect(),
             of_term: Vec::new(),
             known: HashMap::default(),
             in_file: 0,
@@ -138,11 +138,11 @@ impl Scheme {
         }
         template::for_each(templates, |entry| {
             let (kind, detail, pattern) = match entry {
-                Entry::Table(of, table) => {
-                    scheme.encoders[of] = Some(Encoder::of(&Symbols::read(table)?));
+                TemplateEntry::Table(of, table) => {
+                    scheme.encoders[of] = Some(Encoder::of(&SymbolTable::read(table)?));
                     return Some(());
                 }
-                Entry::Template(kind, detail, pattern) => (kind, detail, pattern),
+                TemplateEntry::Template(kind, detail, pattern) => (kind, detail, pattern),
             };
             let text_pattern =
                 pattern.strip_suffix(&[SLOT, CODED]).map(|head| [head, &[SLOT, REST]].concat());
@@ -151,7 +151,7 @@ impl Scheme {
             let next = u32::try_from(scheme.choices.len()).ok()?;
             let at = *scheme.known.entry(Self::key(kind, detail, &pattern)).or_insert(next);
             if at == next {
-                scheme.choices.push(Choice::new(kind, detail, pattern));
+                scheme.choices.push(TemplateCandidate::new(kind, detail, pattern));
             }
             let choice = &mut scheme.choices[at as usize];
             let number = if is_coded { &mut choice.coded } else { &mut choice.own };
@@ -176,7 +176,12 @@ impl Scheme {
     }
 
     /// Assigns templates of the file to unassigned terms whose pattern at `level` they have.
-    fn assign_known(&mut self, builder: &DictionaryBuilder, level: Level, watch: &Watch<'_>) -> Result<()> {
+    fn assign_known(
+        &mut self,
+        builder: &DictionaryBuilder,
+        level: PatternKind,
+        watch: &Watch<'_>,
+    ) -> Result<()> {
         if self.known.is_empty() {
             return Ok(());
         }
@@ -238,7 +243,7 @@ fn template_kind(builder: &DictionaryBuilder, kind: u32) -> (TemplateKind, &str)
 }
 
 /// Runs `job` on each piece, each on a thread of its own, and returns the results in order.
-fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Sync) -> Result<Vec<T>> {
+fn on_threads<T: Send>(pieces: &[TermChunk], job: impl Fn(&TermChunk) -> Result<T> + Sync) -> Result<Vec<T>> {
     if let [piece] = pieces {
         return Ok(vec![job(piece)?]);
     }
@@ -256,14 +261,14 @@ fn on_threads<T: Send>(pieces: &[Piece], job: impl Fn(&Piece) -> Result<T> + Syn
 /// Assigns a template to each term of `builder`, and trains symbol tables.
 pub(crate) fn choose(
     builder: &DictionaryBuilder,
-    pieces: &[Piece],
+    pieces: &[TermChunk],
     scheme: &mut Scheme,
     watch: &Watch<'_>,
 ) -> Result<()> {
     scheme.of_term = vec![NONE; pieces.last().map_or(0, |piece| piece.terms.end)];
-    for level in [Level::Numbers, Level::Namespace, Level::Kind] {
+    for level in [PatternKind::Numbers, PatternKind::Namespace, PatternKind::Kind] {
         scheme.assign_known(builder, level, watch)?;
-        choose_level(builder, pieces, level, scheme, watch)?;
+        choose_pattern_kind(builder, pieces, level, scheme, watch)?;
     }
     let mut ticker = watch.ticker();
     for (record, chosen) in builder.records().zip(&mut scheme.of_term) {
@@ -281,10 +286,10 @@ pub(crate) fn choose(
 }
 
 /// Assigns templates to unassigned terms whose pattern at `level` is shared.
-fn choose_level(
+fn choose_pattern_kind(
     builder: &DictionaryBuilder,
-    pieces: &[Piece],
-    level: Level,
+    pieces: &[TermChunk],
+    level: PatternKind,
     scheme: &mut Scheme,
     watch: &Watch<'_>,
 ) -> Result<()> {
@@ -329,7 +334,7 @@ fn choose_level(
     let mut chosen = vec![NONE; counts.len()];
     for (choice, &winner) in (choices.len()..).zip(&winners) {
         chosen[winner as usize] = u32::try_from(choice).expect("at most `TEMPLATES_MAX`");
-        choices.push(Choice::new(TemplateKind::Iri, "", Vec::new()));
+        choices.push(TemplateCandidate::new(TemplateKind::Iri, "", Vec::new()));
     }
     for (i, record) in builder.records().enumerate() {
         let Some(&choice) = chosen.get(tried[i] as usize) else { continue };
@@ -354,15 +359,15 @@ fn choose_level(
 /// or no pattern.
 fn pattern_hashes(
     builder: &DictionaryBuilder,
-    piece: &Piece,
-    level: Level,
+    piece: &TermChunk,
+    level: PatternKind,
     of_term: &[u32],
     watch: &Watch<'_>,
 ) -> Result<Vec<u64>> {
     let mut pattern = Pattern::default();
     let mut ticker = watch.ticker();
     let terms = builder.records_of(piece).zip(&of_term[piece.terms.clone()]);
-    let hash = |(record, chosen): (Record<'_>, &u32)| {
+    let hash = |(record, chosen): (ArenaRecord<'_>, &u32)| {
         ticker.step()?;
         Ok(if *chosen == NONE && pattern_at(level, &record, &mut pattern) {
             xxh3_64_with_seed(&pattern.bytes, kind_seed(&record)).max(NO_HASH + 1)
@@ -390,7 +395,7 @@ pub(crate) fn encode(builder: &DictionaryBuilder, threads: usize, watch: &Watch<
     let records = on_threads(&pieces, |piece| write_records(builder, piece, &scheme, &numbers, seed, watch))?;
     drop(scheme);
     let half = |of: usize, terms: u64| -> Result<_> {
-        let (mut blocks, mut index) = (Blocks::default(), NewIndex::new(terms));
+        let (mut blocks, mut index) = (RecordBlocks::default(), IndexBuilder::new(terms));
         let mut ticker = watch.ticker();
         let all = records.iter().flat_map(|piece| piece[of].iter());
         for (number, (hash, record)) in (0..).zip(all) {
@@ -488,7 +493,7 @@ fn train(builder: &DictionaryBuilder, scheme: &mut Scheme) -> [bool; 2] {
 
 /// The numbers of a template and of its twin.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Numbered {
+pub(crate) struct TemplateNumbers {
     own: u64,
     coded: Option<u64>,
 }
@@ -498,7 +503,7 @@ pub(crate) fn write_templates(
     builder: &DictionaryBuilder,
     scheme: &mut Scheme,
     out: &mut Vec<u8>,
-) -> Vec<Numbered> {
+) -> Vec<TemplateNumbers> {
     let is_new = train(builder, scheme);
     for (of, encoder) in scheme.encoders.iter().enumerate() {
         if let (Some(encoder), true) = (encoder, is_new[of]) {
@@ -511,7 +516,7 @@ pub(crate) fn write_templates(
     let mut order: Vec<(u32, usize, bool)> = Vec::new();
     let mut room = scheme.room();
     for at in by_terms {
-        let Choice { kind, terms, rest_bytes, own, coded, .. } = choices[at];
+        let TemplateCandidate { kind, terms, rest_bytes, own, coded, .. } = choices[at];
         let has_twin = coded.is_none()
             && room > 0
             && rest_bytes >= TWIN_BYTES_MIN
@@ -527,10 +532,12 @@ pub(crate) fn write_templates(
     }
     // The most frequent templates get the numbers with one-byte encodings.
     order.sort_by_key(|(terms, ..)| std::cmp::Reverse(*terms));
-    let mut numbers: Vec<Numbered> =
-        choices.iter().map(|choice| Numbered { own: choice.own.unwrap_or(0), coded: choice.coded }).collect();
+    let mut numbers: Vec<TemplateNumbers> = choices
+        .iter()
+        .map(|choice| TemplateNumbers { own: choice.own.unwrap_or(0), coded: choice.coded })
+        .collect();
     for (number, &(_, at, is_coded)) in (scheme.in_file as u64..).zip(&order) {
-        let Choice { kind, detail, pattern, .. } = &choices[at];
+        let TemplateCandidate { kind, detail, pattern, .. } = &choices[at];
         match choices[at].head().filter(|_| is_coded) {
             Some(head) => {
                 numbers[at].coded = Some(number);
@@ -547,13 +554,13 @@ pub(crate) fn write_templates(
 
 /// Records of some vertices or literals, with their hashes.
 #[derive(Default)]
-pub(crate) struct Records {
+pub(crate) struct EncodedRecords {
     bytes: Vec<u8>,
     /// The hash of each term, and the end of its record.
     terms: Vec<(u64, usize)>,
 }
 
-impl Records {
+impl EncodedRecords {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let mut start = 0;
         self.terms
@@ -565,19 +572,20 @@ impl Records {
 /// The records of the vertices and of the literals of a piece, with their hashes under `seed`.
 pub(crate) fn write_records(
     builder: &DictionaryBuilder,
-    piece: &Piece,
+    piece: &TermChunk,
     scheme: &Scheme,
-    numbered: &[Numbered],
+    numbered: &[TemplateNumbers],
     seed: Seed,
     watch: &Watch<'_>,
-) -> Result<[Records; 2]> {
+) -> Result<[EncodedRecords; 2]> {
     let mut ticker = watch.ticker();
-    let mut halves = [Records::default(), Records::default()];
+    let mut halves = [EncodedRecords::default(), EncodedRecords::default()];
     let mut numbers = Vec::new();
-    let forms: Vec<Option<Form>> = scheme.choices.iter().map(|choice| Form::new(&choice.pattern)).collect();
+    let forms: Vec<Option<SplitPattern>> =
+        scheme.choices.iter().map(|choice| SplitPattern::new(&choice.pattern)).collect();
     for (record, &choice) in builder.records_of(piece).zip(&scheme.of_term[piece.terms.clone()]) {
         ticker.step()?;
-        let Records { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
+        let EncodedRecords { bytes, terms } = &mut halves[usize::from(!record.is_vertex())];
         let found = &scheme.choices[choice as usize];
         let (kind, detail) = template_kind(builder, record.kind);
         // Two patterns with one hash: terms of the second one are stored as text.
@@ -620,7 +628,7 @@ pub(crate) fn write_records(
 
 /// Whether `text` has this pattern, which is `form` if it has numbers; `numbers` then receives those of
 /// `text`.
-fn fits(pattern: &[u8], form: Option<&Form>, text: &[u8], numbers: &mut Vec<u64>) -> bool {
+fn fits(pattern: &[u8], form: Option<&SplitPattern>, text: &[u8], numbers: &mut Vec<u64>) -> bool {
     match form {
         Some(form) => form.take_numbers(text, numbers).is_some(),
         None => pattern.strip_suffix(&[SLOT, REST]).is_some_and(|head| text.starts_with(head)),
@@ -634,14 +642,14 @@ pub(crate) fn offset_width(records_bytes: usize) -> usize {
 
 /// Records grouped in blocks.
 #[derive(Default)]
-pub(crate) struct Blocks {
+pub(crate) struct RecordBlocks {
     /// Offset of each block.
     pub(crate) starts: Vec<u64>,
     pub(crate) records: Vec<u8>,
     pushed: usize,
 }
 
-impl Blocks {
+impl RecordBlocks {
     pub(crate) fn push(&mut self, record: &[u8]) {
         let place = self.pushed % BLOCK_TERMS;
         if place == 0 {

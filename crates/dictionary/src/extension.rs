@@ -9,8 +9,8 @@
 //! | templates | all | templates that several new terms share, a table where there is none |
 //! | records, offsets | all blocks but the last one, if that has room | blocks from there on |
 //! | index | the slots (see `index.rs`) | new terms between them |
-//! | order | the numbers | new literals between them (`order.rs`) |
-//! | words | texts and lists | new words and longer lists (`words_merge.rs`) |
+//! | order | the numbers | new literals between them (`text_order.rs`) |
+//! | words | texts and lists | new words and longer lists (`full_text_merge.rs`) |
 //! # Invariants
 //! 1. Terms keep their numbers, new terms get the following ones.
 //! 2. Data read from the old file has passed its checksums.
@@ -23,12 +23,14 @@
 //! there are as many new terms as old ones, since then a file is built from scratch.
 
 use crate::builder::DictionaryBuilder;
-use crate::dictionary::{BLOCK_OF, Dictionary, Half};
-use crate::encode::{Blocks, Records, Scheme, choose, offset_width, write_records, write_templates};
+use crate::dictionary::{BLOCK_OF, Dictionary, TermTable};
+use crate::encode::{
+    EncodedRecords, RecordBlocks, Scheme, choose, offset_width, write_records, write_templates,
+};
+use crate::full_text_merge::merge_words;
 use crate::header::{FileWriter, Header, Section};
 use crate::index;
-use crate::order::merge_order;
-use crate::words_merge::merge_words;
+use crate::text_order::merge_order;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts, Watch};
 
 /// A dictionary and new terms. See the header of this file.
@@ -88,24 +90,24 @@ impl<'d> Extension<'d> {
         choose(&new, &pieces, &mut scheme, watch)?;
         let mut more_templates = Vec::new();
         let numbers = write_templates(&new, &mut scheme, &mut more_templates);
-        let mut halves = [Vec::new(), Vec::new()];
+        let mut tables = [Vec::new(), Vec::new()];
         for piece in &pieces {
             let records = write_records(&new, piece, &scheme, &numbers, dictionary.seed(), watch)?;
-            halves.iter_mut().zip(records).for_each(|(half, records)| half.push(records));
+            tables.iter_mut().zip(records).for_each(|(table, records)| table.push(records));
         }
         drop(scheme);
         let mut file = FileWriter::new(sink, watch)?;
         file.write(Section::Templates, templates)?;
         file.write(Section::Templates, &more_templates)?;
         let mut slots = [0; 2];
-        for (of, (half, id_of)) in dictionary.halves().into_iter().enumerate() {
-            let records = std::mem::take(&mut halves[of]);
-            write_blocks(dictionary, half, &records, &mut file)?;
-            let hashes = records.iter().flat_map(Records::iter).map(|(hash, _)| hash);
-            let mut hashed: Vec<(u64, u64)> = hashes.zip(half.terms + 1..).collect();
+        for (of, (table, id_of)) in dictionary.tables().into_iter().enumerate() {
+            let records = std::mem::take(&mut tables[of]);
+            write_blocks(dictionary, table, &records, &mut file)?;
+            let hashes = records.iter().flat_map(EncodedRecords::iter).map(|(hash, _)| hash);
+            let mut hashed: Vec<(u64, u64)> = hashes.zip(table.terms + 1..).collect();
             drop(records);
             watch.sort(&mut hashed, Ord::cmp)?;
-            slots[of] = index::merge(dictionary, (half, id_of), &hashed, &mut file, watch)?;
+            slots[of] = index::merge(dictionary, (table, id_of), &hashed, &mut file, watch)?;
         }
         merge_order(dictionary, &new, &mut file, watch)?;
         if dictionary.has_words() {
@@ -121,30 +123,30 @@ impl<'d> Extension<'d> {
     }
 }
 
-/// Writes offsets and records of the terms of `half`, then of the new ones.
+/// Writes offsets and records of the terms of `table`, then of the new ones.
 fn write_blocks(
     dictionary: &Dictionary,
-    half: &Half,
-    new: &[Records],
+    table: &TermTable,
+    new: &[EncodedRecords],
     file: &mut FileWriter<'_>,
 ) -> Result<()> {
     let body = dictionary.body();
-    let full = half.terms / BLOCK_OF;
-    let kept = dictionary.block_start(half, full)?;
-    let mut blocks = Blocks::default();
-    for number in full * BLOCK_OF..half.terms {
-        blocks.push(dictionary.raw_record(half, number)?);
+    let full = table.terms / BLOCK_OF;
+    let kept = dictionary.block_start(table, full)?;
+    let mut blocks = RecordBlocks::default();
+    for number in full * BLOCK_OF..table.terms {
+        blocks.push(dictionary.raw_record(table, number)?);
     }
-    new.iter().flat_map(Records::iter).for_each(|(_, record)| blocks.push(record));
+    new.iter().flat_map(EncodedRecords::iter).for_each(|(_, record)| blocks.push(record));
     // Lossless: the section is in memory.
-    let kept_records = body.get(half.records, 0, usize::try_from(kept).unwrap_or(usize::MAX))?;
+    let kept_records = body.get(table.records, 0, usize::try_from(kept).unwrap_or(usize::MAX))?;
     let width = offset_width(kept_records.len() + blocks.records.len());
     for block in 0..full {
-        file.write(half.offsets, &dictionary.block_start(half, block)?.to_le_bytes()[..width])?;
+        file.write(table.offsets, &dictionary.block_start(table, block)?.to_le_bytes()[..width])?;
     }
     for start in &blocks.starts {
-        file.write(half.offsets, &(kept + start).to_le_bytes()[..width])?;
+        file.write(table.offsets, &(kept + start).to_le_bytes()[..width])?;
     }
-    file.write(half.records, kept_records)?;
-    file.write(half.records, &blocks.records)
+    file.write(table.records, kept_records)?;
+    file.write(table.records, &blocks.records)
 }

@@ -21,8 +21,8 @@
 //! The lengths add up to the exact length of the file.
 
 use crate::index::slot_count;
+use crate::integers::read_le;
 use crate::key::Seed;
-use crate::number::read_le;
 use std::ops::Range;
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Result, Watch};

@@ -10,14 +10,14 @@
 //! 2. The home slots of terms ascend with their hashes, so terms of one cluster have smaller hashes than
 //!    those of the next one, for any number of slots.
 //! # Cost
-//! [`Merge`] reads an index sequentially and writes the next one sequentially, with new terms, and holds only
-//! the new terms and one cluster. With the same number of slots it copies slots; otherwise it reads and
+//! [`IndexMerge`] reads an index sequentially and writes the next one sequentially, with new terms, and holds
+//! only the new terms and one cluster. With the same number of slots it copies slots; otherwise it reads and
 //! hashes each term, which happens once while terms grow by a sixth.
 
 use crate::Dictionary;
-use crate::dictionary::Half;
+use crate::dictionary::TermTable;
 use crate::header::{FileWriter, Section};
-use crate::number::{bytes_for, read_le};
+use crate::integers::{bytes_for, read_le};
 use vervet_model::{Id, Result, Watch};
 
 /// Of seven slots of a new index, at most six are full.
@@ -49,7 +49,7 @@ fn slots_after(slots: u64, terms: u64) -> u64 {
 /// The home slot of a hash, where its search starts.
 #[inline]
 pub(crate) fn home_slot(hash: u64, slots: u64) -> u64 {
-    // The upper half of the product: below `slots`.
+    // The upper table of the product: below `slots`.
     u64::try_from((u128::from(hash) * u128::from(slots)) >> 64).unwrap_or_default()
 }
 
@@ -65,13 +65,13 @@ pub(crate) fn index_width(terms: u64) -> usize {
 }
 
 /// An index that is filled in any order.
-pub(crate) struct NewIndex {
+pub(crate) struct IndexBuilder {
     width: usize,
     slots: u64,
     bytes: Vec<u8>,
 }
 
-impl NewIndex {
+impl IndexBuilder {
     /// An empty index for this many terms.
     pub(crate) fn new(terms: u64) -> Self {
         let (width, slots) = (index_width(terms), slot_count(terms));
@@ -105,14 +105,14 @@ impl NewIndex {
 
 /// The content of a slot, and the first slot that it may take.
 #[derive(Clone, Copy)]
-struct Entry {
+struct IndexEntry {
     first: u64,
     print: u8,
     stored: u64,
 }
 
 /// Merges an index with new terms into a file.
-pub(crate) struct Merge<'a, 's> {
+pub(crate) struct IndexMerge<'a, 's> {
     file: &'a mut FileWriter<'s>,
     section: Section,
     /// The new terms in the order of their hashes: hash, and number plus 1.
@@ -123,21 +123,21 @@ pub(crate) struct Merge<'a, 's> {
     next: u64,
 }
 
-/// Writes the index of `half` with the terms `new` (hash and number plus 1, ascending) added; returns the
+/// Writes the index of `table` with the terms `new` (hash and number plus 1, ascending) added; returns the
 /// number of home slots.
 pub(crate) fn merge(
     dictionary: &Dictionary,
-    (half, id_of): (&Half, fn(u64) -> Id),
+    (table, id_of): (&TermTable, fn(u64) -> Id),
     new: &[(u64, u64)],
     file: &mut FileWriter<'_>,
     watch: &Watch<'_>,
 ) -> Result<u64> {
-    let terms = half.terms + new.len() as u64;
-    let slots = slots_after(half.slots, terms);
-    let mut merge = Merge { file, section: half.index, new, slots, width: index_width(terms), next: 0 };
+    let terms = table.terms + new.len() as u64;
+    let slots = slots_after(table.slots, terms);
+    let mut merge = IndexMerge { file, section: table.index, new, slots, width: index_width(terms), next: 0 };
     let mut ticker = watch.ticker();
-    let slot_bytes = index_width(half.terms) + 1;
-    let all = dictionary.body().length(half.index) / slot_bytes;
+    let slot_bytes = index_width(table.terms) + 1;
+    let all = dictionary.body().length(table.index) / slot_bytes;
     // The terms of a cluster with their hashes, if these are needed, and its start.
     let (mut cluster, mut start) = (Vec::new(), 0);
     let mut scratch = [String::new(), String::new()];
@@ -147,15 +147,15 @@ pub(crate) fn merge(
         // Lossless: the section is in memory.
         let [from, length] =
             [at, count].map(|slots| usize::try_from(slots).unwrap_or(usize::MAX) * slot_bytes);
-        for slot in dictionary.body().get(half.index, from, length)?.chunks_exact(slot_bytes) {
+        for slot in dictionary.body().get(table.index, from, length)?.chunks_exact(slot_bytes) {
             ticker.step()?;
             let stored = read_le(&slot[1..]);
-            if slots == half.slots {
+            if slots == table.slots {
                 if stored > 0 {
-                    merge.push(Entry { first: at, print: slot[0], stored })?;
+                    merge.push(IndexEntry { first: at, print: slot[0], stored })?;
                 }
             } else if stored == 0 {
-                merge.push_cluster(&mut cluster, start..at, half.slots, dictionary)?;
+                merge.push_cluster(&mut cluster, start..at, table.slots, dictionary)?;
                 start = at + 1;
             } else {
                 cluster.push((dictionary.hash_of(id_of(stored - 1), &mut scratch)?, stored));
@@ -163,12 +163,12 @@ pub(crate) fn merge(
             at += 1;
         }
     }
-    merge.push_cluster(&mut cluster, start..at, half.slots, dictionary)?;
+    merge.push_cluster(&mut cluster, start..at, table.slots, dictionary)?;
     merge.finish()?;
     Ok(slots)
 }
 
-impl Merge<'_, '_> {
+impl IndexMerge<'_, '_> {
     /// Writes the terms of a cluster, which had these slots, and clears it.
     fn push_cluster(
         &mut self,
@@ -182,14 +182,14 @@ impl Merge<'_, '_> {
             if !had.contains(&home_slot(hash, slots_before)) {
                 return Err(dictionary.damaged("a slot of its index has a misplaced term"));
             }
-            self.push(Entry { first: home_slot(hash, self.slots), print: fingerprint(hash), stored })?;
+            self.push(IndexEntry { first: home_slot(hash, self.slots), print: fingerprint(hash), stored })?;
         }
         cluster.clear();
         Ok(())
     }
 
     /// Writes an entry, and the new terms before it.
-    fn push(&mut self, entry: Entry) -> Result<()> {
+    fn push(&mut self, entry: IndexEntry) -> Result<()> {
         self.push_new(entry.first)?;
         self.write(entry)
     }
@@ -202,12 +202,12 @@ impl Merge<'_, '_> {
                 break;
             }
             self.new = rest;
-            self.write(Entry { first, print: fingerprint(hash), stored })?;
+            self.write(IndexEntry { first, print: fingerprint(hash), stored })?;
         }
         Ok(())
     }
 
-    fn write(&mut self, entry: Entry) -> Result<()> {
+    fn write(&mut self, entry: IndexEntry) -> Result<()> {
         self.skip_to(entry.first)?;
         let mut slot = [entry.print; 9];
         slot[1..].copy_from_slice(&entry.stored.to_le_bytes());
@@ -236,7 +236,7 @@ impl Merge<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::key::{Kind, Seed};
+    use crate::key::{Seed, TermKind};
     use crate::{Dictionary, DictionaryBuilder, Extension};
     use vervet_env::Bytes;
     use vervet_model::{Id, TermParts, Watch};
@@ -250,7 +250,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut collide = || loop {
             let iri = format!("http://example.org/{:x}", random.u64(..));
-            if Seed(seed).hash(Kind::Iri, iri.as_bytes()) > u64::MAX / 64 * 63 {
+            if Seed(seed).hash(TermKind::Iri, iri.as_bytes()) > u64::MAX / 64 * 63 {
                 return iri;
             }
         };
@@ -262,10 +262,10 @@ mod tests {
             Dictionary::open(Bytes::from(builder.finish().expect("small")), "sample").expect("whole");
         for _ in 0..12 {
             dictionary.validate().expect("whole");
-            let [(half, _), _] = dictionary.halves();
-            let slot_bytes = super::index_width(half.terms) + 1;
-            let slots = dictionary.body().length(half.index) / slot_bytes;
-            assert!(slots as u64 > half.slots + half.terms / 2, "seed {seed}: {slots}");
+            let [(table, _), _] = dictionary.tables();
+            let slot_bytes = super::index_width(table.terms) + 1;
+            let slots = dictionary.body().length(table.index) / slot_bytes;
+            assert!(slots as u64 > table.slots + table.terms / 2, "seed {seed}: {slots}");
             for (number, iri) in (0..).zip(&iris) {
                 assert_eq!(
                     dictionary.lookup_iri(iri).expect("whole"),
@@ -292,8 +292,8 @@ mod tests {
         builder.set_seed(!seed);
         let other = Dictionary::open(Bytes::from(builder.finish().expect("small")), "sample").expect("whole");
         other.validate().expect("whole");
-        let [(half, _), _] = other.halves();
-        let slots = other.body().length(half.index) / (super::index_width(half.terms) + 1);
-        assert!((slots as u64) < half.slots + half.terms / 4, "seed {seed}: {slots}");
+        let [(table, _), _] = other.tables();
+        let slots = other.body().length(table.index) / (super::index_width(table.terms) + 1);
+        assert!((slots as u64) < table.slots + table.terms / 4, "seed {seed}: {slots}");
     }
 }

@@ -30,7 +30,7 @@ const TRIPLE_SEED: u64 = 5;
 
 /// Kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum TermKind<'a> {
     Iri,
     Blank,
     Literal(LiteralKind<'a>),
@@ -39,14 +39,14 @@ pub(crate) enum Kind<'a> {
 /// A term as the dictionary stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key<'a> {
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: TermKind<'a>,
     pub(crate) text: &'a str,
     pub(crate) hash: u64,
 }
 
 /// Location of a term: inside its id, or an entry with a key.
-pub(crate) enum Place<'a> {
-    Inside(Id),
+pub(crate) enum TermLocation<'a> {
+    Inline(Id),
     Entry(Key<'a>),
 }
 
@@ -69,16 +69,16 @@ impl Seed {
 
     /// The hash of a term.
     #[inline]
-    pub(crate) fn hash(self, kind: Kind<'_>, text: &[u8]) -> u64 {
+    pub(crate) fn hash(self, kind: TermKind<'_>, text: &[u8]) -> u64 {
         let seed = match kind {
-            Kind::Iri => IRI_SEED ^ self.0,
-            Kind::Blank => BLANK_SEED ^ self.0,
-            Kind::Literal(LiteralKind::String | LiteralKind::Typed(XSD_STRING)) => STRING_SEED ^ self.0,
-            Kind::Literal(LiteralKind::Triple) => TRIPLE_SEED ^ self.0,
-            Kind::Literal(LiteralKind::Language(tag)) => {
+            TermKind::Iri => IRI_SEED ^ self.0,
+            TermKind::Blank => BLANK_SEED ^ self.0,
+            TermKind::Literal(LiteralKind::String | LiteralKind::Typed(XSD_STRING)) => STRING_SEED ^ self.0,
+            TermKind::Literal(LiteralKind::Triple) => TRIPLE_SEED ^ self.0,
+            TermKind::Literal(LiteralKind::Language(tag)) => {
                 xxh3_64_with_seed(tag.as_bytes(), LANGUAGE_SEED ^ self.0)
             }
-            Kind::Literal(LiteralKind::Typed(iri)) => {
+            TermKind::Literal(LiteralKind::Typed(iri)) => {
                 xxh3_64_with_seed(iri.as_bytes(), DATATYPE_SEED ^ self.0)
             }
         };
@@ -90,7 +90,7 @@ impl Seed {
 #[inline]
 #[must_use]
 pub fn hash_iri(iri: &str) -> u64 {
-    Seed::of_builders().hash(Kind::Iri, iri.as_bytes())
+    Seed::of_builders().hash(TermKind::Iri, iri.as_bytes())
 }
 
 /// The hash of a blank node by its label in this process, for
@@ -98,14 +98,14 @@ pub fn hash_iri(iri: &str) -> u64 {
 #[inline]
 #[must_use]
 pub fn hash_blank(label: &str) -> u64 {
-    Seed::of_builders().hash(Kind::Blank, label.as_bytes())
+    Seed::of_builders().hash(TermKind::Blank, label.as_bytes())
 }
 
 /// The hash of a literal in this process, for [`crate::DictionaryBuilder::intern_literal_hashed`].
 #[inline]
 #[must_use]
 pub fn hash_literal(value: &str, kind: LiteralKind<'_>) -> u64 {
-    Seed::of_builders().hash(Kind::Literal(kind), value.as_bytes())
+    Seed::of_builders().hash(TermKind::Literal(kind), value.as_bytes())
 }
 
 /// The hash of any term; 0 for a triple term that is nested too deep for any dictionary.
@@ -143,26 +143,26 @@ pub(crate) fn too_deep() -> Error {
 
 /// The location of an IRI; `hash` is called only if it has an entry.
 #[inline]
-pub(crate) fn place_iri(iri: &str, hash: impl FnOnce() -> u64) -> Place<'_> {
+pub(crate) fn locate_iri(iri: &str, hash: impl FnOnce() -> u64) -> TermLocation<'_> {
     match edge_number(iri) {
-        Some(number) => Place::Inside(Id::edge(number)),
-        None => Place::Entry(Key { kind: Kind::Iri, text: iri, hash: hash() }),
+        Some(number) => TermLocation::Inline(Id::edge(number)),
+        None => TermLocation::Entry(Key { kind: TermKind::Iri, text: iri, hash: hash() }),
     }
 }
 
 /// The key of a blank node.
 #[inline]
 pub(crate) fn blank_key(label: &str, hash: u64) -> Key<'_> {
-    Key { kind: Kind::Blank, text: label, hash }
+    Key { kind: TermKind::Blank, text: label, hash }
 }
 
 /// The location of a literal; `hash` is called only if it has an entry.
 #[inline]
-pub(crate) fn place_literal<'a>(
+pub(crate) fn locate_literal<'a>(
     value: &'a str,
     kind: LiteralKind<'a>,
     hash: impl FnOnce() -> u64,
-) -> Place<'a> {
+) -> TermLocation<'a> {
     let (kind, inside) = match kind {
         LiteralKind::String | LiteralKind::Typed(XSD_STRING) => {
             let short = value.len() <= INLINE_STRING_BYTES_MAX;
@@ -172,8 +172,8 @@ pub(crate) fn place_literal<'a>(
         LiteralKind::Language(_) | LiteralKind::Triple => (kind, None),
     };
     match inside {
-        Some(id) => Place::Inside(id),
-        None => Place::Entry(Key { kind: Kind::Literal(kind), text: value, hash: hash() }),
+        Some(id) => TermLocation::Inline(id),
+        None => TermLocation::Entry(Key { kind: TermKind::Literal(kind), text: value, hash: hash() }),
     }
 }
 
@@ -216,20 +216,20 @@ mod tests {
     #[test]
     fn s8_hashes_of_terms_depend_on_a_seed() {
         let kinds = [
-            Kind::Iri,
-            Kind::Blank,
-            Kind::Literal(LiteralKind::String),
-            Kind::Literal(LiteralKind::Language("en")),
-            Kind::Literal(LiteralKind::Typed("http://t")),
-            Kind::Literal(LiteralKind::Triple),
+            TermKind::Iri,
+            TermKind::Blank,
+            TermKind::Literal(LiteralKind::String),
+            TermKind::Literal(LiteralKind::Language("en")),
+            TermKind::Literal(LiteralKind::Typed("http://t")),
+            TermKind::Literal(LiteralKind::Triple),
         ];
         for kind in kinds {
             let hashes = [Seed(0), Seed(1 << 20), Seed::random()].map(|seed| seed.hash(kind, b"a text"));
             assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2], "{kind:?}");
         }
-        assert_eq!(Seed(0).hash(Kind::Iri, b"x"), xxh3_64_with_seed(b"x", 0));
+        assert_eq!(Seed(0).hash(TermKind::Iri, b"x"), xxh3_64_with_seed(b"x", 0));
         let typed = xxh3_64_with_seed(b"http://t", 4);
-        let kind = Kind::Literal(LiteralKind::Typed("http://t"));
+        let kind = TermKind::Literal(LiteralKind::Typed("http://t"));
         assert_eq!(Seed(0).hash(kind, b"x"), xxh3_64_with_seed(b"x", typed));
     }
 }

@@ -96,13 +96,13 @@ fn digit_position(text: &[u8]) -> usize {
 
 /// A pattern with numbers, split at its slots.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct SplitPattern {
     head: Box<[u8]>,
     /// The width of each slot, and the text after it.
     slots: Box<[(u8, Box<[u8]>)]>,
 }
 
-impl Form {
+impl SplitPattern {
     /// Parses a pattern; `None` if its slot takes the rest.
     pub(crate) fn new(pattern: &[u8]) -> Option<Self> {
         let mut pieces = pattern.split(|byte| *byte == SLOT);
@@ -157,7 +157,7 @@ mod tests {
         assert!(pattern.take_numbers(b"a1b007c"));
         assert_eq!(pattern.bytes, b"a\xFF\x01b\xFF\x03c");
         let mut numbers = Vec::new();
-        let form = Form::new(&pattern.bytes).expect("numbers");
+        let form = SplitPattern::new(&pattern.bytes).expect("numbers");
         assert!(form.take_numbers(b"a1b007c", &mut numbers).is_some());
         assert_eq!(numbers, [1, 7]);
         assert!(!pattern.take_numbers(b"none"));
@@ -186,7 +186,7 @@ mod tests {
         let (mut pattern, mut other, mut numbers) = (Pattern::default(), Pattern::default(), Vec::new());
         for form in texts.iter().filter(|text| pattern.take_numbers(text)).copied().collect::<Vec<_>>() {
             assert!(pattern.take_numbers(form));
-            let cut = Form::new(&pattern.bytes).expect("numbers");
+            let cut = SplitPattern::new(&pattern.bytes).expect("numbers");
             for text in texts {
                 let same = other.take_numbers(text) && other.bytes == pattern.bytes;
                 assert_eq!(cut.take_numbers(text, &mut numbers).is_some(), same, "{form:?} {text:?}");

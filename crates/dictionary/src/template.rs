@@ -12,16 +12,16 @@
 //! # Cost
 //! Opening a dictionary reads all templates; there are at most [`TEMPLATES_MAX`].
 
-use crate::number::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
+use crate::fsst::SymbolTable;
+use crate::integers::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
 use crate::pattern::{CODED, DIGITS_MAX, REST, SLOT};
-use crate::symbols::Symbols;
 use std::sync::Arc;
 use vervet_model::{LiteralKind, TermParts, is_triple_text};
 
 /// Maximum number of templates; terms without one are stored as text.
 pub(crate) const TEMPLATES_MAX: usize = 1 << 14;
 
-/// Entry kinds of symbol tables, for vertices and for literals.
+/// TemplateEntry kinds of symbol tables, for vertices and for literals.
 pub(crate) const TABLE_KINDS: [u8; 2] = [7, 8];
 
 /// Kind of the terms of a template.
@@ -88,20 +88,20 @@ pub(crate) struct Template {
     /// `None`: one slot, which takes the rest.
     numbers: Option<Numbers>,
     /// Symbol table of the rest; `None` if the rest is text.
-    symbols: Option<Arc<Symbols>>,
+    symbols: Option<Arc<SymbolTable>>,
 }
 
 #[derive(Debug)]
 struct Numbers {
     /// The head in N-Triples form, with the opening delimiter.
     nt_head: Padded,
-    slots: Vec<Slot>,
+    slots: Vec<NumberSlot>,
     /// Size of the buffer that [`Template::put_nt`] needs.
     nt_bytes_max: usize,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct NumberSlot {
     width: u8,
     /// Text after the slot.
     text: String,
@@ -186,7 +186,7 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
 }
 
 /// A symbol table or a template in the file.
-pub(crate) enum Entry<'a> {
+pub(crate) enum TemplateEntry<'a> {
     /// Index of the kind in [`TABLE_KINDS`], and the table.
     Table(usize, &'a [u8]),
     /// Kind, language tag or datatype, pattern.
@@ -194,15 +194,18 @@ pub(crate) enum Entry<'a> {
 }
 
 /// Calls `each` with all entries of `bytes`; `None` if they are damaged, or if `each` returns `None`.
-pub(crate) fn for_each<'a>(mut bytes: &'a [u8], mut each: impl FnMut(Entry<'a>) -> Option<()>) -> Option<()> {
+pub(crate) fn for_each<'a>(
+    mut bytes: &'a [u8],
+    mut each: impl FnMut(TemplateEntry<'a>) -> Option<()>,
+) -> Option<()> {
     while let Some((&kind, rest)) = bytes.split_first() {
         bytes = rest;
         let detail = take_text(&mut bytes)?;
         let pattern = take(&mut bytes)?;
         match TABLE_KINDS.iter().position(|&table| table == kind) {
             Some(_) if !detail.is_empty() => return None,
-            Some(of) => each(Entry::Table(of, pattern))?,
-            None => each(Entry::Template(TemplateKind::from_byte(kind)?, detail, pattern))?,
+            Some(of) => each(TemplateEntry::Table(of, pattern))?,
+            None => each(TemplateEntry::Template(TemplateKind::from_byte(kind)?, detail, pattern))?,
         }
     }
     Some(())
@@ -214,10 +217,10 @@ pub(crate) fn read_all(bytes: &[u8]) -> Option<Vec<Template>> {
     let mut tables = [const { None }; TABLE_KINDS.len()];
     for_each(bytes, |entry| {
         match entry {
-            Entry::Table(of, _) if tables[of].is_some() => return None,
-            Entry::Table(of, table) => tables[of] = Some(Arc::new(Symbols::read(table)?)),
-            Entry::Template(..) if templates.len() == TEMPLATES_MAX => return None,
-            Entry::Template(kind, detail, pattern) => {
+            TemplateEntry::Table(of, _) if tables[of].is_some() => return None,
+            TemplateEntry::Table(of, table) => tables[of] = Some(Arc::new(SymbolTable::read(table)?)),
+            TemplateEntry::Template(..) if templates.len() == TEMPLATES_MAX => return None,
+            TemplateEntry::Template(kind, detail, pattern) => {
                 templates.push(Template::parse(kind, detail, pattern, tables[kind.table()].as_ref())?);
             }
         }
@@ -228,7 +231,12 @@ pub(crate) fn read_all(bytes: &[u8]) -> Option<Vec<Template>> {
 
 impl Template {
     /// `table`: the symbol table for codes of this kind of term.
-    fn parse(kind: TemplateKind, detail: &str, pattern: &[u8], table: Option<&Arc<Symbols>>) -> Option<Self> {
+    fn parse(
+        kind: TemplateKind,
+        detail: &str,
+        pattern: &[u8],
+        table: Option<&Arc<SymbolTable>>,
+    ) -> Option<Self> {
         let mut pieces = pattern.split(|&byte| byte == SLOT);
         let head = std::str::from_utf8(pieces.next()?).ok()?.to_owned();
         let mut slots = Vec::new();
@@ -362,19 +370,19 @@ impl Template {
 
     /// Whether the term with this payload is a literal of this kind; `true` for any IRI or blank node if
     /// `kind` is that kind.
-    fn has_kind(&self, kind: crate::key::Kind<'_>, payload: &mut &[u8]) -> Option<bool> {
-        use crate::key::Kind;
+    fn has_kind(&self, kind: crate::key::TermKind<'_>, payload: &mut &[u8]) -> Option<bool> {
+        use crate::key::TermKind;
         Some(match (kind, self.kind) {
-            (Kind::Iri, TemplateKind::Iri)
-            | (Kind::Blank, TemplateKind::Blank)
-            | (Kind::Literal(LiteralKind::String), TemplateKind::String)
-            | (Kind::Literal(LiteralKind::Triple), TemplateKind::Triple) => true,
-            (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::Language) => tag == self.detail,
-            (Kind::Literal(LiteralKind::Typed(iri)), TemplateKind::Typed) => iri == self.detail,
-            (Kind::Literal(LiteralKind::Language(tag)), TemplateKind::OwnLanguage) => {
+            (TermKind::Iri, TemplateKind::Iri)
+            | (TermKind::Blank, TemplateKind::Blank)
+            | (TermKind::Literal(LiteralKind::String), TemplateKind::String)
+            | (TermKind::Literal(LiteralKind::Triple), TemplateKind::Triple) => true,
+            (TermKind::Literal(LiteralKind::Language(tag)), TemplateKind::Language) => tag == self.detail,
+            (TermKind::Literal(LiteralKind::Typed(iri)), TemplateKind::Typed) => iri == self.detail,
+            (TermKind::Literal(LiteralKind::Language(tag)), TemplateKind::OwnLanguage) => {
                 tag == take_text(payload)?
             }
-            (Kind::Literal(LiteralKind::Typed(iri)), TemplateKind::OwnType) => iri == take_text(payload)?,
+            (TermKind::Literal(LiteralKind::Typed(iri)), TemplateKind::OwnType) => iri == take_text(payload)?,
             _ => false,
         })
     }
@@ -421,9 +429,9 @@ impl Numbers {
             if i == last {
                 nt.extend_from_slice(&nt_end(kind, detail));
             }
-            Slot { width, text, nt_text: Padded::new(&nt) }
+            NumberSlot { width, text, nt_text: Padded::new(&nt) }
         };
-        let slots: Vec<Slot> = slots.into_iter().enumerate().map(slot).collect();
+        let slots: Vec<NumberSlot> = slots.into_iter().enumerate().map(slot).collect();
         let of_slots: usize = slots.iter().map(|slot| slot.nt_text.padded_bytes() + DECIMAL_BYTES_MAX).sum();
         Some(Self { nt_bytes_max: nt_head.padded_bytes() + of_slots, nt_head, slots })
     }
@@ -463,8 +471,8 @@ fn nt_end(kind: TemplateKind, detail: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Key, Kind};
-    use crate::symbols::Encoder;
+    use crate::fsst::Encoder;
+    use crate::key::{Key, TermKind};
 
     fn template(kind: TemplateKind, detail: &str, pattern: &[u8]) -> Option<Template> {
         let mut bytes = Vec::new();
@@ -482,7 +490,7 @@ mod tests {
         let mut again = Vec::new();
         filled.read(&[5, 7], &mut scratch, &mut |parts| parts.write_nt(&mut again)).expect("whole");
         assert_eq!(out, again);
-        let key = |text| Key { kind: Kind::Literal(LiteralKind::Typed("http://t")), text, hash: 0 };
+        let key = |text| Key { kind: TermKind::Literal(LiteralKind::Typed("http://t")), text, hash: 0 };
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5, 7]), Some(true));
         assert_eq!(filled.is(&key("\"a5\n007zz"), &[5, 7]), Some(false));
         assert_eq!(filled.is(&key("\"a5\n007z"), &[5]), None);
@@ -520,7 +528,7 @@ mod tests {
         let (mut out, mut scratch) = (Vec::new(), "left over".to_owned());
         template.append_nt(&codes, &mut scratch, &mut out).expect("whole");
         assert_eq!(out, "\"a text of wörds\"@de".as_bytes());
-        let key = |text| Key { kind: Kind::Literal(LiteralKind::Language("de")), text, hash: 0 };
+        let key = |text| Key { kind: TermKind::Literal(LiteralKind::Language("de")), text, hash: 0 };
         assert_eq!(template.is(&key("a text of wörds"), &codes), Some(true));
         assert_eq!(template.is(&key("a text of wörd"), &codes), Some(false));
         assert_eq!(template.is(&key("text of wörds"), &codes), Some(false));

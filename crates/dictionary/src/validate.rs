@@ -27,8 +27,8 @@ impl Dictionary {
         }
         let mut scratch = String::new();
         let mut text = String::new();
-        for (half, id_of) in self.halves() {
-            for number in 0..half.terms {
+        for (table, id_of) in self.tables() {
+            for number in 0..table.terms {
                 let id = id_of(number);
                 let mut found = Ok(None);
                 self.read_term(id, &mut scratch, &mut |parts| {
@@ -40,10 +40,10 @@ impl Dictionary {
                     return Err(self.damaged(&format!("the term of {id:?} is not found under its id")));
                 }
             }
-            let slot_bytes = index_width(half.terms) + 1;
-            let slots = self.body().all(half.index)?.chunks_exact(slot_bytes);
+            let slot_bytes = index_width(table.terms) + 1;
+            let slots = self.body().all(table.index)?.chunks_exact(slot_bytes);
             let full = slots.filter(|slot| slot[1..].iter().any(|&byte| byte != 0)).count() as u64;
-            if full != half.terms {
+            if full != table.terms {
                 return Err(self.damaged("its index does not have one entry for each term"));
             }
         }

@@ -11,7 +11,7 @@
 //! numbers): 340.
 
 use crate::Dictionary;
-use crate::dictionary::{BLOCK_OF, Block, Found};
+use crate::dictionary::{BLOCK_OF, EncodedTerm, RecordBlock};
 use vervet_model::{Id, Inline, Result, Tag};
 
 /// Number of terms whose blocks are prefetched before the first of them is written, so that their misses
@@ -60,7 +60,7 @@ struct Writer<'d, 'o> {
     /// End of the written bytes; `out` is longer.
     at: usize,
     /// The last block read, and the common part of its ids: adjacent ids are often in one block.
-    last: Option<(u64, Block<'d>)>,
+    last: Option<(u64, RecordBlock<'d>)>,
     text: Vec<u8>,
     scratch: String,
 }
@@ -97,7 +97,7 @@ impl Writer<'_, '_> {
                 _ => dictionary.block_of(id)?,
             };
             self.last = Some((id.bits() / BLOCK_OF, block));
-            let Found { template, payload } = dictionary.record_of(&block, id.payload())?;
+            let EncodedTerm { template, payload } = dictionary.record_of(&block, id.payload())?;
             if template.has_numbers() {
                 let end = template.put_nt(payload, self.out, self.at);
                 return end.ok_or_else(|| dictionary.damaged_record(id));

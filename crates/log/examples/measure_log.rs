@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use vervet_env::Environment;
-use vervet_log::{Level, Log, LogOptions, Lsn, ReadOptions, read};
+use vervet_log::{Durability, Log, LogOptions, Lsn, ReadOptions, read};
 
 const PAYLOAD: [u8; 100] = [7; 100];
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let open = |level| -> Result<Log, Box<dyn Error>> {
         environment.files.create_dir_all(&dir)?;
         let found = read(&environment, &dir, Lsn(0), &ReadOptions::default(), &mut |_, _, _| Ok(()))?;
-        Ok(Log::open(&environment, &dir, found, LogOptions { level, ..LogOptions::default() })?)
+        Ok(Log::open(&environment, &dir, found, LogOptions { durability: level, ..LogOptions::default() })?)
     };
     let raw_syncs = || -> Result<f64, Box<dyn Error>> {
         let mut file = environment.files.create(&root.join(format!("vervet-sync-{}", std::process::id())))?;
@@ -35,9 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Ok(f64::from(count) / start.elapsed().as_secs_f64())
     };
-    for level in [Level::Sync, Level::Interval(Duration::from_millis(100)), Level::None] {
+    for level in [Durability::Sync, Durability::Interval(Duration::from_millis(100)), Durability::None] {
         for threads in [1, 16] {
-            if level == Level::Sync {
+            if level == Durability::Sync {
                 println!("the disk alone: {:.0} writes and syncs a second", raw_syncs()?);
             }
             let log = open(level)?;
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("the disk alone: {:.0} writes and syncs a second", raw_syncs()?);
     environment.files.remove_file(&root.join(format!("vervet-sync-{}", std::process::id())))?;
     for length in [100, 1000, 100_000] {
-        let log = open(Level::None)?;
+        let log = open(Durability::None)?;
         let payload = vec![7; length];
         for _ in 0..(512 << 20) / length {
             log.wait(log.append(0, &payload)?)?;

@@ -6,7 +6,7 @@
 //! Probabilistic Guarantees of Finding Bugs", ASPLOS 2010), which finds any bug with few ordering constraints
 //! with a known probability. A failing schedule is printed and can be replayed.
 
-use crate::{Level, Log, LogOptions, Lsn, ReadOptions, read};
+use crate::{Durability, Log, LogOptions, Lsn, ReadOptions, read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use vervet_env::{Fault, Simulation};
@@ -14,7 +14,7 @@ use vervet_model::{Error, Result};
 
 #[derive(Clone, Copy)]
 struct Case {
-    level: Level,
+    level: Durability,
     /// Small values make appends wait for the disk.
     buffer_bytes: usize,
     /// Index of the file operation that fails, counted from opening, and its fault.
@@ -32,7 +32,7 @@ fn open(simulation: &Simulation, options: LogOptions) -> Result<Log> {
 /// Two committers hold a lock while they append, and publication takes the same lock; a third thread rotates.
 fn run(case: Case) {
     let simulation = Simulation::new(1);
-    let options = LogOptions { level: case.level, buffer_bytes: case.buffer_bytes };
+    let options = LogOptions { durability: case.level, buffer_bytes: case.buffer_bytes };
     let log = Arc::new(open(&simulation, options).expect("opens"));
     if let Some((n, fault)) = case.fault {
         simulation.files.fail_write(n, fault);
@@ -65,7 +65,7 @@ fn run(case: Case) {
                 drop(guard);
                 log.wait(lsn)?;
                 assert!(published.lock().expect("whole").contains(&lsn), "published before the wait returns");
-                assert!(case.level != Level::Sync || log.durable_lsn() >= lsn, "durable");
+                assert!(case.level != Durability::Sync || log.durable_lsn() >= lsn, "durable");
             }
             Ok(())
         }));
@@ -101,13 +101,13 @@ fn run(case: Case) {
     .expect("reads");
     assert!(appended.starts_with(&found), "as it was appended");
     assert!(failed || (found.len() == 4 && published.len() == 4), "all of it");
-    if case.level == Level::Sync {
+    if case.level == Durability::Sync {
         assert!(found.len() >= published.len(), "published records are in the log");
     }
 }
 
-const CASES: [(Level, usize); 4] =
-    [(Level::Sync, 1000), (Level::Sync, 1), (Level::None, 1000), (Level::None, 1)];
+const CASES: [(Durability, usize); 4] =
+    [(Durability::Sync, 1000), (Durability::Sync, 1), (Durability::None, 1000), (Durability::None, 1)];
 
 #[test]
 fn no_schedule_breaks_the_log() {

@@ -12,7 +12,7 @@
 use crate::Lsn;
 use crate::files::{self, CreateError};
 use crate::frame::{self, MARK_BYTES};
-use crate::log::{Active, FULL_HINT, Shared, State};
+use crate::log::{Active, FULL_HINT, LogState, Shared};
 use crate::sync::{MutexGuard, lock};
 use crate::waiters::Wake;
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) struct Leader<'a> {
     shared: &'a Shared,
     /// `None`: given back, or lost to an error.
     active: Option<Active>,
-    /// Bytes before the batch for which the disk had no room: [`State::unwritten`].
+    /// Bytes before the batch for which the disk had no room: [`LogState::unwritten`].
     unwritten: Vec<u8>,
     batch: Vec<u8>,
     /// LSN after the batch.
@@ -40,7 +40,7 @@ pub(crate) struct Leader<'a> {
 
 impl<'a> Leader<'a> {
     /// Takes file and batch. `None` while another leader has the file.
-    pub(crate) fn take(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Option<Self> {
+    pub(crate) fn take(shared: &'a Shared, mut state: MutexGuard<'a, LogState>) -> Option<Self> {
         let active = state.active.take()?;
         let spare = mem::take(&mut state.spare);
         let batch = mem::replace(&mut state.buffer, spare);
@@ -107,7 +107,7 @@ impl<'a> Leader<'a> {
         state.active = self.active.take();
         state.durable = self.durable;
         state.end = state.end.max(self.end);
-        shared.watched.refuses.store(1, Ordering::Relaxed);
+        shared.counters.refuses.store(1, Ordering::Relaxed);
         // All waiters: each retries and gets its own error.
         let mut wake = Wake::default();
         state.waiters.call_all(&mut wake);
@@ -129,10 +129,10 @@ impl<'a> Leader<'a> {
         let Some(active) = &mut self.active else { return Ok(()) };
         let begin = Instant::now();
         let result = active.file.sync();
-        let watched = &self.shared.watched;
-        watched.syncs.fetch_add(1, Ordering::Relaxed);
+        let counters = &self.shared.counters;
+        counters.syncs.fetch_add(1, Ordering::Relaxed);
         let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        watched.sync_nanoseconds.fetch_add(took, Ordering::Relaxed);
+        counters.sync_nanoseconds.fetch_add(took, Ordering::Relaxed);
         self.check("sync", result)?;
         self.durable = self.end;
         Ok(())
@@ -196,7 +196,7 @@ impl<'a> Leader<'a> {
         let shared = self.shared;
         let mut state = lock(&shared.state);
         state.failure.get_or_insert_with(|| error.clone());
-        shared.watched.refuses.store(1, Ordering::Relaxed);
+        shared.counters.refuses.store(1, Ordering::Relaxed);
         let mut wake = Wake::default();
         shared.call_next(&mut state, &mut wake);
         drop(state);
@@ -216,7 +216,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Returns everything to the shared state. The caller wakes the threads that can continue.
-    pub(crate) fn give_back(mut self) -> MutexGuard<'a, State> {
+    pub(crate) fn give_back(mut self) -> MutexGuard<'a, LogState> {
         debug_assert!(self.unwritten.is_empty() && self.batch.is_empty(), "everything taken is written");
         debug_assert!(self.proven <= self.durable && self.durable <= self.end, "what is proven is synced");
         let shared = self.shared;
@@ -227,7 +227,7 @@ impl<'a> Leader<'a> {
         state.durable = self.durable;
         state.proven = self.proven;
         state.full = None;
-        shared.watched.refuses.store(u64::from(state.failure.is_some()), Ordering::Relaxed);
+        shared.counters.refuses.store(u64::from(state.failure.is_some()), Ordering::Relaxed);
         // A closing mark lies after the end that the shared state knows.
         if self.end > state.end {
             state.end = self.end;

@@ -9,7 +9,7 @@
 //! * [`read`] finds the records after an LSN, distinguishes a torn tail from damage, and changes nothing.
 //! * [`Log::open`] continues a log that was read, and cuts the torn or damaged part.
 //! * [`Log::append_then`] copies a record into a buffer; [`Log::wait`] returns once the record is as durable
-//!   as the [`Level`] promises and all records up to it are published in the order of LSNs.
+//!   as the [`Durability`] promises and all records up to it are published in the order of LSNs.
 //! * [`Log::rotate`] begins a new file, [`Log::remove_before`] removes old ones: the two halves of a
 //!   checkpoint.
 //!
@@ -33,7 +33,7 @@
 //!     Ok(())
 //! })?;
 //! assert_eq!(seen, [(lsn, 1, b"ann knows bob".to_vec())]);
-//! assert!(found.cut.is_none());
+//! assert!(found.truncation.is_none());
 //! # Ok(())
 //! # }
 //! ```
@@ -66,8 +66,8 @@ mod explore;
 
 pub use log::{Log, LogStatus, Publish};
 pub use open::LAST_FILE_BYTES_MAX;
-pub use options::{Level, LogId, LogOptions, Lsn, ReadOptions};
-pub use read::{Cut, Found, Visit, find_id, read};
+pub use options::{Durability, LogId, LogOptions, Lsn, ReadOptions};
+pub use read::{RecoveryReport, Truncation, Visit, find_id, read};
 
 /// Maximum payload of one record, in bytes.
 ///
@@ -80,10 +80,10 @@ pub const KIND_MAX: u8 = 254;
 /// Default of [`LogOptions::buffer_bytes`]. A larger record is accepted when the buffer is empty.
 pub const BUFFER_BYTES_DEFAULT: usize = 8 << 20;
 
-/// At [`Level::Interval`] and [`Level::None`], the log writes its buffer once it holds this many bytes. Large
-/// enough that a system call costs little compared with the copy, small enough that the copy stays in a
-/// cache.
+/// At [`Durability::Interval`] and [`Durability::None`], the log writes its buffer once it holds this many
+/// bytes. Large enough that a system call costs little compared with the copy, small enough that the copy
+/// stays in a cache.
 pub const WRITE_BYTES: usize = 256 << 10;
 
-/// Minimum of [`Level::Interval`]; a shorter interval is raised to this.
+/// Minimum of [`Durability::Interval`]; a shorter interval is raised to this.
 pub const INTERVAL_MIN: std::time::Duration = std::time::Duration::from_millis(1);

@@ -1,24 +1,26 @@
 //! The appendable log: append, group commit, and waits for durability.
 //!
 //! # Shape
-//! One lock around a small [`State`]: a buffer, and LSNs up to which the log is appended, synced,
+//! One lock around a small [`LogState`]: a buffer, and LSNs up to which the log is appended, synced,
 //! acknowledged. Two roles, each held by one thread at a time, neither under the lock:
 //!
 //! * the **leader** owns the file: it writes the buffer, and syncs (`flush.rs`);
-//! * the **announcer** runs the [`Publish`] callbacks, in the order of LSNs.
+//! * the **publisher** runs the [`Publish`] callbacks, in the order of LSNs.
 //!
 //! A waiting thread takes the role that its wait needs, if that role is free. Otherwise it sleeps
 //! (`waiters.rs`) until its record is acknowledged or a role becomes free for it. So the first of many
 //! committers syncs for itself, records of later committers gather in the buffer, and the next leader syncs
 //! all of them; that leader is woken as soon as the file is free, before the other waiters. No thread polls,
-//! and at [`Level::Sync`] the log has no thread of its own. (Group commit: DeWitt et al., "Implementation
-//! Techniques for Main Memory Database Systems", SIGMOD 1984; the form without a log thread is LevelDB's
-//! writer queue. Here any waiter may become the leader, since the order is fixed when a record is appended.)
+//! and at [`Durability::Sync`] the log has no thread of its own. (Group commit: DeWitt et al.,
+//! "Implementation Techniques for Main Memory Database Systems", SIGMOD 1984; the form without a log thread
+//! is LevelDB's writer queue. Here any waiter may become the leader, since the order is fixed when a record
+//! is appended.)
 //! # Invariants
-//! 1. `acknowledged <= durable <= end` at [`Level::Sync`], `acknowledged`, `durable` <= `end` at others; the
+//! 1. `acknowledged <= durable <= end` at [`Durability::Sync`], `acknowledged`, `durable` <= `end` at others;
+//! the
 //!    buffer holds the bytes before `end`, `unwritten` those before the buffer; all earlier bytes are written
 //!    or held by the leader.
-//! 2. The announcer never holds the file, so its callbacks may wait for locks that are held while appending.
+//! 2. The publisher never holds the file, so its callbacks may wait for locks that are held while appending.
 //! 3. Once `failure` is set, no leader starts. A failed sync is never retried: the system may afterwards call
 //!    pages clean that it has not written, and a second sync would succeed (Rebello et al., "Can Applications
 //!    Recover from fsync Failures?", USENIX ATC 2020). Opening again copies everything that is not known to
@@ -31,15 +33,15 @@
 //! to append or to sync first tries to write them. After the first success the log continues, in the same
 //! file and order. A sync that reports a full disk is a failed sync.
 //! # Cost
-//! Append: one lock, a copy, a hash. A wait at [`Level::Sync`]: about one sync shared by all threads that
-//! wait at that time.
+//! Append: one lock, a copy, a hash. A wait at [`Durability::Sync`]: about one sync shared by all threads
+//! that wait at that time.
 
 use crate::files;
 use crate::flush::Leader;
 use crate::frame::{self, HEAD_BYTES, MARK_BYTES};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 use crate::waiters::{Waiters, Wake, Woken};
-use crate::{KIND_MAX, Level, LogId, LogOptions, Lsn, RECORD_BYTES_MAX, WRITE_BYTES};
+use crate::{Durability, KIND_MAX, LogId, LogOptions, Lsn, RECORD_BYTES_MAX, WRITE_BYTES};
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
@@ -59,7 +61,7 @@ pub type Publish = Box<dyn FnOnce(Lsn) + Send>;
 /// errors.
 pub struct Log {
     pub(crate) shared: Arc<Shared>,
-    /// The thread of [`Level::Interval`].
+    /// The thread of [`Durability::Interval`].
     pub(crate) ticker: Option<JoinHandle<()>>,
 }
 
@@ -68,20 +70,20 @@ pub(crate) struct Shared {
     pub(crate) directory: PathBuf,
     pub(crate) id: LogId,
     pub(crate) options: LogOptions,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<LogState>,
     /// Notified when the file is free or the log failed: for threads that need the file and do not wait for a
     /// record.
     pub(crate) free: Condvar,
-    /// Notified when the log closes: for the thread of [`Level::Interval`].
+    /// Notified when the log closes: for the thread of [`Durability::Interval`].
     pub(crate) closing: Condvar,
     /// Copies of parts of `state`, readable without its lock.
-    pub(crate) watched: Watched,
+    pub(crate) counters: LogCounters,
 }
 
 /// Counters of a log, readable at any time without a lock.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
-    /// See [`State::end`].
+pub(crate) struct LogCounters {
+    /// See [`LogState::end`].
     pub(crate) end: AtomicU64,
     /// First LSN of the oldest file.
     pub(crate) start: AtomicU64,
@@ -108,7 +110,7 @@ pub struct LogStatus {
     pub refusal: Option<Error>,
 }
 
-pub(crate) struct State {
+pub(crate) struct LogState {
     /// Bytes that a full disk had no room for: the rest of frames that a leader has begun to write.
     pub(crate) unwritten: Vec<u8>,
     /// The disk-full error; `None` if there was room, and then `unwritten` is empty.
@@ -124,7 +126,7 @@ pub(crate) struct State {
     pub(crate) proven: u64,
     /// `None`: a leader owns it, or the log has failed.
     pub(crate) active: Option<Active>,
-    pub(crate) announcing: bool,
+    pub(crate) publishing: bool,
     pub(crate) publish: VecDeque<(u64, Publish)>,
     /// Threads that wait for a record.
     pub(crate) waiters: Waiters,
@@ -182,7 +184,7 @@ impl Log {
         self.shared.append(kind, payloads, Some(publish))
     }
 
-    /// Returns once the log up to `lsn` is acknowledged, as the [`Level`] defines it, and published.
+    /// Returns once the log up to `lsn` is acknowledged, as the [`Durability`] defines it, and published.
     ///
     /// # Errors
     /// [`ErrorKind::Io`]: the log failed first; the record may or may not exist after the next opening. Or
@@ -223,21 +225,21 @@ impl Log {
     /// Whether [`Log::check`] would fail; takes no lock.
     #[must_use]
     pub fn refuses(&self) -> bool {
-        self.shared.watched.refuses.load(Ordering::Relaxed) != 0
+        self.shared.counters.refuses.load(Ordering::Relaxed) != 0
     }
 
     /// Size, files, syncs, and whether the log accepts records. Takes the lock only if it refuses them.
     #[must_use]
     pub fn status(&self) -> LogStatus {
-        let watched = &self.shared.watched;
+        let counters = &self.shared.counters;
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         LogStatus {
             // The two loads are not atomic together: a rotation in between must not make the difference
             // negative.
-            bytes: read(&watched.end).saturating_sub(read(&watched.start)),
-            files: read(&watched.files),
-            syncs: read(&watched.syncs),
-            sync_time: Duration::from_nanos(read(&watched.sync_nanoseconds)),
+            bytes: read(&counters.end).saturating_sub(read(&counters.start)),
+            files: read(&counters.files),
+            syncs: read(&counters.syncs),
+            sync_time: Duration::from_nanos(read(&counters.sync_nanoseconds)),
             refusal: self.check().err(),
         }
     }
@@ -251,7 +253,7 @@ impl Log {
     /// LSN of the end of the log; its last records may be in memory only.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
-        Lsn(self.shared.watched.end.load(Ordering::Acquire))
+        Lsn(self.shared.counters.end.load(Ordering::Acquire))
     }
 
     /// Syncs the appended records and begins a new file after them; returns the LSN at which the file starts.
@@ -380,7 +382,7 @@ impl Shared {
             state.end += (HEAD_BYTES + payload.len()) as u64;
         }
         let lsn = state.end;
-        self.watched.end.store(lsn, Ordering::Release);
+        self.counters.end.store(lsn, Ordering::Release);
         if let Some(publish) = publish {
             state.publish.push_back((lsn, publish));
         }
@@ -388,13 +390,13 @@ impl Shared {
     }
 
     /// LSN up to which records may be published.
-    fn reachable(&self, state: &State) -> u64 {
-        let early = self.options.level != Level::Sync;
+    fn reachable(&self, state: &LogState) -> u64 {
+        let early = self.options.durability != Durability::Sync;
         if early && state.failure.is_none() { state.end } else { state.durable }
     }
 
     fn wait(&self, lsn: u64) -> Result<()> {
-        let early = self.options.level != Level::Sync;
+        let early = self.options.durability != Durability::Sync;
         let mut state = lock(&self.state);
         if lsn > state.end {
             return Err(Error::internal(format!(
@@ -405,8 +407,8 @@ impl Shared {
         }
         while state.acknowledged < lsn {
             let reached = self.reachable(&state);
-            if reached >= lsn && !state.announcing {
-                state = self.announce(state, reached, Wake::default());
+            if reached >= lsn && !state.publishing {
+                state = self.publish_up_to(state, reached, Wake::default());
             } else if reached < lsn
                 && let Some(failure) = &state.failure
             {
@@ -419,13 +421,13 @@ impl Shared {
                 let mut wake = Wake::default();
                 state = leader.give_back();
                 self.call_leader(&mut state, &mut wake);
-                if state.announcing {
+                if state.publishing {
                     drop(state);
                     wake.wake();
                     state = lock(&self.state);
                 } else {
                     let reached = self.reachable(&state);
-                    state = self.announce(state, reached, wake);
+                    state = self.publish_up_to(state, reached, wake);
                 }
             } else {
                 let waiter = state.waiters.enter(lsn);
@@ -446,7 +448,7 @@ impl Shared {
 
     /// Writes the buffer if the file is free. Otherwise waits until it was free; another thread may have
     /// taken it since.
-    fn write_or_wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+    fn write_or_wait<'a>(&'a self, mut state: MutexGuard<'a, LogState>) -> Result<MutexGuard<'a, LogState>> {
         if state.active.is_none() {
             state.wanting_file += 1;
             state = wait(&self.free, state);
@@ -481,27 +483,27 @@ impl Shared {
 
     /// Publishes up to `reached`. No other thread publishes at this moment. Wakes the threads in `wake`
     /// before or after.
-    fn announce<'a>(
+    fn publish_up_to<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, LogState>,
         reached: u64,
         mut wake: Wake,
-    ) -> MutexGuard<'a, State> {
-        debug_assert!(!state.announcing, "there is one announcer");
+    ) -> MutexGuard<'a, LogState> {
+        debug_assert!(!state.publishing, "there is one publisher");
         debug_assert!(reached <= state.end, "nothing is published that was not appended");
         let count = state.publish.partition_point(|(lsn, _)| *lsn <= reached);
         if count > 0 {
             let due: Vec<(u64, Publish)> = state.publish.drain(..count).collect();
-            state.announcing = true;
+            state.publishing = true;
             drop(state);
             mem::take(&mut wake).wake();
-            let announcer = Announcer(self);
+            let publisher = Publisher(self);
             for (lsn, publish) in due {
                 publish(Lsn(lsn));
             }
-            mem::forget(announcer);
+            mem::forget(publisher);
             state = lock(&self.state);
-            state.announcing = false;
+            state.publishing = false;
         }
         state.acknowledged = state.acknowledged.max(reached);
         let acknowledged = state.acknowledged;
@@ -513,21 +515,21 @@ impl Shared {
     }
 
     /// Selects the threads that can take a role that is free now: see invariant 4.
-    pub(crate) fn call_next(&self, state: &mut State, wake: &mut Wake) {
+    pub(crate) fn call_next(&self, state: &mut LogState, wake: &mut Wake) {
         if state.failure.is_some() {
             state.waiters.call_all(wake);
             self.free.notify_all();
             return;
         }
         let reachable = self.reachable(state);
-        if !state.announcing && state.waiters.first().is_some_and(|lsn| lsn <= reachable) {
+        if !state.publishing && state.waiters.first().is_some_and(|lsn| lsn <= reachable) {
             state.waiters.call(0, wake);
         }
         self.call_leader(state, wake);
     }
 
     /// Selects a thread that can take the file, if the file is free.
-    fn call_leader(&self, state: &mut State, wake: &mut Wake) {
+    fn call_leader(&self, state: &mut LogState, wake: &mut Wake) {
         if state.active.is_some() {
             let reachable = self.reachable(state);
             state.waiters.call(reachable + 1, wake);
@@ -537,14 +539,14 @@ impl Shared {
         }
     }
 
-    /// Updates the copies in `watched`. The caller holds the lock.
-    pub(crate) fn count_files(&self, state: &State) {
-        self.watched.files.store(state.files.len() as u64, Ordering::Relaxed);
-        self.watched.start.store(state.files.first().copied().unwrap_or(state.end), Ordering::Relaxed);
-        self.watched.end.store(state.end, Ordering::Release);
+    /// Updates the copies in `counters`. The caller holds the lock.
+    pub(crate) fn count_files(&self, state: &LogState) {
+        self.counters.files.store(state.files.len() as u64, Ordering::Relaxed);
+        self.counters.start.store(state.files.first().copied().unwrap_or(state.end), Ordering::Relaxed);
+        self.counters.end.store(state.end, Ordering::Release);
     }
 
-    /// Main loop of the thread of [`Level::Interval`].
+    /// Main loop of the thread of [`Durability::Interval`].
     pub(crate) fn tick(&self, every: Duration) {
         loop {
             let state = lock(&self.state);
@@ -572,15 +574,15 @@ impl Shared {
 }
 
 /// Marks the log as failed if a [`Publish`] callback panics.
-struct Announcer<'a>(&'a Shared);
+struct Publisher<'a>(&'a Shared);
 
-impl Drop for Announcer<'_> {
+impl Drop for Publisher<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
-        state.announcing = false;
+        state.publishing = false;
         let failure = || Error::internal("a thread panicked while it published a commit");
         state.failure.get_or_insert_with(failure);
-        self.0.watched.refuses.store(1, Ordering::Relaxed);
+        self.0.counters.refuses.store(1, Ordering::Relaxed);
         let mut wake = Wake::default();
         self.0.call_next(&mut state, &mut wake);
         drop(state);

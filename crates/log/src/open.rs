@@ -12,12 +12,12 @@
 //! processes that write one record each would leave as many files.
 //! # Cost
 //! A copy of at most [`LAST_FILE_BYTES_MAX`], or of the unproven part if that is larger: the last batch at
-//! [`Level::Sync`], everything since the last sync at other levels.
+//! [`Durability::Sync`], everything since the last sync at other levels.
 
-use crate::log::{Active, Shared, State, Watched};
+use crate::log::{Active, LogCounters, LogState, Shared};
 use crate::sync::{Condvar, Mutex, lock};
 use crate::waiters::Waiters;
-use crate::{Found, INTERVAL_MIN, Level, Log, LogId, LogOptions, Lsn, files};
+use crate::{Durability, INTERVAL_MIN, Log, LogId, LogOptions, Lsn, RecoveryReport, files};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::Path;
@@ -44,10 +44,10 @@ impl Log {
     pub fn open(
         environment: &Environment,
         directory: &Path,
-        found: Found,
+        found: RecoveryReport,
         options: LogOptions,
     ) -> Result<Self> {
-        let Found { end, id, plan, .. } = found;
+        let RecoveryReport { end, id, plan, .. } = found;
         if plan.beside_writer {
             return Err(Error::internal("a log that was read beside its writer cannot be opened"));
         }
@@ -94,7 +94,7 @@ impl Log {
             }
             Active { file, first }
         };
-        let state = State {
+        let state = LogState {
             unwritten: Vec::new(),
             full: None,
             buffer: Vec::new(),
@@ -104,7 +104,7 @@ impl Log {
             acknowledged: end.0,
             proven: active.first,
             active: Some(active),
-            announcing: false,
+            publishing: false,
             publish: VecDeque::new(),
             waiters: Waiters::default(),
             wanting_file: 0,
@@ -120,11 +120,11 @@ impl Log {
             state: Mutex::new(state),
             free: Condvar::new(),
             closing: Condvar::new(),
-            watched: Watched::default(),
+            counters: LogCounters::default(),
         });
         shared.count_files(&lock(&shared.state));
         let mut log = Self { shared, ticker: None };
-        if let Level::Interval(every) = log.shared.options.level {
+        if let Durability::Interval(every) = log.shared.options.durability {
             let shared = log.shared.clone();
             let ticker = thread::Builder::new()
                 .name("vervet-log".to_owned())

@@ -30,7 +30,7 @@ impl fmt::Display for LogId {
 /// has lost nothing, and the log after a loss of power is a prefix of the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub enum Level {
+pub enum Durability {
     /// Returns when the record is synced: an acknowledged record survives. The default, since it is what a
     /// database is expected to do; group commit shares the cost among concurrent committers.
     #[default]
@@ -43,7 +43,7 @@ pub enum Level {
     None,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for Durability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sync => f.write_str("sync"),
@@ -57,14 +57,14 @@ impl fmt::Display for Level {
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// When [`crate::Log::wait`] returns.
-    pub level: Level,
+    pub durability: Durability,
     /// Number of buffered bytes from which appends wait for the disk.
     pub buffer_bytes: usize,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { level: Level::default(), buffer_bytes: crate::BUFFER_BYTES_DEFAULT }
+        Self { durability: Durability::default(), buffer_bytes: crate::BUFFER_BYTES_DEFAULT }
     }
 }
 
@@ -73,7 +73,7 @@ impl Default for LogOptions {
 pub struct ReadOptions {
     /// Treatment of damage. `false` (the default, because a cut may lose acknowledged records): an error with
     /// the position. `true`: the log ends before the damage, and [`crate::Log::open`] removes the rest.
-    pub cut_at_damage: bool,
+    pub truncate_at_damage: bool,
     /// Another process may be writing the log at this moment. The reader retries files that vanish. The end
     /// that it finds is some point in the output of that writer; it cannot be used to open the log.
     pub beside_writer: bool,

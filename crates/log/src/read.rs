@@ -47,7 +47,7 @@ pub type Visit<'a> = &'a mut dyn FnMut(Lsn, u8, &[u8]) -> Result<()>;
 
 /// Result of [`read`].
 #[derive(Debug)]
-pub struct Found {
+pub struct RecoveryReport {
     /// Number of records visited.
     pub records: u64,
     /// Total payload of these records, in bytes.
@@ -57,13 +57,13 @@ pub struct Found {
     /// The id of the log; `None` if there is no log yet.
     pub id: Option<LogId>,
     /// Bytes after the end that do not count.
-    pub cut: Option<Cut>,
-    pub(crate) plan: Plan,
+    pub truncation: Option<Truncation>,
+    pub(crate) plan: RecoveryPlan,
 }
 
 /// Bytes after the end of a log that do not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct Truncation {
     /// File in which the log ends.
     pub file: PathBuf,
     /// Position of the end in that file, in bytes.
@@ -78,7 +78,7 @@ pub struct Cut {
 
 /// How the log continues; positions are LSNs.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct RecoveryPlan {
     /// Files to keep, ascending.
     pub(crate) files: Vec<u64>,
     /// Files after the cut.
@@ -97,7 +97,7 @@ pub(crate) struct Plan {
 ///
 /// # Errors
 /// Those of `visit`. [`ErrorKind::Corrupt`]: a damaged or missing part with acknowledged records after it
-/// (see [`ReadOptions::cut_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
+/// (see [`ReadOptions::truncate_at_damage`]). [`ErrorKind::Unavailable`], beside a writer: files were removed
 /// because a newer checkpoint holds their records; read that checkpoint first. [`ErrorKind::Unsupported`]:
 /// the log of a later version. [`ErrorKind::Io`]: includes an unreadable position in a file, which may be cut
 /// off as damage may.
@@ -107,7 +107,7 @@ pub fn read(
     from: Lsn,
     options: &ReadOptions,
     visit: Visit<'_>,
-) -> Result<Found> {
+) -> Result<RecoveryReport> {
     let mut reader = Reader {
         environment,
         directory,
@@ -124,24 +124,24 @@ pub fn read(
     for attempt in 1.. {
         let files = files::list(environment, directory)?;
         match reader.chain(&files)? {
-            End::Clean => {
+            LogEnd::Clean => {
                 reader.make_durable()?;
                 return Ok(reader.found(files, None));
             }
-            End::Torn(place) => {
+            LogEnd::Torn(position) => {
                 reader.make_durable()?;
-                return Ok(reader.found(files, Some((place, None))));
+                return Ok(reader.found(files, Some((position, None))));
             }
-            End::Unreadable(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
-            End::Unreadable(place, error) if options.cut_at_damage && !options.beside_writer => {
-                return Ok(reader.found(files, Some((place, Some(format!("it cannot be read: {error}"))))));
+            LogEnd::Unreadable(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
+            LogEnd::Unreadable(position, error) if options.truncate_at_damage && !options.beside_writer => {
+                return Ok(reader.found(files, Some((position, Some(format!("it cannot be read: {error}"))))));
             }
-            End::Unreadable(place, error) => return Err(reader.unreadable(&place, &error)),
-            End::Damaged(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
-            End::Damaged(place, what) if options.cut_at_damage && !options.beside_writer => {
-                return Ok(reader.found(files, Some((place, Some(what)))));
+            LogEnd::Unreadable(position, error) => return Err(reader.unreadable(&position, &error)),
+            LogEnd::Damaged(..) if options.beside_writer && attempt < ATTEMPTS_MAX => {}
+            LogEnd::Damaged(position, what) if options.truncate_at_damage && !options.beside_writer => {
+                return Ok(reader.found(files, Some((position, Some(what)))));
             }
-            End::Damaged(place, what) => return Err(reader.damage(&place, &what, files.first())),
+            LogEnd::Damaged(position, what) => return Err(reader.damage(&position, &what, files.first())),
         }
     }
     Err(Error::internal("reading the log stopped without a result"))
@@ -174,18 +174,18 @@ pub fn find_id(environment: &Environment, directory: &Path) -> Result<Option<Log
 }
 
 /// A position in a file, in bytes from its start, and the number of bytes after it.
-struct Place {
+struct FilePosition {
     file: PathBuf,
     offset: u64,
     rest: u64,
 }
 
-enum End {
+enum LogEnd {
     Clean,
-    Torn(Place),
-    Damaged(Place, String),
+    Torn(FilePosition),
+    Damaged(FilePosition, String),
     /// The operating system could not read this position.
-    Unreadable(Place, io::Error),
+    Unreadable(FilePosition, io::Error),
 }
 
 struct Reader<'a> {
@@ -200,7 +200,7 @@ struct Reader<'a> {
     at: u64,
     /// The last file with a valid header, and the LSN of its end, valid or not.
     last: Option<u64>,
-    /// See [`Plan::proven`].
+    /// See [`RecoveryPlan::proven`].
     proven: u64,
     records: u64,
     bytes: u64,
@@ -208,27 +208,27 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads from `self.at` to the end of the log.
-    fn chain(&mut self, files: &[u64]) -> Result<End> {
+    fn chain(&mut self, files: &[u64]) -> Result<LogEnd> {
         let started = files.partition_point(|first| *first <= self.at);
         let Some(index) = started.checked_sub(1) else {
             // A log with a known id has at least one file, even if it holds only a header.
             if files.is_empty() && self.at == 0 && self.options.id.is_none() {
-                return Ok(End::Clean);
+                return Ok(LogEnd::Clean);
             }
-            let place = Place { file: files::path_of(self.directory, self.at), offset: 0, rest: 0 };
-            return Ok(End::Damaged(place, format!("there is no file with LSN {}", Lsn(self.at))));
+            let position = FilePosition { file: files::path_of(self.directory, self.at), offset: 0, rest: 0 };
+            return Ok(LogEnd::Damaged(position, format!("there is no file with LSN {}", Lsn(self.at))));
         };
         for (first, next) in files[index..].iter().zip(files[index + 1..].iter().map(Some).chain([None])) {
             match self.file(*first, next.copied())? {
-                End::Clean => {}
+                LogEnd::Clean => {}
                 end => return Ok(end),
             }
         }
-        Ok(End::Clean)
+        Ok(LogEnd::Clean)
     }
 
     /// Reads the file that starts at `first`, up to `next` or, if it is the last one, to its end.
-    fn file(&mut self, first: u64, next: Option<u64>) -> Result<End> {
+    fn file(&mut self, first: u64, next: Option<u64>) -> Result<LogEnd> {
         let path = files::path_of(self.directory, first);
         let opened = self.environment.files.length(&path).and_then(|length| {
             let mut head = Stream::open(self.environment, &path, 0, HEADER_BYTES as u64)?;
@@ -237,15 +237,18 @@ impl Reader<'_> {
         let (length, head) = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let place = Place { file: path, offset: 0, rest: 0 };
-                return Ok(End::Damaged(place, "it is missing".to_owned()));
+                let position = FilePosition { file: path, offset: 0, rest: 0 };
+                return Ok(LogEnd::Damaged(position, "it is missing".to_owned()));
             }
-            Err(error) => return Ok(End::Unreadable(Place { file: path, offset: 0, rest: 0 }, error)),
+            Err(error) => {
+                return Ok(LogEnd::Unreadable(FilePosition { file: path, offset: 0, rest: 0 }, error));
+            }
         };
-        let place = |offset: u64| Place { file: path.clone(), offset, rest: length.saturating_sub(offset) };
+        let position =
+            |offset: u64| FilePosition { file: path.clone(), offset, rest: length.saturating_sub(offset) };
         let id = match files::read_header(&head, first) {
             Ok(id) => id,
-            Err(HeaderError::Damaged(what)) => return Ok(End::Damaged(place(0), what.to_owned())),
+            Err(HeaderError::Damaged(what)) => return Ok(LogEnd::Damaged(position(0), what.to_owned())),
             Err(HeaderError::Version(version)) => {
                 let what = format!("{} has version {version} of the log format", path.display());
                 return Err(Error::new(ErrorKind::Unsupported, what)
@@ -253,7 +256,7 @@ impl Reader<'_> {
             }
         };
         if self.id.is_some_and(|expected| expected != id) {
-            return Ok(End::Damaged(place(0), format!("it belongs to another log, {id}")));
+            return Ok(LogEnd::Damaged(position(0), format!("it belongs to another log, {id}")));
         }
         self.id = Some(id);
         self.proven = self.proven.max(first);
@@ -267,13 +270,13 @@ impl Reader<'_> {
         let limit = next.map_or(u64::MAX, |next| next - self.at);
         let mut stream = match Stream::open(self.environment, &path, offset(self.at), limit) {
             Ok(stream) => stream,
-            Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+            Err(error) => return Ok(LogEnd::Unreadable(position(offset(self.at)), error)),
         };
         loop {
             let frame = match stream.frame(id, self.at, RECORD_BYTES_MAX) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
-                Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+                Err(error) => return Ok(LogEnd::Unreadable(position(offset(self.at)), error)),
             };
             let start = self.at;
             let bytes = frame.bytes();
@@ -291,29 +294,29 @@ impl Reader<'_> {
         }
         let has_rest = match stream.peek(1) {
             Ok(rest) => !rest.is_empty(),
-            Err(error) => return Ok(End::Unreadable(place(offset(self.at)), error)),
+            Err(error) => return Ok(LogEnd::Unreadable(position(offset(self.at)), error)),
         };
         if let Some(next) = next {
             if self.at == next {
-                return Ok(End::Clean);
+                return Ok(LogEnd::Clean);
             }
             let what = if has_rest {
                 "no valid record, but another file of the log follows".to_owned()
             } else {
                 format!("it ends at LSN {}, the next file starts at {}", Lsn(self.at), Lsn(next))
             };
-            return Ok(End::Damaged(place(offset(self.at)), what));
+            return Ok(LogEnd::Damaged(position(offset(self.at)), what));
         }
         if !has_rest {
-            return Ok(End::Clean);
+            return Ok(LogEnd::Clean);
         }
         match stream.synced_by_marks(id, self.at) {
             Ok(synced) if synced > self.at => {
                 let what = format!("no valid record, but the log had been synced up to LSN {}", Lsn(synced));
-                Ok(End::Damaged(place(offset(self.at)), what))
+                Ok(LogEnd::Damaged(position(offset(self.at)), what))
             }
-            Ok(_) => Ok(End::Torn(place(offset(self.at)))),
-            Err(error) => Ok(End::Unreadable(place(offset(self.at)), error)),
+            Ok(_) => Ok(LogEnd::Torn(position(offset(self.at)))),
+            Err(error) => Ok(LogEnd::Unreadable(position(offset(self.at)), error)),
         }
     }
 
@@ -332,39 +335,57 @@ impl Reader<'_> {
         self.environment.files.sync_dir(self.directory).map_err(|error| io(self.directory, error))
     }
 
-    fn found(&self, mut files: Vec<u64>, cut: Option<(Place, Option<String>)>) -> Found {
+    fn found(
+        &self,
+        mut files: Vec<u64>,
+        truncation: Option<(FilePosition, Option<String>)>,
+    ) -> RecoveryReport {
         let remove = files.split_off(files.partition_point(|first| Some(*first) <= self.last));
         assert!(self.proven <= self.at && self.from <= self.at, "what is proven has been read");
         let Self { from, proven, .. } = *self;
-        let plan = Plan { from, proven, beside_writer: self.options.beside_writer, files, remove };
-        let cut = cut.map(|(place, damage)| {
+        let plan = RecoveryPlan { from, proven, beside_writer: self.options.beside_writer, files, remove };
+        let truncation = truncation.map(|(position, damage)| {
             let length = |first: &u64| {
                 let path = files::path_of(self.directory, *first);
-                if path == place.file { 0 } else { self.environment.files.length(&path).unwrap_or(0) }
+                if path == position.file { 0 } else { self.environment.files.length(&path).unwrap_or(0) }
             };
             let later: u64 = plan.remove.iter().map(length).sum();
-            let records = if damage.is_some() { self.records_behind(&place, &plan.remove) } else { 0 };
-            Cut { file: place.file.clone(), offset: place.offset, bytes: place.rest + later, records, damage }
+            let records =
+                if damage.is_some() { self.count_records_after(&position, &plan.remove) } else { 0 };
+            Truncation {
+                file: position.file.clone(),
+                offset: position.offset,
+                bytes: position.rest + later,
+                records,
+                damage,
+            }
         });
-        Found { records: self.records, bytes: self.bytes, end: Lsn(self.at), id: self.id, cut, plan }
+        RecoveryReport {
+            records: self.records,
+            bytes: self.bytes,
+            end: Lsn(self.at),
+            id: self.id,
+            truncation,
+            plan,
+        }
     }
 
     /// Number of valid records after a position, in its file and in later files.
-    fn records_behind(&self, place: &Place, later: &[u64]) -> u64 {
+    fn count_records_after(&self, position: &FilePosition, later: &[u64]) -> u64 {
         let Some(id) = self.id else { return 0 };
         let count = |path: &Path, offset: u64, lsn: u64| {
             let stream = Stream::open(self.environment, path, offset, u64::MAX);
             stream.map_or(0, |mut stream| stream.count_records(id, lsn))
         };
         let others = later.iter().map(|first| (files::path_of(self.directory, *first), *first));
-        let others = others.filter(|(path, _)| *path != place.file);
-        count(&place.file, place.offset.max(HEADER_BYTES as u64), self.at)
+        let others = others.filter(|(path, _)| *path != position.file);
+        count(&position.file, position.offset.max(HEADER_BYTES as u64), self.at)
             + others.map(|(path, first)| count(&path, HEADER_BYTES as u64, first)).sum::<u64>()
     }
 
     /// The error for an unreadable position.
-    fn unreadable(&self, place: &Place, error: &io::Error) -> Error {
-        let (file, offset, lsn) = (place.file.display(), place.offset, Lsn(self.at));
+    fn unreadable(&self, position: &FilePosition, error: &io::Error) -> Error {
+        let (file, offset, lsn) = (position.file.display(), position.offset, Lsn(self.at));
         Error::io(format_args!("read {file} after byte {offset} (LSN {lsn})"), error).with_hint(format!(
             "if this persists, copy the directory to a sound disk, or restore a backup; or cut the log there, which loses every \
              commit after LSN {lsn}: `vervet recover {}` counts them",
@@ -372,7 +393,7 @@ impl Reader<'_> {
         ))
     }
 
-    fn damage(&self, place: &Place, what: &str, oldest: Option<&u64>) -> Error {
+    fn damage(&self, position: &FilePosition, what: &str, oldest: Option<&u64>) -> Error {
         if self.options.beside_writer && oldest.is_none_or(|oldest| *oldest > self.at) {
             return Error::new(
                 ErrorKind::Unavailable,
@@ -380,7 +401,7 @@ impl Reader<'_> {
             )
             .with_hint("a newer checkpoint contains them: open the database again");
         }
-        let (file, offset) = (place.file.display(), place.offset);
+        let (file, offset) = (position.file.display(), position.offset);
         Error::corrupt(file, format_args!("{what} (byte {offset}, LSN {})", Lsn(self.at))).with_hint(format!(
             "restore a backup; or cut the log there, which loses every commit after LSN {}: \
              `vervet recover {}` counts them",

@@ -7,7 +7,7 @@
 //! A triple costs one hash lookup and 8 bytes.
 
 use crate::Statement;
-use crate::spill::{Kind, Run, Spill};
+use crate::spill::{RunKind, SortedRun, Spill};
 use crate::{merge, sort};
 use rustc_hash::FxHashMap;
 use vervet_model::{Id, Result, Watch};
@@ -30,14 +30,14 @@ pub(crate) struct PredicateBuffer {
     narrow: Vec<(u8, Vec<u64>)>,
     pairs: Vec<[u64; 2]>,
     quads: Vec<[u64; 4]>,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// Number of added entries, duplicates included.
     count: usize,
 }
 
 /// All entries of one predicate, keyed by subject, unsorted, in the narrowest form that can represent them.
 #[derive(Debug)]
-pub(crate) enum Gathered {
+pub(crate) enum EntryBuffer {
     /// See `entries::Narrow`: tags in place, entries.
     Narrow {
         key_tag: u64,
@@ -91,14 +91,14 @@ impl Buffers {
                 sort::sort(&mut entries, u64::MAX, &mut scratch, watch)?;
                 entries.dedup();
                 let rows = entries.iter().map(|entry| Ok([entry >> 32, entry & NARROW_MAX, 0, 0]));
-                written.push(file.write(Kind::Narrow(tags), rows, watch)?);
+                written.push(file.write(RunKind::Narrow(tags), rows, watch)?);
             }
             let mut pairs = std::mem::take(&mut buffer.pairs);
             if !pairs.is_empty() {
                 watch.sort(&mut pairs, Ord::cmp)?;
                 pairs.dedup();
                 let rows = pairs.iter().map(|[subject, object]| Ok([*subject, *object, 0, 0]));
-                written.push(file.write(Kind::Pairs, rows, watch)?);
+                written.push(file.write(RunKind::Pairs, rows, watch)?);
             }
             let mut quads = std::mem::take(&mut buffer.quads);
             if !quads.is_empty() {
@@ -106,7 +106,7 @@ impl Buffers {
                 // An edge with two statements must stay visible: it is an error of the input.
                 quads.dedup_by(|a, b| a == b && a[3] == 0);
                 drop_plain_twins(&mut quads);
-                written.push(file.write(Kind::Quads, quads.iter().copied().map(Ok), watch)?);
+                written.push(file.write(RunKind::Quads, quads.iter().copied().map(Ok), watch)?);
             }
             owners.resize(written.len(), number);
         }
@@ -172,15 +172,15 @@ impl PredicateBuffer {
     /// Calls `each` with every quad.
     pub(crate) fn for_each_quad(&self, mut each: impl FnMut(&[u64; 4])) {
         self.quads.iter().for_each(&mut each);
-        for run in self.runs.iter().filter(|run| run.kind() == Kind::Quads) {
+        for run in self.runs.iter().filter(|run| run.kind() == RunKind::Quads) {
             (0..run.len()).for_each(|index| each(&run.row(index)));
         }
     }
 
     /// Number of quads.
     pub(crate) fn quad_count(&self) -> usize {
-        let runs = self.runs.iter().filter(|run| run.kind() == Kind::Quads);
-        self.quads.len() + runs.map(Run::len).sum::<usize>()
+        let runs = self.runs.iter().filter(|run| run.kind() == RunKind::Quads);
+        self.quads.len() + runs.map(SortedRun::len).sum::<usize>()
     }
 
     /// Merges the runs into one, if there are any; no entries are in memory then.
@@ -205,16 +205,16 @@ impl PredicateBuffer {
     }
 
     /// The one run of a merged buffer; `None` if all entries are in memory.
-    pub(crate) fn run(&self) -> Option<&Run> {
+    pub(crate) fn run(&self) -> Option<&SortedRun> {
         self.runs.first()
     }
 
     /// All entries, if they are in memory.
-    pub(crate) fn gather(mut self) -> Gathered {
+    pub(crate) fn gather(mut self) -> EntryBuffer {
         let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
         if self.pairs.is_empty() && self.quads.is_empty() && self.narrow.len() == 1 {
             let (tags, entries) = self.narrow.remove(0);
-            return Gathered::Narrow { key_tag: tag(tags >> 4), neighbour_tag: tag(tags), entries };
+            return EntryBuffer::Narrow { key_tag: tag(tags >> 4), neighbour_tag: tag(tags), entries };
         }
         let widened = self.narrow.iter().flat_map(|(tags, entries)| {
             let (key_tag, neighbour_tag) = (tag(tags >> 4), tag(*tags));
@@ -223,11 +223,11 @@ impl PredicateBuffer {
         let mut pairs = self.pairs;
         if self.quads.is_empty() {
             pairs.extend(widened);
-            return Gathered::Pairs(pairs);
+            return EntryBuffer::Pairs(pairs);
         }
         let mut quads = self.quads;
         quads.extend(widened.chain(pairs).map(|[subject, object]| [subject, object, 0, 0]));
-        Gathered::Quads(quads)
+        EntryBuffer::Quads(quads)
     }
 
     /// Subject and object of every entry in memory, sorted, without consuming the buffer.
@@ -239,12 +239,12 @@ impl PredicateBuffer {
             ..Self::default()
         };
         let mut pairs: Vec<[u64; 2]> = match copy.gather() {
-            Gathered::Narrow { key_tag, neighbour_tag, entries } => {
+            EntryBuffer::Narrow { key_tag, neighbour_tag, entries } => {
                 let widen = |entry: u64| [key_tag | entry >> 32, neighbour_tag | entry & NARROW_MAX];
                 entries.into_iter().map(widen).collect()
             }
-            Gathered::Pairs(pairs) => pairs,
-            Gathered::Quads(quads) => {
+            EntryBuffer::Pairs(pairs) => pairs,
+            EntryBuffer::Quads(quads) => {
                 quads.into_iter().map(|[subject, object, ..]| [subject, object]).collect()
             }
         };

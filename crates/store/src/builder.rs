@@ -15,17 +15,17 @@
 //! Ids (see `vervet_dictionary`), and adding to a store in place: [`crate::Store::statements`] feeds a
 //! builder with existing statements.
 
-use crate::buffers::{Buffers, Gathered, PredicateBuffer};
+use crate::buffers::{Buffers, EntryBuffer, PredicateBuffer};
 use crate::edges::{self, EdgeTable};
 use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
-use crate::files::{self, HashedFile, LogPlace, Manifest, SegmentFile};
-use crate::merge::{self, Merged};
+use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
+use crate::merge::{self, MergedRun};
 use crate::order::{self, Values};
-use crate::packed::Packed;
-use crate::spill::{Kind, Spill};
+use crate::packed::PackedEntries;
+use crate::spill::{RunKind, Spill};
 use crate::statistics::{Classes, collect};
-use crate::toc::{OrderPlaces, SectionPlace, Toc};
+use crate::toc::{OrderSections, SectionLocation, Toc};
 use crate::{NewDictionary, Statement, Store, sort};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct BuildOptions {
     /// the end. `None`: all statements stay in memory.
     pub temp_dir: Option<PathBuf>,
     /// Write-ahead log position for the manifest; `None`: a new id is reserved. Ignored in memory.
-    pub log: Option<LogPlace>,
+    pub log: Option<CheckpointPosition>,
     /// Orders of entries, at most one for each predicate; an order of a predicate or by a property that does
     /// not occur has no effect.
     pub orders: Vec<OrderBy>,
@@ -103,7 +103,7 @@ const STATEMENT_STEPS: u64 = 4;
 type Check<'a> = &'a mut dyn FnMut(&Store) -> Result<()>;
 
 /// The sections of one predicate.
-struct Built {
+struct EncodedPredicate {
     predicate: Id,
     entries: u64,
     sections: [Vec<u8>; 2],
@@ -112,11 +112,11 @@ struct Built {
 }
 
 /// Shared input of all jobs.
-struct Context<'a> {
+struct BuildContext<'a> {
     classes: &'a Classes,
     edges: Option<&'a EdgeTable>,
     spill: Option<&'a Spill>,
-    orders: &'a [Order],
+    orders: &'a [PendingOrder],
     /// Memory for sorting spilled entries, in bytes.
     run_bytes: u64,
     vertex_count: u64,
@@ -125,7 +125,7 @@ struct Context<'a> {
 }
 
 /// An order under construction.
-struct Order {
+struct PendingOrder {
     predicate: u64,
     property: Id,
     values: Values,
@@ -279,7 +279,7 @@ impl<'w> StoreBuilder<'w> {
                 let toc = self.build(&dictionary, &mut |bytes| {
                     let (length, offset) = (bytes.len() as u64, sections.len() as u64);
                     sections.push(Bytes::from(bytes));
-                    Ok(SectionPlace { offset, length, checksum: 0 })
+                    Ok(SectionLocation { offset, length, checksum: 0 })
                 })?;
                 let mut store = Store::in_memory(dictionary, toc, sections)?;
                 store.constraints = constraints;
@@ -335,7 +335,7 @@ impl<'w> StoreBuilder<'w> {
         let environment = self.options.environment.clone();
         let log = match self.options.log {
             Some(log) => log,
-            None => LogPlace::reserve(&environment, 0)?,
+            None => CheckpointPosition::reserve(&environment, 0)?,
         };
         let (constraints, watch) = (self.constraints.clone(), self.watch);
         let generation = before.map_or(0, |manifest| manifest.generation).saturating_add(1);
@@ -368,7 +368,7 @@ impl<'w> StoreBuilder<'w> {
     fn build(
         self,
         dictionary: &Dictionary,
-        sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionPlace> + Send),
+        sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionLocation> + Send),
     ) -> Result<Toc> {
         let Self { options, watch, mut buffers, spill, edge_end, .. } = self;
         let spill = spill.as_ref();
@@ -384,7 +384,7 @@ impl<'w> StoreBuilder<'w> {
             (Some(types), Some(spill)) => {
                 types.merge(spill, watch)?;
                 let run = types.run().ok_or_else(|| Error::internal("a predicate without entries"))?;
-                Classes::new(&Merged::<true>(run), vertex_count, literal_count)
+                Classes::new(&MergedRun::<true>(run), vertex_count, literal_count)
             }
             (Some(types), None) => {
                 Classes::new(types.sorted_pairs(watch)?.as_slice(), vertex_count, literal_count)
@@ -406,7 +406,7 @@ impl<'w> StoreBuilder<'w> {
         let orders = orders(&options.orders, dictionary, &mut buffers, spill, watch)?;
         let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
         let run_bytes = options.memory_bytes / threads;
-        let context = Context {
+        let context = BuildContext {
             classes: &classes,
             edges,
             spill,
@@ -419,12 +419,12 @@ impl<'w> StoreBuilder<'w> {
         let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
         let mut rows = Vec::new();
         let mut ordered = Vec::new();
-        let mut accept = |built: Built| {
+        let mut accept = |built: EncodedPredicate| {
             let [out, reverse] = built.sections;
             rows.push((built.predicate, built.entries, [sink(out)?, sink(reverse)?]));
             if let Some((property, [out, reverse])) = built.order {
-                let places = [sink(out)?, sink(reverse)?];
-                ordered.push(OrderPlaces { predicate: built.predicate, property, places });
+                let locations = [sink(out)?, sink(reverse)?];
+                ordered.push(OrderSections { predicate: built.predicate, property, locations });
             }
             built.graphs.into_iter().for_each(|(graph, count)| *graphs.entry(graph).or_default() += count);
             Ok(())
@@ -433,10 +433,10 @@ impl<'w> StoreBuilder<'w> {
         rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
         ordered.sort_unstable_by_key(|order| order.predicate);
         toc.orders = ordered;
-        for (predicate, entries, places) in rows {
+        for (predicate, entries, locations) in rows {
             toc.statement_count += entries;
             toc.predicates.push((predicate, entries));
-            toc.segments.push(places);
+            toc.segments.push(locations);
         }
         toc.graphs = graphs.into_iter().map(|(graph, count)| (Id::from_bits(graph), count)).collect();
         Ok(toc)
@@ -450,8 +450,8 @@ fn orders(
     buffers: &mut [PredicateBuffer],
     spill: Option<&Spill>,
     watch: &Watch<'_>,
-) -> Result<Vec<Order>> {
-    let mut orders: Vec<Order> = Vec::new();
+) -> Result<Vec<PendingOrder>> {
+    let mut orders: Vec<PendingOrder> = Vec::new();
     for OrderBy { predicate, property } in wanted {
         let (predicate, property) = (dictionary.lookup_iri(predicate)?, dictionary.lookup_iri(property)?);
         let (Some(predicate), Some(property)) = (predicate, property) else { continue };
@@ -470,7 +470,7 @@ fn orders(
             }
             None => Values::Pairs(buffer.sorted_pairs(watch)?),
         };
-        orders.push(Order { predicate: predicate.bits(), property, values });
+        orders.push(PendingOrder { predicate: predicate.bits(), property, values });
     }
     Ok(orders)
 }
@@ -549,7 +549,7 @@ fn in_order<T: Send, R: Send>(
 }
 
 /// Both sections of one predicate.
-fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result<Built> {
+fn build_predicate(mut buffer: PredicateBuffer, context: &BuildContext<'_>) -> Result<EncodedPredicate> {
     let (predicate, watch) = (Id::from_bits(buffer.predicate), context.watch);
     watch.check()?;
     if !predicate.is_vertex() || predicate.payload() >= context.vertex_count {
@@ -559,15 +559,15 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
         buffer.merge(spill, watch)?;
         if let Some(out) = buffer.run() {
             let reverse = merge::reverse(out, context.run_bytes, spill, watch)?;
-            return if out.kind() == Kind::Quads {
-                build_quads(predicate, &Merged::<true>(out), &Merged::<true>(&reverse), context)
+            return if out.kind() == RunKind::Quads {
+                build_quads(predicate, &MergedRun::<true>(out), &MergedRun::<true>(&reverse), context)
             } else {
-                build_sections(predicate, &Merged::<false>(out), &Merged::<false>(&reverse), context)
+                build_sections(predicate, &MergedRun::<false>(out), &MergedRun::<false>(&reverse), context)
             };
         }
     }
     match buffer.gather() {
-        Gathered::Narrow { key_tag, neighbour_tag, mut entries } => {
+        EntryBuffer::Narrow { key_tag, neighbour_tag, mut entries } => {
             let mut scratch = Vec::new();
             sort::sort(&mut entries, u64::MAX, &mut scratch, watch)?;
             watch.advance(entries.len() as u64)?;
@@ -581,8 +581,8 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
             let reverse = Narrow { entries: &reverse, key_tag: neighbour_tag, neighbour_tag: key_tag };
             build_sections(predicate, &out, &reverse, context)
         }
-        Gathered::Pairs(entries) => {
-            let mut entries = match Packed::<false>::both(entries, watch)? {
+        EntryBuffer::Pairs(entries) => {
+            let mut entries = match PackedEntries::<false>::both(entries, watch)? {
                 Ok([out, reverse]) => return build_sections(predicate, &out, &reverse, context),
                 Err(entries) => entries,
             };
@@ -592,8 +592,8 @@ fn build_predicate(mut buffer: PredicateBuffer, context: &Context<'_>) -> Result
             watch.sort(&mut reverse, Ord::cmp)?;
             build_sections(predicate, entries.as_slice(), reverse.as_slice(), context)
         }
-        Gathered::Quads(entries) => {
-            let mut entries = match Packed::<true>::both(entries, watch)? {
+        EntryBuffer::Quads(entries) => {
+            let mut entries = match PackedEntries::<true>::both(entries, watch)? {
                 Ok([out, reverse]) => return build_quads(predicate, &out, &reverse, context),
                 Err(entries) => entries,
             };
@@ -612,8 +612,8 @@ fn build_quads<E: Entries + ?Sized>(
     predicate: Id,
     out: &E,
     reverse: &E,
-    context: &Context<'_>,
-) -> Result<Built> {
+    context: &BuildContext<'_>,
+) -> Result<EncodedPredicate> {
     let mut built = build_sections(predicate, out, reverse, context)?;
     for index in 0..out.len() {
         let (graph, edge) = (Id::from_bits(out.graph(index)), Id::from_bits(out.edge(index)));
@@ -634,8 +634,8 @@ fn build_sections<E: Entries + ?Sized>(
     predicate: Id,
     out: &E,
     reverse: &E,
-    context: &Context<'_>,
-) -> Result<Built> {
+    context: &BuildContext<'_>,
+) -> Result<EncodedPredicate> {
     let watch = context.watch;
     watch.check()?;
     let (subjects, objects) = (KeyRuns::of(out), KeyRuns::of(reverse));
@@ -648,7 +648,7 @@ fn build_sections<E: Entries + ?Sized>(
         encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward, watch)?,
     ];
     let order = match context.orders.iter().find(|order| order.predicate == predicate.bits()) {
-        Some(Order { property, values, .. }) => {
+        Some(PendingOrder { property, values, .. }) => {
             let of = |direction| (predicate, direction, *property);
             let sections = [
                 order::encode(of(Direction::Out), out, &subjects, values, watch)?,
@@ -658,11 +658,17 @@ fn build_sections<E: Entries + ?Sized>(
         }
         None => None,
     };
-    Ok(Built { predicate, entries: out.len() as u64, sections, order, graphs: FxHashMap::default() })
+    Ok(EncodedPredicate {
+        predicate,
+        entries: out.len() as u64,
+        sections,
+        order,
+        graphs: FxHashMap::default(),
+    })
 }
 
 /// Whether all `ids` can be subjects (or objects) of this store.
-fn check_ids(ids: &[u64], objects: bool, context: &Context<'_>) -> Result<()> {
+fn check_ids(ids: &[u64], objects: bool, context: &BuildContext<'_>) -> Result<()> {
     for bits in ids {
         let id = Id::from_bits(*bits);
         let known = match id.tag() {

@@ -5,7 +5,7 @@
 //! where they have at most that many; a binary search above. Neighbours are compared in their stored form, so
 //! a constant is encoded once for the whole batch.
 
-use crate::locate::{CHUNK, Located, View};
+use crate::locate::{CHUNK, EntryRanges, SegmentView};
 use vervet_codec::{CodesView, FramedView, PackedView};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
@@ -15,7 +15,7 @@ const AHEAD: usize = 4;
 
 /// Appends the rows whose key has the neighbour of the row; with a `filter`, in an entry that passes.
 pub(crate) fn pairs(
-    view: &View<'_>,
+    view: &SegmentView<'_>,
     keys: &[Id],
     neighbours: &[Id],
     filter: Option<EntryFilter>,
@@ -48,7 +48,7 @@ pub(crate) fn pairs(
 
 /// Appends the rows whose key has this neighbour; with a `filter`, in an entry that passes.
 pub(crate) fn constant(
-    view: &View<'_>,
+    view: &SegmentView<'_>,
     keys: &[Id],
     neighbour: Id,
     filter: Option<EntryFilter>,
@@ -71,10 +71,10 @@ pub(crate) fn constant(
 
 /// [`chunk`] for framed neighbours: `target` returns them decoded.
 fn framed(
-    view: &View<'_>,
+    view: &SegmentView<'_>,
     values: &FramedView<'_>,
     first_row: usize,
-    located: &Located,
+    located: &EntryRanges,
     target: impl Fn(usize) -> u64,
     filter: Option<EntryFilter>,
     out: &mut Vec<u32>,
@@ -97,10 +97,10 @@ fn framed(
 
 #[inline(always)]
 fn chunk(
-    view: &View<'_>,
+    view: &SegmentView<'_>,
     elements: &PackedView<'_>,
     first_row: usize,
-    located: &Located,
+    located: &EntryRanges,
     target: impl Fn(usize) -> Option<u64>,
     filter: Option<EntryFilter>,
     out: &mut Vec<u32>,
@@ -154,7 +154,7 @@ fn chunk(
 #[inline(always)]
 fn few<const WIDTH: usize>(
     elements: &PackedView<'_>,
-    located: &Located,
+    located: &EntryRanges,
     target: impl Fn(usize) -> Option<u64>,
     mut test: impl FnMut(usize, bool),
 ) {

@@ -13,7 +13,7 @@ use vervet_snapshot::SegmentStatistics;
 
 /// Descriptors of everything in the body of a section.
 #[derive(Clone, Debug)]
-pub(crate) struct Parts {
+pub(crate) struct SegmentLayout {
     pub(crate) keys: KeySet,
     /// Offsets of the entries of each key, and the end; absent if every key has one entry.
     pub(crate) offsets: Option<Array>,
@@ -28,12 +28,12 @@ pub(crate) struct Parts {
 
 /// Up to this many entries between vertices, neighbours stay unframed even if there are edges: the segment
 /// fits into a cache, where the cost of an access matters as much as the cache miss.
-const WALKED_ENTRIES_MIN: usize = 1 << 16;
+const UNFRAMED_ENTRIES_MAX: usize = 1 << 16;
 
 /// Offsets of fewer keys fit into a cache and are read fastest unframed. For more keys, a framed pair takes a
 /// third of the bytes and so fewer cache misses: 16.8 against 22.9 ns for a random pair of 4 million
 /// (2026-11-23).
-const WALKED_KEYS_MAX: usize = 1 << 16;
+const UNFRAMED_KEYS_MAX: usize = 1 << 16;
 
 /// Decodes a value of an optional column.
 pub(crate) fn optional_id(tag: Tag, value: u64) -> Id {
@@ -77,7 +77,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         runs.keys.last().is_none_or(|key| Id::from_bits(*key).is_vertex()) && statistics.vertices_only;
     let offsets = (runs.keys.len() != count).then(|| {
         let starts = runs.starts.iter().map(|start| *start as u64);
-        if is_walked && runs.keys.len() < WALKED_KEYS_MAX {
+        if is_walked && runs.keys.len() < UNFRAMED_KEYS_MAX {
             Array::Packed(Packed::write(starts, runs.starts.len(), 0, count as u64, &mut body))
         } else {
             Array::write_small(starts, runs.starts.len(), 0, count as u64, &mut body)
@@ -85,7 +85,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     });
     watch.check()?;
     let wants_table = Codes::wants_table(count, others.len(), minimum, maximum);
-    let is_fast = is_walked && (!statistics.has_edges || count <= WALKED_ENTRIES_MIN);
+    let is_fast = is_walked && (!statistics.has_edges || count <= UNFRAMED_ENTRIES_MAX);
     let framed = if is_fast {
         None
     } else {
@@ -111,7 +111,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         .then(|| write_column(count, |index| optional_value(entries.edge(index)), &mut body));
     watch.advance(count as u64)?;
     let all_edges = E::COLUMNS && (0..count).all(|index| entries.edge(index) != 0);
-    let parts = Parts { keys, offsets, neighbours, graphs, edges, all_edges };
+    let parts = SegmentLayout { keys, offsets, neighbours, graphs, edges, all_edges };
     let meta = write_meta(predicate, direction, statistics, &parts);
     body.extend_from_slice(&meta);
     write_u64(meta.len() as u64, &mut body);
@@ -136,7 +136,12 @@ pub(crate) mod flag {
 }
 
 /// The metadata of a section: predicate, direction, statistics, descriptors.
-fn write_meta(predicate: Id, direction: Direction, statistics: &SegmentStatistics, parts: &Parts) -> Vec<u8> {
+fn write_meta(
+    predicate: Id,
+    direction: Direction,
+    statistics: &SegmentStatistics,
+    parts: &SegmentLayout,
+) -> Vec<u8> {
     let mut meta = Vec::new();
     let flags = [
         (statistics.has_named_graphs, flag::NAMED_GRAPHS),

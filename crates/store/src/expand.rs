@@ -1,7 +1,7 @@
 //! Expansion: copies entries of located rows to an output of fixed capacity.
 
 use crate::encode::optional_id;
-use crate::locate::{Located, View};
+use crate::locate::{EntryRanges, SegmentView};
 use std::ops::Range;
 use vervet_codec::{ArrayView, CodesView, FramedView, PackedCodes, PackedView};
 use vervet_model::{Id, Tag};
@@ -11,8 +11,8 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 const AHEAD: usize = 4;
 
 /// Appends every entry of `keys` from `cursor` on, up to the capacity.
-pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
-    let mut located = Located::new();
+pub(crate) fn all(view: &SegmentView<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
+    let mut located = EntryRanges::new();
     while cursor.row < keys.len() && out.room() > 0 {
         view.locate(&keys[cursor.row..], &mut located);
         let done = usize::try_from(cursor.offset).unwrap_or(usize::MAX);
@@ -26,7 +26,7 @@ pub(crate) fn all(view: &View<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut E
 
 /// Truncates the row in which an expansion ends ([`Expansion::end`]), if it is among those located from
 /// `first_row` on.
-fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion) {
+fn end(view: &SegmentView<'_>, located: &mut EntryRanges, first_row: usize, out: &Expansion) {
     if let Some((row, below)) = out.end
         && let Some(at) = row.checked_sub(first_row).filter(|at| *at < located.rows)
     {
@@ -36,7 +36,7 @@ fn end(view: &View<'_>, located: &mut Located, first_row: usize, out: &Expansion
 }
 
 /// Truncates `located` to `room` entries, moves `cursor` after them, and returns their number.
-fn cut(located: &mut Located, room: usize, cursor: &mut Cursor) -> usize {
+fn cut(located: &mut EntryRanges, room: usize, cursor: &mut Cursor) -> usize {
     let mut total = 0;
     for row in 0..located.rows {
         let degree = located.ends[row] - located.starts[row];
@@ -55,7 +55,13 @@ fn cut(located: &mut Located, room: usize, cursor: &mut Cursor) -> usize {
 }
 
 /// Appends all located entries, `total` in number.
-fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, out: &mut Expansion) {
+fn append(
+    view: &SegmentView<'_>,
+    located: &EntryRanges,
+    first_row: usize,
+    total: usize,
+    out: &mut Expansion,
+) {
     let length = out.rows.len();
     out.rows.resize(length + total + AHEAD, 0);
     out.neighbours.resize(length + total + AHEAD, Id::UNBOUND);
@@ -81,7 +87,13 @@ fn append(view: &View<'_>, located: &Located, first_row: usize, total: usize, ou
 }
 
 /// [`append`] for rows and neighbours; `rows` and `out` have the length of all ranges plus [`AHEAD`].
-fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id]) {
+fn append_ranges(
+    view: &SegmentView<'_>,
+    located: &EntryRanges,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+) {
     let degrees = Degrees::of(view);
     let codes = match &view.neighbours {
         CodesView::Packed(codes) => codes,
@@ -103,7 +115,7 @@ fn append_ranges(view: &View<'_>, located: &Located, first_row: u32, rows: &mut 
 fn append_width<const WIDTH: usize>(
     degrees: Degrees,
     codes: &PackedCodes<'_>,
-    located: &Located,
+    located: &EntryRanges,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
@@ -177,7 +189,7 @@ enum Degrees {
 }
 
 impl Degrees {
-    fn of(view: &View<'_>) -> Self {
+    fn of(view: &SegmentView<'_>) -> Self {
         let keys = view.key_count.max(1);
         match view.count {
             _ if view.offsets.is_none() => Self::One,
@@ -193,7 +205,7 @@ impl Degrees {
 #[inline(always)]
 fn append_values(
     degrees: Degrees,
-    located: &Located,
+    located: &EntryRanges,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
@@ -209,7 +221,7 @@ fn append_values(
 
 #[inline(always)]
 fn append_ahead<const COUNT: usize>(
-    located: &Located,
+    located: &EntryRanges,
     first_row: u32,
     rows: &mut [u32],
     out: &mut [Id],
@@ -237,7 +249,13 @@ fn append_ahead<const COUNT: usize>(
 }
 
 #[inline(always)]
-fn append_loop(located: &Located, first_row: u32, rows: &mut [u32], out: &mut [Id], column: &impl Column) {
+fn append_loop(
+    located: &EntryRanges,
+    first_row: u32,
+    rows: &mut [u32],
+    out: &mut [Id],
+    column: &impl Column,
+) {
     let mut at = 0;
     for (row, range) in (first_row..).zip(located.ranges()) {
         let end = at + range.len();
@@ -250,13 +268,13 @@ fn append_loop(located: &Located, first_row: u32, rows: &mut [u32], out: &mut [I
 
 /// Appends the entries of `keys` that pass `filter`, from `cursor` on, up to the capacity.
 pub(crate) fn some(
-    view: &View<'_>,
+    view: &SegmentView<'_>,
     keys: &[Id],
     filter: EntryFilter,
     cursor: &mut Cursor,
     out: &mut Expansion,
 ) {
-    let mut located = Located::new();
+    let mut located = EntryRanges::new();
     while cursor.row < keys.len() {
         view.locate(&keys[cursor.row..], &mut located);
         let first_row = cursor.row;
@@ -285,7 +303,7 @@ pub(crate) fn some(
     }
 }
 
-impl View<'_> {
+impl SegmentView<'_> {
     /// Appends the neighbours of a range.
     pub(crate) fn copy_neighbours(&self, range: Range<usize>, out: &mut Vec<Id>) {
         out.extend(range.map(|index| Id::from_bits(self.neighbours.get(index))));

@@ -11,7 +11,7 @@
 //! 3. Files of a database without a manifest belong to an unfinished load or restore into a new directory,
 //!    and then `UNFINISHED` exists; or the manifest has been lost, and the files must not be overwritten.
 
-use crate::toc::{SectionPlace, Toc};
+use crate::toc::{SectionLocation, Toc};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use vervet_codec::{Damaged, Reader, write_u64};
@@ -52,14 +52,14 @@ pub(crate) struct Manifest {
     pub(crate) dictionary: FileRecord,
     /// Position at which the log continues; `None`, in version 1 alone: unknown, and any log in the directory
     /// is accepted.
-    pub(crate) log: Option<LogPlace>,
+    pub(crate) log: Option<CheckpointPosition>,
     /// Lines that storage keeps for higher layers.
     pub(crate) constraints: Vec<String>,
 }
 
 /// Position at which a write-ahead log continues after a generation that holds everything before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LogPlace {
+pub struct CheckpointPosition {
     /// The log id in the header of all its files.
     pub id: u64,
     /// Position in the log, in bytes.
@@ -80,7 +80,7 @@ pub(crate) struct FileRecord {
     pub(crate) checksum: u64,
 }
 
-impl LogPlace {
+impl CheckpointPosition {
     /// A new id for a log that has not been begun, after a generation that holds the commits up to
     /// `timestamp`.
     ///
@@ -111,14 +111,14 @@ impl Manifest {
         generation: u64,
         segments: FileRecord,
         dictionary: FileRecord,
-        log: LogPlace,
+        log: CheckpointPosition,
         constraints: Vec<String>,
     ) -> Self {
         Self { version: MANIFEST_VERSION, generation, segments, dictionary, log: Some(log), constraints }
     }
 
     /// The same manifest with another log position.
-    pub(crate) fn with_log(self, log: LogPlace) -> Self {
+    pub(crate) fn with_log(self, log: CheckpointPosition) -> Self {
         Self { version: MANIFEST_VERSION, log: Some(log), ..self }
     }
 
@@ -164,7 +164,7 @@ impl Manifest {
         let dictionary = file("dictionary", dictionary_name(generation))?;
         let mut lines = lines.peekable();
         let log = match lines.next_if(|line| line.starts_with("log ")) {
-            Some(line) => Some(LogPlace::parse(line.strip_prefix("log ")?)?),
+            Some(line) => Some(CheckpointPosition::parse(line.strip_prefix("log ")?)?),
             None => None,
         };
         let constraints =
@@ -305,7 +305,7 @@ pub(crate) fn remove_mark(environment: &Environment, dir: &Path) {
 /// # Errors
 /// Input: there is no database. Corrupt: the manifest is damaged. Io: the manifest may be the old or the new
 /// one.
-pub fn publish_log(environment: &Environment, dir: &Path, log: LogPlace) -> Result<()> {
+pub fn publish_log(environment: &Environment, dir: &Path, log: CheckpointPosition) -> Result<()> {
     manifest_of(environment, dir)?.with_log(log).publish(environment, dir)
 }
 
@@ -375,12 +375,12 @@ impl SegmentFile {
     }
 
     /// Appends a section and returns its position.
-    pub(crate) fn section(&mut self, bytes: &[u8]) -> Result<SectionPlace> {
+    pub(crate) fn section(&mut self, bytes: &[u8]) -> Result<SectionLocation> {
         let offset = self.file.length.next_multiple_of(SECTION_ALIGN as u64);
         let missing = usize::try_from(offset - self.file.length).unwrap_or(0);
         self.file.write(&[0; SECTION_ALIGN][..missing])?;
         self.file.write(bytes)?;
-        Ok(SectionPlace { offset, length: bytes.len() as u64, checksum: xxh3_64(bytes) })
+        Ok(SectionLocation { offset, length: bytes.len() as u64, checksum: xxh3_64(bytes) })
     }
 
     /// Appends the table of contents and the tail, and syncs the file.
@@ -424,11 +424,11 @@ pub(crate) fn read_toc(bytes: &[u8], generation: u64) -> Result<Toc, Damaged> {
         return Err(Damaged("its table of contents has a wrong checksum"));
     }
     let toc = Toc::read(toc)?;
-    let orders = toc.orders.iter().flat_map(|order| &order.places);
-    let places = toc.segments.iter().flatten().chain(&toc.edges).chain(orders);
-    for place in places {
-        let end = place.offset.checked_add(place.length).ok_or(Damaged("section out of bounds"))?;
-        if place.offset < HEAD_BYTES || end > offset as u64 {
+    let orders = toc.orders.iter().flat_map(|order| &order.locations);
+    let locations = toc.segments.iter().flatten().chain(&toc.edges).chain(orders);
+    for location in locations {
+        let end = location.offset.checked_add(location.length).ok_or(Damaged("section out of bounds"))?;
+        if location.offset < HEAD_BYTES || end > offset as u64 {
             return Err(Damaged("section out of bounds"));
         }
     }

@@ -45,8 +45,8 @@ mod encode;
 mod entries;
 mod expand;
 mod files;
+mod key_bitmaps;
 mod locate;
-mod marks;
 mod merge;
 mod new_dictionary;
 mod order;
@@ -62,7 +62,7 @@ mod toc;
 mod validate;
 
 pub use builder::{BuildOptions, OrderBy, StoreBuilder, Target};
-pub use files::{LogPlace, publish_log};
+pub use files::{CheckpointPosition, publish_log};
 pub use new_dictionary::NewDictionary;
 pub use restore::copy_generation;
 pub use segment::BaseSegment;

@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "calls of functions for processors with a certain instruction")]
 
-use crate::encode::Parts;
+use crate::encode::SegmentLayout;
 use std::ops::Range;
 use vervet_codec::{ArrayView, Behind, CodesView, KeySetView, Locate, NONE};
 use vervet_model::Id;
@@ -18,7 +18,7 @@ use vervet_snapshot::EntryFilter;
 pub(crate) const CHUNK: usize = 64;
 
 /// A segment and its bytes, for a batch of accesses.
-pub(crate) struct View<'a> {
+pub(crate) struct SegmentView<'a> {
     pub(crate) keys: KeySetView<'a>,
     pub(crate) offsets: Option<ArrayView<'a>>,
     pub(crate) neighbours: CodesView<'a>,
@@ -32,7 +32,7 @@ pub(crate) struct View<'a> {
 
 /// One entry of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SegmentEntry {
     /// Position in the segment.
     pub(crate) index: usize,
     pub(crate) neighbour: Id,
@@ -41,13 +41,13 @@ pub(crate) struct Entry {
 }
 
 /// Ranges of entries of a chunk of rows.
-pub(crate) struct Located {
+pub(crate) struct EntryRanges {
     pub(crate) starts: [usize; CHUNK],
     pub(crate) ends: [usize; CHUNK],
     pub(crate) rows: usize,
 }
 
-impl Located {
+impl EntryRanges {
     pub(crate) fn new() -> Self {
         Self { starts: [0; CHUNK], ends: [0; CHUNK], rows: 0 }
     }
@@ -59,8 +59,8 @@ impl Located {
     }
 }
 
-impl<'a> View<'a> {
-    pub(crate) fn new(bytes: &'a [u8], parts: &'a Parts) -> Self {
+impl<'a> SegmentView<'a> {
+    pub(crate) fn new(bytes: &'a [u8], parts: &'a SegmentLayout) -> Self {
         Self {
             keys: parts.keys.view(bytes),
             offsets: parts.offsets.map(|part| part.view(bytes)),
@@ -74,7 +74,7 @@ impl<'a> View<'a> {
 
     /// Locates the first [`CHUNK`] of `keys` (or all).
     #[inline]
-    pub(crate) fn locate(&self, keys: &[Id], located: &mut Located) {
+    pub(crate) fn locate(&self, keys: &[Id], located: &mut EntryRanges) {
         match self.keys {
             KeySetView::Range(view) => self.locate_with::<_, false>(&view, keys, located),
             KeySetView::Bitmap(view) => self.locate_counting::<_, false>(&view, keys, located),
@@ -104,7 +104,12 @@ impl<'a> View<'a> {
     }
 
     /// [`Self::locate_with`] for key sets that use popcount.
-    fn locate_counting<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
+    fn locate_counting<L: Locate, const MEMO: bool>(
+        &self,
+        locator: &L,
+        keys: &[Id],
+        located: &mut EntryRanges,
+    ) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
             // SAFETY: the only feature that the function requires has just been detected.
@@ -117,7 +122,12 @@ impl<'a> View<'a> {
     /// processor since 2008.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
-    fn locate_popcnt<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
+    fn locate_popcnt<L: Locate, const MEMO: bool>(
+        &self,
+        locator: &L,
+        keys: &[Id],
+        located: &mut EntryRanges,
+    ) {
         self.locate_with::<L, MEMO>(locator, keys, located);
     }
 
@@ -140,7 +150,7 @@ impl<'a> View<'a> {
 
     /// `MEMO`: whether reusing the previous row's result is cheaper than another look-up.
     #[inline(always)]
-    fn locate_with<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut Located) {
+    fn locate_with<L: Locate, const MEMO: bool>(&self, locator: &L, keys: &[Id], located: &mut EntryRanges) {
         let rows = keys.len().min(CHUNK);
         located.rows = rows;
         let mut positions = [NONE; CHUNK];
@@ -201,8 +211,8 @@ impl<'a> View<'a> {
 
     /// Calls `each` with the number of the first row and the ranges of each chunk of `keys`.
     #[inline]
-    pub(crate) fn for_each_chunk(&self, keys: &[Id], mut each: impl FnMut(usize, &Located)) {
-        let mut located = Located::new();
+    pub(crate) fn for_each_chunk(&self, keys: &[Id], mut each: impl FnMut(usize, &EntryRanges)) {
+        let mut located = EntryRanges::new();
         for (index, chunk) in keys.chunks(CHUNK).enumerate() {
             self.locate(chunk, &mut located);
             each(index * CHUNK, &located);
@@ -216,7 +226,7 @@ impl<'a> View<'a> {
         range: Range<usize>,
         filter: EntryFilter,
         want_edges: bool,
-    ) -> impl Iterator<Item = Entry> {
+    ) -> impl Iterator<Item = SegmentEntry> {
         self.passing_from(range.start, range, filter, want_edges)
     }
 
@@ -227,11 +237,11 @@ impl<'a> View<'a> {
         range: Range<usize>,
         filter: EntryFilter,
         want_edges: bool,
-    ) -> impl Iterator<Item = Entry> {
+    ) -> impl Iterator<Item = SegmentEntry> {
         let once = !want_edges && !filter.parallel;
         let mut previous = (range.start > first).then(|| self.entry(range.start - 1));
         range.map(|index| self.entry(index)).filter(move |entry| {
-            let same = |other: Entry| other.neighbour == entry.neighbour && other.graph == entry.graph;
+            let same = |other: SegmentEntry| other.neighbour == entry.neighbour && other.graph == entry.graph;
             let repeated = once && previous.replace(*entry).is_some_and(same);
             let graph = filter.graph.passes(entry.graph);
             graph && !repeated && (!want_edges || entry.edge.is_bound())

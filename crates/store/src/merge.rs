@@ -8,15 +8,15 @@
 //! other direction, and 40 bytes for each run; the system may drop mapped pages at any time.
 
 use crate::entries::Entries;
-use crate::spill::{Kind, Run, Spill};
+use crate::spill::{RunKind, SortedRun, Spill};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use vervet_model::{Result, Watch};
 
 /// Entries of a run as input of the encoder. `COLUMNS`: whether some may have a graph or an edge.
-pub(crate) struct Merged<'a, const COLUMNS: bool>(pub(crate) &'a Run);
+pub(crate) struct MergedRun<'a, const COLUMNS: bool>(pub(crate) &'a SortedRun);
 
-impl<const COLUMNS: bool> Entries for Merged<'_, COLUMNS> {
+impl<const COLUMNS: bool> Entries for MergedRun<'_, COLUMNS> {
     const COLUMNS: bool = COLUMNS;
 
     fn len(&self) -> usize {
@@ -45,18 +45,18 @@ impl<const COLUMNS: bool> Entries for Merged<'_, COLUMNS> {
 }
 
 /// The narrowest kind that can represent the entries of all `runs`.
-fn kind_of(runs: &[Run]) -> Kind {
-    let mut kinds = runs.iter().map(Run::kind);
-    let first = kinds.next().unwrap_or(Kind::Pairs);
+fn kind_of(runs: &[SortedRun]) -> RunKind {
+    let mut kinds = runs.iter().map(SortedRun::kind);
+    let first = kinds.next().unwrap_or(RunKind::Pairs);
     kinds.fold(first, |kind, other| match (kind, other) {
         _ if kind == other => kind,
-        (Kind::Quads, _) | (_, Kind::Quads) => Kind::Quads,
-        _ => Kind::Pairs,
+        (RunKind::Quads, _) | (_, RunKind::Quads) => RunKind::Quads,
+        _ => RunKind::Pairs,
     })
 }
 
 /// Merges all entries of `runs` into one run; entries without an edge are deduplicated.
-pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
+pub(crate) fn merge(runs: &[SortedRun], spill: &Spill, watch: &Watch<'_>) -> Result<SortedRun> {
     if let [run] = runs {
         return Ok(run.clone());
     }
@@ -93,7 +93,12 @@ pub(crate) fn merge(runs: &[Run], spill: &Spill, watch: &Watch<'_>) -> Result<Ru
 }
 
 /// The entries of `run` with subject and object exchanged, sorted by way of runs of about `memory_bytes`.
-pub(crate) fn reverse(run: &Run, memory_bytes: u64, spill: &Spill, watch: &Watch<'_>) -> Result<Run> {
+pub(crate) fn reverse(
+    run: &SortedRun,
+    memory_bytes: u64,
+    spill: &Spill,
+    watch: &Watch<'_>,
+) -> Result<SortedRun> {
     let kind = run.kind().reversed();
     let rows_max = usize::try_from(memory_bytes / 32).unwrap_or(usize::MAX).max(ROWS_MIN);
     let mut runs = Vec::new();
@@ -119,14 +124,14 @@ const ROWS_MIN: usize = 1 << 10;
 
 /// Writes these rows, sorted and distinct, to a file.
 fn one_run(
-    kind: Kind,
+    kind: RunKind,
     rows: impl Iterator<Item = Result<[u64; 4]>>,
     spill: &Spill,
     watch: &Watch<'_>,
-) -> Result<Run> {
+) -> Result<SortedRun> {
     let mut file = spill.begin()?;
     let written = [file.write(kind, rows, watch)?];
-    let [run] = <[Run; 1]>::try_from(file.finish(&written)?).map_err(|_| {
+    let [run] = <[SortedRun; 1]>::try_from(file.finish(&written)?).map_err(|_| {
         vervet_model::Error::internal("a temporary file has another number of runs than were written")
     })?;
     Ok(run)

@@ -19,7 +19,7 @@
 //! permutation beside the entries, since joins, checks and intersections need them by neighbour.
 
 use crate::entries::{Entries, KeyRuns};
-use crate::spill::Run;
+use crate::spill::SortedRun;
 use std::ops::Range;
 use vervet_codec::{Damaged, Packed, PackedView, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
@@ -30,7 +30,7 @@ pub(crate) enum Values {
     /// In memory.
     Pairs(Vec<[u64; 2]>),
     /// In a temporary file.
-    Run(Run),
+    Run(SortedRun),
 }
 
 impl Values {
@@ -102,22 +102,23 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         // The key set of the other direction would refuse more entries than keys that fit 32 bits.
         let length = u32::try_from(range.len()).expect("a key has fewer than 2^32 neighbours");
         order.extend(0..length);
-        let key = |place: &u32| keys[range.start + *place as usize];
+        let key = |position: &u32| keys[range.start + *position as usize];
         watch.sort(&mut order[first..], |a, b| (key(a), *a).cmp(&(key(b), *b)))?;
     }
     let mut body = Vec::new();
     let widest = runs.degree_max().saturating_sub(1) as u64;
-    let places = Packed::write(order.iter().map(|place| u64::from(*place)), count, 0, widest, &mut body);
+    let positions =
+        Packed::write(order.iter().map(|position| u64::from(*position)), count, 0, widest, &mut body);
     let stored = |key: u64| if key == 0 { 0 } else { key - base + 1 };
     let starts = runs.starts.windows(2).flat_map(|pair| std::iter::repeat_n(pair[0], pair[1] - pair[0]));
-    let sorted = starts.zip(&order).map(|(start, place)| stored(keys[start + *place as usize]));
+    let sorted = starts.zip(&order).map(|(start, position)| stored(keys[start + *position as usize]));
     let widest = keys.iter().copied().map(stored).max().unwrap_or(0);
     let sorted = Packed::write(sorted, count, 0, widest, &mut body);
     let mut meta = Vec::new();
     for number in [predicate.bits(), u64::from(direction as u8), property.bits(), base] {
         write_u64(number, &mut meta);
     }
-    places.write_meta(&mut meta);
+    positions.write_meta(&mut meta);
     sorted.write_meta(&mut meta);
     body.extend_from_slice(&meta);
     write_u64(meta.len() as u64, &mut body);
@@ -133,7 +134,7 @@ pub(crate) struct OrderColumn {
     pub(crate) direction: u64,
     pub(crate) property: Id,
     base: u64,
-    places: Packed,
+    positions: Packed,
     keys: Packed,
 }
 
@@ -150,13 +151,13 @@ impl OrderColumn {
         let mut meta = Reader::new(&bytes[start..end]);
         let (predicate, direction) = (Id::from_bits(meta.u64()?), meta.u64()?);
         let (property, base) = (Id::from_bits(meta.u64()?), meta.u64()?);
-        let places = Packed::read_meta(&mut meta, bytes.len())?;
+        let positions = Packed::read_meta(&mut meta, bytes.len())?;
         let keys = Packed::read_meta(&mut meta, bytes.len())?;
         meta.finish()?;
-        if places.len() != keys.len() {
+        if positions.len() != keys.len() {
             return Err(Damaged("parts of an order column have different lengths"));
         }
-        Ok(Self { bytes, predicate, direction, property, base, places, keys })
+        Ok(Self { bytes, predicate, direction, property, base, positions, keys })
     }
 
     /// Number of entries.
@@ -167,14 +168,14 @@ impl OrderColumn {
     /// A view for a batch of accesses.
     pub(crate) fn view(&self) -> OrderView<'_> {
         let view = |part: &Packed| part.view(&self.bytes);
-        OrderView { base: self.base, places: view(&self.places), keys: view(&self.keys) }
+        OrderView { base: self.base, positions: view(&self.positions), keys: view(&self.keys) }
     }
 }
 
 /// An order column to read from.
 pub(crate) struct OrderView<'a> {
     base: u64,
-    places: PackedView<'a>,
+    positions: PackedView<'a>,
     keys: PackedView<'a>,
 }
 
@@ -194,11 +195,11 @@ impl OrderView<'_> {
 
     /// The index of an entry among those of its key, counted from 0, and its order key.
     pub(crate) fn get(&self, index: usize) -> (usize, Id) {
-        let place = usize::try_from(self.places.get(index)).unwrap_or(usize::MAX);
+        let position = usize::try_from(self.positions.get(index)).unwrap_or(usize::MAX);
         let key = match self.keys.get(index) {
             0 => 0,
             stored => self.base.wrapping_add(stored - 1),
         };
-        (place, Id::from_bits(key))
+        (position, Id::from_bits(key))
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! # Shape
 //! Of each column only the bits between the lowest and the highest differing bit are kept: the others are
-//! equal in all entries and are stored once in the [`Layout`]. If the remaining bits of key, neighbour, graph
-//! and edge are at most 64, an entry is their concatenation, the key highest. Edges of a social network: 19 +
-//! 19 + 0 + 18 bits; times of messages: 19 + 38.
+//! equal in all entries and are stored once in the [`BitLayout`]. If the remaining bits of key, neighbour,
+//! graph and edge are at most 64, an entry is their concatenation, the key highest. Edges of a social
+//! network: 19 + 19 + 0 + 18 bits; times of messages: 19 + 38.
 //! # Invariants
 //! Numbers have the order of their entries, and can be decoded to them.
 //! # Cost
@@ -18,7 +18,7 @@ use vervet_model::{Result, Watch};
 
 /// Bits of one column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Field {
+struct BitField {
     /// The bits that all entries have in common.
     common: u64,
     /// The lowest bit that differs, and the number of kept bits from it on.
@@ -28,7 +28,7 @@ struct Field {
     shift: u32,
 }
 
-impl Field {
+impl BitField {
     fn mask(self) -> u64 {
         u64::MAX.checked_shr(u64::BITS - self.width).unwrap_or(0)
     }
@@ -46,9 +46,9 @@ impl Field {
 
 /// Positions of the columns in a number: key, neighbour, graph, edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Layout([Field; 4]);
+pub(crate) struct BitLayout([BitField; 4]);
 
-impl Layout {
+impl BitLayout {
     /// The layout of these entries; `None` if 64 bits are not enough.
     pub(crate) fn of(entries: impl Iterator<Item = [u64; 4]>) -> Option<Self> {
         let mut entries = entries.peekable();
@@ -59,7 +59,7 @@ impl Layout {
                 varying[column] |= entry[column] ^ first[column];
             }
         }
-        let mut fields = [Field::default(); 4];
+        let mut fields = [BitField::default(); 4];
         for ((field, varying), first) in fields.iter_mut().zip(varying).zip(first) {
             if varying != 0 {
                 field.low = varying.trailing_zeros();
@@ -112,12 +112,12 @@ impl Layout {
 
 /// Sorted entries as numbers. `COLUMNS`: whether some may have a graph or an edge.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Packed<const COLUMNS: bool> {
+pub(crate) struct PackedEntries<const COLUMNS: bool> {
     numbers: Vec<u64>,
-    layout: Layout,
+    layout: BitLayout,
 }
 
-impl<const COLUMNS: bool> Packed<COLUMNS> {
+impl<const COLUMNS: bool> PackedEntries<COLUMNS> {
     /// Distinct entries, without those that have no edge beside an equal entry with one, in both directions:
     /// by key, and with key and neighbour exchanged. Returns the `entries` unchanged if they cannot be
     /// packed.
@@ -133,7 +133,7 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
                 row
             })
         };
-        let Some(layout) = Layout::of(rows()) else { return Ok(Err(entries)) };
+        let Some(layout) = BitLayout::of(rows()) else { return Ok(Err(entries)) };
         watch.check()?;
         // If edges ascend in input order, a stable sort by the other columns also sorts equal entries by
         // edge.
@@ -166,7 +166,7 @@ impl<const COLUMNS: bool> Packed<COLUMNS> {
 }
 
 /// Packed form of `buffers::drop_plain_twins`.
-fn drop_plain_twins(numbers: &mut Vec<u64>, layout: &Layout) {
+fn drop_plain_twins(numbers: &mut Vec<u64>, layout: &BitLayout) {
     let edge = layout.0[3];
     if edge.common != 0 {
         return;
@@ -198,7 +198,7 @@ impl From<[u64; 2]> for Row {
     }
 }
 
-impl<const COLUMNS: bool> Entries for Packed<COLUMNS> {
+impl<const COLUMNS: bool> Entries for PackedEntries<COLUMNS> {
     const COLUMNS: bool = COLUMNS;
 
     fn len(&self) -> usize {
@@ -232,7 +232,7 @@ mod tests {
     use crate::buffers;
 
     /// All entries, column by column.
-    fn rows<const COLUMNS: bool>(packed: &Packed<COLUMNS>) -> Vec<[u64; 4]> {
+    fn rows<const COLUMNS: bool>(packed: &PackedEntries<COLUMNS>) -> Vec<[u64; 4]> {
         let row = |i| [packed.key(i), packed.neighbour(i), packed.graph(i), packed.edge(i)];
         (0..packed.len()).map(row).collect()
     }
@@ -277,8 +277,9 @@ mod tests {
             let all = expected.len();
             buffers::drop_plain_twins(&mut expected);
             twins += all - expected.len();
-            let layout = Layout::of(entries.iter().copied());
-            let Ok([out, reverse]) = Packed::<true>::both(entries, &Watch::new("test")).unwrap() else {
+            let layout = BitLayout::of(entries.iter().copied());
+            let Ok([out, reverse]) = PackedEntries::<true>::both(entries, &Watch::new("test")).unwrap()
+            else {
                 assert!(layout.is_none(), "seed {seed}");
                 continue;
             };
@@ -295,11 +296,11 @@ mod tests {
     fn what_does_not_fit_comes_back() {
         let entries = vec![[0, 0], [u64::MAX, 1]];
         let watch = Watch::new("test");
-        assert_eq!(Packed::<false>::both(entries.clone(), &watch).unwrap(), Err(entries));
+        assert_eq!(PackedEntries::<false>::both(entries.clone(), &watch).unwrap(), Err(entries));
         let entries = vec![[0, 7], [u64::MAX, 7], [5, 7], [5, 7]];
-        let [out, reverse] = Packed::<false>::both(entries, &watch).unwrap().unwrap();
+        let [out, reverse] = PackedEntries::<false>::both(entries, &watch).unwrap().unwrap();
         assert_eq!(rows(&out), [[0, 7, 0, 0], [5, 7, 0, 0], [u64::MAX, 7, 0, 0]]);
         assert_eq!(rows(&reverse), [[7, 0, 0, 0], [7, 5, 0, 0], [7, u64::MAX, 0, 0]]);
-        assert!(Packed::<false>::both(Vec::<[u64; 2]>::new(), &watch).unwrap().is_err());
+        assert!(PackedEntries::<false>::both(Vec::<[u64; 2]>::new(), &watch).unwrap().is_err());
     }
 }

@@ -4,7 +4,7 @@
 //! The copy is published by its manifest, after all files have been synced and their checksums have matched
 //! the manifest of the source. An interrupted copy, or a copy of a damaged file, is therefore not a database.
 
-use crate::files::{self, HashedFile, LogPlace, Manifest};
+use crate::files::{self, CheckpointPosition, HashedFile, Manifest};
 use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
@@ -27,7 +27,7 @@ pub fn copy_generation(
     environment: &Environment,
     from: &Path,
     to: &Path,
-    log: LogPlace,
+    log: CheckpointPosition,
     report: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<()> {
     let manifest = files::manifest_of(environment, from)?;
@@ -55,7 +55,7 @@ fn copy(
     from: &Path,
     to: &Path,
     manifest: Manifest,
-    log: LogPlace,
+    log: CheckpointPosition,
     report: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<()> {
     let total = manifest.dictionary.length + manifest.segments.length;

@@ -19,11 +19,11 @@
 //! Changes since the segment was built: `vervet-delta` wraps this segment behind the same trait, reads the
 //! entries of a key and merges its own into them.
 
-use crate::encode::{Parts, flag, optional_id};
-use crate::locate::{Entry, View};
-use crate::marks::{self, Bits, Known, Marks};
+use crate::encode::{SegmentLayout, flag, optional_id};
+use crate::key_bitmaps::{self, BitmapLookup, KeyBitmap, KeyBitmaps};
+use crate::locate::{SegmentEntry, SegmentView};
 use crate::order::OrderColumn;
-use crate::store::Slot;
+use crate::store::LazySection;
 use std::sync::Arc;
 use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader, load_u64};
 use vervet_env::Bytes;
@@ -43,10 +43,10 @@ pub struct BaseSegment {
     direction: Direction,
     bytes: Bytes,
     statistics: SegmentStatistics,
-    parts: Parts,
+    parts: SegmentLayout,
     /// The property that orders the entries, and the order column.
-    order: Option<(Id, Arc<Slot<OrderColumn>>)>,
-    marks: Marks,
+    order: Option<(Id, Arc<LazySection<OrderColumn>>)>,
+    bitmaps: KeyBitmaps,
 }
 
 impl BaseSegment {
@@ -80,8 +80,14 @@ impl BaseSegment {
         };
         let (offsets, graphs, edges) = (optional()?, optional()?, optional()?);
         meta.finish()?;
-        let parts =
-            Parts { keys, offsets, neighbours, graphs, edges, all_edges: flags & flag::ALL_EDGES != 0 };
+        let parts = SegmentLayout {
+            keys,
+            offsets,
+            neighbours,
+            graphs,
+            edges,
+            all_edges: flags & flag::ALL_EDGES != 0,
+        };
         let entries = parts.neighbours.len();
         let column = |column: &Option<Array>, has: bool| match column {
             Some(column) => has && column.len() == entries,
@@ -99,7 +105,15 @@ impl BaseSegment {
         {
             return Err(Damaged("parts of a segment have different lengths"));
         }
-        Ok(Self { predicate, direction, bytes, statistics, parts, order: None, marks: Marks::default() })
+        Ok(Self {
+            predicate,
+            direction,
+            bytes,
+            statistics,
+            parts,
+            order: None,
+            bitmaps: KeyBitmaps::default(),
+        })
     }
 
     /// The predicate.
@@ -131,7 +145,7 @@ impl BaseSegment {
         sizes.chain([("metadata", metadata)]).collect()
     }
 
-    pub(crate) fn set_order(&mut self, property: Id, column: Arc<Slot<OrderColumn>>) {
+    pub(crate) fn set_order(&mut self, property: Id, column: Arc<LazySection<OrderColumn>>) {
         self.order = Some((property, column));
     }
 
@@ -150,8 +164,8 @@ impl BaseSegment {
     }
 
     /// A view for a batch of accesses.
-    pub(crate) fn view(&self) -> View<'_> {
-        View::new(&self.bytes, &self.parts)
+    pub(crate) fn view(&self) -> SegmentView<'_> {
+        SegmentView::new(&self.bytes, &self.parts)
     }
 
     /// Whether every entry passes `filter`, so that none need be inspected.
@@ -163,18 +177,18 @@ impl BaseSegment {
     }
 
     /// Builds the bitmap of the keys with this neighbour, if it is small.
-    fn mark(&self, neighbour: Id) {
+    fn build_bitmap(&self, neighbour: Id) {
         let count = self.statistics.keys;
         let mut ends = Vec::new();
         for position in [0, count.saturating_sub(1)] {
             self.parts.keys.list(&self.bytes, position, 1, |key| ends.push(Id::from_bits(key)));
         }
         let [first, last] = ends[..] else { return };
-        if !Marks::suit(count, first, last, self.statistics.neighbours) {
+        if !KeyBitmaps::suit(count, first, last, self.statistics.neighbours) {
             return;
         }
         let view = self.view();
-        let mut bits = Bits::new(first, last);
+        let mut bits = KeyBitmap::new(first, last);
         let (mut keys, mut rows) = (Vec::new(), Vec::new());
         let mut position = 0;
         while position < count {
@@ -188,7 +202,7 @@ impl BaseSegment {
             crate::check::constant(&view, &keys, neighbour, None, &mut rows);
             rows.iter().filter_map(|row| keys.get(*row as usize)).for_each(|key| bits.set(*key));
         }
-        self.marks.keep(neighbour, bits);
+        self.bitmaps.keep(neighbour, bits);
     }
 
     /// Whether no entry can pass.
@@ -314,14 +328,14 @@ impl Segment for BaseSegment {
             return Ok(());
         }
         let plain = self.is_plain(EntryFilter { parallel: true, ..filter }, false);
-        if plain && keys.len() >= marks::KEYS_MIN {
-            match self.marks.ask(neighbour, keys.len(), self.statistics.keys) {
-                Known::Bits(bits) => {
+        if plain && keys.len() >= key_bitmaps::KEYS_MIN {
+            match self.bitmaps.ask(neighbour, keys.len(), self.statistics.keys) {
+                BitmapLookup::Bitmap(bits) => {
                     bits.rows(keys, out);
                     return Ok(());
                 }
-                Known::Wanted => self.mark(neighbour),
-                Known::Nothing => {}
+                BitmapLookup::Build => self.build_bitmap(neighbour),
+                BitmapLookup::Absent => {}
             }
         }
         crate::check::constant(&self.view(), keys, neighbour, (!plain).then_some(filter), out);
@@ -372,11 +386,11 @@ impl Segment for BaseSegment {
         let found = order.range(entries.clone(), range.from, range.before);
         let mut left = range.limit;
         let mut visit = |index: usize| {
-            let (place, order_key) = order.get(index);
-            if place >= entries.len() {
+            let (position, order_key) = order.get(index);
+            if position >= entries.len() {
                 return Err(Error::corrupt("an order column", "it names an entry that does not exist"));
             }
-            let Entry { neighbour, graph: of, edge, .. } = view.entry(entries.start + place);
+            let SegmentEntry { neighbour, graph: of, edge, .. } = view.entry(entries.start + position);
             if graph.passes(of) {
                 out.push(OrderedEntry { neighbour, graph: of, edge, order_key });
                 left -= 1;
@@ -424,15 +438,15 @@ impl Segment for BaseSegment {
     }
 }
 
-impl View<'_> {
+impl SegmentView<'_> {
     /// The whole entry at a position.
     #[inline]
-    pub(crate) fn entry(&self, index: usize) -> Entry {
+    pub(crate) fn entry(&self, index: usize) -> SegmentEntry {
         let optional = |column: &Option<ArrayView<'_>>, tag| match column {
             Some(column) => optional_id(tag, column.get(index)),
             None => Id::UNBOUND,
         };
-        Entry {
+        SegmentEntry {
             index,
             neighbour: Id::from_bits(self.neighbours.get(index)),
             graph: optional(&self.graphs, Tag::Vertex),
@@ -442,7 +456,7 @@ impl View<'_> {
 
     /// Neighbour, graph and edge of the entry at a position.
     pub(crate) fn triple(&self, index: usize) -> [Id; 3] {
-        let Entry { neighbour, graph, edge, .. } = self.entry(index);
+        let SegmentEntry { neighbour, graph, edge, .. } = self.entry(index);
         [neighbour, graph, edge]
     }
 
@@ -481,7 +495,7 @@ impl View<'_> {
 
 impl BaseSegment {
     /// Fills `out` with the entries of one key that pass `filter`.
-    pub(crate) fn entries_of(&self, key: Id, filter: EntryFilter, out: &mut Vec<Entry>) {
+    pub(crate) fn entries_of(&self, key: Id, filter: EntryFilter, out: &mut Vec<SegmentEntry>) {
         let view = self.view();
         out.clear();
         out.extend(view.passing(view.range_of(view.position(key)), filter, false));

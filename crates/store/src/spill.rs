@@ -22,7 +22,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// Encoding of the numbers of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum RunKind {
     /// Narrow entries with these tags, one number each.
     Narrow(u8),
     /// Two numbers each.
@@ -33,15 +33,15 @@ pub(crate) enum Kind {
 
 /// Sorted entries of one predicate and kind in a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
-    kind: Kind,
+pub(crate) struct SortedRun {
+    kind: RunKind,
     bytes: Bytes,
 }
 
 /// A run in a file that is not yet readable.
 #[derive(Debug)]
-pub(crate) struct Written {
-    kind: Kind,
+pub(crate) struct WrittenRun {
+    kind: RunKind,
     offset: usize,
     length: usize,
     checksum: u64,
@@ -63,8 +63,8 @@ pub(crate) struct SpillFile<'a> {
     offset: usize,
 }
 
-impl Run {
-    pub(crate) fn kind(&self) -> Kind {
+impl SortedRun {
+    pub(crate) fn kind(&self) -> RunKind {
         self.kind
     }
 
@@ -79,18 +79,18 @@ impl Run {
         let numbers = self.kind.numbers();
         let number = |at: usize| load_u64(&self.bytes, (index * numbers + at) * 8);
         match self.kind {
-            Kind::Narrow(tags) => {
+            RunKind::Narrow(tags) => {
                 let tag = |tags: u8| u64::from(tags & 15) << Id::PAYLOAD_BITS;
                 let entry = number(0);
                 [tag(tags >> 4) | entry >> 32, tag(tags) | entry & u64::from(u32::MAX), 0, 0]
             }
-            Kind::Pairs => [number(0), number(1), 0, 0],
-            Kind::Quads => [number(0), number(1), number(2), number(3)],
+            RunKind::Pairs => [number(0), number(1), 0, 0],
+            RunKind::Quads => [number(0), number(1), number(2), number(3)],
         }
     }
 }
 
-impl Kind {
+impl RunKind {
     /// Number of numbers of one entry.
     pub(crate) fn numbers(self) -> usize {
         match self {
@@ -148,10 +148,10 @@ impl SpillFile<'_> {
     /// Writes entries that are sorted and distinct.
     pub(crate) fn write(
         &mut self,
-        kind: Kind,
+        kind: RunKind,
         rows: impl Iterator<Item = Result<[u64; 4]>>,
         watch: &Watch<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WrittenRun> {
         let mut hasher = Xxh3::new();
         let mut buffer = Vec::with_capacity(BUFFER_BYTES + 32);
         let offset = self.offset;
@@ -163,7 +163,7 @@ impl SpillFile<'_> {
             }
         }
         self.flush(&mut buffer, &mut hasher)?;
-        Ok(Written { kind, offset, length: self.offset - offset, checksum: hasher.digest() })
+        Ok(WrittenRun { kind, offset, length: self.offset - offset, checksum: hasher.digest() })
     }
 
     fn flush(&mut self, buffer: &mut Vec<u8>, hasher: &mut Xxh3) -> Result<()> {
@@ -176,15 +176,15 @@ impl SpillFile<'_> {
     }
 
     /// Makes the file readable; returns the runs that were written to it.
-    pub(crate) fn finish(mut self, written: &[Written]) -> Result<Vec<Run>> {
+    pub(crate) fn finish(mut self, written: &[WrittenRun]) -> Result<Vec<SortedRun>> {
         let error = |e| Error::io(format_args!("write {}", self.path.display()), &e);
         self.file.flush().map_err(error)?;
         drop(self.file);
         let bytes = self.spill.environment.files.map(&self.path).map_err(error)?;
-        let run = |written: &Written| {
+        let run = |written: &WrittenRun| {
             let run = bytes.checked_slice(written.offset..written.offset + written.length);
             match run.filter(|run| xxh3_64(run) == written.checksum) {
-                Some(bytes) => Ok(Run { kind: written.kind, bytes }),
+                Some(bytes) => Ok(SortedRun { kind: written.kind, bytes }),
                 None => Err(Error::corrupt(self.path.display(), "a temporary file has changed")
                     .with_hint("check the disk, then load again")),
             }

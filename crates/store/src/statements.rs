@@ -1,6 +1,6 @@
 //! Iterator over all statements of a store, for export and for building a new store from it.
 
-use crate::locate::Entry;
+use crate::locate::SegmentEntry;
 use crate::{BaseSegment, Statement, Store};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
@@ -22,7 +22,7 @@ pub struct Statements<'a> {
     keys: Vec<Id>,
     subject: Id,
     /// Entries of `subject`, last first.
-    entries: Vec<Entry>,
+    entries: Vec<SegmentEntry>,
     failed: bool,
 }
 
@@ -77,7 +77,7 @@ impl Iterator for Statements<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(Entry { neighbour, graph, edge, .. }) = self.entries.pop() {
+            if let Some(SegmentEntry { neighbour, graph, edge, .. }) = self.entries.pop() {
                 let (subject, predicate) = (self.subject, self.predicate);
                 return Some(Ok(Statement { subject, predicate, object: neighbour, graph, edge }));
             }

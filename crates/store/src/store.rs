@@ -11,11 +11,11 @@
 
 use crate::builder::OrderBy;
 use crate::edges::EdgeTable;
-use crate::files::{self, FileRecord, LogPlace, Manifest};
+use crate::files::{self, CheckpointPosition, FileRecord, Manifest};
 use crate::order::OrderColumn;
 use crate::segment::BaseSegment;
 use crate::statistics::Classes;
-use crate::toc::{SectionPlace, Toc};
+use crate::toc::{SectionLocation, Toc};
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -38,13 +38,13 @@ pub struct Store {
     pub(crate) toc: Toc,
     /// From the bits of a predicate to its position in the table of contents.
     index: FxHashMap<u64, usize>,
-    slots: Vec<[Slot<Arc<BaseSegment>>; 2]>,
-    pub(crate) edges: Option<Slot<EdgeTable>>,
+    slots: Vec<[LazySection<Arc<BaseSegment>>; 2]>,
+    pub(crate) edges: Option<LazySection<EdgeTable>>,
     /// By predicate (bits) and direction.
-    orders: FxHashMap<(u64, Direction), Arc<Slot<OrderColumn>>>,
+    orders: FxHashMap<(u64, Direction), Arc<LazySection<OrderColumn>>>,
     /// The files with their records in the manifest, for validation.
     pub(crate) files: Vec<(String, FileRecord, Bytes)>,
-    log: Option<LogPlace>,
+    log: Option<CheckpointPosition>,
     generation: Option<u64>,
     pub(crate) constraints: Vec<String>,
     number: u64,
@@ -52,7 +52,7 @@ pub struct Store {
 
 /// A section that is opened and verified on first use.
 #[derive(Debug)]
-pub(crate) struct Slot<T> {
+pub(crate) struct LazySection<T> {
     name: String,
     bytes: Bytes,
     /// `None`: this process has made the bytes itself and kept them in memory.
@@ -71,7 +71,7 @@ pub struct PartSize {
     pub bytes: u64,
 }
 
-impl<T> Slot<T> {
+impl<T> LazySection<T> {
     fn new(name: String, bytes: Bytes, checksum: Option<u64>) -> Self {
         Self { name, bytes, checksum, content: OnceLock::new() }
     }
@@ -141,10 +141,10 @@ impl Store {
         if (dictionary.vertex_count(), dictionary.literal_count()) != (toc.vertex_count, toc.literal_count) {
             return Err(Error::corrupt(&dictionary_name, "it is not the dictionary of these segments"));
         }
-        let section = |place: &SectionPlace| {
-            let offset = usize::try_from(place.offset).ok()?;
-            let end = offset.checked_add(usize::try_from(place.length).ok()?)?;
-            Some((segments.checked_slice(offset..end)?, Some(place.checksum)))
+        let section = |location: &SectionLocation| {
+            let offset = usize::try_from(location.offset).ok()?;
+            let end = offset.checked_add(usize::try_from(location.length).ok()?)?;
+            Some((segments.checked_slice(offset..end)?, Some(location.checksum)))
         };
         let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
         store.log = manifest.log;
@@ -157,10 +157,10 @@ impl Store {
         Ok(store)
     }
 
-    /// A store of newly made sections; places in `toc` are indices of sections.
+    /// A store of newly made sections; locations in `toc` are indices of sections.
     pub(crate) fn in_memory(dictionary: Dictionary, toc: Toc, sections: Vec<Bytes>) -> Result<Self> {
-        let section = |place: &SectionPlace| {
-            let index = usize::try_from(place.offset).ok()?;
+        let section = |location: &SectionLocation| {
+            let index = usize::try_from(location.offset).ok()?;
             Some((sections.get(index)?.clone(), None))
         };
         Self::assemble(dictionary, toc, "memory", section)
@@ -170,33 +170,33 @@ impl Store {
         dictionary: Dictionary,
         toc: Toc,
         file: &str,
-        section: impl Fn(&SectionPlace) -> Option<(Bytes, Option<u64>)>,
+        section: impl Fn(&SectionLocation) -> Option<(Bytes, Option<u64>)>,
     ) -> Result<Self> {
-        let slot = |what: String, place: &SectionPlace| match section(place) {
+        let slot = |what: String, location: &SectionLocation| match section(location) {
             Some((bytes, checksum)) => Ok((format!("{file}, {what}"), bytes, checksum)),
             None => Err(Error::corrupt(file, format_args!("{what} is out of bounds"))),
         };
         let mut slots = Vec::with_capacity(toc.segments.len());
         for ((predicate, _), [out, reverse]) in toc.predicates.iter().zip(&toc.segments) {
-            let open = |direction: Direction, place| {
-                let (name, bytes, checksum) = slot(format!("segment {predicate:?} {direction:?}"), place)?;
-                Ok(Slot::new(name, bytes, checksum))
+            let open = |direction: Direction, location| {
+                let (name, bytes, checksum) = slot(format!("segment {predicate:?} {direction:?}"), location)?;
+                Ok(LazySection::new(name, bytes, checksum))
             };
             slots.push([open(Direction::Out, out)?, open(Direction::In, reverse)?]);
         }
         let edges = match &toc.edges {
-            Some(place) => {
-                let (name, bytes, checksum) = slot("edge table".to_owned(), place)?;
-                Some(Slot::new(name, bytes, checksum))
+            Some(location) => {
+                let (name, bytes, checksum) = slot("edge table".to_owned(), location)?;
+                Some(LazySection::new(name, bytes, checksum))
             }
             None => None,
         };
         let mut orders = FxHashMap::default();
         for order in &toc.orders {
-            for (direction, place) in Direction::BOTH.into_iter().zip(&order.places) {
+            for (direction, location) in Direction::BOTH.into_iter().zip(&order.locations) {
                 let what = format!("order of segment {:?} {direction:?}", order.predicate);
-                let (name, bytes, checksum) = slot(what, place)?;
-                let column = Arc::new(Slot::new(name, bytes, checksum));
+                let (name, bytes, checksum) = slot(what, location)?;
+                let column = Arc::new(LazySection::new(name, bytes, checksum));
                 orders.insert((order.predicate.bits(), direction), column);
             }
         }
@@ -239,7 +239,7 @@ impl Store {
     /// The log position in the manifest when this store was opened; `None` if the manifest states none. The
     /// manifest may have changed since ([`crate::publish_log`]).
     #[must_use]
-    pub fn log_place(&self) -> Option<LogPlace> {
+    pub fn checkpoint_position(&self) -> Option<CheckpointPosition> {
         self.log
     }
 

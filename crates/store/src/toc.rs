@@ -20,33 +20,33 @@ pub(crate) struct Toc {
     /// Predicates with their entries, ascending.
     pub(crate) predicates: Vec<(Id, u64)>,
     /// The sections of each predicate: out, in.
-    pub(crate) segments: Vec<[SectionPlace; 2]>,
+    pub(crate) segments: Vec<[SectionLocation; 2]>,
     /// The section of the edge table, if there are edges.
-    pub(crate) edges: Option<SectionPlace>,
+    pub(crate) edges: Option<SectionLocation>,
     pub(crate) classes: ClassTable,
     /// Order columns, ascending by predicate.
-    pub(crate) orders: Vec<OrderPlaces>,
+    pub(crate) orders: Vec<OrderSections>,
 }
 
 /// The order columns of one predicate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OrderPlaces {
+pub(crate) struct OrderSections {
     pub(crate) predicate: Id,
     pub(crate) property: Id,
     /// The sections: out, in.
-    pub(crate) places: [SectionPlace; 2],
+    pub(crate) locations: [SectionLocation; 2],
 }
 
 /// Position of a section in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SectionPlace {
+pub(crate) struct SectionLocation {
     pub(crate) offset: u64,
     pub(crate) length: u64,
     /// xxh3 of its bytes.
     pub(crate) checksum: u64,
 }
 
-impl SectionPlace {
+impl SectionLocation {
     fn write(&self, out: &mut Vec<u8>) {
         for number in [self.offset, self.length, self.checksum] {
             write_u64(number, out);
@@ -71,14 +71,14 @@ impl Toc {
             write_u64(*statements, &mut out);
         }
         write_u64(self.predicates.len() as u64, &mut out);
-        for ((predicate, entries), places) in self.predicates.iter().zip(&self.segments) {
+        for ((predicate, entries), locations) in self.predicates.iter().zip(&self.segments) {
             write_u64(predicate.bits(), &mut out);
             write_u64(*entries, &mut out);
-            places.iter().for_each(|place| place.write(&mut out));
+            locations.iter().for_each(|location| location.write(&mut out));
         }
         write_u64(u64::from(self.edges.is_some()), &mut out);
-        if let Some(place) = &self.edges {
-            place.write(&mut out);
+        if let Some(location) = &self.edges {
+            location.write(&mut out);
         }
         write_u64(self.classes.sizes.len() as u64, &mut out);
         self.classes.sizes.iter().for_each(|size| write_u64(*size, &mut out));
@@ -94,7 +94,7 @@ impl Toc {
         for order in &self.orders {
             write_u64(order.predicate.bits(), &mut out);
             write_u64(order.property.bits(), &mut out);
-            order.places.iter().for_each(|place| place.write(&mut out));
+            order.locations.iter().for_each(|location| location.write(&mut out));
         }
         out
     }
@@ -115,11 +115,11 @@ impl Toc {
         }
         for _ in 0..reader.list_length()? {
             toc.predicates.push((Id::from_bits(reader.u64()?), reader.u64()?));
-            toc.segments.push([SectionPlace::read(&mut reader)?, SectionPlace::read(&mut reader)?]);
+            toc.segments.push([SectionLocation::read(&mut reader)?, SectionLocation::read(&mut reader)?]);
         }
         toc.edges = match reader.u64()? {
             0 => None,
-            1 => Some(SectionPlace::read(&mut reader)?),
+            1 => Some(SectionLocation::read(&mut reader)?),
             _ => return Err(Damaged("unknown kind of edge table")),
         };
         for _ in 0..reader.list_length()? {
@@ -140,10 +140,10 @@ impl Toc {
         }
         toc.classes.of_type = of_type;
         for _ in 0..reader.list_length()? {
-            toc.orders.push(OrderPlaces {
+            toc.orders.push(OrderSections {
                 predicate: Id::from_bits(reader.u64()?),
                 property: Id::from_bits(reader.u64()?),
-                places: [SectionPlace::read(&mut reader)?, SectionPlace::read(&mut reader)?],
+                locations: [SectionLocation::read(&mut reader)?, SectionLocation::read(&mut reader)?],
             });
         }
         reader.finish()?;

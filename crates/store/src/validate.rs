@@ -1,7 +1,7 @@
 //! Validation of a whole store: checksums and consistency of all its parts.
 
 use crate::entries::{Entries, KeyRuns};
-use crate::locate::Entry;
+use crate::locate::SegmentEntry;
 use crate::order::{self, Values};
 use crate::statistics::{Classes, collect};
 use crate::{BaseSegment, Store};
@@ -158,7 +158,7 @@ impl BaseSegment {
         }
         let filter = EntryFilter { graph: GraphFilter::Any, parallel: true };
         let mut all = Vec::new();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<SegmentEntry> = Vec::new();
         for (position, key) in keys.iter().enumerate() {
             if view.keys.position(key.bits()) as usize != position {
                 return Err(Error::corrupt(name, "a key is not found where it is listed"));

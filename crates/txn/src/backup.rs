@@ -8,7 +8,7 @@ use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{LogPlace, Target};
+use vervet_store::{CheckpointPosition, Target};
 
 /// See [`crate::Transactions::backup_watched`].
 pub(crate) fn backup(
@@ -25,7 +25,7 @@ pub(crate) fn backup(
     let version = &published.version;
     let ends = [version.terms().vertex_end(), version.terms().literal_end()];
     // The copy is a database of its own and has its own log.
-    let log = LogPlace::reserve(environment, published.timestamp.0)?;
+    let log = CheckpointPosition::reserve(environment, published.timestamp.0)?;
     let target = Target::Directory(to.to_owned());
     let store = base::build(environment, published, ends, Some(log), &target, watch)?;
     Ok(store.statement_count())

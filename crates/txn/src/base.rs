@@ -10,7 +10,7 @@ use vervet_dictionary::{DictionaryBuilder, Extension};
 use vervet_env::Environment;
 use vervet_model::{Error, Id, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, LogPlace, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Estimated size of one statement of the base, in bytes.
 const STATEMENT_BYTES: u64 = 16;
@@ -31,7 +31,7 @@ pub(crate) fn build(
     environment: &Environment,
     published: &Published,
     ends: [u64; 2],
-    log: Option<LogPlace>,
+    log: Option<CheckpointPosition>,
     target: &Target,
     watch: &Watch<'_>,
 ) -> Result<Store> {

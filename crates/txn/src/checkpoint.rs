@@ -39,7 +39,7 @@ use vervet_delta::Version;
 use vervet_log::{Log, Lsn};
 use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::LogPlace;
+use vervet_store::CheckpointPosition;
 
 /// Minimum space that a checkpoint leaves free on the disk: the log grows meanwhile.
 pub const CHECKPOINT_SPARE_BYTES: u64 = 1 << 20;
@@ -177,7 +177,7 @@ impl Checkpointer {
         let version = &from.version;
         // After the new file was begun: a term with a record before that file has its number, and is counted.
         let ends = [version.terms().vertex_end(), version.terms().literal_end()];
-        let place = log.zip(lsn).map(|(log, lsn)| log_place(log, lsn, from.timestamp));
+        let place = log.zip(lsn).map(|(log, lsn)| checkpoint_position(log, lsn, from.timestamp));
         if let Some(((directory, place), log)) = self.writer.directory().zip(place).zip(log)
             && is_its_base(&from, ends)
         {
@@ -194,9 +194,10 @@ impl Checkpointer {
             &self.writer.target(),
             &Watch::new("checkpoint"),
         )?);
-        let mut merged = version.over(base)?;
-        let reached =
-            self.head.catch_up(&from, |reached, newest| merged.follow(&reached.version, &newest.version))?;
+        let mut merged = version.rebase_empty(base)?;
+        let reached = self
+            .head
+            .catch_up(&from, |reached, newest| merged.apply_difference(&reached.version, &newest.version))?;
         if let Some(log) = log {
             // Most of the log is synced here, so that little is left to sync under the lock.
             log.sync()?;
@@ -206,8 +207,8 @@ impl Checkpointer {
             if let Some(log) = log {
                 log.sync()?;
             }
-            merged.follow(&reached.version, &head.published().version)?;
-            let terms = head.published().version.terms().succeed(ends[0], ends[1]);
+            merged.apply_difference(&reached.version, &head.published().version)?;
+            let terms = head.published().version.terms().seal_and_succeed(ends[0], ends[1]);
             let merged = merged.with_terms(terms);
             let published = Arc::new(head.published().with(merged, head.published().timestamp));
             head.replace(published);
@@ -244,6 +245,6 @@ impl Checkpointer {
 }
 
 /// The position of a log that continues at `lsn`, after the commit with this timestamp.
-pub(crate) fn log_place(log: &Log, lsn: Lsn, timestamp: Timestamp) -> LogPlace {
-    LogPlace { id: log.id().0, lsn: lsn.0, timestamp: timestamp.0, begun: true }
+pub(crate) fn checkpoint_position(log: &Log, lsn: Lsn, timestamp: Timestamp) -> CheckpointPosition {
+    CheckpointPosition { id: log.id().0, lsn: lsn.0, timestamp: timestamp.0, begun: true }
 }

@@ -63,9 +63,10 @@ pub fn cut_at_damage(environment: &Environment, directory: &Path) -> Result<Opti
 
 fn examine(environment: &Environment, directory: &Path, cut: bool) -> Result<Option<Damage>> {
     let store = Store::open(environment, directory)?;
-    let options = ReadOptions { cut_at_damage: true, ..ReadOptions::default() };
+    let options = ReadOptions { truncate_at_damage: true, ..ReadOptions::default() };
     let Recovered { timestamp, found, .. } = recovery::recover(environment, directory, store, &options)?;
-    let Some((place, reason)) = found.cut.as_ref().and_then(|cut| Some((cut, cut.damage.clone()?))) else {
+    let Some((place, reason)) = found.truncation.as_ref().and_then(|cut| Some((cut, cut.damage.clone()?)))
+    else {
         return Ok(None);
     };
     let damage = Damage {

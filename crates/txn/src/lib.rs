@@ -81,4 +81,4 @@ pub use transaction::{Read, Savepoint, Transaction, View};
 pub use transactions::Transactions;
 pub use validation::Isolation;
 /// Durability level: when a commit is acknowledged.
-pub use vervet_log::Level as Durability;
+pub use vervet_log::Durability;

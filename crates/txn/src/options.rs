@@ -1,14 +1,14 @@
 //! Options of transactions, with their defaults.
 
 use std::time::Duration;
-use vervet_log::Level;
+use vervet_log::Durability;
 
 /// Options of transactions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// Durability level: when a commit is acknowledged.
-    pub durability: Level,
+    pub durability: Durability,
     /// Optimistic pre-read (G-Tran, §4.2): a transaction that writes begins at the newest validated version,
     /// on the condition that it becomes durable; its own commit waits for that in any case. `false`: it
     /// begins at the newest durable version, and conflicts with commits that are not durable yet.
@@ -40,7 +40,7 @@ pub const TERMS_MAX: u64 = (1 << 32) - (1 << 20);
 impl Default for Options {
     fn default() -> Self {
         Self {
-            durability: Level::default(),
+            durability: Durability::default(),
             pre_read: true,
             checkpoints: true,
             delta_bytes_max: DELTA_BYTES_MAX_DEFAULT,

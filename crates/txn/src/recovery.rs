@@ -13,11 +13,11 @@ use crate::record;
 use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
-use vervet_dictionary::Terms;
+use vervet_dictionary::MutableDictionary;
 use vervet_env::Environment;
-use vervet_log::{Found, LogId, Lsn, ReadOptions};
+use vervet_log::{LogId, Lsn, ReadOptions, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Result, Statement};
-use vervet_store::{LogPlace, Store};
+use vervet_store::{CheckpointPosition, Store};
 
 /// Maximum number of additions that are collected and added together.
 const BATCH: usize = 1 << 18;
@@ -30,18 +30,18 @@ pub(crate) struct Recovered {
     pub(crate) version: Version,
     pub(crate) timestamp: Timestamp,
     pub(crate) constraints: Arc<Constraints>,
-    pub(crate) found: Found,
+    pub(crate) found: RecoveryReport,
     /// The log position that the manifest states, or should state.
-    pub(crate) base: LogPlace,
+    pub(crate) base: CheckpointPosition,
 }
 
 impl Recovered {
     /// Position at which the log continues, or is to begin.
-    pub(crate) fn place(&self) -> LogPlace {
+    pub(crate) fn place(&self) -> CheckpointPosition {
         let timestamp = self.timestamp.0;
         match self.found.id {
-            Some(id) => LogPlace { id: id.0, lsn: self.found.end.0, timestamp, begun: true },
-            None => LogPlace { timestamp, ..self.base },
+            Some(id) => CheckpointPosition { id: id.0, lsn: self.found.end.0, timestamp, begun: true },
+            None => CheckpointPosition { timestamp, ..self.base },
         }
     }
 }
@@ -49,7 +49,7 @@ impl Recovered {
 /// A version over a store, with no changes.
 pub(crate) fn version_of(store: Store) -> Version {
     let dictionary = store.dictionary();
-    let terms = Terms::new(dictionary.vertex_count(), dictionary.literal_count());
+    let terms = MutableDictionary::new(dictionary.vertex_count(), dictionary.literal_count());
     Version::new(Arc::new(store), Arc::new(terms))
 }
 
@@ -77,13 +77,13 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
     let options = ReadOptions { beside_writer: true, ..ReadOptions::default() };
     let mut store = Store::open(environment, directory)?;
     for attempt in 1.. {
-        let place = store.log_place();
+        let place = store.checkpoint_position();
         match recover(environment, directory, store, &options) {
             Err(error) if error.kind() == ErrorKind::Unavailable && attempt < ATTEMPTS_MAX => {}
             recovered => return recovered,
         }
         store = Store::open(environment, directory)?;
-        if store.log_place() == place {
+        if store.checkpoint_position() == place {
             // No concurrent checkpoint explains the missing files of the log: they are lost.
             return recover(environment, directory, store, &ReadOptions::default());
         }
@@ -95,7 +95,11 @@ pub(crate) fn recover_beside(environment: &Environment, directory: &Path) -> Res
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`]: it is the log of another database.
-fn check_log(environment: &Environment, directory: &Path, place: Option<LogPlace>) -> Result<Option<LogId>> {
+fn check_log(
+    environment: &Environment,
+    directory: &Path,
+    place: Option<CheckpointPosition>,
+) -> Result<Option<LogId>> {
     let found = vervet_log::find_id(environment, directory)?;
     let Some((place, id)) = place.zip(found).filter(|(place, id)| place.id != id.0) else { return Ok(found) };
     let expected = LogId(place.id);
@@ -112,7 +116,7 @@ pub(crate) fn recover(
     store: Store,
     options: &ReadOptions,
 ) -> Result<Recovered> {
-    let place = store.log_place();
+    let place = store.checkpoint_position();
     let from = Lsn(place.map_or(0, |place| place.lsn));
     let timestamp = Timestamp(place.map_or(0, |place| place.timestamp));
     let present = check_log(environment, directory, place)?;
@@ -146,7 +150,7 @@ pub(crate) fn recover(
     let base = match place {
         Some(place) => place,
         // A manifest of version 1 that names no log: an existing log began after it.
-        None => LogPlace { lsn: 0, ..LogPlace::reserve(environment, replay.began.0)? },
+        None => CheckpointPosition { lsn: 0, ..CheckpointPosition::reserve(environment, replay.began.0)? },
     };
     Ok(Recovered { version: replay.version, timestamp: replay.timestamp, constraints, found, base })
 }

@@ -7,7 +7,7 @@
 //! If the load fails and its base may be the current one in the directory, later records would be lost; the
 //! graph then refuses all further writes.
 
-use crate::checkpoint::log_place;
+use crate::checkpoint::checkpoint_position;
 use crate::commit_head::CommitHead;
 use crate::constraints::Constraints;
 use crate::published::Published;
@@ -18,7 +18,7 @@ use vervet_delta::Version;
 use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{LogPlace, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Replacement of a graph: see [`crate::Transactions::replace_graph`].
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct ReplacementBase<'a> {
     /// The current graph.
     pub version: &'a Version,
     /// The log position that the new manifest must state.
-    pub log: Option<LogPlace>,
+    pub log: Option<CheckpointPosition>,
     pub(crate) constraints: &'a Constraints,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn replace_graph<T>(
         Some(log) => {
             log.sync()?;
             let lsn = log.rotate()?;
-            (Some(log_place(log, lsn, timestamp)), lsn)
+            (Some(checkpoint_position(log, lsn, timestamp)), lsn)
         }
         None => {
             let place = writer.place_without_log(timestamp)?;
@@ -84,7 +84,7 @@ pub(crate) fn replace_graph<T>(
     assert!(Arc::ptr_eq(guard.published(), &before), "no commit during a load");
     let dictionary = store.dictionary();
     let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
-    let terms = before.version.terms().succeed(vertices, literals);
+    let terms = before.version.terms().seal_and_succeed(vertices, literals);
     let version = Version::new(Arc::new(store), terms);
     writer.numbering().reserve_edges(version.edge_count());
     let published = Arc::new(before.with(version, timestamp));

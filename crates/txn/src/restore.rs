@@ -10,7 +10,7 @@ use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_store::{LogPlace, Store};
+use vervet_store::{CheckpointPosition, Store};
 
 /// Copies the backup in `backup` into `directory`, as a database; returns its number of statements. The copy
 /// verifies the checksums of all files. `report` is called with the number of bytes copied so far and the
@@ -27,7 +27,7 @@ pub fn restore(
     directory: &Path,
     report: &mut dyn FnMut(u64, u64) -> Result<()>,
 ) -> Result<u64> {
-    let place = Store::open(environment, backup)?.log_place();
+    let place = Store::open(environment, backup)?.checkpoint_position();
     if place.is_some_and(|place| place.begun) || vervet_log::find_id(environment, backup)?.is_some() {
         let message =
             format!("{} has a log: it is a database that was written to, not a backup", backup.display());
@@ -36,7 +36,7 @@ pub fn restore(
     }
     let _lock = DirectoryLock::take(environment, directory)?;
     let timestamp = place.map_or(0, |place| place.timestamp);
-    let log = LogPlace::reserve(environment, timestamp)?;
+    let log = CheckpointPosition::reserve(environment, timestamp)?;
     vervet_store::copy_generation(environment, backup, directory, log, report)?;
     Ok(Store::open(environment, directory)?.statement_count())
 }

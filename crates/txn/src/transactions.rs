@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Level, Log};
+use vervet_log::{Durability, Log};
 use vervet_model::{ErrorKind, Result, Watch};
 use vervet_store::Store;
 
@@ -173,7 +173,7 @@ impl Transactions {
 
     /// Durability level: when a commit is acknowledged.
     #[must_use]
-    pub fn durability(&self) -> Level {
+    pub fn durability(&self) -> Durability {
         self.writer.durability()
     }
 

@@ -24,17 +24,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use vervet_delta::Version;
 use vervet_env::Environment;
-use vervet_log::{Found, Level, Log, LogId, LogOptions, Lsn};
+use vervet_log::{Durability, Log, LogId, LogOptions, Lsn, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, LogPlace, Store, StoreBuilder, Target};
+use vervet_store::{BuildOptions, CheckpointPosition, Store, StoreBuilder, Target};
 
 /// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Writer {
     environment: Environment,
     directory: Option<PathBuf>,
-    durability: Level,
+    durability: Durability,
     head: Arc<CommitHead>,
     numbering: Numbering,
     /// Unset for a graph in memory, or before the first write.
@@ -53,15 +53,15 @@ pub(crate) struct Writer {
 struct Ownership {
     log: OnceLock<Log>,
     /// Result of recovery and the log position of the manifest, until the log is opened.
-    found: Mutex<Option<(Found, LogPlace)>>,
+    found: Mutex<Option<(RecoveryReport, CheckpointPosition)>>,
     /// Position at which the log continues or is to begin, if it is known and the log is not open.
-    place: Mutex<Option<LogPlace>>,
+    place: Mutex<Option<CheckpointPosition>>,
     lock: DirectoryLock,
 }
 
 /// The start of the log part that recovery reads for this version.
 fn log_start(version: &Version) -> u64 {
-    version.base().log_place().map_or(0, |place| place.lsn)
+    version.base().checkpoint_position().map_or(0, |place| place.lsn)
 }
 
 impl Writer {
@@ -69,7 +69,7 @@ impl Writer {
     pub(crate) fn new(
         environment: Environment,
         directory: Option<PathBuf>,
-        durability: Level,
+        durability: Durability,
         terms_max: u64,
         head: Arc<CommitHead>,
     ) -> Self {
@@ -100,7 +100,7 @@ impl Writer {
     }
 
     /// Durability level: when a commit is acknowledged.
-    pub(crate) fn durability(&self) -> Level {
+    pub(crate) fn durability(&self) -> Durability {
         self.durability
     }
 
@@ -187,17 +187,17 @@ impl Writer {
     /// States in the manifest that the log has been begun, before the first record can be acknowledged: from
     /// then on a log without files is a lost one. A crash before that leaves a file without records, with the
     /// id that is reserved for it.
-    fn publish_begun(&self, directory: &Path, log: &Log, base: LogPlace) -> Result<()> {
+    fn publish_begun(&self, directory: &Path, log: &Log, base: CheckpointPosition) -> Result<()> {
         if base.begun {
             return Ok(());
         }
         // A load may have written a manifest since `base` was read.
-        let place = Store::open(&self.environment, directory)?.log_place().unwrap_or(base);
+        let place = Store::open(&self.environment, directory)?.checkpoint_position().unwrap_or(base);
         if place.begun {
             debug_assert_eq!(place.id, log.id().0, "one directory has one log");
             return Ok(());
         }
-        let place = LogPlace { id: log.id().0, begun: true, ..place };
+        let place = CheckpointPosition { id: log.id().0, begun: true, ..place };
         vervet_store::publish_log(&self.environment, directory, place)
     }
 
@@ -232,7 +232,7 @@ impl Writer {
             };
             // The id that the manifest has reserved, if there is no log yet.
             found.id.get_or_insert(LogId(base.id));
-            let options = LogOptions { level: self.durability, ..LogOptions::default() };
+            let options = LogOptions { durability: self.durability, ..LogOptions::default() };
             let log = Log::open(&self.environment, directory, found, options)?;
             self.publish_begun(directory, &log, base)?;
             self.numbering.mark_logged(&self.head.newest());
@@ -264,14 +264,14 @@ impl Writer {
 
     /// The position that a manifest must state if it is written before the log is opened; `None` for a graph
     /// in memory.
-    pub(crate) fn place_without_log(&self, timestamp: Timestamp) -> Result<Option<LogPlace>> {
+    pub(crate) fn place_without_log(&self, timestamp: Timestamp) -> Result<Option<CheckpointPosition>> {
         let Some(ownership) = self.own()? else { return Ok(None) };
         let mut known = lock(&ownership.place);
         let place = match *known {
             Some(place) => place,
-            None => *known.insert(LogPlace::reserve(&self.environment, timestamp.0)?),
+            None => *known.insert(CheckpointPosition::reserve(&self.environment, timestamp.0)?),
         };
-        Ok(Some(LogPlace { timestamp: timestamp.0, ..place }))
+        Ok(Some(CheckpointPosition { timestamp: timestamp.0, ..place }))
     }
 
     /// The assignment of numbers.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pair(u64, i64);
 
-impl Item for Pair {
+impl TreeItem for Pair {
     type Key = u64;
 
     fn key(&self) -> u64 {
@@ -43,14 +43,14 @@ type Model = BTreeMap<u64, i64>;
 
 /// Checks the invariants of the header.
 fn validate(tree: &Tree<Pair>) {
-    fn walk(child: &Child<Pair>, below: Option<u64>) -> (usize, Sum) {
+    fn walk(child: &Child<Pair>, below: Option<u64>) -> (usize, RangeSum) {
         let (height, sum) = match &child.node {
             Node::Leaf(items) => {
                 assert!(!items.is_empty() && items.len() <= Pair::LEAF_MAX);
                 assert!(items.is_sorted_by(|a, b| a.0 < b.0));
                 assert!(items.iter().all(|item| item.0 >= child.first));
                 assert!(items.iter().all(|item| below.is_none_or(|below| item.0 < below)));
-                (1, Sum::of(items))
+                (1, RangeSum::of(items))
             }
             Node::Inner(children) => {
                 assert!(!children.is_empty() && children.len() <= INNER_MAX);
@@ -59,7 +59,7 @@ fn validate(tree: &Tree<Pair>) {
                 let walked: Vec<_> =
                     children.iter().zip(bounds).map(|(child, bound)| walk(child, bound)).collect();
                 assert!(walked.iter().all(|(height, _)| *height == walked[0].0));
-                (walked[0].0 + 1, walked.iter().fold(Sum::default(), |sum, (_, one)| sum + *one))
+                (walked[0].0 + 1, walked.iter().fold(RangeSum::default(), |sum, (_, one)| sum + *one))
             }
         };
         assert_eq!(sum, child.sum);
@@ -81,8 +81,9 @@ fn check(tree: &Tree<Pair>, model: &Model, random: &mut Random, keys: u64, conte
         assert_eq!(tree.get(key).map(|pair| pair.1), model.get(&key).copied(), "{context}: get {key}");
         let first = model.range(key..).next().map(|(key, value)| Pair(*key, *value));
         assert_eq!(tree.first_from(key).copied(), first, "{context}: first from {key}");
-        let sum =
-            model.range(..key).fold(Sum::default(), |sum, (key, value)| sum + Sum::one(&Pair(*key, *value)));
+        let sum = model
+            .range(..key)
+            .fold(RangeSum::default(), |sum, (key, value)| sum + RangeSum::one(&Pair(*key, *value)));
         assert_eq!(tree.sum_below(key), sum, "{context}: sum below {key}");
         let index = random.below(keys + 2);
         let nth = usize::try_from(index).ok().and_then(|index| model.iter().nth(index));

@@ -103,7 +103,8 @@ fn random_changes() {
         let base = world.build(&statements, true);
         assert_eq!(base.statement_count(), old_model.statements.len() as u64);
         assert_eq!(base.predicates(), old.predicates());
-        let terms = Arc::new(vervet_dictionary::Terms::new(base.vertex_count(), base.literal_count()));
+        let terms =
+            Arc::new(vervet_dictionary::MutableDictionary::new(base.vertex_count(), base.literal_count()));
         for (number, (version, model)) in kept.iter().enumerate() {
             let context = format!("seed {seed}, round {round}, version {number} moved");
             let moved = version.rebase(&old, Arc::clone(&base), Arc::clone(&terms));
@@ -182,7 +183,7 @@ fn hubs_and_many_keys() {
     let none = Id::UNBOUND;
     let triple =
         |subject, predicate, object| Statement { subject, predicate, object, graph: none, edge: none };
-    let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
+    let terms = Arc::new(vervet_dictionary::MutableDictionary::new(0, 0));
     let id = |number: u64| {
         let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{number}"));
         terms.intern(iri.as_ref().into()).expect("short")
@@ -277,7 +278,7 @@ fn what_a_store_would_refuse_is_refused() {
 /// added, in bulk or singly, over a base or not, and not before.
 #[test]
 fn f3_parallel_edges_are_flagged_when_the_first_comes() {
-    let terms = Arc::new(vervet_dictionary::Terms::new(0, 0));
+    let terms = Arc::new(vervet_dictionary::MutableDictionary::new(0, 0));
     let id = |name: &str| {
         let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));
         terms.intern(iri.as_ref().into()).expect("short")

@@ -6,7 +6,7 @@
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, Term};
 use std::collections::HashMap;
 use vervet_dictionary::{
-    Dictionary, DictionaryBuilder, Terms, hash_blank, hash_iri, hash_literal, hash_term,
+    Dictionary, DictionaryBuilder, MutableDictionary, hash_blank, hash_iri, hash_literal, hash_term,
 };
 use vervet_env::{Bytes, SeededRandom};
 use vervet_model::{
@@ -167,7 +167,7 @@ fn searches_are_metered_and_can_be_ended() {
     let text = |number: u64| format!("a common text with number {number}");
     let mut builder = DictionaryBuilder::new();
     builder.index_words();
-    let terms = Terms::new(0, 0);
+    let terms = MutableDictionary::new(0, 0);
     for number in 0..COUNT {
         builder.intern_literal(&text(number), LiteralKind::String).expect("room");
         terms.intern(Literal::from(text(number)).as_ref().into()).expect("room");

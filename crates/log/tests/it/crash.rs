@@ -89,7 +89,7 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
                 log.close().expect("works");
                 let (found, records) =
                     read_all(&environment, model.checkpoint, &ReadOptions::default()).expect("sound");
-                assert_eq!(found.cut, None, "closed");
+                assert_eq!(found.truncation, None, "closed");
                 assert!(model.records.ends_with(&records), "all of them");
                 assert!(records.len() >= 3);
                 (reached, again)
@@ -115,7 +115,7 @@ fn records_found_after_a_failed_sync_are_made_durable_first() {
         let environment = simulation.environment();
         let mut model = Model::new(&SeededRandom::new(3));
         model.options.buffer_bytes = 1 << 20;
-        model.options.level = vervet_log::Level::Sync;
+        model.options.durability = vervet_log::Durability::Sync;
         let random = SeededRandom::new(5);
         let log = model.reopen(&environment).expect("opens");
         for _ in 0..acknowledged {

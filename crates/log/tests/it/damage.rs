@@ -50,7 +50,7 @@ fn check(simulation: &Simulation, records: &[Record], closed: bool, shortened: b
             assert!(records.starts_with(&read), "{context}: a wrong record");
             assert!(!closed || read.len() == records.len(), "{context}: lost silently");
             let shorter = read.len() < records.len();
-            assert!(found.cut.is_some() || !shorter || shortened, "{context}: shortened silently");
+            assert!(found.truncation.is_some() || !shorter || shortened, "{context}: shortened silently");
             assert_eq!(live.expect("sound").1, read, "{context}");
             false
         }
@@ -62,17 +62,17 @@ fn check(simulation: &Simulation, records: &[Record], closed: bool, shortened: b
             true
         }
     };
-    let options = ReadOptions { cut_at_damage: true, ..ReadOptions::default() };
+    let options = ReadOptions { truncate_at_damage: true, ..ReadOptions::default() };
     let (found, kept) = read_all(&environment, Lsn(0), &options).expect("cuts");
     assert!(records.starts_with(&kept), "{context}: a wrong record");
-    assert_eq!(found.cut.as_ref().is_some_and(|cut| cut.damage.is_some()), damaged, "{context}");
+    assert_eq!(found.truncation.as_ref().is_some_and(|cut| cut.damage.is_some()), damaged, "{context}");
     let log = Log::open(&environment, Path::new(DIR), found, LogOptions::default()).expect("opens");
     let lsn = log.append(9, b"goes on").expect("works");
     log.close().expect("works");
     let (found, after) = read_all(&environment, Lsn(0), &ReadOptions::default()).expect("sound");
     assert_eq!(after.len(), kept.len() + 1, "{context}");
     assert_eq!(after.last(), Some(&(lsn, 9, b"goes on".to_vec())), "{context}");
-    assert!(after.starts_with(&kept) && found.cut.is_none(), "{context}");
+    assert!(after.starts_with(&kept) && found.truncation.is_none(), "{context}");
     damaged
 }
 
@@ -137,7 +137,7 @@ fn every_length_and_every_missing_file_is_seen() {
 #[test]
 fn cutting_may_be_interrupted() {
     let seed = seed();
-    let cutting = ReadOptions { cut_at_damage: true, ..ReadOptions::default() };
+    let cutting = ReadOptions { truncate_at_damage: true, ..ReadOptions::default() };
     let mut interrupted = 0;
     for file in 0..3 {
         for n in 0..12 {
@@ -164,7 +164,7 @@ fn cutting_may_be_interrupted() {
                     .and_then(Log::close)
                     .expect("opens");
                 let (found, after) = read_all(&environment, Lsn(0), &ReadOptions::default()).expect("sound");
-                assert!(after == kept && found.cut.is_none());
+                assert!(after == kept && found.truncation.is_none());
             }
         }
     }
@@ -209,7 +209,7 @@ fn an_unsynced_batch_may_lose_its_middle() {
     simulation.files.damage(name, place, b'T').expect("works");
     let (found, records) = read_all(&environment, Lsn(0), &ReadOptions::default()).expect("a torn tail");
     assert_eq!(records, [(kept, 1, b"kept".to_vec())]);
-    let cut = found.cut.expect("cut");
+    let cut = found.truncation.expect("cut");
     // The head of the frame and the mark of its batch precede the payload.
     assert_eq!((cut.offset, cut.damage), (place as u64 - 13, None));
     assert_eq!(cut.bytes, bytes.len() as u64 - cut.offset);

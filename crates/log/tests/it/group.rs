@@ -148,6 +148,6 @@ fn sixteen_threads_share_syncs() {
         Ok(())
     };
     let found = read(&environment, dir.path(), Lsn(0), &ReadOptions::default(), visit).expect("reads");
-    assert!(found.cut.is_none() && next.values().all(|count| *count == RECORDS));
+    assert!(found.truncation.is_none() && next.values().all(|count| *count == RECORDS));
     assert_eq!(*published.lock().expect("whole"), seen, "everything, once, in order");
 }

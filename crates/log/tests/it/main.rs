@@ -3,6 +3,6 @@
 mod common;
 mod crash;
 mod damage;
+mod durability;
 mod group;
-mod levels;
 mod room;

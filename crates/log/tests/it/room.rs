@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use vervet_env::{Fault, SeededRandom};
-use vervet_log::{LAST_FILE_BYTES_MAX, Level, Log, LogOptions, Lsn, ReadOptions};
+use vervet_log::{Durability, LAST_FILE_BYTES_MAX, Log, LogOptions, Lsn, ReadOptions};
 use vervet_model::ErrorKind;
 
-fn options(level: Level) -> LogOptions {
-    LogOptions { level, ..LogOptions::default() }
+fn options(level: Durability) -> LogOptions {
+    LogOptions { durability: level, ..LogOptions::default() }
 }
 
 /// Storage B3: the disk becomes full at every operation and level. Nothing more is appended, and once there
@@ -20,7 +20,7 @@ fn options(level: Level) -> LogOptions {
 #[test]
 fn b3_a_full_disk_is_no_end() {
     let seed = seed();
-    let levels = [Level::Sync, Level::None, Level::Interval(Duration::from_millis(1))];
+    let levels = [Durability::Sync, Durability::None, Durability::Interval(Duration::from_millis(1))];
     let (mut refused, mut kept) = (0, 0);
     for (level, n) in levels.into_iter().flat_map(|level| (0..40).map(move |n| (level, n))) {
         let random = SeededRandom::new(seed ^ n);
@@ -73,7 +73,7 @@ fn b3_a_full_disk_and_a_loss_of_power() {
     for n in 0..60 {
         let simulation = disk(seed ^ n);
         let environment = simulation.environment();
-        let (log, _) = reopen(&environment, Lsn(0), &options(Level::Sync)).expect("opens");
+        let (log, _) = reopen(&environment, Lsn(0), &options(Durability::Sync)).expect("opens");
         simulation.files.fail_write(n % 20, Fault::DiskFull);
         let mut acknowledged = Vec::new();
         for number in 0..12 {
@@ -86,7 +86,7 @@ fn b3_a_full_disk_and_a_loss_of_power() {
             _ => simulation.files.crash_reordering(),
         }
         drop(log);
-        let (_, records) = reopen(&environment, Lsn(0), &options(Level::Sync)).expect("opens");
+        let (_, records) = reopen(&environment, Lsn(0), &options(Durability::Sync)).expect("opens");
         assert!(records.starts_with(&acknowledged), "VERVET_SEED={seed}, {n}: {records:?} {acknowledged:?}");
     }
 }
@@ -97,7 +97,7 @@ fn b3_a_full_disk_and_a_loss_of_power() {
 fn b16_what_is_published_is_acknowledged() {
     for fault in [Fault::Io, Fault::DiskFull] {
         let simulation = disk(1);
-        let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(Level::None)).expect("opens");
+        let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(Durability::None)).expect("opens");
         simulation.files.fail_write(0, fault);
         let payload = vec![1; 100_000];
         let mut visible = 0;
@@ -125,7 +125,7 @@ fn b16_what_is_published_is_acknowledged() {
 fn b10_a_bad_sector_is_an_error() {
     let simulation = disk(1);
     let environment = simulation.environment();
-    let (log, _) = reopen(&environment, Lsn(0), &options(Level::Sync)).expect("opens");
+    let (log, _) = reopen(&environment, Lsn(0), &options(Durability::Sync)).expect("opens");
     let mut ends = Vec::new();
     for number in 0..30 {
         let lsn = log.append(number, &[number; 50]).expect("works");
@@ -145,9 +145,9 @@ fn b10_a_bad_sector_is_an_error() {
                 error.message().contains("wal-") && error.hint().is_some_and(|hint| hint.contains("recover"))
             );
         }
-        let cutting = ReadOptions { cut_at_damage: true, ..ReadOptions::default() };
+        let cutting = ReadOptions { truncate_at_damage: true, ..ReadOptions::default() };
         let (found, kept) = read_all(&environment, Lsn(0), &cutting).expect("cuts");
-        let at = found.cut.expect("it is cut");
+        let at = found.truncation.expect("it is cut");
         assert!(at.damage.is_some_and(|what| what.contains("cannot be read")));
         let whole = ends.iter().filter(|end| 40 + end.0 <= position as u64).count();
         assert_eq!(kept.len(), whole, "all before byte {position}");
@@ -180,7 +180,7 @@ fn b12_a_reader_believes_only_what_is_durable() {
     for n in 0..40 {
         let simulation = disk(seed ^ n);
         let environment = simulation.environment();
-        let (log, _) = reopen(&environment, Lsn(0), &options(Level::None)).expect("opens");
+        let (log, _) = reopen(&environment, Lsn(0), &options(Durability::None)).expect("opens");
         for number in 0..12 {
             log.wait(log.append(number, &vec![number; 40_000]).expect("works")).expect("works");
         }

@@ -3,6 +3,6 @@
 mod common;
 mod crash;
 mod damage;
-mod marks;
+mod key_bitmaps;
 mod model;
 mod order;

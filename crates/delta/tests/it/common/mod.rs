@@ -5,7 +5,7 @@ use oxrdf::{BlankNode, Literal, NamedNode, Term};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vervet_delta::Version;
-use vervet_dictionary::{DictionaryBuilder, Terms};
+use vervet_dictionary::{DictionaryBuilder, MutableDictionary};
 use vervet_env::Environment;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, Result, Statement, Tag, order_key};
@@ -73,7 +73,7 @@ pub struct World {
     /// Dictionary of the store, and a dictionary with all terms.
     pub dictionary: Vec<u8>,
     pub whole: Vec<u8>,
-    pub later: Arc<Terms>,
+    pub later: Arc<MutableDictionary>,
 }
 
 impl World {
@@ -105,7 +105,7 @@ impl World {
             all[..early].iter().map(|term| (term.clone(), intern(term))).collect();
         let dictionary = builder.finish().expect("small");
         let opened = vervet_dictionary::Dictionary::open(dictionary.clone().into(), "test").expect("whole");
-        let later = Terms::new(opened.vertex_count(), opened.literal_count());
+        let later = MutableDictionary::new(opened.vertex_count(), opened.literal_count());
         for term in &all[early..] {
             let id = later.intern(term.as_ref()).expect("short");
             terms.push((term.clone(), id));

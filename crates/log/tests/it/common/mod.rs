@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use vervet_env::{Environment, SeededRandom, Simulation};
-use vervet_log::{Found, Level, Log, LogOptions, Lsn, ReadOptions, read};
+use vervet_log::{Durability, Log, LogOptions, Lsn, ReadOptions, RecoveryReport, read};
 use vervet_model::Result;
 
 /// The seed of this run, printed.
@@ -29,7 +29,11 @@ pub fn disk(seed: u64) -> Simulation {
 }
 
 /// All records after `from`.
-pub fn read_all(environment: &Environment, from: Lsn, options: &ReadOptions) -> Result<(Found, Vec<Record>)> {
+pub fn read_all(
+    environment: &Environment,
+    from: Lsn,
+    options: &ReadOptions,
+) -> Result<(RecoveryReport, Vec<Record>)> {
     let mut records = Vec::new();
     let found = read(environment, Path::new(DIR), from, options, &mut |lsn, kind, payload| {
         records.push((lsn, kind, payload.to_vec()));
@@ -61,14 +65,14 @@ pub struct Model {
 
 impl Model {
     pub fn new(random: &SeededRandom) -> Self {
-        let level = if random.below(4) == 0 { Level::None } else { Level::Sync };
+        let level = if random.below(4) == 0 { Durability::None } else { Durability::Sync };
         let buffer_bytes = 1 << (6 + random.below(5));
         Self {
             records: Vec::new(),
             safe: 0,
             checkpoint: Lsn(0),
             published: Arc::default(),
-            options: LogOptions { level, buffer_bytes },
+            options: LogOptions { durability: level, buffer_bytes },
         }
     }
 
@@ -99,7 +103,7 @@ impl Model {
             8..14 => {
                 let lsn = self.append(&log, random)?;
                 log.wait(lsn)?;
-                if self.options.level == Level::Sync {
+                if self.options.durability == Durability::Sync {
                     self.all_safe();
                 }
                 let published = self.published.lock().expect("whole").last().copied();

@@ -2,23 +2,23 @@
 //!
 //! # Shape
 //! A binary search finds the position of each new word among the words of the file: a word whose list gets
-//! longer, or a gap. Everything between these positions is copied. The section has four arrays (`words.rs`),
-//! so the positions are walked four times.
+//! longer, or a gap. Everything between these positions is copied. The section has four arrays
+//! (`full_text.rs`), so the positions are walked four times.
 //! # Cost
 //! Memory: the words of the new literals. Time: a copy, the ends of all words, and reading the lists that get
 //! longer.
 
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
+use crate::full_text::{FullTextIndex, SortedPostings, gather, section_numbers, write_list};
 use crate::header::{FileWriter, Section};
-use crate::number::{bytes_for, write_varint};
-use crate::words::{Index, Sorted, gather, section_numbers, write_list};
+use crate::integers::{bytes_for, write_varint};
 use std::ops::Range;
 use vervet_model::{Result, Watch};
 
 /// A new word.
-struct Place {
-    /// Index of the equal word of the file, or of the first one after it.
+struct WordPosition {
+    /// FullTextIndex of the equal word of the file, or of the first one after it.
     at: u64,
     is_known: bool,
     /// In [`Merge::lists`]: the total number of its literals, and its list (`list`), which for a word of the
@@ -31,17 +31,17 @@ struct Place {
 
 /// A step of the merge in the order of words.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum MergeStep<'a> {
     /// These words of the file.
     Known(u64, u64),
     /// A new word, which may also be in the file.
-    New(usize, &'a Place),
+    New(usize, &'a WordPosition),
 }
 
 struct Merge<'a, 'd> {
-    index: Index<'d>,
-    new: &'a Sorted,
-    places: Vec<Place>,
+    index: FullTextIndex<'d>,
+    new: &'a SortedPostings,
+    positions: Vec<WordPosition>,
     lists: Vec<u8>,
 }
 
@@ -53,15 +53,15 @@ pub(crate) fn merge_words(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let new = gather(new, watch)?.sorted(watch)?;
-    let index = Index::open(dictionary)?;
-    let mut merge = Merge { index, new: &new, places: Vec::new(), lists: Vec::new() };
-    merge.find_places(dictionary.literal_count(), watch)?;
+    let index = FullTextIndex::open(dictionary)?;
+    let mut merge = Merge { index, new: &new, positions: Vec::new(), lists: Vec::new() };
+    merge.find_positions(dictionary.literal_count(), watch)?;
     merge.write(file, watch)
 }
 
 impl Merge<'_, '_> {
     /// Finds the position of each new word; literals are numbered from `first`.
-    fn find_places(&mut self, first: u64, watch: &Watch<'_>) -> Result<()> {
+    fn find_positions(&mut self, first: u64, watch: &Watch<'_>) -> Result<()> {
         let mut ticker = watch.ticker();
         let mut at = 0;
         for number in 0..self.new.len() {
@@ -81,39 +81,41 @@ impl Merge<'_, '_> {
             let middle = self.lists.len();
             write_list(last, literals.iter().map(|literal| first + u64::from(*literal)), &mut self.lists);
             let (count, list) = (start..middle, middle..self.lists.len());
-            self.places.push(Place { at, is_known, count, list, count_before });
+            self.positions.push(WordPosition { at, is_known, count, list, count_before });
         }
         Ok(())
     }
 
     /// All words in order.
-    fn steps(&self) -> impl Iterator<Item = Step<'_>> {
+    fn steps(&self) -> impl Iterator<Item = MergeStep<'_>> {
         let mut next = 0;
-        let places = self.places.iter().enumerate().flat_map(move |(number, place)| {
+        let positions = self.positions.iter().enumerate().flat_map(move |(number, position)| {
             let before = next;
-            next = place.at + u64::from(place.is_known);
-            [Step::Known(before, place.at), Step::New(number, place)]
+            next = position.at + u64::from(position.is_known);
+            [MergeStep::Known(before, position.at), MergeStep::New(number, position)]
         });
-        let behind = self.places.last().map_or(0, |place| place.at + u64::from(place.is_known));
-        places.chain([Step::Known(behind, self.index.words)])
+        let behind = self.positions.last().map_or(0, |position| position.at + u64::from(position.is_known));
+        positions.chain([MergeStep::Known(behind, self.index.words)])
     }
 
     /// The text (0) or list (1) of a new word, in pieces.
-    fn new_piece(&self, of: usize, number: usize, place: &Place) -> Result<[&[u8]; 3]> {
+    fn new_piece(&self, of: usize, number: usize, position: &WordPosition) -> Result<[&[u8]; 3]> {
         if of == 0 {
             return Ok([self.new.get(number).0.as_bytes(), &[], &[]]);
         }
-        let before = if place.is_known { &self.index.encoded(place.at)?[place.count_before..] } else { &[] };
-        Ok([&self.lists[place.count.clone()], before, &self.lists[place.list.clone()]])
+        let before =
+            if position.is_known { &self.index.encoded(position.at)?[position.count_before..] } else { &[] };
+        Ok([&self.lists[position.count.clone()], before, &self.lists[position.list.clone()]])
     }
 
     /// Total size of the texts (0) or lists (1), in bytes.
     fn length(&self, of: usize) -> Result<u64> {
         let mut length = self.index.length(of);
-        for (number, place) in self.places.iter().enumerate() {
-            length += self.new_piece(of, number, place)?.iter().map(|piece| piece.len() as u64).sum::<u64>();
-            if place.is_known {
-                length = length.saturating_sub(self.index.range(of, place.at)?.len() as u64);
+        for (number, position) in self.positions.iter().enumerate() {
+            length +=
+                self.new_piece(of, number, position)?.iter().map(|piece| piece.len() as u64).sum::<u64>();
+            if position.is_known {
+                length = length.saturating_sub(self.index.range(of, position.at)?.len() as u64);
             }
         }
         Ok(length)
@@ -121,7 +123,7 @@ impl Merge<'_, '_> {
 
     fn write(&self, file: &mut FileWriter<'_>, watch: &Watch<'_>) -> Result<()> {
         let mut write = |bytes: &[u8]| file.write(Section::LiteralWords, bytes);
-        let added = self.places.iter().filter(|place| !place.is_known).count() as u64;
+        let added = self.positions.iter().filter(|position| !position.is_known).count() as u64;
         let lengths = [self.length(0)?, self.length(1)?];
         write(&section_numbers([self.index.words + added, lengths[0], lengths[1]]))?;
         let mut ticker = watch.ticker();
@@ -130,15 +132,15 @@ impl Merge<'_, '_> {
             let mut end = 0_u64;
             for step in self.steps() {
                 match step {
-                    Step::Known(from, to) => {
+                    MergeStep::Known(from, to) => {
                         for word in from..to {
                             ticker.step()?;
                             end += self.index.range(of, word)?.len() as u64;
                             write(&end.to_le_bytes()[..width])?;
                         }
                     }
-                    Step::New(number, place) => {
-                        let pieces = self.new_piece(of, number, place)?;
+                    MergeStep::New(number, position) => {
+                        let pieces = self.new_piece(of, number, position)?;
                         end += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
                         write(&end.to_le_bytes()[..width])?;
                     }
@@ -151,9 +153,9 @@ impl Merge<'_, '_> {
         for of in [0, 1] {
             for step in self.steps() {
                 match step {
-                    Step::Known(from, to) => write(self.index.piece(of, from..to)?)?,
-                    Step::New(number, place) => {
-                        self.new_piece(of, number, place)?.into_iter().try_for_each(&mut write)?;
+                    MergeStep::Known(from, to) => write(self.index.piece(of, from..to)?)?,
+                    MergeStep::New(number, position) => {
+                        self.new_piece(of, number, position)?.into_iter().try_for_each(&mut write)?;
                     }
                 }
             }

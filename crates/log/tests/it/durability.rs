@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use vervet_env::{Environment, Fault};
-use vervet_log::{KIND_MAX, Level, Log, LogOptions, Lsn, RECORD_BYTES_MAX, ReadOptions, WRITE_BYTES};
+use vervet_log::{Durability, KIND_MAX, Log, LogOptions, Lsn, RECORD_BYTES_MAX, ReadOptions, WRITE_BYTES};
 use vervet_model::ErrorKind;
 
-fn options(level: Level) -> LogOptions {
-    LogOptions { level, ..LogOptions::default() }
+fn options(level: Durability) -> LogOptions {
+    LogOptions { durability: level, ..LogOptions::default() }
 }
 
 #[test]
 fn none_writes_large_buffers_only() {
     let simulation = disk(1);
-    let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(Level::None)).expect("opens");
+    let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(Durability::None)).expect("opens");
     let before = simulation.files.write_count();
     let payload = vec![7; 1000];
     let mut appended = 0;
@@ -37,7 +37,7 @@ fn none_writes_large_buffers_only() {
 #[test]
 fn interval_syncs_by_itself() {
     let simulation = disk(1);
-    let level = Level::Interval(Duration::from_millis(2));
+    let level = Durability::Interval(Duration::from_millis(2));
     let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(level)).expect("opens");
     let before = simulation.files.write_count();
     let lsn = log.append(0, b"soon").expect("works");
@@ -175,7 +175,7 @@ fn readers_beside_a_writer_see_a_prefix() {
         })
     };
     let found = open(Lsn(0), false, &mut |_| {}).expect("reads");
-    let options = LogOptions { buffer_bytes: 5000, level: Level::None };
+    let options = LogOptions { buffer_bytes: 5000, durability: Durability::None };
     let log = Log::open(&environment, dir.path(), found, options).expect("opens");
     // The checkpoint: its LSN, and the number of the first record after it.
     let checkpoint = std::sync::Mutex::new((Lsn(0), 0_u64));

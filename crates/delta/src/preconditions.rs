@@ -9,8 +9,8 @@ use vervet_snapshot::Snapshot;
 
 impl Version {
     /// Checks that the ids of a statement are known and valid for their roles.
-    pub(crate) fn admit(&self, statement: &Statement) -> Result<()> {
-        self.admit_ids(statement)?;
+    pub(crate) fn check_statement(&self, statement: &Statement) -> Result<()> {
+        self.check_ids(statement)?;
         for id in [statement.subject, statement.object] {
             // A statement may be about itself.
             if id.tag() == Tag::Edge && id != statement.edge && self.find_edge(id)?.is_none() {
@@ -20,8 +20,8 @@ impl Version {
         Ok(())
     }
 
-    /// [`Version::admit`] for many statements, which may be about each other.
-    pub(crate) fn admit_all(&self, statements: &[Statement]) -> Result<()> {
+    /// [`Version::check_statement`] for many statements, which may be about each other.
+    pub(crate) fn check_statements(&self, statements: &[Statement]) -> Result<()> {
         let mut edges: FxHashMap<Id, Statement> = FxHashMap::default();
         for statement in statements.iter().filter(|statement| statement.edge.is_bound()) {
             let known = *edges.entry(statement.edge).or_insert(*statement);
@@ -33,7 +33,7 @@ impl Version {
             }
         }
         for statement in statements {
-            self.admit_ids(statement)?;
+            self.check_ids(statement)?;
             for id in [statement.subject, statement.object] {
                 if id.tag() == Tag::Edge && !edges.contains_key(&id) && self.find_edge(id)?.is_none() {
                     return Err(no_such_edge(id));
@@ -43,7 +43,7 @@ impl Version {
         Ok(())
     }
 
-    fn admit_ids(&self, statement: &Statement) -> Result<()> {
+    fn check_ids(&self, statement: &Statement) -> Result<()> {
         let Statement { subject, predicate, object, graph, edge } = *statement;
         let about = |id: Id| id.is_vertex() || id.tag() == Tag::Edge;
         let roles = [
@@ -54,7 +54,7 @@ impl Version {
             (edge, !edge.is_bound() || edge.tag() == Tag::Edge, "edge"),
         ];
         for (id, fits, role) in roles {
-            if !fits || !self.is_given_out(id) {
+            if !fits || !self.is_allocated(id) {
                 return Err(Error::internal(format!("{id:?} cannot be the {role} of a statement")));
             }
         }
@@ -62,7 +62,7 @@ impl Version {
     }
 
     /// Whether the id belongs to a term, if its kind needs one.
-    fn is_given_out(&self, id: Id) -> bool {
+    fn is_allocated(&self, id: Id) -> bool {
         match id.tag() {
             Tag::Vertex => id.payload() < self.vertex_end || id.payload() < self.terms.vertex_end(),
             Tag::Literal => id.payload() < self.literal_end || id.payload() < self.terms.literal_end(),

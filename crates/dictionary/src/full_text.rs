@@ -13,15 +13,15 @@
 //! # Cost
 //! A word: `log2` of their number text comparisons. A search: the lists of its words, shortest first; a list
 //! that is [`COMMON`] times as long as the remaining candidates is not read. Building: 12 bytes for each word
-//! of each literal. Extending a file: `words_merge.rs`.
+//! of each literal. Extending a file: `full_text_merge.rs`.
 //! # Not here
 //! Values inside ids (short strings), which are found among the keys of a segment.
 
 use crate::Dictionary;
 use crate::builder::{DictionaryBuilder, KIND_STRING};
 use crate::header::Section;
+use crate::integers::{bytes_for, read_first_le, read_le, read_varint, write_varint};
 use crate::key::Seed;
-use crate::number::{bytes_for, read_first_le, read_le, read_varint, write_varint};
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -37,22 +37,22 @@ const NUMBERS_BYTES: usize = 24;
 
 /// A word, or all words with this prefix.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct WordQuery<'a> {
     word: &'a str,
     is_prefix: bool,
 }
 
-/// Lists of literals by word.
-pub(crate) trait Lists {
+/// PostingLists of literals by word.
+pub(crate) trait PostingLists {
     /// Upper estimate of the number of literals in the lists of `wanted`.
-    fn count(&self, wanted: Wanted<'_>) -> Result<u64>;
+    fn count(&self, wanted: WordQuery<'_>) -> Result<u64>;
 
     /// Appends the literals of these lists, in any order, possibly with duplicates.
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()>;
+    fn list(&self, wanted: WordQuery<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()>;
 }
 
 /// Upper estimate of the number of results of [`candidates`].
-pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<u64> {
+pub(crate) fn candidate_count(lists: &dyn PostingLists, search: &TextSearch) -> Result<u64> {
     let mut sum = 0_u64;
     for parts in search.alternatives() {
         let mut least = u64::MAX;
@@ -67,7 +67,7 @@ pub(crate) fn candidate_count(lists: &dyn Lists, search: &TextSearch) -> Result<
 /// Appends the numbers of all literals that match `search`, and of possible matches; ascending, without
 /// duplicates.
 pub(crate) fn candidates(
-    lists: &dyn Lists,
+    lists: &dyn PostingLists,
     search: &TextSearch,
     out: &mut Vec<u64>,
     meter: &mut Meter<'_>,
@@ -117,11 +117,11 @@ pub(crate) fn candidates(
 }
 
 /// The words that a text must have to match these parts.
-fn wanted(parts: &[Part]) -> impl Iterator<Item = Wanted<'_>> {
+fn wanted(parts: &[Part]) -> impl Iterator<Item = WordQuery<'_>> {
     parts.iter().filter(|part| !part.is_excluded).flat_map(|part| {
         let last = part.words.len() - 1;
         let words = part.words.iter().enumerate();
-        words.map(move |(at, word)| Wanted { word, is_prefix: part.is_prefix && at == last })
+        words.map(move |(at, word)| WordQuery { word, is_prefix: part.is_prefix && at == last })
     })
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn write_words(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Res
 }
 
 /// Collects the words of the literals of `builder`.
-pub(crate) fn gather(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Gathered> {
+pub(crate) fn gather(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<PostingsBuilder> {
     let mut ticker = watch.ticker();
-    let mut gathered = Gathered::default();
+    let mut gathered = PostingsBuilder::default();
     let mut scratch = String::new();
     for record in builder.records().filter(|record| !record.is_vertex()) {
         ticker.step()?;
@@ -153,7 +153,7 @@ fn word_hash(word: &str) -> u64 {
 
 /// Words in order of first occurrence, with their literals.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct PostingsBuilder {
     words: Vec<Box<str>>,
     /// By word: 1 + the last literal that has it, and the number of such literals.
     seen: Vec<(u64, u32)>,
@@ -162,7 +162,7 @@ pub(crate) struct Gathered {
     pairs: Vec<(u32, u32)>,
 }
 
-impl Gathered {
+impl PostingsBuilder {
     fn push(&mut self, word: &str, literal: u32) {
         let hash = word_hash(word);
         let Self { words, seen, numbers, pairs } = self;
@@ -186,7 +186,7 @@ impl Gathered {
     }
 
     /// The words in byte order.
-    pub(crate) fn sorted(self, watch: &Watch<'_>) -> Result<Sorted> {
+    pub(crate) fn sorted(self, watch: &Watch<'_>) -> Result<SortedPostings> {
         watch.check()?;
         let mut order: Vec<u32> = (0..).take(self.words.len()).collect();
         order.sort_unstable_by(|a, b| self.words[*a as usize].cmp(&self.words[*b as usize]));
@@ -205,7 +205,7 @@ impl Gathered {
             literals[*end] = literal;
             *end += 1;
         }
-        Ok(Sorted { words: self.words, order, starts, ends, literals })
+        Ok(SortedPostings { words: self.words, order, starts, ends, literals })
     }
 
     fn section(self, watch: &Watch<'_>) -> Result<Vec<u8>> {
@@ -247,7 +247,7 @@ pub(crate) fn write_list(mut last: u64, literals: impl Iterator<Item = u64>, out
 }
 
 /// Words in byte order, with their literals.
-pub(crate) struct Sorted {
+pub(crate) struct SortedPostings {
     words: Vec<Box<str>>,
     order: Vec<u32>,
     /// Start and end of the literals of each word, by word.
@@ -256,7 +256,7 @@ pub(crate) struct Sorted {
     literals: Vec<u32>,
 }
 
-impl Sorted {
+impl SortedPostings {
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
@@ -270,7 +270,7 @@ impl Sorted {
 
 /// The section of a file.
 #[derive(Clone, Copy)]
-pub(crate) struct Index<'d> {
+pub(crate) struct FullTextIndex<'d> {
     dictionary: &'d Dictionary,
     pub(crate) words: u64,
     /// Sizes of the end of a text and of a list, in bytes.
@@ -279,7 +279,7 @@ pub(crate) struct Index<'d> {
     starts: [usize; 5],
 }
 
-impl<'d> Index<'d> {
+impl<'d> FullTextIndex<'d> {
     pub(crate) fn open(dictionary: &'d Dictionary) -> Result<Self> {
         let header = dictionary.body().get(Section::LiteralWords, 0, NUMBERS_BYTES)?;
         let [words, texts, lists] = [0, 8, 16].map(|at| read_le(&header[at..at + 8]));
@@ -359,7 +359,7 @@ impl<'d> Index<'d> {
     }
 
     /// Indices of the words that match `wanted`.
-    fn places(&self, wanted: Wanted<'_>) -> Result<Range<u64>> {
+    fn places(&self, wanted: WordQuery<'_>) -> Result<Range<u64>> {
         let word = wanted.word.as_bytes();
         let start = self.first_not(0, |text| text < word)?;
         let end = if wanted.is_prefix {
@@ -408,8 +408,8 @@ impl<'d> Index<'d> {
     }
 }
 
-impl Lists for Index<'_> {
-    fn count(&self, wanted: Wanted<'_>) -> Result<u64> {
+impl PostingLists for FullTextIndex<'_> {
+    fn count(&self, wanted: WordQuery<'_>) -> Result<u64> {
         let places = self.places(wanted)?;
         if places.is_empty() {
             return Ok(0);
@@ -422,7 +422,7 @@ impl Lists for Index<'_> {
         Ok(last.end.saturating_sub(first.start) as u64)
     }
 
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
+    fn list(&self, wanted: WordQuery<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
         self.places(wanted)?.into_iter().try_for_each(|word| self.decode(word, out, meter))
     }
 }
@@ -442,16 +442,16 @@ impl Dictionary {
         if !self.has_words() {
             return Ok(None);
         }
-        Ok(Some(candidate_count(&Index::open(self)?, search)?.min(self.literal_count())))
+        Ok(Some(candidate_count(&FullTextIndex::open(self)?, search)?.min(self.literal_count())))
     }
 
-    /// Appends all literals that match `search`, and possibly others, ascending: see `words.rs`.
+    /// Appends all literals that match `search`, and possibly others, ascending: see `full_text.rs`.
     ///
     /// # Errors
     /// Damaged file; there is no index; those of `meter`.
     pub fn search(&self, search: &TextSearch, out: &mut Vec<Id>, meter: &mut Meter<'_>) -> Result<()> {
         let mut numbers = Vec::new();
-        candidates(&Index::open(self)?, search, &mut numbers, meter)?;
+        candidates(&FullTextIndex::open(self)?, search, &mut numbers, meter)?;
         meter(numbers.len())?;
         out.extend(numbers.into_iter().map(Id::literal));
         Ok(())
@@ -462,8 +462,8 @@ impl Dictionary {
         if !self.has_words() {
             return Ok(());
         }
-        let index = Index::open(self)?;
-        let mut gathered = Gathered::default();
+        let index = FullTextIndex::open(self)?;
+        let mut gathered = PostingsBuilder::default();
         let (mut scratch, mut text, mut words) = (String::new(), String::new(), String::new());
         for number in (0..).take(usize::try_from(self.literal_count()).unwrap_or(usize::MAX)) {
             text.clear();
@@ -485,13 +485,13 @@ impl Dictionary {
 
 /// The index of literals added after the file was written; built on the first search.
 #[derive(Debug, Default)]
-pub(crate) struct LaterWords {
+pub(crate) struct MutableFullText {
     lists: BTreeMap<Box<str>, Vec<u64>>,
     /// Numbers below this are in the lists; 0 if the lists are empty.
     end: u64,
 }
 
-impl LaterWords {
+impl MutableFullText {
     /// Adds the missing literals from `first` to `end`; `text_of` returns the text of a searchable literal.
     pub(crate) fn up_to<'t>(
         &mut self,
@@ -521,7 +521,7 @@ impl LaterWords {
         Ok(())
     }
 
-    fn places(&self, wanted: Wanted<'_>) -> impl Iterator<Item = &Vec<u64>> {
+    fn places(&self, wanted: WordQuery<'_>) -> impl Iterator<Item = &Vec<u64>> {
         let from = (Bound::Included(wanted.word), Bound::Unbounded);
         let all = self.lists.range::<str, _>(from);
         all.take_while(
@@ -533,12 +533,12 @@ impl LaterWords {
     }
 }
 
-impl Lists for LaterWords {
-    fn count(&self, wanted: Wanted<'_>) -> Result<u64> {
+impl PostingLists for MutableFullText {
+    fn count(&self, wanted: WordQuery<'_>) -> Result<u64> {
         Ok(self.places(wanted).map(|list| list.len() as u64).sum())
     }
 
-    fn list(&self, wanted: Wanted<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
+    fn list(&self, wanted: WordQuery<'_>, out: &mut Vec<u64>, meter: &mut Meter<'_>) -> Result<()> {
         for part in self.places(wanted).flat_map(|list| list.chunks(METER_STEP)) {
             meter(part.len())?;
             out.extend_from_slice(part);

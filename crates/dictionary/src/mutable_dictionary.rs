@@ -8,7 +8,8 @@
 //! 1. One term has one number, whichever thread adds it first; a number is never assigned twice.
 //! 2. An assigned number has its term: all terms below the ends can be read, in order, and so be written to a
 //!    log. Nothing here waits for that.
-//! 3. A sealed part ([`Terms::succeed`]) assigns no numbers: it delegates to its successor, so holders of an
+//! 3. A sealed part ([`MutableDictionary::seal_and_succeed`]) assigns no numbers: it delegates to its
+//! successor, so holders of an
 //!    old version of the graph still find every term.
 //! # Cost
 //! Reading a term: two cache misses, no lock. Looking one up: a read lock, which waits only while one term is
@@ -16,9 +17,11 @@
 //! # Not here
 //! Compression: terms move into the file at the next checkpoint. Values inside ids: they have no entry.
 
-use crate::key::{Key, Kind, Place, blank_key, place_iri, place_literal, too_deep, with_literal_kind};
-use crate::later::{self, Item, Order};
-use crate::words::{LaterWords, candidate_count, candidates};
+use crate::full_text::{MutableFullText, candidate_count, candidates};
+use crate::key::{
+    Key, TermKind, TermLocation, blank_key, locate_iri, locate_literal, too_deep, with_literal_kind,
+};
+use crate::text_runs::{self, RunItem, TextRuns};
 use crate::{hash_blank, hash_iri, hash_literal};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -45,16 +48,16 @@ pub const TERM_BYTES_MAX: usize = (1 << 30) - (1 << 10);
 
 /// Terms added after the file was written. See the header of this file.
 #[derive(Debug)]
-pub struct Terms {
-    vertices: List,
-    literals: List,
+pub struct MutableDictionary {
+    vertices: ChunkedList,
+    literals: ChunkedList,
     growing: RwLock<Growing>,
     /// Whether triple terms may be here, or in a part before or after this one.
     has_triples: Arc<AtomicBool>,
     /// The literals here in text order, as far as range queries have needed them.
-    order: Mutex<Order>,
+    order: Mutex<TextRuns>,
     /// The words of the literals here, as far as searches have needed them.
-    words: Mutex<LaterWords>,
+    words: Mutex<MutableFullText>,
 }
 
 #[derive(Debug)]
@@ -70,30 +73,30 @@ struct Growing {
     details: HashTable<Arc<str>>,
     bytes: u64,
     /// Successor for new terms, once this part is sealed.
-    next: Option<Arc<Terms>>,
+    next: Option<Arc<MutableDictionary>>,
 }
 
 /// An append-only list. See the header of this file.
-struct List {
+struct ChunkedList {
     /// The number of its first term.
     first: u64,
-    chunks: [OnceLock<Box<[OnceLock<Entry>]>>; CHUNKS],
+    chunks: [OnceLock<Box<[OnceLock<StoredTerm>]>>; CHUNKS],
 }
 
-impl std::fmt::Debug for List {
+impl std::fmt::Debug for ChunkedList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("List").field("first", &self.first).finish_non_exhaustive()
+        f.debug_struct("ChunkedList").field("first", &self.first).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug)]
-struct Entry {
-    kind: EntryKind,
+struct StoredTerm {
+    kind: StoredTermKind,
     text: Box<str>,
 }
 
 #[derive(Debug)]
-enum EntryKind {
+enum StoredTermKind {
     Iri,
     Blank,
     String,
@@ -102,15 +105,15 @@ enum EntryKind {
     Triple,
 }
 
-impl Entry {
+impl StoredTerm {
     fn matches(&self, key: &Key<'_>) -> bool {
         let kind = match (&self.kind, key.kind) {
-            (EntryKind::Iri, Kind::Iri)
-            | (EntryKind::Blank, Kind::Blank)
-            | (EntryKind::String, Kind::Literal(LiteralKind::String))
-            | (EntryKind::Triple, Kind::Literal(LiteralKind::Triple)) => true,
-            (EntryKind::Language(own), Kind::Literal(LiteralKind::Language(tag))) => &**own == tag,
-            (EntryKind::Typed(own), Kind::Literal(LiteralKind::Typed(iri))) => &**own == iri,
+            (StoredTermKind::Iri, TermKind::Iri)
+            | (StoredTermKind::Blank, TermKind::Blank)
+            | (StoredTermKind::String, TermKind::Literal(LiteralKind::String))
+            | (StoredTermKind::Triple, TermKind::Literal(LiteralKind::Triple)) => true,
+            (StoredTermKind::Language(own), TermKind::Literal(LiteralKind::Language(tag))) => &**own == tag,
+            (StoredTermKind::Typed(own), TermKind::Literal(LiteralKind::Typed(iri))) => &**own == iri,
             _ => false,
         };
         kind && &*self.text == key.text
@@ -119,17 +122,17 @@ impl Entry {
     fn parts(&self) -> TermParts<'_> {
         let literal = |kind| TermParts::Literal { head: &self.text, tail: "", kind };
         match &self.kind {
-            EntryKind::Iri => TermParts::Iri { namespace: &self.text, local: "" },
-            EntryKind::Blank => TermParts::Blank(&self.text),
-            EntryKind::String => literal(LiteralKind::String),
-            EntryKind::Language(tag) => literal(LiteralKind::Language(tag)),
-            EntryKind::Typed(iri) => literal(LiteralKind::Typed(iri)),
-            EntryKind::Triple => literal(LiteralKind::Triple),
+            StoredTermKind::Iri => TermParts::Iri { namespace: &self.text, local: "" },
+            StoredTermKind::Blank => TermParts::Blank(&self.text),
+            StoredTermKind::String => literal(LiteralKind::String),
+            StoredTermKind::Language(tag) => literal(LiteralKind::Language(tag)),
+            StoredTermKind::Typed(iri) => literal(LiteralKind::Typed(iri)),
+            StoredTermKind::Triple => literal(LiteralKind::Triple),
         }
     }
 }
 
-impl List {
+impl ChunkedList {
     fn new(first: u64) -> Self {
         Self { first, chunks: [const { OnceLock::new() }; CHUNKS] }
     }
@@ -142,13 +145,13 @@ impl List {
         (chunk as usize, usize::try_from(place).unwrap_or(usize::MAX))
     }
 
-    fn get(&self, number: u64) -> Option<&Entry> {
+    fn get(&self, number: u64) -> Option<&StoredTerm> {
         let (chunk, place) = Self::place(number.checked_sub(self.first)?);
         self.chunks.get(chunk)?.get()?.get(place)?.get()
     }
 
     /// Stores the term with this number in its empty place.
-    fn set(&self, number: u64, entry: Entry) {
+    fn set(&self, number: u64, entry: StoredTerm) {
         let (chunk, place) = Self::place(number - self.first);
         let places = self.chunks[chunk].get_or_init(|| {
             (0..CHUNK_MIN << chunk).map(|_| OnceLock::new()).collect::<Vec<_>>().into_boxed_slice()
@@ -158,7 +161,7 @@ impl List {
     }
 }
 
-impl Terms {
+impl MutableDictionary {
     /// An empty part whose terms are numbered from these numbers on.
     #[must_use]
     pub fn new(first_vertex: u64, first_literal: u64) -> Self {
@@ -172,8 +175,8 @@ impl Terms {
             next: None,
         };
         Self {
-            vertices: List::new(first_vertex),
-            literals: List::new(first_literal),
+            vertices: ChunkedList::new(first_vertex),
+            literals: ChunkedList::new(first_literal),
             growing: RwLock::new(growing),
             has_triples: Arc::default(),
             order: Mutex::default(),
@@ -184,9 +187,9 @@ impl Terms {
     /// The id of `term` if it is here. Values inside ids are found too, edges never.
     #[must_use]
     pub fn lookup(&self, term: TermRef<'_>) -> Option<Id> {
-        with_place(term, |place| match place {
-            Place::Inside(id) => Some(id).filter(|id| id.tag() != Tag::Edge),
-            Place::Entry(key) => self.find(&key),
+        with_location(term, |place| match place {
+            TermLocation::Inline(id) => Some(id).filter(|id| id.tag() != Tag::Edge),
+            TermLocation::Entry(key) => self.find(&key),
         })
         .flatten()
     }
@@ -210,9 +213,9 @@ impl Terms {
     /// [`ErrorKind::Unsupported`]: a triple term that is nested too deep or has an edge in it;
     /// [`ErrorKind::Input`]: longer than [`TERM_BYTES_MAX`].
     pub fn intern(&self, term: TermRef<'_>) -> Result<Id> {
-        let interned = with_place(term, |place| match place {
-            Place::Inside(id) => Ok(id),
-            Place::Entry(Key { kind: Kind::Literal(LiteralKind::Triple), text, .. })
+        let interned = with_location(term, |place| match place {
+            TermLocation::Inline(id) => Ok(id),
+            TermLocation::Entry(Key { kind: TermKind::Literal(LiteralKind::Triple), text, .. })
                 if speaks_of_edge(text) =>
             {
                 Err(Error::new(
@@ -221,7 +224,7 @@ impl Terms {
                 )
                 .with_hint("give the statement of the triple term a reifier, and refer to that"))
             }
-            Place::Entry(key) => self.intern_key(&key),
+            TermLocation::Entry(key) => self.intern_key(&key),
         });
         interned.unwrap_or_else(|| Err(too_deep()))
     }
@@ -231,7 +234,7 @@ impl Terms {
             return Ok(id);
         }
         let detail = match key.kind {
-            Kind::Literal(LiteralKind::Language(detail) | LiteralKind::Typed(detail)) => detail.len(),
+            TermKind::Literal(LiteralKind::Language(detail) | LiteralKind::Typed(detail)) => detail.len(),
             _ => 0,
         };
         if key.text.len() + detail > TERM_BYTES_MAX {
@@ -246,25 +249,26 @@ impl Terms {
             return next.intern_key(key);
         }
         let id = match key.kind {
-            Kind::Iri | Kind::Blank => Id::vertex(growing.vertices),
-            Kind::Literal(_) => Id::literal(growing.literals),
+            TermKind::Iri | TermKind::Blank => Id::vertex(growing.vertices),
+            TermKind::Literal(_) => Id::literal(growing.literals),
         };
         let kind = match key.kind {
-            Kind::Iri => EntryKind::Iri,
-            Kind::Blank => EntryKind::Blank,
-            Kind::Literal(LiteralKind::String) => EntryKind::String,
-            Kind::Literal(LiteralKind::Language(tag)) => EntryKind::Language(growing.detail(tag)),
-            Kind::Literal(LiteralKind::Typed(iri)) => EntryKind::Typed(growing.detail(iri)),
-            Kind::Literal(LiteralKind::Triple) => EntryKind::Triple,
+            TermKind::Iri => StoredTermKind::Iri,
+            TermKind::Blank => StoredTermKind::Blank,
+            TermKind::Literal(LiteralKind::String) => StoredTermKind::String,
+            TermKind::Literal(LiteralKind::Language(tag)) => StoredTermKind::Language(growing.detail(tag)),
+            TermKind::Literal(LiteralKind::Typed(iri)) => StoredTermKind::Typed(growing.detail(iri)),
+            TermKind::Literal(LiteralKind::Triple) => StoredTermKind::Triple,
         };
-        self.add(&mut growing, id, Entry { kind, text: key.text.into() });
+        self.add(&mut growing, id, StoredTerm { kind, text: key.text.into() });
         Ok(id)
     }
 
     /// Adds a term with the next number.
-    fn add(&self, growing: &mut Growing, id: Id, entry: Entry) {
-        let (hash, bytes) = (growing.hash_entry(&entry), entry.text.len() + size_of::<OnceLock<Entry>>());
-        if matches!(entry.kind, EntryKind::Triple) {
+    fn add(&self, growing: &mut Growing, id: Id, entry: StoredTerm) {
+        let (hash, bytes) =
+            (growing.hash_entry(&entry), entry.text.len() + size_of::<OnceLock<StoredTerm>>());
+        if matches!(entry.kind, StoredTermKind::Triple) {
             // Relaxed: a thread that gets the id of the term gets it through a lock.
             self.has_triples.store(true, Ordering::Relaxed);
         }
@@ -284,7 +288,7 @@ impl Terms {
     /// Seals this part: terms below these numbers are in a file now, the others and all new ones belong to
     /// the returned part. This part still answers for all of them.
     #[must_use]
-    pub fn succeed(&self, first_vertex: u64, first_literal: u64) -> Arc<Self> {
+    pub fn seal_and_succeed(&self, first_vertex: u64, first_literal: u64) -> Arc<Self> {
         let mut growing = self.write();
         if let Some(next) = &growing.next {
             return Arc::clone(next);
@@ -297,14 +301,14 @@ impl Terms {
             for id in vertices.chain((first_literal..growing.literals).map(Id::literal)) {
                 let entry = self.entry(id).expect("an assigned number has its term");
                 let kind = match &entry.kind {
-                    EntryKind::Iri => EntryKind::Iri,
-                    EntryKind::Blank => EntryKind::Blank,
-                    EntryKind::String => EntryKind::String,
-                    EntryKind::Language(tag) => EntryKind::Language(successor.detail(tag)),
-                    EntryKind::Typed(iri) => EntryKind::Typed(successor.detail(iri)),
-                    EntryKind::Triple => EntryKind::Triple,
+                    StoredTermKind::Iri => StoredTermKind::Iri,
+                    StoredTermKind::Blank => StoredTermKind::Blank,
+                    StoredTermKind::String => StoredTermKind::String,
+                    StoredTermKind::Language(tag) => StoredTermKind::Language(successor.detail(tag)),
+                    StoredTermKind::Typed(iri) => StoredTermKind::Typed(successor.detail(iri)),
+                    StoredTermKind::Triple => StoredTermKind::Triple,
                 };
-                let entry = Entry { kind, text: entry.text.clone() };
+                let entry = StoredTerm { kind, text: entry.text.clone() };
                 next.add(&mut successor, id, entry);
             }
         }
@@ -341,17 +345,17 @@ impl Terms {
         meter: &mut Meter<'_>,
     ) -> Result<()> {
         let (own_end, next) = self.ends();
-        let mut found: Vec<Item> = Vec::new();
+        let mut found: Vec<RunItem> = Vec::new();
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         for run in self.runs(own_end.min(end)) {
-            for items in later::range(&run, from, to, &text_of).chunks(METER_STEP) {
+            for items in text_runs::range(&run, from, to, &text_of).chunks(METER_STEP) {
                 meter(items.len())?;
                 // A run may have later literals than the version of the caller.
                 found.extend(items.iter().filter(|item| item.number() < end));
             }
         }
         // Each run is sorted; with one run there is nothing to do.
-        found.sort_by(|a, b| later::compare(a, b, &text_of));
+        found.sort_by(|a, b| text_runs::compare(a, b, &text_of));
         out.extend(found.iter().map(|item| Id::literal(item.number())));
         if let Some(next) = next.filter(|_| own_end < end) {
             let first = out.len();
@@ -366,13 +370,13 @@ impl Terms {
         Ok(())
     }
 
-    /// Upper estimate of the number of results of [`Terms::literals_between`].
+    /// Upper estimate of the number of results of [`MutableDictionary::literals_between`].
     #[must_use]
     pub fn literals_between_count(&self, from: &[u8], to: Option<&[u8]>, end: u64) -> u64 {
         let (own_end, next) = self.ends();
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         let runs = self.runs(own_end.min(end));
-        let count: usize = runs.iter().map(|run| later::range(run, from, to, &text_of).len()).sum();
+        let count: usize = runs.iter().map(|run| text_runs::range(run, from, to, &text_of).len()).sum();
         let later =
             next.filter(|_| own_end < end).map_or(0, |next| next.literals_between_count(from, to, end));
         later + count as u64
@@ -411,7 +415,7 @@ impl Terms {
         Ok(())
     }
 
-    /// Upper estimate of the number of results of [`Terms::search`].
+    /// Upper estimate of the number of results of [`MutableDictionary::search`].
     ///
     /// # Errors
     /// Those of `meter`.
@@ -425,12 +429,12 @@ impl Terms {
     }
 
     /// The words of all literals here below `end`, and possibly of later ones.
-    fn words(&self, end: u64, meter: &mut Meter<'_>) -> Result<MutexGuard<'_, LaterWords>> {
+    fn words(&self, end: u64, meter: &mut Meter<'_>) -> Result<MutexGuard<'_, MutableFullText>> {
         // A panic half way leaves an uncounted literal in some lists, which is then indexed again.
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let text_of = |number| {
             let entry = self.literals.get(number)?;
-            matches!(entry.kind, EntryKind::String | EntryKind::Language(_)).then_some(&*entry.text)
+            matches!(entry.kind, StoredTermKind::String | StoredTermKind::Language(_)).then_some(&*entry.text)
         };
         words.up_to(self.literals.first, end, text_of, meter)?;
         Ok(words)
@@ -448,7 +452,7 @@ impl Terms {
     }
 
     /// Runs that cover all literals here below `end`.
-    fn runs(&self, end: u64) -> Vec<Arc<[Item]>> {
+    fn runs(&self, end: u64) -> Vec<Arc<[RunItem]>> {
         let text_of = |number| self.literals.get(number).map_or("", |entry| &entry.text);
         // Consistent after each change: a step interrupted by a panic was not counted.
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -490,7 +494,7 @@ impl Terms {
         growing.bytes + growing.table.capacity() as u64 * size_of::<Id>() as u64
     }
 
-    fn entry(&self, id: Id) -> Option<&Entry> {
+    fn entry(&self, id: Id) -> Option<&StoredTerm> {
         match id.tag() {
             Tag::Vertex => self.vertices.get(id.payload()),
             Tag::Literal => self.literals.get(id.payload()),
@@ -509,15 +513,15 @@ impl Terms {
     }
 }
 
-impl Entry {
+impl StoredTerm {
     fn table_hash(&self, hashing: &RandomState) -> u64 {
         let kind = match &self.kind {
-            EntryKind::Iri => (0, ""),
-            EntryKind::Blank => (1, ""),
-            EntryKind::String => (2, ""),
-            EntryKind::Language(tag) => (3, &**tag),
-            EntryKind::Typed(iri) => (4, &**iri),
-            EntryKind::Triple => (5, ""),
+            StoredTermKind::Iri => (0, ""),
+            StoredTermKind::Blank => (1, ""),
+            StoredTermKind::String => (2, ""),
+            StoredTermKind::Language(tag) => (3, &**tag),
+            StoredTermKind::Typed(iri) => (4, &**iri),
+            StoredTermKind::Triple => (5, ""),
         };
         table_hash(hashing, kind, &self.text)
     }
@@ -528,19 +532,19 @@ fn table_hash(hashing: &RandomState, kind: (u8, &str), text: &str) -> u64 {
 }
 
 impl Growing {
-    fn hash_entry(&self, entry: &Entry) -> u64 {
+    fn hash_entry(&self, entry: &StoredTerm) -> u64 {
         entry.table_hash(&self.hashing)
     }
 
     /// The hash of a lookup key, equal to that of its entry.
     fn hash_key(&self, key: &Key<'_>) -> u64 {
         let kind = match key.kind {
-            Kind::Iri => (0, ""),
-            Kind::Blank => (1, ""),
-            Kind::Literal(LiteralKind::String) => (2, ""),
-            Kind::Literal(LiteralKind::Language(tag)) => (3, tag),
-            Kind::Literal(LiteralKind::Typed(iri)) => (4, iri),
-            Kind::Literal(LiteralKind::Triple) => (5, ""),
+            TermKind::Iri => (0, ""),
+            TermKind::Blank => (1, ""),
+            TermKind::Literal(LiteralKind::String) => (2, ""),
+            TermKind::Literal(LiteralKind::Language(tag)) => (3, tag),
+            TermKind::Literal(LiteralKind::Typed(iri)) => (4, iri),
+            TermKind::Literal(LiteralKind::Triple) => (5, ""),
         };
         table_hash(&self.hashing, kind, key.text)
     }
@@ -558,16 +562,18 @@ impl Growing {
 }
 
 /// Calls `call` with the location of the term; `None` for a triple term that is nested too deep.
-fn with_place<T>(term: TermRef<'_>, call: impl FnOnce(Place<'_>) -> T) -> Option<T> {
+fn with_location<T>(term: TermRef<'_>, call: impl FnOnce(TermLocation<'_>) -> T) -> Option<T> {
     Some(match term {
-        TermRef::NamedNode(iri) => call(place_iri(iri.as_str(), || hash_iri(iri.as_str()))),
-        TermRef::BlankNode(node) => call(Place::Entry(blank_key(node.as_str(), hash_blank(node.as_str())))),
+        TermRef::NamedNode(iri) => call(locate_iri(iri.as_str(), || hash_iri(iri.as_str()))),
+        TermRef::BlankNode(node) => {
+            call(TermLocation::Entry(blank_key(node.as_str(), hash_blank(node.as_str()))))
+        }
         TermRef::Literal(literal) => with_literal_kind(literal, |kind| {
-            call(place_literal(literal.value(), kind, || hash_literal(literal.value(), kind)))
+            call(locate_literal(literal.value(), kind, || hash_literal(literal.value(), kind)))
         }),
         TermRef::Triple(triple) => {
             let text = triple_text(triple.as_ref())?;
-            call(place_literal(&text, LiteralKind::Triple, || hash_literal(&text, LiteralKind::Triple)))
+            call(locate_literal(&text, LiteralKind::Triple, || hash_literal(&text, LiteralKind::Triple)))
         }
     })
 }
@@ -581,16 +587,16 @@ mod tests {
     /// Security S8: colliding terms differ from dictionary to dictionary.
     #[test]
     fn s8_terms_are_hashed_with_a_seed() {
-        let hashes = |terms: &Terms| -> Vec<u64> {
+        let hashes = |terms: &MutableDictionary| -> Vec<u64> {
             let hash = |text: String| terms.read().hash_key(&blank_key(&text, 0));
             (0..8).map(|number| hash(format!("b{number}"))).collect()
         };
-        let (one, other) = (Terms::new(0, 0), Terms::new(0, 0));
+        let (one, other) = (MutableDictionary::new(0, 0), MutableDictionary::new(0, 0));
         assert_eq!(hashes(&one), hashes(&one));
         assert_ne!(hashes(&one), hashes(&other));
         // A lookup key has the same hash as its entry.
-        let entry = Entry { kind: EntryKind::Language("en".into()), text: "a".into() };
-        let key = Key { kind: Kind::Literal(LiteralKind::Language("en")), text: "a", hash: 0 };
+        let entry = StoredTerm { kind: StoredTermKind::Language("en".into()), text: "a".into() };
+        let key = Key { kind: TermKind::Literal(LiteralKind::Language("en")), text: "a", hash: 0 };
         assert_eq!(one.read().hash_key(&key), one.read().hash_entry(&entry));
     }
 
@@ -615,7 +621,7 @@ mod tests {
         }
     }
 
-    fn read(terms: &Terms, id: Id) -> Option<Term> {
+    fn read(terms: &MutableDictionary, id: Id) -> Option<Term> {
         let mut found = None;
         terms.read_term(id, &mut |parts| found = Some(parts.to_term()));
         found
@@ -623,7 +629,7 @@ mod tests {
 
     #[test]
     fn terms_come_back_and_are_numbered_densely() {
-        let terms = Terms::new(10, 20);
+        let terms = MutableDictionary::new(10, 20);
         let mut told = BTreeSet::new();
         for round in 0..2 {
             for number in 0..1000 {
@@ -646,7 +652,7 @@ mod tests {
 
     #[test]
     fn a_value_inside_an_id_has_no_entry() {
-        let terms = Terms::new(0, 0);
+        let terms = MutableDictionary::new(0, 0);
         let id = terms.intern(Literal::from(5).as_ref().into());
         assert_eq!(id.expect("an integer").tag(), Tag::Integer);
         assert_eq!(terms.literal_end(), 0);
@@ -654,12 +660,13 @@ mod tests {
 
     #[test]
     fn a_sealed_part_answers_for_its_successor() {
-        let old = Terms::new(0, 0);
-        let intern =
-            |terms: &Terms, number| terms.intern(term(number).as_ref()).expect("no limit is reached");
+        let old = MutableDictionary::new(0, 0);
+        let intern = |terms: &MutableDictionary, number| {
+            terms.intern(term(number).as_ref()).expect("no limit is reached")
+        };
         let ids: Vec<Id> = (0..50).map(|number| intern(&old, number)).collect();
         // The first ten vertices and literals are in a file from here on.
-        let new = old.succeed(10, 10);
+        let new = old.seal_and_succeed(10, 10);
         let later = intern(&old, 100);
         assert_eq!(intern(&new, 100), later);
         assert_eq!(later, Id::vertex(20));
@@ -675,7 +682,7 @@ mod tests {
 
     #[test]
     fn threads_agree_on_numbers() {
-        let terms = Terms::new(0, 0);
+        let terms = MutableDictionary::new(0, 0);
         let ids = |_| {
             let intern = |number| terms.intern(term(number).as_ref());
             (0..2000).map(|number| intern(number).expect("no limit is reached")).collect::<Vec<Id>>()

@@ -22,15 +22,15 @@ const PIECE_BYTES: usize = 8;
 
 /// A literal and the prefix of its text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct RunItem {
     piece: u64,
     number: u64,
 }
 
 /// See the header of this file.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
-    runs: Vec<Arc<[Item]>>,
+pub(crate) struct TextRuns {
+    runs: Vec<Arc<[RunItem]>>,
     /// Numbers below this are in the runs; 0 if the runs are empty.
     end: u64,
 }
@@ -38,13 +38,14 @@ pub(crate) struct Order {
 /// Returns the text of a literal by its number; empty for a literal without text.
 pub(crate) type TextOf<'a> = &'a dyn Fn(u64) -> &'a str;
 
-impl Order {
+impl TextRuns {
     /// The runs, extended by the literals from `first` to `end`.
-    pub(crate) fn up_to(&mut self, first: u64, end: u64, text_of: TextOf<'_>) -> Vec<Arc<[Item]>> {
+    pub(crate) fn up_to(&mut self, first: u64, end: u64, text_of: TextOf<'_>) -> Vec<Arc<[RunItem]>> {
         let from = self.end.max(first);
         if from < end {
-            let mut new: Vec<Item> =
-                (from..end).map(|number| Item { piece: piece(text_of(number).as_bytes()), number }).collect();
+            let mut new: Vec<RunItem> = (from..end)
+                .map(|number| RunItem { piece: piece(text_of(number).as_bytes()), number })
+                .collect();
             // Stable sort: it exploits existing order, and texts often arrive in order.
             new.sort_by(|a, b| compare(a, b, text_of));
             while let Some(last) = self.runs.pop_if(|last| last.len() < 2 * new.len()) {
@@ -58,7 +59,12 @@ impl Order {
 }
 
 /// The subrange of a run with texts from `from` on, and below `to` if given.
-pub(crate) fn range<'a>(run: &'a [Item], from: &[u8], to: Option<&[u8]>, text_of: TextOf<'_>) -> &'a [Item] {
+pub(crate) fn range<'a>(
+    run: &'a [RunItem],
+    from: &[u8],
+    to: Option<&[u8]>,
+    text_of: TextOf<'_>,
+) -> &'a [RunItem] {
     let below = |bound: &[u8]| {
         let first = piece(bound);
         run.partition_point(|item| match item.piece.cmp(&first) {
@@ -71,21 +77,21 @@ pub(crate) fn range<'a>(run: &'a [Item], from: &[u8], to: Option<&[u8]>, text_of
     run.get(start..end).unwrap_or_default()
 }
 
-impl Item {
+impl RunItem {
     pub(crate) fn number(self) -> u64 {
         self.number
     }
 }
 
 /// Orders by text, then by number.
-pub(crate) fn compare(a: &Item, b: &Item, text_of: TextOf<'_>) -> Ordering {
+pub(crate) fn compare(a: &RunItem, b: &RunItem, text_of: TextOf<'_>) -> Ordering {
     a.piece
         .cmp(&b.piece)
         .then_with(|| text_of(a.number).cmp(text_of(b.number)))
         .then_with(|| a.number.cmp(&b.number))
 }
 
-fn merge(a: &[Item], b: &[Item], text_of: TextOf<'_>) -> Vec<Item> {
+fn merge(a: &[RunItem], b: &[RunItem], text_of: TextOf<'_>) -> Vec<RunItem> {
     let mut merged = Vec::with_capacity(a.len() + b.len());
     let (mut a, mut b) = (a, b);
     while let (Some(first), Some(second)) = (a.first(), b.first()) {
@@ -106,7 +112,7 @@ fn piece(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::Terms;
+    use crate::MutableDictionary;
     use oxrdf::Literal;
     use vervet_model::Id;
 
@@ -123,7 +129,7 @@ mod tests {
         };
         for _ in 0..60 {
             let first = random.u64(0..9);
-            let mut parts = vec![std::sync::Arc::new(Terms::new(0, first))];
+            let mut parts = vec![std::sync::Arc::new(MutableDictionary::new(0, first))];
             let mut known: Vec<(String, Id)> = Vec::new();
             for _ in 0..random.usize(1..60) {
                 let newest = parts.last().expect("there is one").clone();
@@ -142,7 +148,7 @@ mod tests {
                 }
                 if random.u8(..8) == 0 {
                     let end = newest.literal_end();
-                    parts.push(newest.succeed(0, random.u64(newest.literals_first()..=end)));
+                    parts.push(newest.seal_and_succeed(0, random.u64(newest.literals_first()..=end)));
                 }
                 let (from, mut to) = (piece(&mut random), piece(&mut random).into_bytes());
                 to.iter_mut().last().into_iter().for_each(|last| *last = last.saturating_add(1));

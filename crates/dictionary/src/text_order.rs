@@ -18,7 +18,7 @@
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
 use crate::header::{FileWriter, Section};
-use crate::number::read_le;
+use crate::integers::read_le;
 use std::cmp::Ordering;
 use std::ops::Range;
 use vervet_model::{Id, Result, TermParts, Watch};
@@ -44,7 +44,7 @@ pub(crate) fn order_bytes(literals: u64) -> Option<usize> {
 
 /// A literal that is being sorted.
 #[derive(Clone, Copy)]
-struct Item {
+struct OrderItem {
     /// The piece of its text at the depth of its run, first byte highest, zero padded.
     piece: u64,
     /// Offset of its record in the arena.
@@ -52,10 +52,10 @@ struct Item {
 }
 
 /// The sorted literals of `builder`, as offsets in its arena.
-fn sorted(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<Item>> {
-    let mut items: Vec<Item> =
+fn sorted(builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<Vec<OrderItem>> {
+    let mut items: Vec<OrderItem> =
         Vec::with_capacity(usize::try_from(builder.literal_count()).expect("they are in memory"));
-    items.extend(builder.literal_places().map(|at| Item { piece: 0, at }));
+    items.extend(builder.literal_places().map(|at| OrderItem { piece: 0, at }));
     sort(&mut items, builder, watch)?;
     Ok(items)
 }
@@ -106,7 +106,7 @@ pub(crate) fn merge_order(
     file.write(Section::LiteralOrder, &packed.finish())
 }
 
-fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<()> {
+fn sort(items: &mut [OrderItem], builder: &DictionaryBuilder, watch: &Watch<'_>) -> Result<()> {
     let mut ticker = watch.ticker();
     // Runs that are equal up to a depth. An explicit stack, since the recursion depth would grow with the
     // texts.
@@ -137,7 +137,7 @@ fn sort(items: &mut [Item], builder: &DictionaryBuilder, watch: &Watch<'_>) -> R
 
 /// Moves the items of equal pieces whose text ends in this piece to the front, sorted, and returns their
 /// number; the others are sorted by the next piece.
-fn ended_first(equal: &mut [Item], builder: &DictionaryBuilder, depth: usize) -> usize {
+fn ended_first(equal: &mut [OrderItem], builder: &DictionaryBuilder, depth: usize) -> usize {
     let mut ended = 0;
     for at in 0..equal.len() {
         if builder.text_at(equal[at].at).len() <= depth + PIECE_BYTES {

@@ -80,12 +80,12 @@ impl Symbol {
 
 /// A symbol table for decoding.
 #[derive(Debug)]
-pub(crate) struct Symbols {
+pub(crate) struct SymbolTable {
     /// By code.
     table: Box<[Symbol; 256]>,
 }
 
-impl Symbols {
+impl SymbolTable {
     /// Parses a table; `None` if the bytes are invalid.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (&count, rest) = bytes.split_first()?;
@@ -160,7 +160,7 @@ const LENGTH_SHIFT: u32 = 12;
 /// A symbol table for encoding.
 pub(crate) struct Encoder {
     symbols: Vec<Symbol>,
-    /// Symbols of three bytes and more, by the hash of their first three bytes.
+    /// SymbolTable of three bytes and more, by the hash of their first three bytes.
     hashed: Box<[(Symbol, u16)]>,
     /// The longest symbol of one or two bytes that matches these two bytes: code and length.
     pairs: Box<[u16]>,
@@ -168,7 +168,7 @@ pub(crate) struct Encoder {
     bytes: [u16; 256],
 }
 
-fn hashed_place(word: u64) -> usize {
+fn hashed_slot(word: u64) -> usize {
     let hash = (word & 0xFF_FFFF).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - HASHED.trailing_zeros());
     usize::try_from(hash).unwrap_or_default()
 }
@@ -203,7 +203,7 @@ impl Encoder {
 
     /// The encoder of a table in a file. Codes are indices in that table, which may include symbols that the
     /// encoder never uses.
-    pub(crate) fn of(symbols: &Symbols) -> Self {
+    pub(crate) fn of(symbols: &SymbolTable) -> Self {
         let mut encoder = Self::new();
         for (code, symbol) in symbols.table.iter().take_while(|symbol| symbol.length > 0).enumerate() {
             encoder.add(*symbol);
@@ -231,7 +231,7 @@ impl Encoder {
             }
             2 => self.pairs[usize::from(first) | usize::from(second) << 8] = entry,
             _ => {
-                let slot = &mut self.hashed[hashed_place(symbol.bytes)];
+                let slot = &mut self.hashed[hashed_slot(symbol.bytes)];
                 if slot.0.length > 0 {
                     return;
                 }
@@ -245,7 +245,7 @@ impl Encoder {
     /// bytes, `left` is its length, which is not 0.
     #[inline]
     fn find(&self, word: u64, left: usize) -> (u16, usize) {
-        let (symbol, code) = self.hashed[hashed_place(word)];
+        let (symbol, code) = self.hashed[hashed_slot(word)];
         if symbol.begins(word, left) {
             return (code, usize::from(symbol.length));
         }
@@ -383,7 +383,7 @@ impl Counts {
 mod tests {
     use super::*;
 
-    fn check(encoder: &Encoder, symbols: &Symbols, text: &[u8]) -> usize {
+    fn check(encoder: &Encoder, symbols: &SymbolTable, text: &[u8]) -> usize {
         let mut codes = vec![1, 2];
         encoder.encode(text, &mut codes);
         assert_eq!(&codes[..2], [1, 2]);
@@ -427,7 +427,7 @@ mod tests {
             let sample: Vec<&[u8]> = texts.iter().take(round * 5).map(Vec::as_slice).collect();
             let encoder = Encoder::train(&sample);
             assert_eq!(Encoder::train(&sample).table(), encoder.table(), "seed {seed}");
-            let symbols = Symbols::read(&encoder.table()).expect("a table");
+            let symbols = SymbolTable::read(&encoder.table()).expect("a table");
             let again = Encoder::of(&symbols);
             assert_eq!(again.table(), encoder.table(), "seed {seed}");
             for text in &strange {
@@ -449,7 +449,7 @@ mod tests {
         let texts: Vec<String> = (0..500).map(|_| text()).collect();
         let sample: Vec<&[u8]> = texts[..300].iter().map(|text| text.as_bytes()).collect();
         let encoder = Encoder::train(&sample);
-        let symbols = Symbols::read(&encoder.table()).expect("a table");
+        let symbols = SymbolTable::read(&encoder.table()).expect("a table");
         let (mut before, mut after) = (0, 0);
         for text in &texts[300..] {
             before += text.len();
@@ -476,9 +476,9 @@ mod tests {
             }
             let is_table =
                 bytes.len() == 1 + lengths.len() + all && lengths.iter().all(|n| (1..9).contains(n));
-            let symbols = Symbols::read(&bytes);
+            let symbols = SymbolTable::read(&bytes);
             assert_eq!(symbols.is_some(), is_table, "seed {seed}");
-            let symbols = symbols.unwrap_or_else(|| Symbols::read(&[1, 2, b'a', b'b']).expect("a table"));
+            let symbols = symbols.unwrap_or_else(|| SymbolTable::read(&[1, 2, b'a', b'b']).expect("a table"));
             let codes: Vec<u8> = (0..random.usize(..300)).map(|_| random.u8(..)).collect();
             let mut out = Vec::new();
             let decoded = symbols.decode(&codes, &mut out);
@@ -489,7 +489,7 @@ mod tests {
                 "seed {seed}"
             );
         }
-        let symbols = Symbols::read(&[1, 2, b'a', b'b']).expect("a table");
+        let symbols = SymbolTable::read(&[1, 2, b'a', b'b']).expect("a table");
         assert!(symbols.decode(&[1], &mut Vec::new()).is_none() && symbols.is(&[1], b"").is_none());
         assert!(symbols.decode(&[255], &mut Vec::new()).is_none() && symbols.is(&[255], b"ab").is_none());
         assert_eq!(symbols.is(&[0, 255, 200], b"ab\xC8"), Some(true));

@@ -8,13 +8,13 @@
 //! # Cost
 //! 1 to 2 ns for each checked key, against 10 for finding its entries (LUBM-40, 2026-11-21). Building a
 //! bitmap costs as much as the checks until then, so the total is never more than twice the total without.
-//! Memory: an eighth of a byte for each number, for at most [`MARKS_MAX`] neighbours; nothing in the file.
+//! Memory: an eighth of a byte for each number, for at most [`BITMAPS_MAX`] neighbours; nothing in the file.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_model::Id;
 
 /// Maximum number of neighbours of one segment for which checks are counted: the first ones checked.
-const MARKS_MAX: usize = 32;
+const BITMAPS_MAX: usize = 32;
 /// Maximum number of distinct neighbours of a segment with bitmaps.
 const NEIGHBOURS_MAX: u64 = 1 << 12;
 /// Maximum ratio of the range of key numbers to the number of keys.
@@ -24,34 +24,34 @@ pub(crate) const KEYS_MIN: usize = 64;
 
 /// See the header of this file.
 #[derive(Debug, Default)]
-pub(crate) struct Marks {
-    all: Mutex<Vec<(Id, Mark)>>,
+pub(crate) struct KeyBitmaps {
+    all: Mutex<Vec<(Id, BitmapState)>>,
 }
 
 #[derive(Debug)]
-enum Mark {
+enum BitmapState {
     /// Number of keys checked so far.
     Checked(u64),
-    Bits(Arc<Bits>),
+    Bitmap(Arc<KeyBitmap>),
 }
 
 /// State of a neighbour.
-pub(crate) enum Known {
-    Nothing,
-    /// The threshold is reached: build the bitmap for [`Marks::keep`].
-    Wanted,
-    Bits(Arc<Bits>),
+pub(crate) enum BitmapLookup {
+    Absent,
+    /// The threshold is reached: build the bitmap for [`KeyBitmaps::keep`].
+    Build,
+    Bitmap(Arc<KeyBitmap>),
 }
 
 /// Bitmap of the keys that have a neighbour.
 #[derive(Debug)]
-pub(crate) struct Bits {
+pub(crate) struct KeyBitmap {
     /// Number of the lowest bit: a multiple of 64.
     first: u64,
     words: Box<[u64]>,
 }
 
-impl Bits {
+impl KeyBitmap {
     /// An empty bitmap for the keys from `first` to `last`.
     pub(crate) fn new(first: Id, last: Id) -> Self {
         let first = first.bits() & !63;
@@ -86,7 +86,7 @@ impl Bits {
     }
 }
 
-impl Marks {
+impl KeyBitmaps {
     /// Whether bitmaps suit a segment with this number of keys between these two, and this number of distinct
     /// neighbours.
     pub(crate) fn suit(keys: u64, first: Id, last: Id, neighbours: u64) -> bool {
@@ -95,30 +95,30 @@ impl Marks {
 
     /// Counts `keys` checks for `neighbour` and returns its state; `enough`: the number of checks that
     /// justifies a bitmap.
-    pub(crate) fn ask(&self, neighbour: Id, keys: usize, enough: u64) -> Known {
+    pub(crate) fn ask(&self, neighbour: Id, keys: usize, enough: u64) -> BitmapLookup {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         match all.iter_mut().find(|(of, _)| *of == neighbour) {
-            Some((_, Mark::Bits(bits))) => Known::Bits(Arc::clone(bits)),
-            Some((_, Mark::Checked(checked))) => {
+            Some((_, BitmapState::Bitmap(bitmap))) => BitmapLookup::Bitmap(Arc::clone(bitmap)),
+            Some((_, BitmapState::Checked(checked))) => {
                 let before = *checked;
                 *checked = before.saturating_add(keys as u64);
                 // The caller that crosses the threshold builds; others continue without.
-                if before < enough && *checked >= enough { Known::Wanted } else { Known::Nothing }
+                if before < enough && *checked >= enough { BitmapLookup::Build } else { BitmapLookup::Absent }
             }
             None => {
-                if all.len() < MARKS_MAX {
-                    all.push((neighbour, Mark::Checked(keys as u64)));
+                if all.len() < BITMAPS_MAX {
+                    all.push((neighbour, BitmapState::Checked(keys as u64)));
                 }
-                Known::Nothing
+                BitmapLookup::Absent
             }
         }
     }
 
     /// Stores the bitmap of the keys that have `neighbour`.
-    pub(crate) fn keep(&self, neighbour: Id, bits: Bits) {
+    pub(crate) fn keep(&self, neighbour: Id, bitmap: KeyBitmap) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, mark)) = all.iter_mut().find(|(of, _)| *of == neighbour) {
-            *mark = Mark::Bits(Arc::new(bits));
+        if let Some((_, state)) = all.iter_mut().find(|(of, _)| *of == neighbour) {
+            *state = BitmapState::Bitmap(Arc::new(bitmap));
         }
     }
 }
@@ -129,37 +129,37 @@ mod tests {
 
     #[test]
     fn bits_come_once_enough_was_asked_and_say_the_same() {
-        let marks = Marks::default();
+        let bitmaps = KeyBitmaps::default();
         let (type_id, other) = (Id::vertex(3), Id::vertex(4));
-        assert!(matches!(marks.ask(type_id, 60, 100), Known::Nothing));
-        assert!(matches!(marks.ask(other, 60, 100), Known::Nothing));
-        assert!(matches!(marks.ask(type_id, 60, 100), Known::Wanted));
-        assert!(matches!(marks.ask(type_id, 60, 100), Known::Nothing), "only once");
+        assert!(matches!(bitmaps.ask(type_id, 60, 100), BitmapLookup::Absent));
+        assert!(matches!(bitmaps.ask(other, 60, 100), BitmapLookup::Absent));
+        assert!(matches!(bitmaps.ask(type_id, 60, 100), BitmapLookup::Build));
+        assert!(matches!(bitmaps.ask(type_id, 60, 100), BitmapLookup::Absent), "only once");
         let members = [70, 71, 128, 500].map(Id::vertex);
-        let mut bits = Bits::new(Id::vertex(70), Id::vertex(500));
-        members.into_iter().for_each(|key| bits.set(key));
-        marks.keep(type_id, bits);
-        let Known::Bits(bits) = marks.ask(type_id, 1, 100) else { panic!("they were kept") };
+        let mut bitmap = KeyBitmap::new(Id::vertex(70), Id::vertex(500));
+        members.into_iter().for_each(|key| bitmap.set(key));
+        bitmaps.keep(type_id, bitmap);
+        let BitmapLookup::Bitmap(bitmap) = bitmaps.ask(type_id, 1, 100) else { panic!("they were kept") };
         let keys: Vec<Id> = (0..1000).map(Id::vertex).chain([Id::literal(70), Id::UNBOUND]).collect();
         let mut rows = vec![7];
-        bits.rows(&keys, &mut rows);
+        bitmap.rows(&keys, &mut rows);
         assert_eq!(rows, [7, 70, 71, 128, 500]);
-        assert!(matches!(marks.ask(other, 1, 100), Known::Nothing));
+        assert!(matches!(bitmaps.ask(other, 1, 100), BitmapLookup::Absent));
     }
 
     #[test]
     fn no_more_neighbours_than_some() {
-        let marks = Marks::default();
-        (0..1000).for_each(|number| drop(marks.ask(Id::vertex(number), 100, 100)));
-        assert_eq!(marks.all.lock().expect("no panic").len(), MARKS_MAX);
-        assert!(matches!(marks.ask(Id::vertex(999), 100, 100), Known::Nothing));
+        let bitmaps = KeyBitmaps::default();
+        (0..1000).for_each(|number| drop(bitmaps.ask(Id::vertex(number), 100, 100)));
+        assert_eq!(bitmaps.all.lock().expect("no panic").len(), BITMAPS_MAX);
+        assert!(matches!(bitmaps.ask(Id::vertex(999), 100, 100), BitmapLookup::Absent));
     }
 
     #[test]
     fn only_dense_keys_and_few_neighbours() {
-        assert!(Marks::suit(100, Id::vertex(0), Id::vertex(700), 5));
-        assert!(!Marks::suit(100, Id::vertex(0), Id::vertex(900), 5));
-        assert!(!Marks::suit(100, Id::vertex(0), Id::literal(0), 5));
-        assert!(!Marks::suit(100, Id::vertex(0), Id::vertex(99), 1 << 20));
+        assert!(KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(700), 5));
+        assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(900), 5));
+        assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::literal(0), 5));
+        assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(99), 1 << 20));
     }
 }

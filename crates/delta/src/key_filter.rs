@@ -29,7 +29,7 @@ const KEYS_MIN: u64 = 16;
 
 /// The filter. See the header of this file.
 #[derive(Debug)]
-pub(crate) struct Touched {
+pub(crate) struct KeyFilter {
     words: Box<[AtomicU64]>,
     /// Right shift that turns a hash into the index of a word.
     shift: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Touched {
     keys: AtomicU64,
 }
 
-impl Touched {
+impl KeyFilter {
     /// An empty filter for this many keys.
     pub(crate) fn for_keys(keys: u64) -> Self {
         let words = keys.max(KEYS_MIN).div_ceil(WORD_KEYS).next_power_of_two();
@@ -96,7 +96,7 @@ mod tests {
     fn no_key_is_missed_and_few_are_found_that_are_not_there() {
         for count in [1, 16, 1000, 65_536, 100_000] {
             for step in [1, 7, 1 << 20] {
-                let filter = Touched::for_keys(count);
+                let filter = KeyFilter::for_keys(count);
                 let key = |number: u64| Id::vertex(number * step);
                 (0..count).for_each(|number| filter.add(key(number)));
                 assert!((0..count).all(|number| filter.may_contain(key(number))), "{count} by {step}");
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn it_fills_up() {
-        let filter = Touched::for_keys(1000);
+        let filter = KeyFilter::for_keys(1000);
         (0..5000).for_each(|number| filter.add(Id::vertex(number)));
         assert!(filter.keys() > filter.capacity());
     }
