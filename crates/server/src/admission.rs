@@ -3,12 +3,12 @@
 //! # The table
 //! | tier | thread | at most there | which requests |
 //! | --- | --- | --- | --- |
-//! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
+//! | [`Tier::FastPath`] | that of the connection | [`FAST_PATH_TIME_MAX`] | read-only, and short when they came last |
 //! | [`Tier::Light`] | one of `threads`, at nice 10 once it is heavy | Gremlin: [`LIGHT_CPU`] | all others at first |
 //! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
 //!
-//! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
-//!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT`].
+//! * *FastPath*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
+//!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT_TIME_MAX`].
 //! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
 //!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
 //! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts
@@ -32,27 +32,27 @@
 //! (`awake_microseconds`). It halved the latency of a single client on an idle machine (119 to 50 µs) and
 //! doubled it on a busy one, so it was off by default and nothing turned it on.
 //! # Invariants
-//! 1. A thread of connections is kept for [`HERE`] at most, as closely as a query looks at its deadline.
+//! 1. A thread of connections is kept for [`FAST_PATH_TIME_MAX`] at most, as closely as a query looks at its deadline.
 //! 2. Only hashes of requests are remembered. A fingerprint that is lost, or one too many by equal hashes,
 //!    costs time and nothing else.
 
 mod fingerprints;
 
 use crate::encoding::Encoding;
-use crate::query::Asked;
+use crate::query::QueryRequest;
 use fingerprints::Fingerprints;
 use std::hash::Hash;
 use std::time::Duration;
 
 /// Fingerprints are short by what a request took from parsing to the last byte.
-pub(crate) const SHORT: Duration = Duration::from_micros(250);
+pub(crate) const SHORT_TIME_MAX: Duration = Duration::from_micros(250);
 
-/// Short ones that take longer are short no more. Longer than [`SHORT`], as the thread may have been
+/// Short ones that take longer are short no more. Longer than [`SHORT_TIME_MAX`], as the thread may have been
 /// interrupted.
-pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
+pub(crate) const SHORT_EVICTED_ABOVE: Duration = Duration::from_millis(1);
 
 /// The deadline of a request on a thread of connections.
-pub(crate) const HERE: Duration = Duration::from_millis(2);
+pub(crate) const FAST_PATH_TIME_MAX: Duration = Duration::from_millis(2);
 
 /// Longer texts are heavy.
 pub(crate) const TEXT_LIGHT_BYTES_MAX: usize = 64 << 10;
@@ -64,7 +64,7 @@ pub(crate) const LIGHT_CPU: Duration = Duration::from_millis(5);
 pub(crate) const LIGHT_WALL: Duration = Duration::from_millis(10);
 
 /// Heavy traversals that take less are heavy no more.
-pub(crate) const HEAVY_STILL: Duration = Duration::from_millis(1);
+pub(crate) const HEAVY_EVICTED_BELOW: Duration = Duration::from_millis(1);
 
 /// Longer texts are neither remembered nor read on a thread of connections.
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -72,7 +72,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 4 << 10;
 /// Where a request runs; see the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
-    Here,
+    FastPath,
     Light,
     Heavy,
 }
@@ -92,9 +92,9 @@ impl Admission {
 
     /// The fingerprint of a query; `None` if it never runs on a thread of connections: answers that are
     /// compressed, datasets that the request names, long texts.
-    pub(crate) fn of_query(&self, asked: &Asked) -> Option<u64> {
-        let is_usual = asked.encoding == Encoding::Identity && asked.options.dataset.is_none();
-        (is_usual && asked.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&asked.text))
+    pub(crate) fn query_fingerprint(&self, request: &QueryRequest) -> Option<u64> {
+        let is_usual = request.encoding == Encoding::Identity && request.options.dataset.is_none();
+        (is_usual && request.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&request.text))
     }
 
     /// Whether it was short when it came last.
@@ -108,19 +108,19 @@ impl Admission {
     }
 
     /// Remembers what a request took that ran to its end in a tier.
-    pub(crate) fn ended(&self, fingerprint: u64, tier: Tier, time: Duration) {
+    pub(crate) fn record_success(&self, fingerprint: u64, tier: Tier, time: Duration) {
         match tier {
-            Tier::Here if time > SHORT_STILL => self.short.clear(fingerprint),
-            Tier::Light if time <= SHORT => self.short.set(fingerprint),
-            Tier::Heavy if time <= HEAVY_STILL => self.heavy.clear(fingerprint),
+            Tier::FastPath if time > SHORT_EVICTED_ABOVE => self.short.clear(fingerprint),
+            Tier::Light if time <= SHORT_TIME_MAX => self.short.set(fingerprint),
+            Tier::Heavy if time <= HEAVY_EVICTED_BELOW => self.heavy.clear(fingerprint),
             _ => {}
         }
     }
 
     /// Remembers that a request was too much for a tier.
-    pub(crate) fn too_much(&self, fingerprint: u64, tier: Tier) {
+    pub(crate) fn record_rejection(&self, fingerprint: u64, tier: Tier) {
         match tier {
-            Tier::Here => self.short.clear(fingerprint),
+            Tier::FastPath => self.short.clear(fingerprint),
             Tier::Light => self.heavy.set(fingerprint),
             Tier::Heavy => {}
         }

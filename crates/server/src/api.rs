@@ -2,12 +2,12 @@
 
 use crate::options::Role;
 use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, empty, whole};
+use crate::reply::{Failure, Outcome, empty, full};
 use crate::request::{Parameters, TEXT_BYTES, read_body, text};
-use crate::route::Context;
-use crate::running::Entry;
+use crate::route::RequestContext;
+use crate::running::RegistryEntry;
 use crate::state::State;
-use crate::{query, threads, update};
+use crate::{query, update, worker_threads};
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const NAMES_DEFAULT: usize = 100;
 const CLASSES_MAX: usize = 10_000;
 
 /// Handles a request.
-pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
     let parts = context.parts;
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
     let parameters = Parameters::of_query(parts);
@@ -39,9 +39,9 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         }
         "/api/names" => {
             context.allow(Role::Read).await?;
-            let wanted = Wanted::parse(&parameters)?;
+            let completion = CompletionQuery::parse(&parameters)?;
             let names = update::work(context.state, context.describe("names"), move |state, _| {
-                Ok(names(state, &wanted)?)
+                Ok(names(state, &completion)?)
             })
             .await?;
             Ok(json_reply(&json!({ "names": names })))
@@ -70,19 +70,19 @@ struct Viewer {
 }
 
 impl Viewer {
-    async fn of(context: &Context<'_>) -> Outcome<Self> {
+    async fn of(context: &RequestContext<'_>) -> Outcome<Self> {
         let role = context.state.users.role(&context.parts.headers, context.caller).await?;
         Ok(Self { is_admin: role >= Some(Role::Admin), user: context.user() })
     }
 
     /// Admins see all requests, users their own. Only admins see those of anonymous users.
-    fn may_see(&self, entry: &Entry) -> bool {
+    fn may_see(&self, entry: &RegistryEntry) -> bool {
         self.is_admin || self.user.is_some() && self.user == entry.description.user
     }
 }
 
 /// Stops a running request.
-async fn stop(context: &Context<'_>, number: &str) -> Outcome {
+async fn stop(context: &RequestContext<'_>, number: &str) -> Outcome {
     if context.parts.method != Method::DELETE {
         return Err(not_allowed("DELETE, OPTIONS"));
     }
@@ -101,7 +101,7 @@ async fn stop(context: &Context<'_>, number: &str) -> Outcome {
 }
 
 fn json_reply(value: &Value) -> crate::reply::Reply {
-    whole(StatusCode::OK, "application/json", value.to_string())
+    full(StatusCode::OK, "application/json", value.to_string())
 }
 
 /// A limit on the work of counting vertices: some 20 ms.
@@ -140,26 +140,26 @@ fn durability(level: Durability) -> String {
     }
 }
 
-enum Kind {
+enum CompletionKind {
     Prefix,
     Class,
     Predicate,
 }
 
 /// The names to complete.
-struct Wanted {
-    kind: Kind,
+struct CompletionQuery {
+    kind: CompletionKind,
     /// Lower case.
     contains: String,
     limit: usize,
 }
 
-impl Wanted {
+impl CompletionQuery {
     fn parse(parameters: &Parameters) -> Outcome<Self> {
         let kind = match parameters.one("kind")? {
-            Some("prefix") => Kind::Prefix,
-            Some("class") => Kind::Class,
-            Some("predicate") => Kind::Predicate,
+            Some("prefix") => CompletionKind::Prefix,
+            Some("class") => CompletionKind::Class,
+            Some("predicate") => CompletionKind::Predicate,
             _ => return Err(Failure::bad("kind must be one of prefix, class, predicate")),
         };
         let limit = match parameters.one("limit")? {
@@ -170,22 +170,24 @@ impl Wanted {
         Ok(Self { kind, contains, limit: limit.min(NAMES_MAX) })
     }
 
-    fn fits(&self, name: &str) -> bool {
+    fn matches(&self, name: &str) -> bool {
         self.contains.is_empty() || name.to_lowercase().contains(&self.contains)
     }
 }
 
-fn names(state: &State, wanted: &Wanted) -> Result<Vec<Value>> {
+fn names(state: &State, completion: &CompletionQuery) -> Result<Vec<Value>> {
     let snapshot = state.database.snapshot();
     let view = snapshot.as_snapshot();
-    let counted = match wanted.kind {
-        Kind::Prefix => {
-            let fit = |(prefix, iri): &&(&str, &str)| wanted.fits(&format!("{prefix}:")) || wanted.fits(iri);
-            let found = well_known_prefixes().iter().filter(fit).take(wanted.limit);
+    let counted = match completion.kind {
+        CompletionKind::Prefix => {
+            let fit = |(prefix, iri): &&(&str, &str)| {
+                completion.matches(&format!("{prefix}:")) || completion.matches(iri)
+            };
+            let found = well_known_prefixes().iter().filter(fit).take(completion.limit);
             return Ok(found.map(|(prefix, iri)| json!({ "prefix": prefix, "iri": iri })).collect());
         }
-        Kind::Predicate => view.predicates().to_vec(),
-        Kind::Class => classes(view)?,
+        CompletionKind::Predicate => view.predicates().to_vec(),
+        CompletionKind::Class => classes(view)?,
     };
     let mut found = Vec::new();
     let mut scratch = String::new();
@@ -193,13 +195,15 @@ fn names(state: &State, wanted: &Wanted) -> Result<Vec<Value>> {
         let mut term = None;
         view.read_term(id, &mut scratch, &mut |parts| term = Some(parts.to_term()))?;
         let Some(vervet::Term::NamedNode(name)) = term else { continue };
-        let label = short(name.as_str());
-        if wanted.fits(name.as_str()) || label.as_deref().is_some_and(|label| wanted.fits(label)) {
+        let label = prefixed_name(name.as_str());
+        if completion.matches(name.as_str())
+            || label.as_deref().is_some_and(|label| completion.matches(label))
+        {
             found.push((name.into_string(), label, count));
         }
     }
     found.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
-    found.truncate(wanted.limit);
+    found.truncate(completion.limit);
     Ok(found
         .into_iter()
         .map(|(iri, label, count)| match label {
@@ -226,7 +230,7 @@ fn classes(view: &dyn Snapshot) -> Result<Vec<(Id, u64)>> {
 }
 
 /// The prefixed name with a well-known prefix, if SPARQL syntax allows it.
-fn short(iri: &str) -> Option<String> {
+fn prefixed_name(iri: &str) -> Option<String> {
     well_known_prefixes().iter().find_map(|(prefix, namespace)| {
         let name = iri.strip_prefix(namespace)?;
         let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
@@ -235,7 +239,7 @@ fn short(iri: &str) -> Option<String> {
 }
 
 /// The plan of a query, with the measurements of its steps if it is to run.
-async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming) -> Outcome {
+async fn plan(context: &mut RequestContext<'_>, parameters: &Parameters, body: Incoming) -> Outcome {
     let state = context.state;
     let run = match parameters.one("run")? {
         None | Some("false") => false,
@@ -245,11 +249,11 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     let query = text(&read_body(context, body, TEXT_BYTES).await?)?;
     let mut options = query::options(state, parameters)?;
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
-    let mut running = state.place(context.describe(&query)).await?;
+    let mut running = state.acquire_permit(context.describe(&query)).await?;
     options.progress = Some(running.entry.progress.clone());
     if run {
         // Runs as heavy whatever its estimate: profiling a query casts doubt on the estimate.
-        state.heavy_place(&mut running).await?;
+        state.acquire_heavy_permit(&mut running).await?;
     }
     let mut guard = running.guard();
     let work_state = std::sync::Arc::clone(state);
@@ -260,9 +264,9 @@ async fn plan(context: &mut Context<'_>, parameters: &Parameters, body: Incoming
     };
     let explained = if run {
         // The receiver may be gone.
-        threads::heavy(state, move |sender| drop(sender.send(explain()))).await?
+        worker_threads::heavy(state, move |sender| drop(sender.send(explain()))).await?
     } else {
-        threads::light(state, move |sender| drop(sender.send(explain()))).await?
+        worker_threads::light(state, move |sender| drop(sender.send(explain()))).await?
     };
     guard.disarm();
     let explained = explained?;

@@ -2,7 +2,7 @@
 //!
 //! # Cost
 //! Verifying a password takes tens of milliseconds by design, so it runs on a blocking thread. Verified
-//! credentials are cached per client address (as a keyed hash, [`REMEMBERED_MAX`] of them) until the server
+//! credentials are cached per client address (as a keyed hash, [`VERIFIED_CACHE_MAX`] of them) until the server
 //! ends. Wrong passwords are throttled by address (`throttle`).
 //! # Not here
 //! Sessions, cookies.
@@ -27,10 +27,10 @@ use tokio::sync::Semaphore;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The size of the cache of verified passwords; a full cache is cleared.
-const REMEMBERED_MAX: usize = 1024;
+const VERIFIED_CACHE_MAX: usize = 1024;
 
 /// Concurrent password verifications: each takes 19 MiB and a core for a while.
-const VERIFIED_AT_ONCE: usize = 2;
+const CONCURRENT_VERIFICATIONS_MAX: usize = 2;
 
 /// Properties of the sender of a request besides its credentials.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +51,12 @@ pub(crate) struct Users {
     anonymous: Option<Role>,
     /// Key of the hashes, so that they are worthless elsewhere.
     secret: [u8; 32],
-    remembered: Mutex<HashSet<[u8; 32]>>,
+    verified: Mutex<HashSet<[u8; 32]>>,
     verifying: Semaphore,
     throttle: Throttle,
     metrics: Arc<Metrics>,
     /// A dummy hash, verified for unknown users so that timing does not reveal which users exist.
-    nobody: String,
+    dummy_hash: String,
 }
 
 impl Users {
@@ -95,16 +95,16 @@ impl Users {
             users: options.users.clone(),
             anonymous: if options.users.is_empty() { Some(Role::Admin) } else { options.anonymous },
             secret,
-            remembered: Mutex::default(),
-            verifying: Semaphore::new(VERIFIED_AT_ONCE),
+            verified: Mutex::default(),
+            verifying: Semaphore::new(CONCURRENT_VERIFICATIONS_MAX),
             throttle: Throttle::default(),
             metrics: Arc::clone(metrics),
-            nobody: if options.users.is_empty() { String::new() } else { hash_password("nobody")? },
+            dummy_hash: if options.users.is_empty() { String::new() } else { hash_password("nobody")? },
         })
     }
 
     /// Whether every credential has the same role as in `other`.
-    pub(crate) fn are_same(&self, other: &Self) -> bool {
+    pub(crate) fn have_same_credentials(&self, other: &Self) -> bool {
         let fields = |users: &Self| -> Vec<_> {
             let fields = |user: &User| {
                 (user.name.clone(), user.password.clone(), user.token_sha256.clone(), user.role)
@@ -200,10 +200,10 @@ impl Users {
         let user = self.users.iter().find(|user| user.name == name);
         let hash = user.and_then(|user| user.password.as_deref());
         let key = self.key(name, password, peer);
-        if hash.is_some() && self.remembered().contains(&key) {
+        if hash.is_some() && self.verified().contains(&key) {
             return Ok(user);
         }
-        let Some(turn) = self.throttle.turn(peer).await else {
+        let Some(permit) = self.throttle.acquire(peer).await else {
             return Err(Failure::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many passwords from this address are waiting",
@@ -212,12 +212,12 @@ impl Users {
             .header(RETRY_AFTER, RETRY_AFTER_SECONDS));
         };
         // Another request may just have verified it.
-        if hash.is_some() && self.remembered().contains(&key) {
+        if hash.is_some() && self.verified().contains(&key) {
             return Ok(user);
         }
         let verified = {
-            let _one_of_few = self.verifying.acquire().await;
-            let (hash, password) = (hash.unwrap_or(&self.nobody).to_owned(), password.to_owned());
+            let _verification = self.verifying.acquire().await;
+            let (hash, password) = (hash.unwrap_or(&self.dummy_hash).to_owned(), password.to_owned());
             let verified = tokio::task::spawn_blocking(move || {
                 PasswordHash::new(&hash)
                     .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
@@ -226,16 +226,16 @@ impl Users {
         };
         let user = user.filter(|user| verified && user.password.is_some());
         if user.is_none() {
-            turn.failed();
+            permit.failed();
             events::login_failed(&self.metrics, peer, Some(name));
             return Ok(None);
         }
-        turn.succeeded();
-        let mut remembered = self.remembered();
-        if remembered.len() >= REMEMBERED_MAX {
-            remembered.clear();
+        permit.succeeded();
+        let mut verified = self.verified();
+        if verified.len() >= VERIFIED_CACHE_MAX {
+            verified.clear();
         }
-        remembered.insert(key);
+        verified.insert(key);
         Ok(user)
     }
 
@@ -244,7 +244,7 @@ impl Users {
     fn key(&self, name: &str, password: &str, peer: IpAddr) -> [u8; 32] {
         let mut digest = Sha256::new();
         digest.update(self.secret);
-        digest.update(throttle::party(peer).to_string());
+        digest.update(throttle::client_network(peer).to_string());
         digest.update(b" ");
         digest.update(name.as_bytes());
         digest.update(b":");
@@ -269,8 +269,8 @@ impl Users {
         self.users.iter().find(is_it)
     }
 
-    fn remembered(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn verified(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

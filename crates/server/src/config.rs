@@ -15,7 +15,7 @@ const SECONDS_MAX: f64 = 1e9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     bind: Option<String>,
     read_only: Option<bool>,
     allow_plain_http: Option<bool>,
@@ -103,7 +103,7 @@ impl ServerOptions {
     }
 
     fn from_toml(text: &str, folder: &Path) -> Result<Self> {
-        let file: File = toml::from_str(text).map_err(|error| {
+        let file: ConfigFile = toml::from_str(text).map_err(|error| {
             let message = error.to_string();
             Error::new(ErrorKind::Input, message.trim_end().to_owned())
         })?;

@@ -10,11 +10,11 @@
 //! ```
 //! # Invariants
 //! 1. Each request gets exactly one complete response, also after a panic: dropping an unfinished
-//!    [`answer::Reply`] sends an error.
+//!    [`response::PendingResponse`] sends an error.
 //! 2. Requests of a connection run concurrently, those of a session in order.
 //! 3. The end of a connection cancels its traversals and rolls back its transactions.
 //! 4. Results are not buffered for a slow client: the thread of a traversal blocks until the client takes
-//!    them. Those of a light traversal are held until it has ended, up to [`tier::HELD_BYTES`].
+//!    them. Those of a light traversal are held until it has ended, up to [`tier::BUFFERED_BYTES_MAX`].
 //! 5. A request rejected as too heavy for its tier has sent no response and has no side effects.
 //! # Source
 //! Apache TinkerPop 3.8, provider documentation, "Network Protocols"; RFC 6455; RFC 4616.
@@ -22,10 +22,10 @@
 //! Formats (`vervet-tinkerpop`), Groovy, Kerberos, `permessage-deflate`.
 
 mod access;
-mod answer;
 mod connection;
 mod http;
 mod request;
+mod response;
 mod run;
 mod session;
 mod socket;
@@ -34,4 +34,4 @@ mod upgrade;
 
 pub(crate) use http::answer;
 pub(crate) use socket::serve;
-pub(crate) use upgrade::Slot;
+pub(crate) use upgrade::UpgradeCell;

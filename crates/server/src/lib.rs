@@ -5,13 +5,13 @@
 //!
 //! # Shape
 //! ```text
-//! server   listens, owns the threads, graceful shutdown      wire      a connection with write timeouts
+//! server   listens, owns the threads, graceful shutdown      timed_stream  a connection with write timeouts
 //! route    address -> handler; roles, CORS, errors           auth      users and roles
 //! origin   Host, Origin: permissions of pages of other sites
 //! protocol /query /update /sparql    store  /store           api page  the console and its API
 //! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a light thread runs it  -> stream  -> reply       state     permits; running: the running requests
-//! admission  admission control: where a request runs         threads   of light and of heavy requests
+//! query    a light thread runs it  -> stream  -> reply       state     permits; running: the registry of running requests
+//! admission  admission control: where a request runs         worker_threads
 //! ```
 //! Plain hyper with HTTP/1.1, without a framework: there are a dozen addresses, and limits, cancellation and
 //! the exact moment at which a response begins matter more than routing.
@@ -50,23 +50,23 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod accept;
 mod admission;
 mod api;
 mod auth;
-mod bodies;
+mod body_memory;
 mod config;
-mod describe;
+mod console;
+mod content_negotiation;
 mod encoding;
 mod events;
 mod gremlin;
+mod io_threads;
 mod load;
 mod metrics;
 mod multipart;
 mod notify;
 mod options;
 mod origin;
-mod page;
 mod protocol;
 mod query;
 mod reply;
@@ -74,16 +74,16 @@ mod request;
 mod route;
 mod running;
 mod server;
+mod service_description;
 mod state;
+mod storage_monitor;
 mod store;
 mod stream;
-mod talkers;
-mod threads;
 mod throttle;
+mod timed_stream;
 mod update;
-mod warned;
-mod watch;
-mod wire;
+mod warnings;
+mod worker_threads;
 
 pub use auth::hash_password;
 pub use config::resolve;

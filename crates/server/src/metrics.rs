@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! Counters of requests change as requests happen; those of the database and of the process are read at each
-//! scrape (`Figures`).
+//! scrape (`DatabaseCollector`).
 //! # Cost
 //! Of a request: two lookups in a table by labels, 100 ns. Of a scrape: reading the sizes of the database
 //! files.
@@ -29,7 +29,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 /// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum RequestKind {
     Query,
     Update,
     Store,
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl RequestKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-impl EncodeLabelValue for Kind {
+impl EncodeLabelValue for RequestKind {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         self.name().encode(encoder)
     }
@@ -68,9 +68,9 @@ const STATUSES: [u16; 29] = [
 
 /// One of [`STATUSES`], or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Status(u16);
+struct StatusLabel(u16);
 
-impl EncodeLabelValue for Status {
+impl EncodeLabelValue for StatusLabel {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         match self.0 {
             0 => "other".encode(encoder),
@@ -81,13 +81,13 @@ impl EncodeLabelValue for Status {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct RequestLabels {
-    kind: Kind,
-    status: Status,
+    kind: RequestKind,
+    status: StatusLabel,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct KindLabels {
-    kind: Kind,
+    kind: RequestKind,
 }
 
 /// Upper bounds of the duration buckets, in seconds.
@@ -173,29 +173,29 @@ impl Metrics {
     }
 
     /// Also exports the figures of a database.
-    pub(crate) fn show(&self, database: &Database) {
+    pub(crate) fn register_database(&self, database: &Database) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register_collector(Box::new(Figures(database.clone())));
+        registry.register_collector(Box::new(DatabaseCollector(database.clone())));
     }
 
     /// Counts response bytes.
-    pub(crate) fn sent(&self, bytes: usize) {
+    pub(crate) fn add_bytes_out(&self, bytes: usize) {
         self.bytes_out.inc_by(bytes as u64);
     }
 }
 
 /// Counts one thing during its lifetime.
 #[derive(Debug)]
-pub(crate) struct Counted(Gauge);
+pub(crate) struct GaugeGuard(Gauge);
 
-impl Counted {
+impl GaugeGuard {
     pub(crate) fn new(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -203,27 +203,27 @@ impl Drop for Counted {
 
 /// Counts a request when its response ends.
 #[derive(Debug)]
-pub(crate) struct Finish {
+pub(crate) struct RequestTimer {
     metrics: Arc<Metrics>,
-    kind: Kind,
+    kind: RequestKind,
     status: u16,
     begin: Instant,
 }
 
-impl Finish {
-    pub(crate) fn new(metrics: &Arc<Metrics>, kind: Kind, status: u16, begin: Instant) -> Self {
+impl RequestTimer {
+    pub(crate) fn new(metrics: &Arc<Metrics>, kind: RequestKind, status: u16, begin: Instant) -> Self {
         Self { metrics: Arc::clone(metrics), kind, status, begin }
     }
 
-    pub(crate) fn sent(&self, bytes: usize) {
-        self.metrics.sent(bytes);
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.metrics.add_bytes_out(bytes);
     }
 }
 
-impl Drop for Finish {
+impl Drop for RequestTimer {
     fn drop(&mut self) {
         let (kind, status) =
-            (self.kind, Status(if STATUSES.contains(&self.status) { self.status } else { 0 }));
+            (self.kind, StatusLabel(if STATUSES.contains(&self.status) { self.status } else { 0 }));
         self.metrics.requests.get_or_create(&RequestLabels { kind, status }).inc();
         let time = self.begin.elapsed().as_secs_f64();
         self.metrics.seconds.get_or_create(&KindLabels { kind }).observe(time);
@@ -241,9 +241,9 @@ pub(crate) fn text(state: &State) -> String {
 
 /// Values that are read at each scrape.
 #[derive(Debug)]
-struct Figures(Database);
+struct DatabaseCollector(Database);
 
-impl Collector for Figures {
+impl Collector for DatabaseCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let database = &self.0;
         let (files, plans) = (database.file_bytes(), database.plan_cache_counts());

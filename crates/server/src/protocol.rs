@@ -5,15 +5,15 @@
 //! may occur once may occur once in both together. A dataset in the request replaces that of the query; in an
 //! update with `USING` or `WITH` it is an error (§2.2.3).
 
-use crate::accept::Accepted;
+use crate::content_negotiation::AcceptHeader;
 use crate::encoding::Encoding;
-use crate::metrics::Kind;
+use crate::metrics::RequestKind;
 use crate::options::Role;
-use crate::query::{self, Asked};
+use crate::query::{self, QueryRequest};
 use crate::reply::{Failure, Outcome, empty};
 use crate::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
-use crate::route::Context;
-use crate::{describe, update};
+use crate::route::RequestContext;
+use crate::{service_description, update};
 use hyper::body::Incoming;
 use hyper::header::ALLOW;
 use hyper::{Method, StatusCode};
@@ -45,7 +45,7 @@ impl Endpoint {
 }
 
 /// Handles a request.
-pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: Incoming) -> Outcome {
+pub(crate) async fn answer(context: &mut RequestContext<'_>, endpoint: Endpoint, body: Incoming) -> Outcome {
     let parts = context.parts;
     let mut parameters = Parameters::of_query(parts);
     if parts.method == Method::GET || parts.method == Method::HEAD {
@@ -59,7 +59,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
             Some(text) => run_query(context, text.to_owned(), &parameters).await,
             None => {
                 context.allow(Role::Read).await?;
-                describe::answer(context, endpoint).await
+                service_description::answer(context, endpoint).await
             }
         };
     }
@@ -121,24 +121,24 @@ pub(crate) async fn answer(context: &mut Context<'_>, endpoint: Endpoint, body: 
     }
 }
 
-async fn run_query(context: &mut Context<'_>, text: String, parameters: &Parameters) -> Outcome {
-    context.kind = Kind::Query;
+async fn run_query(context: &mut RequestContext<'_>, text: String, parameters: &Parameters) -> Outcome {
+    context.kind = RequestKind::Query;
     context.allow(Role::Read).await?;
     let mut options = query::options(context.state, parameters)?;
     options.dataset = parameters.dataset("default-graph-uri", "named-graph-uri")?;
     options.base_iri = base(context);
-    let asked = Asked {
+    let request = QueryRequest {
         user: context.user(),
         text,
         options,
-        accepted: Accepted::of(&context.parts.headers),
+        accepted: AcceptHeader::of(&context.parts.headers),
         encoding: Encoding::choose(&context.parts.headers),
     };
-    query::answer(context.state, asked).await
+    query::answer(context.state, request).await
 }
 
-async fn run_update(context: &mut Context<'_>, text: String, parameters: &Parameters) -> Outcome {
-    context.kind = Kind::Update;
+async fn run_update(context: &mut RequestContext<'_>, text: String, parameters: &Parameters) -> Outcome {
+    context.kind = RequestKind::Update;
     context.allow(Role::Write).await?;
     let mut options = query::options(context.state, parameters)?;
     options.dataset = parameters.dataset("using-graph-uri", "using-named-graph-uri")?;
@@ -148,7 +148,7 @@ async fn run_update(context: &mut Context<'_>, text: String, parameters: &Parame
 }
 
 /// The URL of the request without parameters.
-fn base(context: &Context<'_>) -> Option<String> {
+fn base(context: &RequestContext<'_>) -> Option<String> {
     let path = context.parts.uri.path();
     address(context.parts, context.tls, path).map(vervet::NamedNode::into_string)
 }

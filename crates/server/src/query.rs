@@ -11,18 +11,18 @@
 //! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused,
 //!    has more rows than are sent in one piece, or panics, runs again the usual way.
 
-use crate::accept::{Accepted, GRAPHS, ROWS};
-use crate::admission::{HERE, TEXT_LIGHT_BYTES_MAX, Tier};
+use crate::admission::{FAST_PATH_TIME_MAX, TEXT_LIGHT_BYTES_MAX, Tier};
+use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS, SOLUTION_FORMATS};
 use crate::encoding::Encoding;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Metrics, RequestKind};
 use crate::reply::{Body, Failure, Outcome, Reply};
 use crate::request::Parameters;
-use crate::route::Context;
-use crate::running::{Description, Entry};
-use crate::state::{CancelOnDrop, Running, State};
-use crate::stream::{Chunks, HELD_BYTES, Patience, Sink, Start};
-use crate::threads;
-use crate::warned::{self, Said, WARNINGS};
+use crate::route::RequestContext;
+use crate::running::{RegistryEntry, RequestDescription};
+use crate::state::{CancelOnDrop, RunningRequest, State};
+use crate::stream::{BUFFERED_BYTES_MAX, ChunkStream, ResponseWriter, ResultStart, SendLimits};
+use crate::warnings::{self, WARNINGS, WarningsHeader};
+use crate::worker_threads;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
 use std::io::{self, Write};
@@ -34,32 +34,32 @@ use vervet::{Prepared, QueryOptions};
 use vervet_model::{Error, ErrorKind};
 
 /// A query as a request has it.
-pub(crate) struct Asked {
+pub(crate) struct QueryRequest {
     pub(crate) text: String,
     pub(crate) options: QueryOptions,
-    pub(crate) accepted: Accepted,
+    pub(crate) accepted: AcceptHeader,
     pub(crate) encoding: Encoding,
     /// Who asks; `None`: anonymous.
     pub(crate) user: Option<Arc<str>>,
 }
 
 /// What a light thread tells the connection.
-pub(crate) enum Told {
+pub(crate) enum WorkerResponse {
     /// The result begins.
-    Start(Start, &'static str, Said),
+    Start(ResultStart, &'static str, WarningsHeader),
     /// It is a heavy one.
-    Heavy(Box<Heavy>),
+    Heavy(Box<HeavyQuery>),
     /// Nothing comes of it.
     Failed(Failure),
 }
 
 /// A heavy query.
-pub(crate) struct Heavy {
+pub(crate) struct HeavyQuery {
     /// `None`: not parsed yet.
     prepared: Option<Prepared>,
-    running: Running,
+    running: RunningRequest,
     /// What it has taken so far of its timeout.
-    taken: Duration,
+    elapsed: Duration,
 }
 
 /// What a request is told that somebody has stopped.
@@ -80,78 +80,82 @@ pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOp
 }
 
 /// Runs a query.
-pub(crate) async fn answer(state: &Arc<State>, mut asked: Asked) -> Outcome {
-    if let Some((bytes, content_type, warnings)) = answer_here(state, &mut asked) {
-        return Ok(whole(bytes, Encoding::Identity, content_type, warnings));
+pub(crate) async fn answer(state: &Arc<State>, mut request: QueryRequest) -> Outcome {
+    if let Some((bytes, content_type, warnings)) = try_fast_path(state, &mut request) {
+        return Ok(full_response(bytes, Encoding::Identity, content_type, warnings));
     }
-    let running = state.place(Description::new(Kind::Query, asked.user.clone(), &asked.text)).await?;
+    let running = state
+        .acquire_permit(RequestDescription::new(RequestKind::Query, request.user.clone(), &request.text))
+        .await?;
     let guard = running.guard();
-    asked.options.progress = Some(running.entry.progress.clone());
-    let asked = Arc::new(asked);
-    let told = if is_known_heavy(&asked) {
-        Told::Heavy(Box::new(Heavy { prepared: None, running, taken: Duration::ZERO }))
+    request.options.progress = Some(running.entry.progress.clone());
+    let request = Arc::new(request);
+    let response = if is_heavy_by_length(&request) {
+        WorkerResponse::Heavy(Box::new(HeavyQuery { prepared: None, running, elapsed: Duration::ZERO }))
     } else {
-        let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
-        threads::light(state, move |sender| first_try(&on_thread, &asked, running, sender)).await?
+        let (worker_state, request) = (Arc::clone(state), Arc::clone(&request));
+        worker_threads::light(state, move |sender| run_light(&worker_state, &request, running, sender))
+            .await?
     };
-    let told = match told {
-        Told::Heavy(heavy) => {
-            let Heavy { prepared, mut running, taken } = *heavy;
-            state.heavy_place(&mut running).await?;
-            let (on_thread, asked) = (Arc::clone(state), Arc::clone(&asked));
-            let work = move |sender| run_heavy(&on_thread, &asked, (prepared, taken), running, sender);
-            threads::heavy(state, work).await?
+    let response = match response {
+        WorkerResponse::Heavy(heavy) => {
+            let HeavyQuery { prepared, mut running, elapsed } = *heavy;
+            state.acquire_heavy_permit(&mut running).await?;
+            let (worker_state, request) = (Arc::clone(state), Arc::clone(&request));
+            let work = move |sender| run_heavy(&worker_state, &request, (prepared, elapsed), running, sender);
+            worker_threads::heavy(state, work).await?
         }
-        told => told,
+        response => response,
     };
-    reply(told, guard)
+    reply(response, guard)
 }
 
 /// The whole answer of a query that is known to be short, and its type; `None`: it takes the usual way.
-fn answer_here(state: &State, asked: &mut Asked) -> Option<Held> {
-    let fingerprint = state.admission.of_query(asked)?;
+fn try_fast_path(state: &State, request: &mut QueryRequest) -> Option<CompleteResult> {
+    let fingerprint = state.admission.query_fingerprint(request)?;
     if !state.admission.is_short(fingerprint) {
         return None;
     }
     let begin = Instant::now();
-    let most = asked.options.timeout;
-    (asked.options.timeout, asked.options.started) = (Some(most.unwrap_or(HERE).min(HERE)), Some(begin));
-    let answer = catch_unwind(AssertUnwindSafe(|| attempt_here(state, asked)));
-    (asked.options.timeout, asked.options.started) = (most, None);
+    let timeout = request.options.timeout;
+    (request.options.timeout, request.options.started) =
+        (Some(timeout.unwrap_or(FAST_PATH_TIME_MAX).min(FAST_PATH_TIME_MAX)), Some(begin));
+    let answer = catch_unwind(AssertUnwindSafe(|| run_fast_path(state, request)));
+    (request.options.timeout, request.options.started) = (timeout, None);
     let answer = answer.ok().and_then(Result::ok).flatten();
     match &answer {
-        Some(_) => state.admission.ended(fingerprint, Tier::Here, begin.elapsed()),
-        None => state.admission.too_much(fingerprint, Tier::Here),
+        Some(_) => state.admission.record_success(fingerprint, Tier::FastPath, begin.elapsed()),
+        None => state.admission.record_rejection(fingerprint, Tier::FastPath),
     }
     answer
 }
 
-fn attempt_here(state: &State, asked: &Asked) -> vervet::Result<Option<Held>> {
-    let prepared = state.database.prepare_with(&asked.text, &asked.options)?;
-    if prepared.is_heavy(&asked.options)? {
+fn run_fast_path(state: &State, request: &QueryRequest) -> vervet::Result<Option<CompleteResult>> {
+    let prepared = state.database.prepare_with(&request.text, &request.options)?;
+    if prepared.is_heavy(&request.options)? {
         return Ok(None);
     }
-    let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
-    let Ok((format, content_type)) = asked.accepted.choose(offers) else { return Ok(None) };
-    let mut out = Piece { bytes: Vec::with_capacity(1 << 10), most: HELD_BYTES };
-    let written = prepared.write_with(&asked.options, format, &mut out)?;
+    let offers = if prepared.is_graph() { GRAPH_FORMATS } else { SOLUTION_FORMATS };
+    let Ok((format, content_type)) = request.accepted.choose(offers) else { return Ok(None) };
+    let mut out = BoundedBuffer { bytes: Vec::with_capacity(1 << 10), bytes_max: BUFFERED_BYTES_MAX };
+    let written = prepared.write_with(&request.options, format, &mut out)?;
     state.metrics.rows_out.inc_by(written.rows);
-    let warnings = warned::header(&prepared.warnings_after(written.rows)?);
+    let warnings = warnings::header(&prepared.warnings_after(written.rows)?);
     Ok(Some((out.bytes, content_type, warnings)))
 }
 
 /// An answer in one piece: bytes, content type, warnings.
-type Held = (Vec<u8>, &'static str, Option<HeaderValue>);
+type CompleteResult = (Vec<u8>, &'static str, Option<HeaderValue>);
 
 /// Takes what is sent in one piece, and no more.
-struct Piece {
+struct BoundedBuffer {
     bytes: Vec<u8>,
-    most: usize,
+    bytes_max: usize,
 }
 
-impl Write for Piece {
+impl Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > self.most {
+        if self.bytes.len() + bytes.len() > self.bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.bytes.extend_from_slice(bytes);
@@ -163,56 +167,65 @@ impl Write for Piece {
     }
 }
 
-fn first_try(state: &State, asked: &Asked, running: Running, sender: oneshot::Sender<Told>) {
+fn run_light(
+    state: &State,
+    request: &QueryRequest,
+    running: RunningRequest,
+    sender: oneshot::Sender<WorkerResponse>,
+) {
     let begin = Instant::now();
-    let prepared = state.database.prepare_with(&asked.text, &asked.options);
+    let prepared = state.database.prepare_with(&request.text, &request.options);
     let heavy = prepared.and_then(|prepared| {
-        let heavy = prepared.is_heavy(&asked.options)?;
+        let heavy = prepared.is_heavy(&request.options)?;
         Ok((prepared, heavy))
     });
     let prepared = match heavy {
-        Err(error) => return tell(sender, Told::Failed(error.into())),
+        Err(error) => return send_response(sender, WorkerResponse::Failed(error.into())),
         Ok((prepared, true)) => {
-            return tell(
+            return send_response(
                 sender,
-                Told::Heavy(Box::new(Heavy { prepared: Some(prepared), running, taken: begin.elapsed() })),
+                WorkerResponse::Heavy(Box::new(HeavyQuery {
+                    prepared: Some(prepared),
+                    running,
+                    elapsed: begin.elapsed(),
+                })),
             );
         }
         Ok((prepared, false)) => prepared,
     };
-    if run(state, asked, (&prepared, begin.elapsed()), running, sender) {
-        took(state, asked, begin.elapsed());
+    if run(state, request, (&prepared, begin.elapsed()), running, sender) {
+        record_time(state, request, begin.elapsed());
     }
 }
 
 /// Whether it does not run among light ones: texts that take longer to parse and to plan than those run.
-fn is_known_heavy(asked: &Asked) -> bool {
-    asked.text.len() > TEXT_LIGHT_BYTES_MAX
+fn is_heavy_by_length(request: &QueryRequest) -> bool {
+    request.text.len() > TEXT_LIGHT_BYTES_MAX
 }
 
 /// Remembers what a query took the usual way.
-fn took(state: &State, asked: &Asked, time: Duration) {
-    if let Some(fingerprint) = state.admission.of_query(asked) {
-        state.admission.ended(fingerprint, Tier::Light, time);
+fn record_time(state: &State, request: &QueryRequest, time: Duration) {
+    if let Some(fingerprint) = state.admission.query_fingerprint(request) {
+        state.admission.record_success(fingerprint, Tier::Light, time);
     }
 }
 
 fn run_heavy(
     state: &State,
-    asked: &Asked,
-    (prepared, taken): (Option<Prepared>, Duration),
-    running: Running,
-    sender: oneshot::Sender<Told>,
+    request: &QueryRequest,
+    (prepared, elapsed): (Option<Prepared>, Duration),
+    running: RunningRequest,
+    sender: oneshot::Sender<WorkerResponse>,
 ) {
     let begin = Instant::now();
     let prepared = match prepared {
         Some(prepared) => Ok(prepared),
-        None => state.database.prepare_with(&asked.text, &asked.options),
+        None => state.database.prepare_with(&request.text, &request.options),
     };
     match prepared {
-        Err(error) => tell(sender, Told::Failed(error.into())),
+        Err(error) => send_response(sender, WorkerResponse::Failed(error.into())),
         Ok(prepared) => {
-            run(state, asked, (&prepared, taken + begin.elapsed()), running, sender);
+            run(state, request, (&prepared, elapsed + begin.elapsed()), running, sender);
         }
     }
 }
@@ -221,42 +234,42 @@ fn run_heavy(
 /// answer was sent as a whole.
 fn run(
     state: &State,
-    asked: &Asked,
-    (prepared, taken): (&Prepared, Duration),
-    running: Running,
-    sender: oneshot::Sender<Told>,
+    request: &QueryRequest,
+    (prepared, elapsed): (&Prepared, Duration),
+    running: RunningRequest,
+    sender: oneshot::Sender<WorkerResponse>,
 ) -> bool {
-    let offers = if prepared.is_graph() { GRAPHS } else { ROWS };
-    let (format, content_type) = match asked.accepted.choose(offers) {
+    let offers = if prepared.is_graph() { GRAPH_FORMATS } else { SOLUTION_FORMATS };
+    let (format, content_type) = match request.accepted.choose(offers) {
         Ok(chosen) => chosen,
         Err(failure) => {
-            tell(sender, Told::Failed(failure));
+            send_response(sender, WorkerResponse::Failed(failure));
             return false;
         }
     };
-    let mut options = asked.options.clone().with_cancel(&running.token);
+    let mut options = request.options.clone().with_cancel(&running.token);
     let now = Instant::now();
-    let started = now.checked_sub(taken).unwrap_or(now);
+    let started = now.checked_sub(elapsed).unwrap_or(now);
     options.started = Some(started);
     let deadline = started + options.timeout.unwrap_or(state.options.limits.timeout);
-    let said = Said::default();
-    let warnings = Arc::clone(&said);
+    let warnings_header = WarningsHeader::default();
+    let warnings = Arc::clone(&warnings_header);
     let work = |out: &mut dyn Write| {
         let rows = prepared.write_with(&options, format, out)?.rows;
-        if let Some(header) = warned::header(&prepared.warnings_after(rows)?) {
+        if let Some(header) = warnings::header(&prepared.warnings_after(rows)?) {
             // Nobody else sets it.
             let _ = warnings.set(header);
         }
         Ok(rows)
     };
-    let (encoding, entry) = ((asked.encoding, deadline), &running.entry);
-    let is_whole = produce(state, sender, (content_type, said), encoding, work, entry);
-    note_plan(state, prepared, &options, &running);
-    is_whole
+    let (encoding, entry) = ((request.encoding, deadline), &running.entry);
+    let is_complete = produce(state, sender, (content_type, warnings_header), encoding, work, entry);
+    record_plan_hash(state, prepared, &options, &running);
+    is_complete
 }
 
 /// Notes the plan of a slow request for its event.
-fn note_plan(state: &State, prepared: &Prepared, options: &QueryOptions, running: &Running) {
+fn record_plan_hash(state: &State, prepared: &Prepared, options: &QueryOptions, running: &RunningRequest) {
     if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
         && let Ok(hash) = prepared.plan_hash(options)
     {
@@ -268,28 +281,28 @@ fn note_plan(state: &State, prepared: &Prepared, options: &QueryOptions, running
 /// as a whole.
 pub(crate) fn produce(
     state: &State,
-    sender: oneshot::Sender<Told>,
-    (content_type, said): (&'static str, Said),
+    sender: oneshot::Sender<WorkerResponse>,
+    (content_type, warnings_header): (&'static str, WarningsHeader),
     (encoding, deadline): (Encoding, Instant),
     work: impl FnOnce(&mut dyn Write) -> vervet::Result<u64>,
-    entry: &Entry,
+    entry: &RegistryEntry,
 ) -> bool {
-    let tell_start = move |start| Told::Start(start, content_type, said);
+    let response_of = move |start| WorkerResponse::Start(start, content_type, warnings_header);
     let (write_timeout, cancel) = (state.options.limits.write_timeout, entry.token.clone());
-    let patience = Patience { write_timeout, deadline, cancel };
-    let mut sink = Sink::new(sender, tell_start, encoding, patience);
+    let limits = SendLimits { write_timeout, deadline, cancel };
+    let mut writer = ResponseWriter::new(sender, response_of, encoding, limits);
     let metrics: &Metrics = &state.metrics;
     // A panic drops the sink, which breaks the answer off.
-    match work(&mut sink) {
+    match work(&mut writer) {
         Ok(rows) => {
             metrics.rows_out.inc_by(rows);
-            match sink.finish() {
-                Ok(whole) => return whole,
+            match writer.finish() {
+                Ok(is_complete) => return is_complete,
                 Err(_) => drop(metrics.broken.inc()),
             }
         }
-        Err(error) => match sink.fail() {
-            Some(sender) => tell(sender, Told::Failed(explain(error, state, entry))),
+        Err(error) => match writer.fail() {
+            Some(sender) => send_response(sender, WorkerResponse::Failed(explain(error, state, entry))),
             None => {
                 metrics.broken.inc();
             }
@@ -299,16 +312,16 @@ pub(crate) fn produce(
 }
 
 /// An error with a hint that fits a server.
-fn explain(error: Error, state: &State, entry: &Entry) -> Failure {
+fn explain(error: Error, state: &State, entry: &RegistryEntry) -> Failure {
     let limits = &state.options.limits;
     match error.kind() {
         ErrorKind::Deadline => {
-            let most = limits.timeout.as_secs_f64();
-            error.with_hint(format!("ask for less; the server allows {most} s (--timeout)")).into()
+            let seconds = limits.timeout.as_secs_f64();
+            error.with_hint(format!("ask for less; the server allows {seconds} s (--timeout)")).into()
         }
         ErrorKind::MemoryLimit => {
-            let most = limits.memory_bytes;
-            error.with_hint(format!("ask for less; the server allows {most} bytes (--memory)")).into()
+            let bytes_max = limits.memory_bytes;
+            error.with_hint(format!("ask for less; the server allows {bytes_max} bytes (--memory)")).into()
         }
         ErrorKind::Cancelled if entry.is_stopped() => Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED),
         ErrorKind::Cancelled => {
@@ -318,48 +331,50 @@ fn explain(error: Error, state: &State, entry: &Entry) -> Failure {
     }
 }
 
-fn tell(sender: oneshot::Sender<Told>, told: Told) {
+fn send_response(sender: oneshot::Sender<WorkerResponse>, response: WorkerResponse) {
     // Nobody is there any more: then nobody needs to know.
-    let _ = sender.send(told);
+    let _ = sender.send(response);
 }
 
 /// What the client gets.
-pub(crate) fn reply(told: Told, mut guard: CancelOnDrop) -> Outcome {
-    let (start, content_type, said) = match told {
-        Told::Start(start, content_type, said) => (start, content_type, said),
-        Told::Failed(failure) => {
+pub(crate) fn reply(response: WorkerResponse, mut guard: CancelOnDrop) -> Outcome {
+    let (start, content_type, warnings_header) = match response {
+        WorkerResponse::Start(start, content_type, warnings_header) => (start, content_type, warnings_header),
+        WorkerResponse::Failed(failure) => {
             guard.disarm();
             return Err(failure);
         }
-        Told::Heavy(_) => return Err(Error::internal("a query waits for a place that it has").into()),
+        WorkerResponse::Heavy(_) => {
+            return Err(Error::internal("a query waits for a place that it has").into());
+        }
     };
     Ok(match start {
-        Start::Whole(bytes, encoding) => {
+        ResultStart::Full(bytes, encoding) => {
             guard.disarm();
-            whole(bytes, encoding, content_type, said.get().cloned())
+            full_response(bytes, encoding, content_type, warnings_header.get().cloned())
         }
-        Start::Stream(receiver, encoding) => {
-            let chunks = Chunks { receiver, ended: false, cancel: guard };
-            found(Body::from(chunks), encoding, content_type)
+        ResultStart::Stream(receiver, encoding) => {
+            let chunks = ChunkStream { receiver, ended: false, cancel: guard };
+            response_with_headers(Body::from(chunks), encoding, content_type)
         }
     })
 }
 
 /// An answer in one piece.
-fn whole(
+fn full_response(
     bytes: Vec<u8>,
     encoding: Encoding,
     content_type: &'static str,
     warnings: Option<HeaderValue>,
 ) -> Reply {
-    let mut reply = found(Body::from((bytes,)), encoding, content_type);
+    let mut reply = response_with_headers(Body::from((bytes,)), encoding, content_type);
     if let Some(warnings) = warnings {
         reply.headers_mut().insert(WARNINGS, warnings);
     }
     reply
 }
 
-fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
+fn response_with_headers(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
     let mut reply: Reply = Response::new(body);
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -373,40 +388,43 @@ fn found(body: Body, encoding: Encoding, content_type: &'static str) -> Reply {
 /// Has `work` written as the answer: on a light thread, or in a heavy place if it is heavy. `name` is what
 /// it is listed as.
 pub(crate) async fn write(
-    context: &Context<'_>,
+    context: &RequestContext<'_>,
     (name, is_heavy): (&str, bool),
     content_type: &'static str,
     (encoding, deadline): (Encoding, Instant),
-    work: impl FnOnce(&State, &Running, &mut dyn Write) -> vervet::Result<u64> + Send + 'static,
+    work: impl FnOnce(&State, &RunningRequest, &mut dyn Write) -> vervet::Result<u64> + Send + 'static,
 ) -> Outcome {
     let state = context.state;
-    let mut running = state.place(context.describe(name)).await?;
+    let mut running = state.acquire_permit(context.describe(name)).await?;
     let guard = running.guard();
     if is_heavy {
-        state.heavy_place(&mut running).await?;
+        state.acquire_heavy_permit(&mut running).await?;
     }
-    let on_thread = Arc::clone(state);
+    let worker_state = Arc::clone(state);
     let write = move |sender| {
-        let work = |out: &mut dyn Write| work(&on_thread, &running, out);
+        let work = |out: &mut dyn Write| work(&worker_state, &running, out);
         produce(
-            &on_thread,
+            &worker_state,
             sender,
-            (content_type, Said::default()),
+            (content_type, WarningsHeader::default()),
             (encoding, deadline),
             work,
             &running.entry,
         );
         drop(running);
     };
-    let told =
-        if is_heavy { threads::heavy(state, write).await? } else { threads::light(state, write).await? };
-    reply(told, guard)
+    let response = if is_heavy {
+        worker_threads::heavy(state, write).await?
+    } else {
+        worker_threads::light(state, write).await?
+    };
+    reply(response, guard)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::{SHORT, TEXT_BYTES_MAX};
+    use crate::admission::{SHORT_TIME_MAX, TEXT_BYTES_MAX};
     use crate::auth::Users;
     use crate::options::ServerOptions;
     use vervet::{Database, Format};
@@ -421,11 +439,11 @@ mod tests {
         State::new(database, options, users, metrics)
     }
 
-    fn asked(text: &str) -> Asked {
-        Asked {
+    fn request(text: &str) -> QueryRequest {
+        QueryRequest {
             text: text.to_owned(),
             options: QueryOptions::default(),
-            accepted: Accepted::default(),
+            accepted: AcceptHeader::default(),
             encoding: Encoding::Identity,
             user: None,
         }
@@ -434,23 +452,23 @@ mod tests {
     #[test]
     fn a_text_that_was_short_is_answered_at_once() {
         let state = state();
-        let mut short = asked("SELECT ?o { <urn:s:7> <urn:p> ?o }");
-        assert!(answer_here(&state, &mut short).is_none(), "nothing is known of it");
-        took(&state, &short, SHORT + Duration::from_nanos(1));
-        assert!(answer_here(&state, &mut short).is_none(), "it was not short");
-        took(&state, &short, SHORT);
-        let whole = answer_here(&state, &mut short).expect("it was short");
-        assert!(String::from_utf8(whole.0).unwrap().contains("value 7"));
-        assert_eq!(whole.1, "application/sparql-results+json");
-        let most = QueryOptions::default().timeout;
-        assert_eq!(short.options.timeout, most, "the deadline of the usual way is as it was");
+        let mut short = request("SELECT ?o { <urn:s:7> <urn:p> ?o }");
+        assert!(try_fast_path(&state, &mut short).is_none(), "nothing is known of it");
+        record_time(&state, &short, SHORT_TIME_MAX + Duration::from_nanos(1));
+        assert!(try_fast_path(&state, &mut short).is_none(), "it was not short");
+        record_time(&state, &short, SHORT_TIME_MAX);
+        let full_response = try_fast_path(&state, &mut short).expect("it was short");
+        assert!(String::from_utf8(full_response.0).unwrap().contains("value 7"));
+        assert_eq!(full_response.1, "application/sparql-results+json");
+        let timeout = QueryOptions::default().timeout;
+        assert_eq!(short.options.timeout, timeout, "the deadline of the usual way is as it was");
     }
 
     #[test]
     fn long_texts_are_heavy_before_they_are_parsed() {
         let text = "SELECT ?o { <urn:s:7> <urn:p> ?o }";
-        assert!(!is_known_heavy(&asked(text)));
-        assert!(is_known_heavy(&asked(&format!("{text}#{}", " ".repeat(TEXT_LIGHT_BYTES_MAX)))));
+        assert!(!is_heavy_by_length(&request(text)));
+        assert!(is_heavy_by_length(&request(&format!("{text}#{}", " ".repeat(TEXT_LIGHT_BYTES_MAX)))));
     }
 
     #[test]
@@ -463,11 +481,11 @@ mod tests {
             "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f }",
             "SELECT * {",
         ] {
-            let mut asked = asked(text);
-            took(&state, &asked, Duration::ZERO);
-            let hash = state.admission.of_query(&asked).unwrap();
+            let mut request = request(text);
+            record_time(&state, &request, Duration::ZERO);
+            let hash = state.admission.query_fingerprint(&request).unwrap();
             assert!(state.admission.is_short(hash));
-            assert!(answer_here(&state, &mut asked).is_none(), "{text}");
+            assert!(try_fast_path(&state, &mut request).is_none(), "{text}");
             assert!(!state.admission.is_short(hash), "the mark of {text} is gone");
         }
     }
@@ -475,13 +493,13 @@ mod tests {
     #[test]
     fn some_are_never_marked() {
         let state = state();
-        let mut compressed = asked("ASK {}");
+        let mut compressed = request("ASK {}");
         compressed.encoding = Encoding::Gzip;
-        let mut other_graphs = asked("ASK {}");
+        let mut other_graphs = request("ASK {}");
         other_graphs.options.dataset = Some(vervet::Dataset { default: Some(Vec::new()), named: None });
-        let long = asked(&format!("ASK {{}} #{}", "x".repeat(TEXT_BYTES_MAX)));
-        for asked in [compressed, other_graphs, long] {
-            assert!(state.admission.of_query(&asked).is_none());
+        let long = request(&format!("ASK {{}} #{}", "x".repeat(TEXT_BYTES_MAX)));
+        for request in [compressed, other_graphs, long] {
+            assert!(state.admission.query_fingerprint(&request).is_none());
         }
     }
 }

@@ -4,8 +4,8 @@
 //! A body that ends is complete. If its producer fails half way, the body fails and hyper aborts the
 //! connection, so no client can mistake a part for the whole.
 
-use crate::metrics::Finish;
-use crate::stream::Chunks;
+use crate::metrics::RequestTimer;
+use crate::stream::ChunkStream;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -23,7 +23,7 @@ pub(crate) type Reply = Response<Body>;
 pub(crate) struct Body {
     content: Content,
     /// Notified at the end of the response.
-    pub(crate) finish: Option<Finish>,
+    pub(crate) timer: Option<RequestTimer>,
     /// Counts the requests in progress of a connection, by its clones.
     pub(crate) in_progress: Option<Arc<()>>,
 }
@@ -32,45 +32,45 @@ pub(crate) struct Body {
 enum Content {
     #[default]
     None,
-    Whole(Bytes),
-    Stream(Chunks),
+    Full(Bytes),
+    Stream(ChunkStream),
 }
 
-impl From<Chunks> for Body {
-    fn from(chunks: Chunks) -> Self {
-        Self { content: Content::Stream(chunks), finish: None, in_progress: None }
+impl From<ChunkStream> for Body {
+    fn from(chunks: ChunkStream) -> Self {
+        Self { content: Content::Stream(chunks), timer: None, in_progress: None }
     }
 }
 
 impl<B: Into<Bytes>> From<(B,)> for Body {
     fn from((bytes,): (B,)) -> Self {
-        Self { content: Content::Whole(bytes.into()), finish: None, in_progress: None }
+        Self { content: Content::Full(bytes.into()), timer: None, in_progress: None }
     }
 }
 
 /// The error of an incomplete body.
 #[derive(Debug)]
-pub(crate) struct Broken;
+pub(crate) struct IncompleteBody;
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for IncompleteBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the answer broke off")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for IncompleteBody {}
 
 impl hyper::body::Body for Body {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = IncompleteBody;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, IncompleteBody>>> {
         let next = match &mut self.content {
             Content::None => None,
-            Content::Whole(bytes) => {
+            Content::Full(bytes) => {
                 let bytes = std::mem::take(bytes);
                 self.content = Content::None;
                 Some(Ok(bytes))
@@ -80,8 +80,8 @@ impl hyper::body::Body for Body {
                 Poll::Pending => return Poll::Pending,
             },
         };
-        if let (Some(finish), Some(Ok(bytes))) = (&mut self.finish, &next) {
-            finish.sent(bytes.len());
+        if let (Some(timer), Some(Ok(bytes))) = (&mut self.timer, &next) {
+            timer.add_bytes(bytes.len());
         }
         Poll::Ready(next.map(|next| next.map(Frame::data)))
     }
@@ -89,7 +89,7 @@ impl hyper::body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::None => true,
-            Content::Whole(bytes) => bytes.is_empty(),
+            Content::Full(bytes) => bytes.is_empty(),
             Content::Stream(_) => false,
         }
     }
@@ -97,14 +97,14 @@ impl hyper::body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::None => SizeHint::with_exact(0),
-            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(_) => SizeHint::default(),
         }
     }
 }
 
 /// A complete response of this type.
-pub(crate) fn whole(status: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Reply {
+pub(crate) fn full(status: StatusCode, content_type: &str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Body::from((body,)));
     *reply.status_mut() = status;
     set(&mut reply, CONTENT_TYPE, content_type);
@@ -188,10 +188,10 @@ impl Failure {
                     "kind": self.kind, "message": self.message, "hint": self.hint, "line": line, "column": column,
                 }
             });
-            whole(self.status, "application/json", error.to_string() + "\n")
+            full(self.status, "application/json", error.to_string() + "\n")
         } else {
             let hint = self.hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
-            whole(self.status, "text/plain; charset=utf-8", format!("error: {}\n{hint}", self.message))
+            full(self.status, "text/plain; charset=utf-8", format!("error: {}\n{hint}", self.message))
         };
         for (name, value) in self.headers {
             set(&mut reply, name, &value);

@@ -2,8 +2,8 @@
 
 use crate::options::{BODY_BYTES_PER_SECOND_MIN, Limits};
 use crate::reply::{Failure, Outcome};
-use crate::route::Context;
-use crate::state::busy;
+use crate::route::RequestContext;
+use crate::state::overloaded;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -78,7 +78,11 @@ pub(crate) const DOCUMENT_BYTES: BodyLimit =
 /// # Errors
 /// 413 if it exceeds its limit, 408 if it arrives too slowly, 415 if it is compressed, 503 if the memory for
 /// bodies is exhausted.
-pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: BodyLimit) -> Outcome<Bytes> {
+pub(crate) async fn read_body(
+    context: &RequestContext<'_>,
+    mut body: Incoming,
+    limit: BodyLimit,
+) -> Outcome<Bytes> {
     let (state, headers) = (context.state, &context.parts.headers);
     let limits = &state.options.limits;
     let bytes_max = (limit.of)(limits);
@@ -97,12 +101,12 @@ pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: 
         return Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message).hint("send it uncompressed"));
     }
     let begin = Instant::now();
-    let mut whole = BytesMut::new();
+    let mut buffer = BytesMut::new();
     let mut first: Option<Bytes> = None;
-    let mut held = state.bodies.hold();
+    let mut reservation = state.body_memory.reserve();
     loop {
         // A slow trickle of bytes earns no more time than the average rate allows.
-        let earned = Duration::from_secs(whole.len() as u64 / BODY_BYTES_PER_SECOND_MIN);
+        let earned = Duration::from_secs(buffer.len() as u64 / BODY_BYTES_PER_SECOND_MIN);
         let idle = Instant::now() + limits.body_timeout;
         let deadline = idle.min(begin + limits.body_timeout + earned);
         let frame = match tokio::time::timeout_at(deadline, body.frame()).await {
@@ -112,26 +116,29 @@ pub(crate) async fn read_body(context: &Context<'_>, mut body: Incoming, limit: 
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
-        let length = whole.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
+        let length = buffer.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
         if length > bytes_max {
             return Err(too_long());
         }
-        if !held.grow(length) && !held.grow_in(length, limits.queue_timeout).await {
-            return Err(busy("the memory for request bodies is exhausted", limits.queue_timeout.as_secs()));
+        if !reservation.grow(length) && !reservation.grow_within(length, limits.queue_timeout).await {
+            return Err(overloaded(
+                "the memory for request bodies is exhausted",
+                limits.queue_timeout.as_secs(),
+            ));
         }
         state.metrics.bytes_in.inc_by(data.len() as u64);
         // Most bodies arrive in one piece, which needs no copy.
-        if first.is_none() && whole.is_empty() {
+        if first.is_none() && buffer.is_empty() {
             first = Some(data);
         } else {
             if let Some(first) = first.take() {
-                whole.extend_from_slice(&first);
+                buffer.extend_from_slice(&first);
             }
-            whole.extend_from_slice(&data);
+            buffer.extend_from_slice(&data);
         }
     }
-    context.keep(held);
-    Ok(first.unwrap_or_else(|| whole.freeze()))
+    context.hold_body_reservation(reservation);
+    Ok(first.unwrap_or_else(|| buffer.freeze()))
 }
 
 /// A body as text.

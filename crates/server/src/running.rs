@@ -1,15 +1,15 @@
 //! Running requests on the database: their list, how to stop them, and the slow-query log.
 //!
 //! # Shape
-//! [`crate::state::State::place`] registers a request when it has a permit; dropping its
-//! [`Running`](crate::state::Running) removes it. Requests on an I/O thread
-//! ([`crate::admission::Tier::Here`]) take 2 ms at most and are not listed.
+//! [`crate::state::State::acquire_permit`] registers a request when it has a permit; dropping its
+//! [`RunningRequest`](crate::state::RunningRequest) removes it. Requests on an I/O thread
+//! ([`crate::admission::Tier::FastPath`]) take 2 ms at most and are not listed.
 //! # Invariants
 //! Texts are truncated to [`TEXT_BYTES`], so the size of the list is bounded: that times
 //! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`].
 
 use crate::auth::hex;
-use crate::metrics::Kind;
+use crate::metrics::RequestKind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,15 +22,15 @@ const TEXT_BYTES: usize = 2 << 10;
 
 /// The text of a request, and its sender.
 #[derive(Clone, Debug)]
-pub(crate) struct Description {
-    pub(crate) kind: Kind,
+pub(crate) struct RequestDescription {
+    pub(crate) kind: RequestKind,
     /// `None`: anonymous.
     pub(crate) user: Option<Arc<str>>,
     pub(crate) text: String,
 }
 
-impl Description {
-    pub(crate) fn new(kind: Kind, user: Option<Arc<str>>, text: &str) -> Self {
+impl RequestDescription {
+    pub(crate) fn new(kind: RequestKind, user: Option<Arc<str>>, text: &str) -> Self {
         let mut end = text.len().min(TEXT_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -43,9 +43,9 @@ impl Description {
 
 /// One request.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegistryEntry {
     pub(crate) number: u64,
-    pub(crate) description: Description,
+    pub(crate) description: RequestDescription,
     pub(crate) token: CancelToken,
     /// Solutions found so far.
     pub(crate) progress: RowCounter,
@@ -58,7 +58,7 @@ pub(crate) struct Entry {
     plan_hash: AtomicU64,
 }
 
-impl Entry {
+impl RegistryEntry {
     /// Marks the request as heavy: it now has a permit for heavy requests.
     pub(crate) fn set_heavy(&self) {
         self.is_heavy.store(true, Ordering::Relaxed);
@@ -122,14 +122,14 @@ impl Entry {
 
 /// The registry of running requests.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
-    entries: Mutex<BTreeMap<u64, Arc<Entry>>>,
+pub(crate) struct RequestRegistry {
+    entries: Mutex<BTreeMap<u64, Arc<RegistryEntry>>>,
     numbers: AtomicU64,
 }
 
-impl Registry {
-    pub(crate) fn add(&self, description: Description) -> Arc<Entry> {
-        let entry = Arc::new(Entry {
+impl RequestRegistry {
+    pub(crate) fn add(&self, description: RequestDescription) -> Arc<RegistryEntry> {
+        let entry = Arc::new(RegistryEntry {
             number: self.numbers.fetch_add(1, Ordering::Relaxed) + 1,
             description,
             token: CancelToken::new(),
@@ -145,7 +145,7 @@ impl Registry {
     }
 
     /// Removes a finished request.
-    pub(crate) fn remove(&self, entry: &Entry, slow: Option<Duration>) {
+    pub(crate) fn remove(&self, entry: &RegistryEntry, slow: Option<Duration>) {
         self.lock().remove(&entry.number);
         if let Some(slow) = slow {
             entry.log(slow);
@@ -157,18 +157,18 @@ impl Registry {
     }
 
     /// The requests that `may_see` accepts, the oldest first.
-    pub(crate) fn list(&self, may_see: impl Fn(&Entry) -> bool) -> Value {
+    pub(crate) fn list(&self, may_see: impl Fn(&RegistryEntry) -> bool) -> Value {
         let entries: Vec<_> = self.lock().values().filter(|entry| may_see(entry)).cloned().collect();
         json!({ "queries": entries.iter().map(|entry| entry.json()).collect::<Vec<_>>() })
     }
 
     /// Stops a request that `may_see` accepts; `false`: no such request.
-    pub(crate) fn stop(&self, number: u64, may_see: impl Fn(&Entry) -> bool) -> bool {
+    pub(crate) fn stop(&self, number: u64, may_see: impl Fn(&RegistryEntry) -> bool) -> bool {
         let entry = self.lock().get(&number).filter(|entry| may_see(entry)).cloned();
         entry.as_ref().inspect(|entry| entry.stop()).is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Entry>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<RegistryEntry>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn requests_are_listed_in_order_and_stopped_by_their_numbers() {
-        let registry = Registry::default();
-        let describe = |user: &str| Description::new(Kind::Query, Some(user.into()), "ASK {}");
+        let registry = RequestRegistry::default();
+        let describe = |user: &str| RequestDescription::new(RequestKind::Query, Some(user.into()), "ASK {}");
         let (ann, bob) = (registry.add(describe("ann")), registry.add(describe("bob")));
         bob.progress.add(7);
         let list = registry.list(|_| true);
         assert_eq!(list["queries"][1]["rows"], 7);
         assert_eq!(list["queries"][0]["user"], "ann");
-        let is_bobs = |entry: &Entry| entry.description.user.as_deref() == Some("bob");
+        let is_bobs = |entry: &RegistryEntry| entry.description.user.as_deref() == Some("bob");
         assert_eq!(registry.list(is_bobs)["queries"].as_array().map(Vec::len), Some(1));
         assert!(!registry.stop(ann.number, is_bobs), "it is another's");
         assert!(registry.stop(bob.number, is_bobs) && bob.token.is_cancelled() && bob.is_stopped());
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         let text = "ä".repeat(TEXT_BYTES);
-        let kept = Description::new(Kind::Query, None, &text).text;
+        let kept = RequestDescription::new(RequestKind::Query, None, &text).text;
         assert!(kept.len() <= TEXT_BYTES + 3 && kept.ends_with("ä…"));
-        assert_eq!(Description::new(Kind::Query, None, "short").text, "short");
+        assert_eq!(RequestDescription::new(RequestKind::Query, None, "short").text, "short");
     }
 }

@@ -14,16 +14,16 @@
 
 use crate::auth::Users;
 use crate::gremlin;
-use crate::metrics::{Counted, Metrics};
+use crate::io_threads::IoThreads;
+use crate::metrics::{GaugeGuard, Metrics};
 use crate::notify::{READY, STOPPING, notify};
 use crate::options::{Limits, ServerOptions};
 use crate::origin;
 use crate::route;
 use crate::state::State;
-use crate::talkers::Talkers;
-use crate::threads::STACK_BYTES;
-use crate::watch::watch;
-use crate::wire::Wire;
+use crate::storage_monitor::monitor_storage;
+use crate::timed_stream::TimedStream;
+use crate::worker_threads::STACK_BYTES;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -50,19 +50,19 @@ const BACKLOG: i32 = 1024;
 
 /// Open files besides connections: the database's, and what the process has anyway.
 #[cfg(unix)]
-const FILES_BESIDES: u64 = 512;
+const OTHER_FILES_MAX: u64 = 512;
 
-/// Threads of each talker for what blocks and is no request: passwords, long messages, reloads.
+/// Blocking threads of each I/O thread for what blocks and is no request: passwords, long messages, reloads.
 const BLOCKING_MAX: usize = 64;
 
 /// How long cancelled requests have to notice.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long clients have to read the ends of cancelled requests.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a client has to complete the head of a request once the server ends.
-const LAST_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+const FINAL_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The pause after a failure to accept, mostly for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -73,8 +73,8 @@ pub struct Server {
     listener: TcpListener,
     settings: watch::Sender<Settings>,
     stopper: Stopper,
-    changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
-    reload: Option<Reload>,
+    reloads: (mpsc::UnboundedSender<PendingReload>, mpsc::UnboundedReceiver<PendingReload>),
+    reload: Option<ReloadHook>,
 }
 
 /// What a reload changes. Connections look at it when they begin, and for each request.
@@ -88,14 +88,14 @@ pub(crate) struct Settings {
 type ReloadDone = Box<dyn Fn(&Result<()>) + Send>;
 
 /// What happens at SIGHUP.
-struct Reload {
+struct ReloadHook {
     options: Box<dyn Fn() -> Result<ServerOptions> + Send>,
     done: ReloadDone,
 }
 
-impl std::fmt::Debug for Reload {
+impl std::fmt::Debug for ReloadHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reload").finish_non_exhaustive()
+        f.debug_struct("ReloadHook").finish_non_exhaustive()
     }
 }
 
@@ -103,11 +103,11 @@ impl std::fmt::Debug for Reload {
 #[derive(Clone, Debug)]
 pub struct Reloader {
     settings: watch::Receiver<Settings>,
-    changes: mpsc::UnboundedSender<Change>,
+    reloads: mpsc::UnboundedSender<PendingReload>,
 }
 
 /// Options that have been found right, and who waits for them.
-struct Change {
+struct PendingReload {
     options: ServerOptions,
     users: Users,
     tls: Option<Arc<ServerConfig>>,
@@ -138,7 +138,7 @@ impl Reloader {
         let (users, tls) = check(&options, &before.state.metrics)?;
         let (done, wait) = std::sync::mpsc::channel();
         let ended = || Error::new(ErrorKind::Unavailable, "the server has ended");
-        self.changes.send(Change { options, users, tls, done }).map_err(|_| ended())?;
+        self.reloads.send(PendingReload { options, users, tls, done }).map_err(|_| ended())?;
         wait.recv().map_err(|_| ended())
     }
 }
@@ -194,13 +194,13 @@ impl Server {
         let state = Arc::new(State::new(database, options, users, metrics));
         let settings = watch::Sender::new(Settings { state, tls });
         let stopper = Stopper(watch::Sender::new(false));
-        Ok(Self { listener, settings, stopper, changes: mpsc::unbounded_channel(), reload: None })
+        Ok(Self { listener, settings, stopper, reloads: mpsc::unbounded_channel(), reload: None })
     }
 
     /// What gives it other options while it runs.
     #[must_use]
     pub fn reloader(&self) -> Reloader {
-        Reloader { settings: self.settings.subscribe(), changes: self.changes.0.clone() }
+        Reloader { settings: self.settings.subscribe(), reloads: self.reloads.0.clone() }
     }
 
     /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or
@@ -211,7 +211,7 @@ impl Server {
         options: impl Fn() -> Result<ServerOptions> + Send + 'static,
         done: impl Fn(&Result<()>) + Send + 'static,
     ) {
-        self.reload = Some(Reload { options: Box::new(options), done: Box::new(done) });
+        self.reload = Some(ReloadHook { options: Box::new(options), done: Box::new(done) });
     }
 
     /// The address that it listens on.
@@ -241,33 +241,33 @@ impl Server {
     pub fn run(self) -> Result<()> {
         let settings = self.settings.clone();
         let limits = settings.borrow().state.options.limits.clone();
-        let talkers = Talkers::start(BLOCKING_MAX, STACK_BYTES)
+        let io_threads = IoThreads::start(BLOCKING_MAX, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
-        let done = talkers.block_on(self.serve(&talkers));
+        let done = io_threads.block_on(self.serve(&io_threads));
         let state = Arc::clone(&settings.borrow().state);
         state.cancel_all();
-        talkers.block_on(async {
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.idle()).await;
+        io_threads.block_on(async {
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.wait_until_idle()).await;
         });
-        talkers.end(CANCEL_TIMEOUT);
+        io_threads.end(CANCEL_TIMEOUT);
         done
     }
 
-    async fn serve(self, talkers: &Talkers) -> Result<()> {
+    async fn serve(self, io_threads: &IoThreads) -> Result<()> {
         let listener =
             tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
-        let mut stopped = self.stopper.0.subscribe();
+        let mut shutdown = self.stopper.0.subscribe();
         if self.settings.borrow().state.options.signals {
             stop_at_signals(self.stopper.clone())?;
             if let Some(reload) = self.reload {
                 let settings = self.settings.subscribe();
-                reload_at_signals(reload, Reloader { settings, changes: self.changes.0.clone() })?;
+                reload_at_signals(reload, Reloader { settings, reloads: self.reloads.0.clone() })?;
             }
         }
         let settings = self.settings;
-        let (_changes, mut changes) = self.changes;
-        let watching = tokio::spawn(watch(settings.borrow().state.database.clone()));
+        let (_reload_sender, mut reloads) = self.reloads;
+        let watching = tokio::spawn(monitor_storage(settings.borrow().state.database.clone()));
         let notifies = settings.borrow().state.options.signals;
         if notifies {
             notify(READY);
@@ -277,11 +277,11 @@ impl Server {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                Some(change) = changes.recv() => {
-                    apply(change, &settings);
+                Some(reload) = reloads.recv() => {
+                    apply(reload, &settings);
                     continue;
                 }
-                _ = stopped.wait_for(|stopped| *stopped) => break,
+                _ = shutdown.wait_for(|shutdown| *shutdown) => break,
             };
             let Ok((stream, peer)) =
                 accepted.inspect_err(|error| tracing::warn!(%error, "could not accept a connection"))
@@ -292,8 +292,8 @@ impl Server {
             let Settings { state, tls } = settings.borrow().clone();
             let open = state.metrics.connections.get();
             let is_full = usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections);
-            let connected = if is_full { None } else { state.connect(peer.ip()) };
-            let Some(connected) = connected else {
+            let permit = if is_full { None } else { state.acquire_connection_permit(peer.ip()) };
+            let Some(permit) = permit else {
                 state.metrics.refused_connections.inc();
                 let message =
                     if is_full { "too many connections" } else { "too many connections of this address" };
@@ -301,14 +301,14 @@ impl Server {
                 refuse(stream, tls.is_some(), message);
                 continue;
             };
-            let counted = Counted::new(&state.metrics.connections);
-            let (tls, stopped) = (tls.map(TlsAcceptor::from), stopped.clone());
+            let counted = GaugeGuard::new(&state.metrics.connections);
+            let (tls, shutdown) = (tls.map(TlsAcceptor::from), shutdown.clone());
             let settings = settings.subscribe();
             let alive = alive.clone();
             let Ok(stream) = stream.into_std() else { continue };
-            talkers.talk(stream, async move |stream| {
-                connection(settings, stream, tls, stopped).await;
-                drop((counted, connected, alive));
+            io_threads.spawn_connection(stream, async move |stream| {
+                connection(settings, stream, tls, shutdown).await;
+                drop((counted, permit, alive));
             });
         }
         if notifies {
@@ -318,18 +318,18 @@ impl Server {
         let state = Arc::clone(&settings.borrow().state);
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
-        let patience = state.options.limits.shutdown_timeout;
-        if tokio::time::timeout(patience, ended.recv()).await.is_err() {
+        let timeout = state.options.limits.shutdown_timeout;
+        if tokio::time::timeout(timeout, ended.recv()).await.is_err() {
             tracing::warn!(running = state.metrics.running.get(), "cancelling what still runs");
             state.cancel_all();
             // Cancelled requests break off on their own; clients that do not read their ends are not waited for.
-            let last_words = async {
-                state.idle().await;
-                tokio::time::sleep(LAST_WORDS_TIMEOUT).await;
+            let final_reads = async {
+                state.wait_until_idle().await;
+                tokio::time::sleep(FINAL_READ_TIMEOUT).await;
             };
             tokio::select! {
                 _ = ended.recv() => {}
-                () = last_words => {}
+                () = final_reads => {}
                 () = tokio::time::sleep(CANCEL_TIMEOUT) => {}
             }
         }
@@ -338,11 +338,11 @@ impl Server {
 }
 
 /// Has requests that begin from now on answered by other options.
-fn apply(change: Change, settings: &watch::Sender<Settings>) {
-    let Change { options, users, tls, done } = change;
+fn apply(reload: PendingReload, settings: &watch::Sender<Settings>) {
+    let PendingReload { options, users, tls, done } = reload;
     raise_file_limit(options.limits.connections);
     settings.send_modify(|settings| {
-        let state = Arc::new(settings.state.successor(options, users));
+        let state = Arc::new(settings.state.with_options(options, users));
         *settings = Settings { state, tls };
     });
     // A caller that has stopped waiting does not need it.
@@ -354,7 +354,7 @@ async fn connection(
     settings: watch::Receiver<Settings>,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    mut stopped: watch::Receiver<bool>,
+    mut shutdown: watch::Receiver<bool>,
 ) {
     let limits = settings.borrow().state.options.limits.clone();
     // Answers are written in one piece; waiting for more would only delay them.
@@ -362,20 +362,20 @@ async fn connection(
     let has_tls = tls.is_some();
     let Ok(peer) = stream.peer_addr() else { return };
     let host: Arc<str> = format!("/{peer}").into();
-    let wire = match tls {
-        None => Wire::plain(stream, limits.write_timeout),
+    let stream = match tls {
+        None => TimedStream::plain(stream, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => Wire::tls(stream, limits.write_timeout),
+            Ok(Ok(stream)) => TimedStream::tls(stream, limits.write_timeout),
             _ => return,
         },
     };
-    let upgrade = Arc::new(gremlin::Slot::default());
+    let upgrade = Arc::new(gremlin::UpgradeCell::default());
     let service_upgrade = Arc::clone(&upgrade);
-    let for_requests = settings.clone();
+    let request_settings = settings.clone();
     let in_progress = Arc::new(());
     let request_in_progress = Arc::clone(&in_progress);
     let service = service_fn(move |request| {
-        let (state, upgrade) = (Arc::clone(&for_requests.borrow().state), Arc::clone(&service_upgrade));
+        let (state, upgrade) = (Arc::clone(&request_settings.borrow().state), Arc::clone(&service_upgrade));
         let in_progress = Arc::clone(&request_in_progress);
         // In a box, so that the connection can be moved, and taken apart at its end.
         let caller = (peer.ip().to_canonical(), has_tls);
@@ -387,10 +387,10 @@ async fn connection(
     });
     // One is here, one is in the service.
     let is_idle = || Arc::strong_count(&in_progress) <= 2;
-    let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
+    let mut connection = http_builder(&limits).serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
         ended = poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
-        _ = stopped.wait_for(|stopped| *stopped) => None,
+        _ = shutdown.wait_for(|shutdown| *shutdown) => None,
     };
     let ended = match ended {
         Some(ended) => ended,
@@ -398,7 +398,7 @@ async fn connection(
             Pin::new(&mut connection).graceful_shutdown();
             loop {
                 let ended = poll_fn(|context| connection.poll_without_shutdown(context));
-                match tokio::time::timeout(LAST_HEAD_TIMEOUT, ended).await {
+                match tokio::time::timeout(FINAL_HEAD_TIMEOUT, ended).await {
                     Ok(ended) => break ended,
                     // The head of a request that does not arrive.
                     Err(_) if is_idle() => return,
@@ -408,25 +408,26 @@ async fn connection(
         }
     };
     let parts = connection.into_parts();
-    let mut wire = parts.io.into_inner();
+    let mut stream = parts.io.into_inner();
     if let (Ok(()), Some(access)) = (&ended, upgrade.take()) {
-        return gremlin::serve(settings, wire, &parts.read_buf, access, host, stopped).await;
+        return gremlin::serve(settings, stream, &parts.read_buf, access, host, shutdown).await;
     }
     match ended {
         Ok(()) => {}
         // One that says nothing at all is a connection that is not used any more: it ends without a word.
         Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
-            let text = bare(408, "Request Timeout", "the head of the request came too slowly", "");
-            let _ = wire.write_all(text.as_bytes()).await;
+            let text =
+                minimal_response(408, "Request Timeout", "the head of the request came too slowly", "");
+            let _ = stream.write_all(text.as_bytes()).await;
         }
         // The client's: gone, no HTTP. It has been told what can be told. Or an answer that is broken off.
         Err(_) => return,
     }
-    let _ = wire.shutdown().await;
+    let _ = stream.shutdown().await;
 }
 
 /// An answer where no request has been understood.
-fn bare(status: u16, reason: &str, message: &str, header: &str) -> String {
+fn minimal_response(status: u16, reason: &str, message: &str, header: &str) -> String {
     let body = format!("error: {message}\n");
     format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n{header}\
@@ -435,7 +436,7 @@ fn bare(status: u16, reason: &str, message: &str, header: &str) -> String {
     )
 }
 
-fn builder(limits: &Limits) -> http1::Builder {
+fn http_builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -450,7 +451,7 @@ fn builder(limits: &Limits) -> http1::Builder {
 fn refuse(stream: TcpStream, tls: bool, message: &str) {
     // Past tokio, which does not know yet that there is room to write; the stream does not block.
     if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
-        let text = bare(503, "Service Unavailable", message, "Retry-After: 1\r\n");
+        let text = minimal_response(503, "Service Unavailable", message, "Retry-After: 1\r\n");
         let _ = stream.write(text.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     }
@@ -462,7 +463,7 @@ fn raise_file_limit(connections: usize) {
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
-        let wanted = connections as u64 + FILES_BESIDES;
+        let wanted = connections as u64 + OTHER_FILES_MAX;
         if limit.current.is_some_and(|current| current < wanted) {
             limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
             let _ = setrlimit(Resource::Nofile, limit);
@@ -478,7 +479,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| Error::io("wait for signals", &error))?;
     tokio::spawn(async move {
-        for patience in [true, false] {
+        for is_first in [true, false] {
             #[cfg(unix)]
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
@@ -486,7 +487,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
             }
             #[cfg(not(unix))]
             let _ = tokio::signal::ctrl_c().await;
-            if !patience {
+            if !is_first {
                 std::process::exit(130);
             }
             stopper.stop();
@@ -496,7 +497,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
 }
 
 /// Reloads at SIGHUP, which would end the process otherwise.
-fn reload_at_signals(reload: Reload, reloader: Reloader) -> Result<()> {
+fn reload_at_signals(reload: ReloadHook, reloader: Reloader) -> Result<()> {
     #[cfg(unix)]
     {
         let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())

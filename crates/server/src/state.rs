@@ -1,7 +1,7 @@
 //! What all requests share: the database, the limits, who waits for a turn, and what runs.
 //!
 //! # Shape
-//! A request that works on the database holds a [`Running`]: a place among [`crate::Limits::requests`], for
+//! A request that works on the database holds a [`RunningRequest`]: a place among [`crate::Limits::requests`], for
 //! heavy queries and traversals another among [`crate::Limits::heavy_requests`], and a token that the end of
 //! the server cancels.
 //! # Invariants
@@ -10,13 +10,13 @@
 
 use crate::admission::Admission;
 use crate::auth::Users;
-use crate::bodies::Bodies;
-use crate::metrics::{Counted, Metrics};
+use crate::body_memory::BodyMemory;
+use crate::metrics::{GaugeGuard, Metrics};
 use crate::options::{Limits, ServerOptions};
 use crate::reply::{Failure, Outcome};
-use crate::running::{Description, Entry, Registry};
-use crate::threads::Threads;
-use crate::throttle::party;
+use crate::running::{RegistryEntry, RequestDescription, RequestRegistry};
+use crate::throttle::client_network;
+use crate::worker_threads::WorkerThreads;
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
@@ -35,15 +35,15 @@ pub(crate) struct State {
     pub(crate) users: Users,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) admission: Arc<Admission>,
-    pub(crate) threads: Arc<Threads>,
-    places: Arc<Semaphore>,
-    heavy_places: Arc<Semaphore>,
-    sessions: Arc<Semaphore>,
-    pub(crate) bodies: Arc<Bodies>,
+    pub(crate) threads: Arc<WorkerThreads>,
+    permits: Arc<Semaphore>,
+    heavy_permits: Arc<Semaphore>,
+    session_permits: Arc<Semaphore>,
+    pub(crate) body_memory: Arc<BodyMemory>,
     /// Connections by address.
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// What runs.
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) registry: Arc<RequestRegistry>,
     /// Memory is about to be given back to the system.
     pub(crate) releases: Arc<AtomicBool>,
     /// The server is to end.
@@ -57,18 +57,18 @@ impl State {
         users: Users,
         metrics: Arc<Metrics>,
     ) -> Self {
-        metrics.show(&database);
-        let bodies = Arc::new(Bodies::new(bodies_bytes(&options.limits)));
+        metrics.register_database(&database);
+        let body_memory = Arc::new(BodyMemory::new(body_memory_bytes(&options.limits)));
         Self {
             database,
             users,
             metrics,
             admission: Arc::default(),
             threads: Arc::default(),
-            places: Arc::new(Semaphore::new(options.limits.requests)),
-            heavy_places: Arc::new(Semaphore::new(options.limits.heavy_requests)),
-            sessions: Arc::new(Semaphore::new(options.limits.sessions)),
-            bodies,
+            permits: Arc::new(Semaphore::new(options.limits.requests)),
+            heavy_permits: Arc::new(Semaphore::new(options.limits.heavy_requests)),
+            session_permits: Arc::new(Semaphore::new(options.limits.sessions)),
+            body_memory,
             addresses: Arc::default(),
             registry: Arc::default(),
             releases: Arc::default(),
@@ -78,14 +78,14 @@ impl State {
     }
 
     /// The same with other options and users: what runs, and what has been counted, goes on.
-    pub(crate) fn successor(&self, options: ServerOptions, users: Users) -> Self {
+    pub(crate) fn with_options(&self, options: ServerOptions, users: Users) -> Self {
         let before = &self.options.limits;
-        resize(&self.places, before.requests, options.limits.requests);
-        resize(&self.heavy_places, before.heavy_requests, options.limits.heavy_requests);
-        resize(&self.sessions, before.sessions, options.limits.sessions);
-        let bodies = match bodies_bytes(before) == bodies_bytes(&options.limits) {
-            true => Arc::clone(&self.bodies),
-            false => Arc::new(Bodies::new(bodies_bytes(&options.limits))),
+        resize(&self.permits, before.requests, options.limits.requests);
+        resize(&self.heavy_permits, before.heavy_requests, options.limits.heavy_requests);
+        resize(&self.session_permits, before.sessions, options.limits.sessions);
+        let body_memory = match body_memory_bytes(before) == body_memory_bytes(&options.limits) {
+            true => Arc::clone(&self.body_memory),
+            false => Arc::new(BodyMemory::new(body_memory_bytes(&options.limits))),
         };
         Self {
             database: self.database.clone(),
@@ -94,10 +94,10 @@ impl State {
             metrics: Arc::clone(&self.metrics),
             admission: Arc::clone(&self.admission),
             threads: Arc::clone(&self.threads),
-            places: Arc::clone(&self.places),
-            heavy_places: Arc::clone(&self.heavy_places),
-            sessions: Arc::clone(&self.sessions),
-            bodies,
+            permits: Arc::clone(&self.permits),
+            heavy_permits: Arc::clone(&self.heavy_permits),
+            session_permits: Arc::clone(&self.session_permits),
+            body_memory,
             addresses: Arc::clone(&self.addresses),
             registry: Arc::clone(&self.registry),
             releases: Arc::clone(&self.releases),
@@ -110,75 +110,76 @@ impl State {
     ///
     /// # Errors
     /// 503 if too many wait, or it takes too long.
-    pub(crate) async fn place(&self, description: Description) -> Outcome<Running> {
-        let place = self.acquire(&self.places).await?;
+    pub(crate) async fn acquire_permit(&self, description: RequestDescription) -> Outcome<RunningRequest> {
+        let permit = self.acquire(&self.permits).await?;
         let entry = self.registry.add(description);
         if self.ending.load(Ordering::Acquire) {
             entry.token.cancel();
         }
-        Ok(Running {
+        Ok(RunningRequest {
             token: entry.token.clone(),
             entry,
             registry: Arc::clone(&self.registry),
             slow: self.options.slow_query,
-            place: Some(place),
+            permit: Some(permit),
             heavy: None,
-            _counted: Counted::new(&self.metrics.running),
+            _counted: GaugeGuard::new(&self.metrics.running),
         })
     }
 
     /// Makes a running request one that may be heavy.
     ///
     /// # Errors
-    /// As [`State::place`].
-    pub(crate) async fn heavy_place(&self, running: &mut Running) -> Outcome<()> {
-        running.place = None;
-        let place = self.acquire(&self.heavy_places).await?;
+    /// As [`State::acquire_permit`].
+    pub(crate) async fn acquire_heavy_permit(&self, running: &mut RunningRequest) -> Outcome<()> {
+        running.permit = None;
+        let permit = self.acquire(&self.heavy_permits).await?;
         running.entry.set_heavy();
-        running.heavy = Some((place, Counted::new(&self.metrics.heavy)));
+        running.heavy = Some((permit, GaugeGuard::new(&self.metrics.heavy)));
         Ok(())
     }
 
     /// A place for a session of Gremlin; `None`: there are as many as there may be.
-    pub(crate) fn session_place(&self) -> Option<(OwnedSemaphorePermit, Counted)> {
-        let place = Arc::clone(&self.sessions).try_acquire_owned().ok()?;
-        Some((place, Counted::new(&self.metrics.sessions)))
+    pub(crate) fn acquire_session_permit(&self) -> Option<(OwnedSemaphorePermit, GaugeGuard)> {
+        let permit = Arc::clone(&self.session_permits).try_acquire_owned().ok()?;
+        Some((permit, GaugeGuard::new(&self.metrics.sessions)))
     }
 
     /// Counts a connection of an address; `None`: the address has as many as it may.
-    pub(crate) fn connect(&self, from: IpAddr) -> Option<Connected> {
-        let party = party(from);
+    pub(crate) fn acquire_connection_permit(&self, from: IpAddr) -> Option<ConnectionPermit> {
+        let client_network = client_network(from);
         let mut addresses = lock(&self.addresses);
-        let count = addresses.entry(party).or_default();
+        let count = addresses.entry(client_network).or_default();
         if *count >= self.options.limits.connections_per_address {
             return None;
         }
         *count += 1;
-        Some(Connected { party, addresses: Arc::clone(&self.addresses) })
+        Some(ConnectionPermit { client_network, addresses: Arc::clone(&self.addresses) })
     }
 
     /// Waits until no request runs.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         let limits = &self.options.limits;
-        for (places, all) in [(&self.heavy_places, limits.heavy_requests), (&self.places, limits.requests)] {
+        for (permits, all) in [(&self.heavy_permits, limits.heavy_requests), (&self.permits, limits.requests)]
+        {
             // An error means that the semaphore is closed: no request can run.
-            let _ = places.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
+            let _ = permits.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
         }
     }
 
-    async fn acquire(&self, places: &Arc<Semaphore>) -> Outcome<OwnedSemaphorePermit> {
-        if let Ok(place) = Arc::clone(places).try_acquire_owned() {
-            return Ok(place);
+    async fn acquire(&self, permits: &Arc<Semaphore>) -> Outcome<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+            return Ok(permit);
         }
         let limits = &self.options.limits;
         let waiting = self.metrics.waiting.get();
         if usize::try_from(waiting).is_ok_and(|waiting| waiting >= limits.queue) {
-            return Err(busy("too many requests wait already", limits.queue_timeout.as_secs()));
+            return Err(overloaded("too many requests wait already", limits.queue_timeout.as_secs()));
         }
-        let _waiting = Counted::new(&self.metrics.waiting);
-        match tokio::time::timeout(limits.queue_timeout, Arc::clone(places).acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            _ => Err(busy("too many requests are running", limits.queue_timeout.as_secs())),
+        let _waiting = GaugeGuard::new(&self.metrics.waiting);
+        match tokio::time::timeout(limits.queue_timeout, Arc::clone(permits).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(overloaded("too many requests are running", limits.queue_timeout.as_secs())),
         }
     }
 
@@ -190,25 +191,25 @@ impl State {
 }
 
 /// The memory of all bodies: one must always fit.
-fn bodies_bytes(limits: &Limits) -> usize {
+fn body_memory_bytes(limits: &Limits) -> usize {
     limits.bodies_bytes.max(limits.document_bytes).max(limits.text_bytes)
 }
 
 /// Makes so many places of as many others. Those that are taken now go when they are given back.
-fn resize(places: &Arc<Semaphore>, from: usize, to: usize) {
-    places.add_permits(to.saturating_sub(from));
+fn resize(permits: &Arc<Semaphore>, from: usize, to: usize) {
+    permits.add_permits(to.saturating_sub(from));
     let fewer = u32::try_from(from.saturating_sub(to)).unwrap_or(u32::MAX);
-    let places = Arc::clone(places);
+    let permits = Arc::clone(permits);
     if fewer > 0 {
         tokio::spawn(async move {
-            if let Ok(permits) = places.acquire_many_owned(fewer).await {
+            if let Ok(permits) = permits.acquire_many_owned(fewer).await {
                 permits.forget();
             }
         });
     }
 }
 
-pub(crate) fn busy(message: &str, seconds: u64) -> Failure {
+pub(crate) fn overloaded(message: &str, seconds: u64) -> Failure {
     Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
         .hint("try again later")
         .header(RETRY_AFTER, seconds.max(1).to_string())
@@ -216,18 +217,18 @@ pub(crate) fn busy(message: &str, seconds: u64) -> Failure {
 
 /// An open connection of an address.
 #[derive(Debug)]
-pub(crate) struct Connected {
-    party: IpAddr,
+pub(crate) struct ConnectionPermit {
+    client_network: IpAddr,
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 
-impl Drop for Connected {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut addresses = lock(&self.addresses);
-        if let Some(count) = addresses.get_mut(&self.party) {
+        if let Some(count) = addresses.get_mut(&self.client_network) {
             *count -= 1;
             if *count == 0 {
-                addresses.remove(&self.party);
+                addresses.remove(&self.client_network);
             }
         }
     }
@@ -235,25 +236,25 @@ impl Drop for Connected {
 
 /// A request that works on the database.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningRequest {
     pub(crate) token: CancelToken,
-    pub(crate) entry: Arc<Entry>,
-    registry: Arc<Registry>,
+    pub(crate) entry: Arc<RegistryEntry>,
+    registry: Arc<RequestRegistry>,
     /// Requests that take longer are logged.
     slow: Option<Duration>,
-    place: Option<OwnedSemaphorePermit>,
-    heavy: Option<(OwnedSemaphorePermit, Counted)>,
-    _counted: Counted,
+    permit: Option<OwnedSemaphorePermit>,
+    heavy: Option<(OwnedSemaphorePermit, GaugeGuard)>,
+    _counted: GaugeGuard,
 }
 
-impl Running {
+impl RunningRequest {
     /// A guard that cancels this request unless it is disarmed.
     pub(crate) fn guard(&self) -> CancelOnDrop {
         CancelOnDrop(Some(self.token.clone()))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.registry.remove(&self.entry, self.slow);
     }

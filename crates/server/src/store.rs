@@ -10,14 +10,14 @@
 //! # Not here
 //! `PATCH`; use `/update`.
 
-use crate::accept::{Accepted, DATASETS, GRAPHS};
+use crate::content_negotiation::{AcceptHeader, DATASET_FORMATS, GRAPH_FORMATS};
 use crate::encoding::Encoding;
 use crate::options::Role;
 use crate::protocol::not_allowed;
 use crate::query;
 use crate::reply::{Failure, Outcome, empty, set};
 use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, address, iri, read_body};
-use crate::route::Context;
+use crate::route::RequestContext;
 use crate::state::State;
 use crate::{auth, multipart, update};
 use bytes::Bytes;
@@ -37,7 +37,7 @@ enum Graph {
     Default,
     Named(NamedNode),
     /// All graphs.
-    Whole,
+    All,
 }
 
 impl Graph {
@@ -53,13 +53,13 @@ impl Graph {
         match self {
             Self::Default => "the default graph",
             Self::Named(name) => name.as_str(),
-            Self::Whole => "all graphs",
+            Self::All => "all graphs",
         }
     }
 }
 
 /// Handles a request.
-pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
     let parameters = Parameters::of_query(context.parts);
     let graph = graph(context, &parameters)?;
     match context.parts.method {
@@ -71,7 +71,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     }
 }
 
-fn graph(context: &Context<'_>, parameters: &Parameters) -> Outcome<Graph> {
+fn graph(context: &RequestContext<'_>, parameters: &Parameters) -> Outcome<Graph> {
     let path = context.parts.uri.path();
     let named = parameters.one("graph")?;
     let default = parameters.has("default");
@@ -79,7 +79,7 @@ fn graph(context: &Context<'_>, parameters: &Parameters) -> Outcome<Graph> {
     match (named, default, direct) {
         (Some(name), false, "") => Ok(Graph::Named(iri("graph", name)?)),
         (None, true, "") => Ok(Graph::Default),
-        (None, false, "") => Ok(Graph::Whole),
+        (None, false, "") => Ok(Graph::All),
         (None, false, _) => match address(context.parts, context.tls, path) {
             Some(name) => Ok(Graph::Named(name)),
             None => {
@@ -91,16 +91,16 @@ fn graph(context: &Context<'_>, parameters: &Parameters) -> Outcome<Graph> {
     }
 }
 
-async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
+async fn get(context: &mut RequestContext<'_>, graph: Graph) -> Outcome {
     context.allow(Role::Read).await?;
     let (state, headers) = (context.state, &context.parts.headers);
-    let accepted = Accepted::of(headers);
+    let accepted = AcceptHeader::of(headers);
     if let Some(name) = graph.named()
-        && !is_there(state, name)?
+        && !graph_exists(state, name)?
     {
         return Err(missing(name));
     }
-    let offers = if graph == Graph::Whole { DATASETS } else { GRAPHS };
+    let offers = if graph == Graph::All { DATASET_FORMATS } else { GRAPH_FORMATS };
     let (format, content_type) = accepted.choose(offers)?;
     if context.parts.method == Method::HEAD {
         let mut reply = empty(StatusCode::OK);
@@ -116,7 +116,7 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
     let mut options = query::options(state, &Parameters::default())?;
     (options.timeout, options.started) = (Some(timeout), Some(started));
     let name = match &graph {
-        Graph::Whole => "all graphs".to_owned(),
+        Graph::All => "all graphs".to_owned(),
         Graph::Default => "the default graph".to_owned(),
         Graph::Named(name) => name.as_str().to_owned(),
     };
@@ -129,10 +129,10 @@ async fn get(context: &mut Context<'_>, graph: Graph) -> Outcome {
             let mut options = options.with_cancel(&running.token);
             options.progress = Some(running.entry.progress.clone());
             let database = &state.database;
-            let whole = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
+            let quads_format = if format == OutputFormat::TriG { Format::TriG } else { Format::NQuads };
             match &graph {
-                Graph::Whole => {
-                    database.export_with(whole, &options, out).map_err(|error| match error.kind() {
+                Graph::All => {
+                    database.export_with(quads_format, &options, out).map_err(|error| match error.kind() {
                         ErrorKind::Io if Instant::now() >= deadline => {
                             Error::new(ErrorKind::Deadline, "the export took too long")
                         }
@@ -156,7 +156,7 @@ fn statements(state: &State, graph: &Graph) -> Outcome<u64> {
     let view = snapshot.as_snapshot();
     let named = || view.graphs().iter().map(|(_, count)| *count).sum::<u64>();
     Ok(match graph {
-        Graph::Whole => view.statement_count(),
+        Graph::All => view.statement_count(),
         Graph::Default => view.statement_count().saturating_sub(named()),
         Graph::Named(name) => {
             let id = view.lookup(name.as_ref().into())?;
@@ -184,7 +184,7 @@ impl Document {
 
 /// `PUT` (replaces) and `POST` (adds).
 async fn change(
-    context: &mut Context<'_>,
+    context: &mut RequestContext<'_>,
     graph: Graph,
     body: Incoming,
     parameters: &Parameters,
@@ -206,11 +206,11 @@ async fn change(
     }
     let mut location = None;
     let graph = match graph {
-        Graph::Whole if replace => {
+        Graph::All if replace => {
             return Err(Failure::bad("the address names no graph")
                 .hint("use /store?graph=IRI, /store?default or /store/NAME"));
         }
-        Graph::Whole if !documents.iter().any(Document::has_quads) => {
+        Graph::All if !documents.iter().any(Document::has_quads) => {
             let mut bytes = [0; 16];
             auth::random(&mut bytes)?;
             let path = format!("/store/{}", auth::hex(&bytes));
@@ -219,7 +219,7 @@ async fn change(
             location = Some(name.as_str().to_owned());
             Graph::Named(name)
         }
-        Graph::Whole => Graph::Whole,
+        Graph::All => Graph::All,
         graph => {
             if documents.iter().any(Document::has_quads) {
                 return Err(Failure::bad("a document of quads does not go into one graph")
@@ -237,7 +237,7 @@ async fn change(
     let created = update::work(state, description, move |state, token| {
         let deadline = Instant::now() + options.timeout.unwrap_or(state.options.limits.timeout);
         let options = options.with_cancel(token);
-        let change = Change {
+        let change = GraphChange {
             graph: &graph,
             base: &base,
             documents: &documents,
@@ -257,7 +257,7 @@ async fn change(
     Ok(reply)
 }
 
-struct Change<'a> {
+struct GraphChange<'a> {
     graph: &'a Graph,
     base: &'a NamedNode,
     documents: &'a [Document],
@@ -287,7 +287,7 @@ pub(crate) fn is_compressed(document: &[u8]) -> bool {
 }
 
 /// Bytes given to a parser at a time.
-const PIECE_BYTES: usize = 8 << 10;
+const READ_BYTES_MAX: usize = 8 << 10;
 
 impl Read for TimedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -297,16 +297,16 @@ impl Read for TimedReader {
                 "the deadline has passed, or the request was cancelled",
             ));
         }
-        let length = buffer.len().min(PIECE_BYTES);
+        let length = buffer.len().min(READ_BYTES_MAX);
         self.bytes.read(&mut buffer[..length])
     }
 }
 
-impl Change<'_> {
+impl GraphChange<'_> {
     /// Runs the change; returns whether it created a graph.
     fn run(&self, transaction: &mut Transaction) -> vervet::Result<bool> {
         let (base, graph) = (self.base, self.graph);
-        let known = match graph {
+        let existed = match graph {
             Graph::Named(name) => has_statements(transaction, name)?,
             _ => true,
         };
@@ -342,33 +342,33 @@ impl Change<'_> {
             }
             done => {
                 let report = done?;
-                Ok(!known && report.inserted > 0)
+                Ok(!existed && report.inserted > 0)
             }
         }
     }
 }
 
-async fn delete(context: &mut Context<'_>, graph: Graph, parameters: &Parameters) -> Outcome {
+async fn delete(context: &mut RequestContext<'_>, graph: Graph, parameters: &Parameters) -> Outcome {
     context.allow(Role::Write).await?;
     let options = query::options(context.state, parameters)?;
     let description = context.describe(&format!("DELETE {}", graph.label()));
     update::work(context.state, description, move |state, token| {
         let options = options.with_cancel(token);
-        let known = state.database.transact(|transaction| {
-            let (known, text) = match &graph {
+        let existed = state.database.transact(|transaction| {
+            let (existed, text) = match &graph {
                 Graph::Named(name) => {
                     (has_statements(transaction, name)?, format!("DROP SILENT GRAPH {name}"))
                 }
                 Graph::Default => (true, "DROP SILENT DEFAULT".to_owned()),
-                Graph::Whole => return Ok(None),
+                Graph::All => return Ok(None),
             };
-            if known {
+            if existed {
                 let mut options = UpdateOptions { query: options.clone(), documents: None };
                 transaction.update_with(&text, &mut options)?;
             }
-            Ok(Some(known))
+            Ok(Some(existed))
         })?;
-        match (known, graph) {
+        match (existed, graph) {
             (Some(false), Graph::Named(name)) => Err(missing(&name)),
             (None, _) => Err(Failure::bad("the address names no graph")
                 .hint("to delete everything, send DROP ALL to /update")),
@@ -384,7 +384,7 @@ fn has_statements(transaction: &Transaction, name: &NamedNode) -> vervet::Result
     Ok(matches!(answer, Answer::Boolean(true)))
 }
 
-fn is_there(state: &State, name: &NamedNode) -> Outcome<bool> {
+fn graph_exists(state: &State, name: &NamedNode) -> Outcome<bool> {
     let snapshot = state.database.snapshot();
     let view = snapshot.as_snapshot();
     let Some(id) = view.lookup(name.as_ref().into())? else { return Ok(false) };

@@ -3,17 +3,17 @@
 //! # Shape
 //! ```text
 //! thread of the query                                       task of the connection
-//! result writer -> Sink: the first HELD_BYTES ─ all of it ─> a response with Content-Length
-//!                        └ more: encoder -> Channel ─ CHUNKS ─> Chunks, a chunked body
+//! result writer -> ResponseWriter: the first BUFFERED_BYTES_MAX ─ all of it ─> a response with Content-Length
+//!                        └ more: encoder -> ChunkWriter ─ CHUNKS ─> ChunkStream, a chunked body
 //! ```
 //! The channel is short, so a slow client slows the query down (back-pressure). A client that reads nothing
 //! for the write timeout ends the query, and so does a client that has not read the result by the deadline
-//! ([`Patience`]): until then the producer occupies its permit, its thread and its memory.
+//! ([`SendLimits`]): until then the producer occupies its permit, its thread and its memory.
 //! # Invariants
-//! [`Chunks`] only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
+//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
 
 use crate::encoding::Encoding;
-use crate::reply::Broken;
+use crate::reply::IncompleteBody;
 use crate::state::CancelOnDrop;
 use bytes::Bytes;
 use std::io::{self, Write};
@@ -24,9 +24,9 @@ use tokio::sync::{mpsc, oneshot};
 use vervet::CancelToken;
 
 /// The number of bytes held before a result counts as long.
-pub(crate) const HELD_BYTES: usize = 64 << 10;
+pub(crate) const BUFFERED_BYTES_MAX: usize = 64 << 10;
 
-/// Chunks in the channel.
+/// ChunkStream in the channel.
 const CHUNKS: usize = 4;
 
 /// The minimum bytes of a chunk, except the last.
@@ -42,19 +42,19 @@ pub(crate) enum Chunk {
 }
 
 /// The beginning of a result, as sent to the connection.
-pub(crate) enum Start {
+pub(crate) enum ResultStart {
     /// The complete result and its encoding.
-    Whole(Vec<u8>, Encoding),
+    Full(Vec<u8>, Encoding),
     /// A result too long to be held.
     Stream(mpsc::Receiver<Chunk>, Encoding),
 }
 
 /// How often a blocked sender looks at its cancellation.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time limits for a client to read a response.
 #[derive(Clone, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct SendLimits {
     /// The longest time without reading anything.
     pub(crate) write_timeout: Duration,
     /// When the client must have read all but the contents of fixed-size buffers.
@@ -65,41 +65,41 @@ pub(crate) struct Patience {
 
 /// Why a message was not sent.
 #[derive(Debug)]
-pub(crate) enum Unsent {
+pub(crate) enum SendError {
     /// The client is gone.
-    Gone,
+    Disconnected,
     /// The client does not read.
-    Slow,
+    Timeout,
     Cancelled,
 }
 
 /// Sends a message from a thread that may block, while there is no room for `timeout` at most.
 ///
 /// # Errors
-/// See [`Unsent`]. Cancellation is noticed within [`LOOK_EVERY`].
+/// See [`SendError`]. Cancellation is noticed within [`POLL_INTERVAL`].
 pub(crate) fn send<T>(
     sender: &mpsc::Sender<T>,
     message: T,
     timeout: Duration,
     cancel: &CancelToken,
-) -> Result<(), Unsent> {
+) -> Result<(), SendError> {
     let message = match sender.try_send(message) {
         Ok(()) => return Ok(()),
         Err(mpsc::error::TrySendError::Full(message)) => message,
-        Err(mpsc::error::TrySendError::Closed(_)) => return Err(Unsent::Gone),
+        Err(mpsc::error::TrySendError::Closed(_)) => return Err(SendError::Disconnected),
     };
     let begin = Instant::now();
     Handle::current().block_on(async {
         loop {
             let left = timeout.saturating_sub(begin.elapsed());
-            match tokio::time::timeout(left.min(LOOK_EVERY), sender.reserve()).await {
+            match tokio::time::timeout(left.min(POLL_INTERVAL), sender.reserve()).await {
                 Ok(Ok(room)) => {
                     room.send(message);
                     return Ok(());
                 }
-                Ok(Err(_)) => return Err(Unsent::Gone),
-                Err(_) if cancel.is_cancelled() => return Err(Unsent::Cancelled),
-                Err(_) if left.is_zero() => return Err(Unsent::Slow),
+                Ok(Err(_)) => return Err(SendError::Disconnected),
+                Err(_) if cancel.is_cancelled() => return Err(SendError::Cancelled),
+                Err(_) if left.is_zero() => return Err(SendError::Timeout),
                 Err(_) => {}
             }
         }
@@ -107,52 +107,52 @@ pub(crate) fn send<T>(
 }
 
 /// Builds the message to the connection from the beginning of a result.
-type Teller<T> = Box<dyn FnOnce(Start) -> T + Send>;
+type MessageBuilder<T> = Box<dyn FnOnce(ResultStart) -> T + Send>;
 
 /// Receives the bytes of a result.
-pub(crate) struct Sink<T> {
-    held: Vec<u8>,
+pub(crate) struct ResponseWriter<T> {
+    buffer: Vec<u8>,
     encoding: Encoding,
-    patience: Patience,
+    limits: SendLimits,
     /// Set until the beginning is known; builds and sends the message to the connection.
-    start: Option<(oneshot::Sender<T>, Teller<T>)>,
+    start: Option<(oneshot::Sender<T>, MessageBuilder<T>)>,
     out: Option<Encoder>,
 }
 
-impl<T> Sink<T> {
+impl<T> ResponseWriter<T> {
     /// `tell` builds the message that is sent to `start`.
     pub(crate) fn new(
         start: oneshot::Sender<T>,
-        tell: impl FnOnce(Start) -> T + Send + 'static,
+        send_start: impl FnOnce(ResultStart) -> T + Send + 'static,
         encoding: Encoding,
-        patience: Patience,
+        limits: SendLimits,
     ) -> Self {
-        let start = Some((start, Box::new(tell) as Teller<T>));
-        Self { held: Vec::new(), encoding, patience, start, out: None }
+        let start = Some((start, Box::new(send_start) as MessageBuilder<T>));
+        Self { buffer: Vec::new(), encoding, limits, start, out: None }
     }
 
-    fn tell(&mut self, start: Start) {
-        if let Some((sender, tell)) = self.start.take() {
+    fn send_start(&mut self, start: ResultStart) {
+        if let Some((sender, send_start)) = self.start.take() {
             // If the receiver is gone, sending the next chunk fails.
-            let _ = sender.send(tell(start));
+            let _ = sender.send(send_start(start));
         }
     }
 
     /// Ends the result; returns whether it was sent as a whole.
     pub(crate) fn finish(mut self) -> io::Result<bool> {
         if let Some(out) = self.out.take() {
-            let mut channel = out.finish()?;
-            channel.hand_on()?;
-            channel.send(Chunk::End)?;
+            let mut writer = out.finish()?;
+            writer.send_buffer()?;
+            writer.send(Chunk::End)?;
             return Ok(false);
         }
-        let held = std::mem::take(&mut self.held);
-        if held.len() < COMPRESSED_FROM_BYTES || self.encoding == Encoding::Identity {
-            self.tell(Start::Whole(held, Encoding::Identity));
+        let buffer = std::mem::take(&mut self.buffer);
+        if buffer.len() < COMPRESSED_FROM_BYTES || self.encoding == Encoding::Identity {
+            self.send_start(ResultStart::Full(buffer, Encoding::Identity));
         } else {
-            let compressed = self.encoding.compress(&held)?;
+            let compressed = self.encoding.compress(&buffer)?;
             let encoding = self.encoding;
-            self.tell(Start::Whole(compressed, encoding));
+            self.send_start(ResultStart::Full(compressed, encoding));
         }
         Ok(true)
     }
@@ -163,20 +163,20 @@ impl<T> Sink<T> {
     }
 }
 
-impl<T> Write for Sink<T> {
+impl<T> Write for ResponseWriter<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(out) = &mut self.out {
             out.write_all(bytes)?;
             return Ok(bytes.len());
         }
-        self.held.extend_from_slice(bytes);
-        if self.held.len() > HELD_BYTES {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() > BUFFERED_BYTES_MAX {
             let (sender, receiver) = mpsc::channel(CHUNKS);
-            let channel = Channel { sender, held: Vec::new(), patience: self.patience.clone() };
-            let mut out = Encoder::new(self.encoding, channel)?;
+            let writer = ChunkWriter { sender, buffer: Vec::new(), limits: self.limits.clone() };
+            let mut out = Encoder::new(self.encoding, writer)?;
             let encoding = self.encoding;
-            self.tell(Start::Stream(receiver, encoding));
-            out.write_all(&std::mem::take(&mut self.held))?;
+            self.send_start(ResultStart::Stream(receiver, encoding));
+            out.write_all(&std::mem::take(&mut self.buffer))?;
             self.out = Some(out);
         }
         Ok(bytes.len())
@@ -188,68 +188,68 @@ impl<T> Write for Sink<T> {
 }
 
 enum Encoder {
-    Identity(Channel),
-    Gzip(Box<flate2::write::GzEncoder<Channel>>),
-    Zstd(Box<zstd::stream::write::Encoder<'static, Channel>>),
+    Identity(ChunkWriter),
+    Gzip(Box<flate2::write::GzEncoder<ChunkWriter>>),
+    Zstd(Box<zstd::stream::write::Encoder<'static, ChunkWriter>>),
 }
 
 impl Encoder {
-    fn new(encoding: Encoding, channel: Channel) -> io::Result<Self> {
+    fn new(encoding: Encoding, writer: ChunkWriter) -> io::Result<Self> {
         Ok(match encoding {
-            Encoding::Identity => Self::Identity(channel),
-            Encoding::Gzip => Self::Gzip(Box::new(crate::encoding::gzip(channel))),
-            Encoding::Zstd => Self::Zstd(Box::new(crate::encoding::zstd(channel)?)),
+            Encoding::Identity => Self::Identity(writer),
+            Encoding::Gzip => Self::Gzip(Box::new(crate::encoding::gzip(writer))),
+            Encoding::Zstd => Self::Zstd(Box::new(crate::encoding::zstd(writer)?)),
         })
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::Identity(channel) => channel.write_all(bytes),
+            Self::Identity(writer) => writer.write_all(bytes),
             Self::Gzip(encoder) => encoder.write_all(bytes),
             Self::Zstd(encoder) => encoder.write_all(bytes),
         }
     }
 
-    fn finish(self) -> io::Result<Channel> {
+    fn finish(self) -> io::Result<ChunkWriter> {
         match self {
-            Self::Identity(channel) => Ok(channel),
+            Self::Identity(writer) => Ok(writer),
             Self::Gzip(encoder) => encoder.finish(),
             Self::Zstd(encoder) => encoder.finish(),
         }
     }
 }
 
-struct Channel {
+struct ChunkWriter {
     sender: mpsc::Sender<Chunk>,
-    held: Vec<u8>,
-    patience: Patience,
+    buffer: Vec<u8>,
+    limits: SendLimits,
 }
 
-impl Channel {
-    fn hand_on(&mut self) -> io::Result<()> {
-        if self.held.is_empty() {
+impl ChunkWriter {
+    fn send_buffer(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
             return Ok(());
         }
-        let held = std::mem::replace(&mut self.held, Vec::with_capacity(CHUNK_BYTES));
-        self.send(Chunk::Data(held.into()))
+        let buffer = std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK_BYTES));
+        self.send(Chunk::Data(buffer.into()))
     }
 
     fn send(&self, chunk: Chunk) -> io::Result<()> {
-        let Patience { write_timeout, deadline, cancel } = &self.patience;
+        let SendLimits { write_timeout, deadline, cancel } = &self.limits;
         let timeout = deadline.saturating_duration_since(Instant::now()).min(*write_timeout);
-        send(&self.sender, chunk, timeout, cancel).map_err(|unsent| match unsent {
-            Unsent::Gone => io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone"),
-            Unsent::Slow => io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly"),
-            Unsent::Cancelled => io::Error::new(io::ErrorKind::BrokenPipe, "the request was cancelled"),
+        send(&self.sender, chunk, timeout, cancel).map_err(|error| match error {
+            SendError::Disconnected => io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone"),
+            SendError::Timeout => io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly"),
+            SendError::Cancelled => io::Error::new(io::ErrorKind::BrokenPipe, "the request was cancelled"),
         })
     }
 }
 
-impl Write for Channel {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.held.extend_from_slice(bytes);
-        if self.held.len() >= CHUNK_BYTES {
-            self.hand_on()?;
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK_BYTES {
+            self.send_buffer()?;
         }
         Ok(bytes.len())
     }
@@ -260,21 +260,24 @@ impl Write for Channel {
 }
 
 /// The rest of a result, as a body; dropping it cancels the query.
-pub(crate) struct Chunks {
+pub(crate) struct ChunkStream {
     pub(crate) receiver: mpsc::Receiver<Chunk>,
     pub(crate) ended: bool,
     pub(crate) cancel: CancelOnDrop,
 }
 
-impl Chunks {
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+impl ChunkStream {
+    pub(crate) fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, IncompleteBody>>> {
         if self.ended {
             return Poll::Ready(None);
         }
         let next = match ready!(self.receiver.poll_recv(context)) {
             Some(Chunk::Data(bytes)) => Some(Ok(bytes)),
             Some(Chunk::End) => None,
-            None => Some(Err(Broken)),
+            None => Some(Err(IncompleteBody)),
         };
         self.ended = !matches!(next, Some(Ok(_)));
         if self.ended {

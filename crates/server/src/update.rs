@@ -2,9 +2,9 @@
 
 use crate::query::STOPPED;
 use crate::reply::{Failure, Outcome};
-use crate::running::Description;
+use crate::running::RequestDescription;
 use crate::state::State;
-use crate::threads;
+use crate::worker_threads;
 use hyper::StatusCode;
 use std::sync::Arc;
 use vervet::QueryOptions;
@@ -15,7 +15,7 @@ use vervet::update::UpdateOptions;
 /// `LOAD` is off: a request must not read files of the server, or make it talk to its network.
 pub(crate) async fn run(
     state: &Arc<State>,
-    description: Description,
+    description: RequestDescription,
     text: String,
     options: QueryOptions,
 ) -> Outcome<()> {
@@ -29,13 +29,13 @@ pub(crate) async fn run(
 /// Has `work` done on a light thread, in a place of its own.
 pub(crate) async fn work<T: Send + 'static>(
     state: &Arc<State>,
-    description: Description,
+    description: RequestDescription,
     work: impl FnOnce(&State, &vervet::CancelToken) -> Outcome<T> + Send + 'static,
 ) -> Outcome<T> {
-    let running = state.place(description).await?;
+    let running = state.acquire_permit(description).await?;
     let mut guard = running.guard();
     let on_thread = Arc::clone(state);
-    let done = threads::light(state, move |sender| {
+    let done = worker_threads::light(state, move |sender| {
         let done = work(&on_thread, &running.token).map_err(|failure| match failure.kind() {
             "cancelled" if running.entry.is_stopped() => {
                 Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)

@@ -32,21 +32,21 @@ impl Fingerprints {
         self.hasher.hash_one(request).max(1)
     }
 
-    fn place(&self, hash: u64) -> &AtomicU64 {
+    fn entry(&self, hash: u64) -> &AtomicU64 {
         &self.hashes[usize::try_from(hash % COUNT as u64).expect("a table has fewer entries than memory")]
     }
 
     pub(crate) fn has(&self, hash: u64) -> bool {
-        self.place(hash).load(Ordering::Relaxed) == hash
+        self.entry(hash).load(Ordering::Relaxed) == hash
     }
 
     pub(crate) fn set(&self, hash: u64) {
-        self.place(hash).store(hash, Ordering::Relaxed);
+        self.entry(hash).store(hash, Ordering::Relaxed);
     }
 
     /// Removes it; another at its position stays.
     pub(crate) fn clear(&self, hash: u64) {
-        let _ = self.place(hash).compare_exchange(hash, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.entry(hash).compare_exchange(hash, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

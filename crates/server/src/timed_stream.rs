@@ -1,6 +1,6 @@
 //! A connection, plain or with TLS, with a write timeout.
 
-use crate::bodies::Held;
+use crate::body_memory::BodyReservation;
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
 use std::future::Future;
 use std::io;
@@ -15,42 +15,42 @@ use tokio::time::{Instant, Sleep};
 use tokio_rustls::server::TlsStream;
 
 /// See the header of this file.
-pub(crate) struct Wire {
-    stream: Stream,
+pub(crate) struct TimedStream {
+    stream: Transport,
     write_timeout: Duration,
-    received: Arc<Received>,
+    received: Arc<ReceivedBytes>,
     /// When the client first left data unread, and how many bytes it has read since.
-    behind: Option<(Instant, u64)>,
+    unread_since: Option<(Instant, u64)>,
     /// The timer of a blocked write.
-    stuck: Option<Pin<Box<Sleep>>>,
+    write_timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// The number of bytes that a connection has received, also accessible after the connection was moved.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedBytes {
     bytes: AtomicU64,
     /// Reading fails beyond this count.
     bytes_max: AtomicU64,
     /// The number of bytes in complete messages.
     complete: AtomicU64,
     /// The memory of the incomplete message of a WebSocket.
-    held: Mutex<Option<Held>>,
+    partial_reservation: Mutex<Option<BodyReservation>>,
     /// Set when there was no memory for more.
-    is_full: AtomicBool,
+    is_out_of_memory: AtomicBool,
 }
 
 /// An incomplete message up to this length is not charged to [`crate::Limits::bodies_bytes`].
 const PARTIAL_BYTES_FREE: u64 = 64 << 10;
 
 // Relaxed everywhere: the values are polled, and carry no other data.
-impl Received {
+impl ReceivedBytes {
     fn new() -> Self {
         Self {
             bytes: AtomicU64::new(0),
             bytes_max: AtomicU64::new(u64::MAX),
             complete: AtomicU64::new(0),
-            held: Mutex::default(),
-            is_full: AtomicBool::new(false),
+            partial_reservation: Mutex::default(),
+            is_out_of_memory: AtomicBool::new(false),
         }
     }
 
@@ -63,19 +63,19 @@ impl Received {
         self.bytes_max.store(bytes_max.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub(crate) fn is_too_much(&self) -> bool {
+    pub(crate) fn exceeds_limit(&self) -> bool {
         self.bytes() > self.bytes_max.load(Ordering::Relaxed)
     }
 
     /// Whether reading failed for lack of memory.
-    pub(crate) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.is_out_of_memory.load(Ordering::Relaxed)
     }
 
     /// Charges incomplete messages to `next` from now on; `complete` bytes are already complete.
-    pub(crate) fn begin(&self, complete: u64, next: Held) {
+    pub(crate) fn begin(&self, complete: u64, next: BodyReservation) {
         self.complete.store(complete, Ordering::Relaxed);
-        *self.held() = Some(next);
+        *self.partial_reservation() = Some(next);
     }
 
     /// Counts further bytes as complete that are not part of a message.
@@ -89,97 +89,104 @@ impl Received {
     }
 
     /// Marks all received bytes as complete; returns their memory, and charges the rest to `next`.
-    pub(crate) fn completed(&self, next: Held) -> Option<Held> {
+    pub(crate) fn completed(&self, next: BodyReservation) -> Option<BodyReservation> {
         self.complete.store(self.bytes(), Ordering::Relaxed);
-        self.held().replace(next)
+        self.partial_reservation().replace(next)
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn partial_reservation(&self) -> MutexGuard<'_, Option<BodyReservation>> {
+        self.partial_reservation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// # Errors
     /// More bytes than allowed.
     fn add(&self, bytes: usize) -> io::Result<()> {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        if self.is_too_much() {
+        if self.exceeds_limit() {
             return Err(io::Error::other("more bytes than allowed so far"));
         }
         let partial = self.partial();
         if partial > PARTIAL_BYTES_FREE
-            && let Some(held) = &mut *self.held()
-            && !held.grow(usize::try_from(partial).unwrap_or(usize::MAX))
+            && let Some(partial_reservation) = &mut *self.partial_reservation()
+            && !partial_reservation.grow(usize::try_from(partial).unwrap_or(usize::MAX))
         {
-            self.is_full.store(true, Ordering::Relaxed);
+            self.is_out_of_memory.store(true, Ordering::Relaxed);
             return Err(io::Error::other("the memory for messages is exhausted"));
         }
         Ok(())
     }
 }
 
-enum Stream {
+enum Transport {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Wire {
+impl TimedStream {
     pub(crate) fn plain(stream: TcpStream, write_timeout: Duration) -> Self {
-        Self::new(Stream::Plain(stream), write_timeout)
+        Self::new(Transport::Plain(stream), write_timeout)
     }
 
     pub(crate) fn tls(stream: TlsStream<TcpStream>, write_timeout: Duration) -> Self {
-        Self::new(Stream::Tls(Box::new(stream)), write_timeout)
+        Self::new(Transport::Tls(Box::new(stream)), write_timeout)
     }
 
-    fn new(stream: Stream, write_timeout: Duration) -> Self {
-        Self { stream, write_timeout, received: Arc::new(Received::new()), behind: None, stuck: None }
+    fn new(stream: Transport, write_timeout: Duration) -> Self {
+        Self {
+            stream,
+            write_timeout,
+            received: Arc::new(ReceivedBytes::new()),
+            unread_since: None,
+            write_timer: None,
+        }
     }
 
     /// Its received-byte counters.
-    pub(crate) fn received(&self) -> Arc<Received> {
+    pub(crate) fn received(&self) -> Arc<ReceivedBytes> {
         Arc::clone(&self.received)
     }
 
     /// The outcome of a write attempt, or a timeout.
-    fn patiently<T>(
+    fn with_write_timeout<T>(
         &mut self,
         context: &mut Context<'_>,
         attempt: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if attempt.is_ready() {
-            self.stuck = None;
-            return if self.is_too_slow() { Poll::Ready(Err(slow())) } else { attempt };
+            self.write_timer = None;
+            return if self.reads_too_slowly() { Poll::Ready(Err(write_timeout_error())) } else { attempt };
         }
         let deadline = Instant::now() + self.write_timeout;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        match stuck.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(slow())),
+        let write_timer =
+            self.write_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        match write_timer.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(write_timeout_error())),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-impl Wire {
+impl TimedStream {
     /// Counts the bytes that a write has accepted.
-    fn wrote(&mut self, attempt: &Poll<io::Result<usize>>) {
-        let (_, bytes) = self.behind.get_or_insert_with(|| (Instant::now(), 0));
+    fn record_write(&mut self, attempt: &Poll<io::Result<usize>>) {
+        let (_, bytes) = self.unread_since.get_or_insert_with(|| (Instant::now(), 0));
         if let Poll::Ready(Ok(written)) = attempt {
             *bytes += *written as u64;
         }
     }
 
     /// Whether the client reads more slowly than the minimum rate of bodies.
-    fn is_too_slow(&self) -> bool {
-        let Some((since, bytes)) = self.behind else { return false };
+    fn reads_too_slowly(&self) -> bool {
+        let Some((since, bytes)) = self.unread_since else { return false };
         since.elapsed() > self.write_timeout + Duration::from_secs(bytes / BODY_BYTES_PER_SECOND_MIN)
     }
 }
 
-fn slow() -> io::Error {
+fn write_timeout_error() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -187,8 +194,8 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let attempt = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Transport::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         };
         if let Err(error) = self.received.add(buffer.filled().len() - before) {
             return Poll::Ready(Err(error));
@@ -197,18 +204,18 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let attempt = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            Transport::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Transport::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         };
-        self.wrote(&attempt);
-        self.patiently(context, attempt)
+        self.record_write(&attempt);
+        self.with_write_timeout(context, attempt)
     }
 
     fn poll_write_vectored(
@@ -217,36 +224,36 @@ impl AsyncWrite for Wire {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let attempt = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+            Transport::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+            Transport::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
         };
-        self.wrote(&attempt);
-        self.patiently(context, attempt)
+        self.record_write(&attempt);
+        self.with_write_timeout(context, attempt)
     }
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
+            Transport::Plain(stream) => stream.is_write_vectored(),
+            Transport::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let attempt = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+            Transport::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Transport::Tls(stream) => Pin::new(stream).poll_flush(context),
         };
         if attempt.is_ready() {
-            self.behind = None;
+            self.unread_since = None;
         }
-        self.patiently(context, attempt)
+        self.with_write_timeout(context, attempt)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let attempt = match &mut self.stream {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            Transport::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Transport::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         };
-        self.patiently(context, attempt)
+        self.with_write_timeout(context, attempt)
     }
 }

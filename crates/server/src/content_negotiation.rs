@@ -13,7 +13,7 @@ use vervet::OutputFormat;
 pub(crate) type Offer = (&'static str, OutputFormat, &'static str);
 
 /// Formats of solutions.
-pub(crate) const ROWS: &[Offer] = &[
+pub(crate) const SOLUTION_FORMATS: &[Offer] = &[
     ("application/sparql-results+json", OutputFormat::Json, "application/sparql-results+json"),
     ("application/json", OutputFormat::Json, "application/json"),
     ("application/sparql-results+xml", OutputFormat::Xml, "application/sparql-results+xml"),
@@ -25,7 +25,7 @@ pub(crate) const ROWS: &[Offer] = &[
 ];
 
 /// Formats of graphs.
-pub(crate) const GRAPHS: &[Offer] = &[
+pub(crate) const GRAPH_FORMATS: &[Offer] = &[
     ("text/turtle", OutputFormat::Turtle, "text/turtle; charset=utf-8"),
     ("application/n-triples", OutputFormat::NTriples, "application/n-triples"),
     ("application/rdf+xml", OutputFormat::RdfXml, "application/rdf+xml"),
@@ -41,7 +41,7 @@ pub(crate) const GRAPHS: &[Offer] = &[
 ];
 
 /// Formats of whole datasets, where triples have graph names.
-pub(crate) const DATASETS: &[Offer] = &[
+pub(crate) const DATASET_FORMATS: &[Offer] = &[
     ("application/n-quads", OutputFormat::NQuads, "application/n-quads"),
     ("application/trig", OutputFormat::TriG, "application/trig"),
     ("text/plain", OutputFormat::NQuads, "text/plain; charset=utf-8"),
@@ -49,9 +49,9 @@ pub(crate) const DATASETS: &[Offer] = &[
 
 /// The `Accept` header of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Accepted(Option<String>);
+pub(crate) struct AcceptHeader(Option<String>);
 
-impl Accepted {
+impl AcceptHeader {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let values: Vec<&str> =
             headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).collect();
@@ -152,36 +152,44 @@ mod tests {
     use super::*;
 
     fn check(offers: &[Offer], accept: &str, expected: Option<OutputFormat>) {
-        let chosen = Accepted(Some(accept.to_owned())).choose(offers);
+        let chosen = AcceptHeader(Some(accept.to_owned())).choose(offers);
         assert_eq!(chosen.ok().map(|(format, _)| format), expected, "{accept}");
     }
 
     #[test]
     fn the_best_offer_wins() {
-        check(ROWS, "*/*", Some(OutputFormat::Json));
-        check(ROWS, "", Some(OutputFormat::Json));
-        check(ROWS, "text/*;q=0.3, text/csv;q=0.2", Some(OutputFormat::Xml));
-        check(ROWS, "text/csv;q=0.9, text/tab-separated-values", Some(OutputFormat::Tsv));
+        check(SOLUTION_FORMATS, "*/*", Some(OutputFormat::Json));
+        check(SOLUTION_FORMATS, "", Some(OutputFormat::Json));
+        check(SOLUTION_FORMATS, "text/*;q=0.3, text/csv;q=0.2", Some(OutputFormat::Xml));
+        check(SOLUTION_FORMATS, "text/csv;q=0.9, text/tab-separated-values", Some(OutputFormat::Tsv));
         check(
-            ROWS,
+            SOLUTION_FORMATS,
             "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
             Some(OutputFormat::Xml),
         );
-        check(ROWS, "text/html", None);
-        check(ROWS, "application/sparql-results+json;q=0, */*;q=0.1", Some(OutputFormat::Json));
-        check(ROWS, "APPLICATION/SPARQL-RESULTS+XML ; Q=1.0", Some(OutputFormat::Xml));
-        check(ROWS, "text/csv;q=2, text/plain;q=nonsense", None);
-        check(GRAPHS, "application/ld+json;profile=\"x\", text/turtle;q=0.5", Some(OutputFormat::JsonLd));
-        check(GRAPHS, "application/rdf+xml;q=0.5,application/n-triples;q=0.55", Some(OutputFormat::NTriples));
+        check(SOLUTION_FORMATS, "text/html", None);
+        check(SOLUTION_FORMATS, "application/sparql-results+json;q=0, */*;q=0.1", Some(OutputFormat::Json));
+        check(SOLUTION_FORMATS, "APPLICATION/SPARQL-RESULTS+XML ; Q=1.0", Some(OutputFormat::Xml));
+        check(SOLUTION_FORMATS, "text/csv;q=2, text/plain;q=nonsense", None);
+        check(
+            GRAPH_FORMATS,
+            "application/ld+json;profile=\"x\", text/turtle;q=0.5",
+            Some(OutputFormat::JsonLd),
+        );
+        check(
+            GRAPH_FORMATS,
+            "application/rdf+xml;q=0.5,application/n-triples;q=0.55",
+            Some(OutputFormat::NTriples),
+        );
     }
 
     #[test]
     fn errors_are_json_for_those_who_ask_for_json() {
-        let json = |accept: &str| Accepted(Some(accept.to_owned())).prefers_json();
+        let json = |accept: &str| AcceptHeader(Some(accept.to_owned())).prefers_json();
         assert!(json("application/sparql-results+json"));
         assert!(json("application/json, */*;q=0.1"));
         assert!(!json("*/*"));
         assert!(!json("text/plain, application/json;q=0.5"));
-        assert!(!Accepted(None).prefers_json());
+        assert!(!AcceptHeader(None).prefers_json());
     }
 }

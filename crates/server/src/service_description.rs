@@ -3,13 +3,13 @@
 //! The description is an ordinary graph: a small in-memory database holds it and writes it in the requested
 //! format.
 
-use crate::accept::{Accepted, GRAPHS};
+use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS};
 use crate::encoding::Encoding;
 use crate::protocol::Endpoint;
 use crate::query;
-use crate::reply::{Outcome, whole};
+use crate::reply::{Outcome, full};
 use crate::request::address;
-use crate::route::Context;
+use crate::route::RequestContext;
 use hyper::StatusCode;
 use hyper::header::VARY;
 use std::fmt::Write;
@@ -29,8 +29,8 @@ const FORMATS: [(&str, &str); 10] = [
 ];
 
 /// Handles a request without a query.
-pub(crate) async fn answer(context: &Context<'_>, endpoint: Endpoint) -> Outcome {
-    let (format, content_type) = Accepted::of(&context.parts.headers).choose(GRAPHS)?;
+pub(crate) async fn answer(context: &RequestContext<'_>, endpoint: Endpoint) -> Outcome {
+    let (format, content_type) = AcceptHeader::of(&context.parts.headers).choose(GRAPH_FORMATS)?;
     let path = context.parts.uri.path();
     let text = description(address(context.parts, context.tls, path).as_ref(), endpoint, context);
     let database = Database::in_memory();
@@ -38,13 +38,17 @@ pub(crate) async fn answer(context: &Context<'_>, endpoint: Endpoint) -> Outcome
     let options = query::options(context.state, &crate::request::Parameters::default())?;
     let mut bytes = Vec::new();
     database.write_graph(None, &options, format, &mut bytes)?;
-    let mut reply = whole(StatusCode::OK, content_type, bytes);
+    let mut reply = full(StatusCode::OK, content_type, bytes);
     crate::reply::set(&mut reply, VARY, "Accept");
     debug_assert!(Encoding::Identity.name().is_none(), "it is too short to be compressed");
     Ok(reply)
 }
 
-fn description(address: Option<&vervet::NamedNode>, endpoint: Endpoint, context: &Context<'_>) -> String {
+fn description(
+    address: Option<&vervet::NamedNode>,
+    endpoint: Endpoint,
+    context: &RequestContext<'_>,
+) -> String {
     let address = address.map_or_else(|| "<urn:vervet:service>".to_owned(), ToString::to_string);
     let mut text = format!(
         "@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .\n\

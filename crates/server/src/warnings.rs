@@ -12,7 +12,7 @@ use vervet::Warning;
 pub(crate) const WARNINGS: HeaderName = HeaderName::from_static("vervet-warnings");
 
 /// The warnings of a response: set by the thread that produces it, before its end.
-pub(crate) type Said = Arc<OnceLock<HeaderValue>>;
+pub(crate) type WarningsHeader = Arc<OnceLock<HeaderValue>>;
 
 /// The header for these warnings; `None` without any.
 pub(crate) fn header(warnings: &[Warning]) -> Option<HeaderValue> {

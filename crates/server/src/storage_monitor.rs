@@ -7,28 +7,28 @@ use std::time::Duration;
 use vervet::{Database, StorageStatus};
 
 /// The polling interval. Cheap: touches no file.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Logs changes for as long as the server runs.
-pub(crate) async fn watch(database: Database) {
-    let mut seen = Seen::of(&database.storage_status());
+pub(crate) async fn monitor_storage(database: Database) {
+    let mut last_poll = LastPoll::of(&database.storage_status());
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         let status = database.storage_status();
-        seen.log_changes(&status);
-        seen = Seen::of(&status);
+        last_poll.log_changes(&status);
+        last_poll = LastPoll::of(&status);
     }
 }
 
 /// The state at the last poll.
-struct Seen {
+struct LastPoll {
     completed: u64,
     failed: u64,
     is_writable: bool,
     slowed: u64,
 }
 
-impl Seen {
+impl LastPoll {
     fn of(status: &StorageStatus) -> Self {
         Self {
             completed: status.checkpoints.completed,

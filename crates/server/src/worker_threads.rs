@@ -12,9 +12,9 @@
 //! * [`heavy`]: a thread that steps back before it begins.
 //! * [`light`]: the thread that became idle last, or a new one; it steps back at the moment the gate of the
 //!   driver takes its request for heavy ([`vervet::on_heavy`]), so a wrong estimate costs others 1 to 2 ms.
-//!   An idle one ends after [`IDLE`]. There are as many as there are places (`state`), at most.
+//!   An idle one ends after [`IDLE_TIMEOUT`]. There are as many as there are places (`state`), at most.
 //!
-//! When a heavy query has ended, the allocator is asked within [`RELEASED_WITHIN`] to give back what it left:
+//! When a heavy query has ended, the allocator is asked within [`RELEASE_DELAY`] to give back what it left:
 //! glibc keeps much of it in each of its arenas otherwise, and there are eight of those for each core.
 //! # Cost
 //! 30 to 50 µs for a new thread.
@@ -39,13 +39,13 @@ use vervet_model::Error;
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
 /// How soon memory goes back; not at once, as that takes milliseconds where much is in pieces.
-const RELEASED_WITHIN: Duration = Duration::from_secs(1);
+const RELEASE_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a thread waits for the next light request.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 thread_local! {
-    static STEPPED_BACK: Cell<bool> = const { Cell::new(false) };
+    static HAS_LOWERED_PRIORITY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Has `work` done on a thread for heavy requests, and waits for what it tells first.
@@ -61,10 +61,10 @@ pub(crate) async fn heavy<T: Send + 'static>(
     start("vervet-heavy", move || {
         let _entered = handle.enter();
         let _after = ReleaseMemory(state);
-        step_back();
+        lower_priority();
         work(sender);
     })?;
-    told(receiver).await
+    receive(receiver).await
 }
 
 /// Has `work` done on a thread for light requests, and waits for what it tells first.
@@ -76,68 +76,68 @@ pub(crate) async fn light<T: Send + 'static>(
     work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
 ) -> Outcome<T> {
     let (sender, receiver) = oneshot::channel();
-    let (handle, of_job) = (Handle::current(), Arc::clone(state));
+    let (handle, work_state) = (Handle::current(), Arc::clone(state));
     state.threads.run(Box::new(move || {
         let _entered = handle.enter();
         // A panic drops the sender, so the receiver reports an error.
         let _ = catch_unwind(AssertUnwindSafe(|| work(sender)));
-        if STEPPED_BACK.get() {
-            drop(ReleaseMemory(of_job));
+        if HAS_LOWERED_PRIORITY.get() {
+            drop(ReleaseMemory(work_state));
         }
     }))?;
-    told(receiver).await
+    receive(receiver).await
 }
 
-async fn told<T>(receiver: oneshot::Receiver<T>) -> Outcome<T> {
+async fn receive<T>(receiver: oneshot::Receiver<T>) -> Outcome<T> {
     receiver.await.map_err(|_| Error::internal("a request ended without an answer").into())
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type WorkItem = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait for light requests.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
-    idle: Mutex<Vec<Idle>>,
+pub(crate) struct WorkerThreads {
+    idle: Mutex<Vec<IdleThread>>,
     numbers: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Idle {
+struct IdleThread {
     number: u64,
-    jobs: SyncSender<Job>,
+    work_items: SyncSender<WorkItem>,
 }
 
-impl Threads {
-    fn run(self: &Arc<Self>, job: Job) -> Outcome<()> {
+impl WorkerThreads {
+    fn run(self: &Arc<Self>, work_item: WorkItem) -> Outcome<()> {
         // The last one: what it needs is more likely in a cache.
         let idle = lock(&self.idle).pop();
-        let job = match idle {
-            None => job,
-            Some(idle) => match idle.jobs.send(job) {
+        let work_item = match idle {
+            None => work_item,
+            Some(idle) => match idle.work_items.send(work_item) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused.0,
             },
         };
         let threads = Arc::clone(self);
         start("vervet-light", move || {
-            vervet::on_heavy(step_back);
-            threads.work(job);
+            vervet::on_heavy(lower_priority);
+            threads.work(work_item);
         })
     }
 
     /// What a thread does: a job, and those that come while it is idle.
-    fn work(&self, first: Job) {
-        let (sender, jobs) = sync_channel(1);
+    fn work(&self, first: WorkItem) {
+        let (sender, work_items) = sync_channel(1);
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut job = first;
+        let mut work_item = first;
         loop {
-            job();
-            if STEPPED_BACK.get() {
+            work_item();
+            if HAS_LOWERED_PRIORITY.get() {
                 return;
             }
-            lock(&self.idle).push(Idle { number, jobs: sender.clone() });
-            job = match jobs.recv_timeout(IDLE) {
-                Ok(job) => job,
+            lock(&self.idle).push(IdleThread { number, work_items: sender.clone() });
+            work_item = match work_items.recv_timeout(IDLE_TIMEOUT) {
+                Ok(work_item) => work_item,
                 Err(_) => {
                     let mut idle = lock(&self.idle);
                     if let Some(at) = idle.iter().position(|idle| idle.number == number) {
@@ -146,8 +146,8 @@ impl Threads {
                     }
                     drop(idle);
                     // `run` has removed this thread from the list, and sends a job.
-                    let Ok(job) = jobs.recv() else { return };
-                    job
+                    let Ok(work_item) = work_items.recv() else { return };
+                    work_item
                 }
             };
         }
@@ -163,12 +163,12 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Outcome<()> {
 }
 
 /// Makes this thread one that others go before.
-fn step_back() {
+fn lower_priority() {
     // One that may not is as all others, which is slower for them and not wrong.
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::nice(10);
-        STEPPED_BACK.set(true);
+        HAS_LOWERED_PRIORITY.set(true);
     }
 }
 
@@ -187,7 +187,7 @@ impl Drop for ReleaseMemory {
         let state = Arc::clone(&self.0);
         // By an ordinary thread: it holds locks of the allocator meanwhile.
         tokio::spawn(async move {
-            tokio::time::sleep(RELEASED_WITHIN).await;
+            tokio::time::sleep(RELEASE_DELAY).await;
             state.releases.store(false, Ordering::Release);
             let _ = tokio::task::spawn_blocking(vervet_env::release_free_memory).await;
         });
@@ -202,11 +202,11 @@ mod tests {
     use std::time::Instant;
 
     /// Runs a job that steps back or not; receives its thread once it has ended.
-    fn run(threads: &Arc<Threads>, steps_back: bool) -> Receiver<ThreadId> {
+    fn run(threads: &Arc<WorkerThreads>, lowers_priority: bool) -> Receiver<ThreadId> {
         let (sender, receiver) = channel();
         let done = threads.run(Box::new(move || {
-            if steps_back {
-                step_back();
+            if lowers_priority {
+                lower_priority();
             }
             sender.send(current().id()).unwrap();
         }));
@@ -214,7 +214,7 @@ mod tests {
         receiver
     }
 
-    fn wait_for_idle(threads: &Threads, count: usize) {
+    fn wait_for_idle(threads: &WorkerThreads, count: usize) {
         let begin = Instant::now();
         while lock(&threads.idle).len() != count {
             assert!(begin.elapsed() < Duration::from_secs(30), "{} idle threads", lock(&threads.idle).len());
@@ -232,7 +232,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_thread_that_stepped_back_takes_no_further_request() {
+    fn a_thread_with_lowered_priority_takes_no_further_request() {
         let threads = Arc::default();
         let before = rustix::process::nice(0).unwrap();
         let first = run(&threads, true).recv().unwrap();

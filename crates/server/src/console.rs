@@ -1,8 +1,8 @@
 //! Serves the console from the binary: see `build.rs`. It contains no data, so access is unrestricted.
 
-use crate::accept::quality;
+use crate::content_negotiation::quality;
 use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, set, whole};
+use crate::reply::{Failure, Outcome, full, set};
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH, VARY,
 };
@@ -20,7 +20,7 @@ struct File {
     gzip: Option<&'static [u8]>,
 }
 
-static FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
+static ASSETS: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 /// Content security policy: only the page's own scripts run, and no other page may frame it.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
@@ -29,7 +29,7 @@ const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-
 /// Handles a request.
 pub(crate) fn answer(parts: &Parts) -> Outcome {
     let path = if parts.uri.path() == "/" { "/index.html" } else { parts.uri.path() };
-    let Some((at, file)) = FILES.iter().enumerate().find(|(_, file)| file.path == path) else {
+    let Some((at, file)) = ASSETS.iter().enumerate().find(|(_, file)| file.path == path) else {
         return Err(Failure::new(StatusCode::NOT_FOUND, "there is nothing at this address").hint(
             "queries go to /query, updates to /update, graphs to /store, files to /load, Gremlin to /gremlin",
         ));
@@ -46,7 +46,7 @@ pub(crate) fn answer(parts: &Parts) -> Outcome {
     }
     let accepted = parts.headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
     let gzip = file.gzip.filter(|_| accepted.is_some_and(|accepted| quality(accepted, "gzip") > 0));
-    let mut reply = whole(StatusCode::OK, file.content_type, gzip.unwrap_or(file.bytes));
+    let mut reply = full(StatusCode::OK, file.content_type, gzip.unwrap_or(file.bytes));
     if gzip.is_some() {
         set(&mut reply, CONTENT_ENCODING, "gzip");
     }
@@ -62,6 +62,6 @@ fn tags() -> &'static [String] {
     static TAGS: OnceLock<Vec<String>> = OnceLock::new();
     TAGS.get_or_init(|| {
         let tag = |file: &File| format!("\"{}\"", crate::auth::hex(&Sha256::digest(file.bytes)[..8]));
-        FILES.iter().map(tag).collect()
+        ASSETS.iter().map(tag).collect()
     })
 }

@@ -1,10 +1,10 @@
 //! Gremlin responses: errors as status codes of the protocol, and results on their way to the socket.
 
-use super::tier::HELD_BYTES;
-use crate::metrics::{Finish, Kind};
+use super::tier::BUFFERED_BYTES_MAX;
+use crate::metrics::{RequestKind, RequestTimer};
 use crate::reply::Failure;
 use crate::state::State;
-use crate::stream::{self, Unsent};
+use crate::stream::{self, SendError};
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,14 +37,14 @@ const UNWRITABLE: i32 = 599;
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct GremlinError {
     pub(super) code: i32,
     pub(super) failure: Box<Failure>,
     /// The message of `fail()`, if the script called it.
     failed: Option<String>,
 }
 
-impl Trouble {
+impl GremlinError {
     pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, failure: Box::new(Failure::bad(message)), failed: None }
     }
@@ -62,12 +62,12 @@ impl Trouble {
     /// An error of a script whose `fail()` steps have these messages.
     pub(super) fn of_script(error: Error, fails: &[String]) -> Self {
         let message = error.message().to_owned();
-        let mut trouble = Self::from(error);
-        if trouble.code == EVALUATION && fails.contains(&message) {
-            trouble.code = FAIL_STEP;
-            trouble.failed = Some(message);
+        let mut error = Self::from(error);
+        if error.code == EVALUATION && fails.contains(&message) {
+            error.code = FAIL_STEP;
+            error.failed = Some(message);
         }
-        trouble
+        error
     }
 
     /// Whether a login may resolve the failure.
@@ -82,7 +82,7 @@ impl Trouble {
 
     /// Logs the failure at a level that reflects its relevance to the operator.
     fn log(&self) {
-        let (status, kind, message) = (self.code, Kind::Gremlin.name(), self.failure.text());
+        let (status, kind, message) = (self.code, RequestKind::Gremlin.name(), self.failure.text());
         match self.code {
             SERVER_ERROR | UNWRITABLE => {
                 tracing::error!(kind, status, error = message.as_str(), "request failed")
@@ -108,7 +108,7 @@ impl Trouble {
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for GremlinError {
     fn from(error: Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Query | ErrorKind::Unsupported => EVALUATION,
@@ -120,14 +120,14 @@ impl From<Error> for Trouble {
     }
 }
 
-impl From<WriteError> for Trouble {
+impl From<WriteError> for GremlinError {
     fn from(error: WriteError) -> Self {
         let failure = Failure::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
         Self { code: UNWRITABLE, failure: Box::new(failure), failed: None }
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for GremlinError {
     fn from(failure: Failure) -> Self {
         let code = match failure.status {
             StatusCode::UNAUTHORIZED => AUTHENTICATE,
@@ -142,34 +142,34 @@ impl From<Failure> for Trouble {
 
 /// The client of a connection, as its replies know it.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ClientState {
     /// The address, in the form of the protocol.
     host: Arc<str>,
     /// Set once the connection has ended: nobody waits for its replies.
-    is_gone: AtomicBool,
+    has_disconnected: AtomicBool,
 }
 
-impl Client {
+impl ClientState {
     pub(super) fn new(host: Arc<str>) -> Self {
-        Self { host, is_gone: AtomicBool::new(false) }
+        Self { host, has_disconnected: AtomicBool::new(false) }
     }
 
-    pub(super) fn leave(&self) {
-        self.is_gone.store(true, Ordering::Release);
+    pub(super) fn set_disconnected(&self) {
+        self.has_disconnected.store(true, Ordering::Release);
     }
 
-    fn is_gone(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
+    fn has_disconnected(&self) -> bool {
+        self.has_disconnected.load(Ordering::Acquire)
     }
 }
 
 /// The response to one WebSocket request. Dropping an unfinished reply sends an internal error, while there is
 /// a client.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct PendingResponse {
     state: Arc<State>,
     out: mpsc::Sender<Message>,
-    client: Arc<Client>,
+    client: Arc<ClientState>,
     /// Ends the wait for a client that does not read.
     cancel: CancelToken,
     format: Format,
@@ -180,11 +180,11 @@ pub(super) struct Reply {
     ended: bool,
 }
 
-impl Reply {
+impl PendingResponse {
     pub(super) fn new(
         state: &Arc<State>,
         out: mpsc::Sender<Message>,
-        client: &Arc<Client>,
+        client: &Arc<ClientState>,
         is_text: bool,
     ) -> Self {
         let (state, client) = (Arc::clone(state), Arc::clone(client));
@@ -195,7 +195,7 @@ impl Reply {
     }
 
     /// Sets the format and the id of the request.
-    pub(super) fn to(&mut self, format: Format, id: Option<Uuid>) {
+    pub(super) fn set_format_and_id(&mut self, format: Format, id: Option<Uuid>) {
         self.format = format;
         self.id = id;
     }
@@ -224,11 +224,11 @@ impl Reply {
     fn end(&mut self, code: i32) {
         self.ended = true;
         let code = u16::try_from(code).unwrap_or(0);
-        drop(Finish::new(&self.state.metrics, Kind::Gremlin, code, self.begin));
+        drop(RequestTimer::new(&self.state.metrics, RequestKind::Gremlin, code, self.begin));
     }
 
     /// Sends an empty response.
-    pub(super) async fn done(mut self) {
+    pub(super) async fn send_empty(mut self) {
         self.end(NO_CONTENT);
         let status = Status { code: NO_CONTENT, attributes: self.attributes(), ..Status::default() };
         // Sending fails if the client is gone, which needs no handling; the same below.
@@ -236,19 +236,19 @@ impl Reply {
     }
 
     /// Sends the failure of the request.
-    pub(super) async fn fail(mut self, trouble: Trouble) {
-        trouble.log();
-        self.end(trouble.code);
-        let _ = self.out.send(self.status(trouble.status(self.attributes()))).await;
+    pub(super) async fn fail(mut self, error: GremlinError) {
+        error.log();
+        self.end(error.code);
+        let _ = self.out.send(self.status(error.status(self.attributes()))).await;
     }
 
-    /// [`Reply::fail`], on a thread that may block. Does not wait for a client that does not read.
-    pub(super) fn fail_here(mut self, trouble: &Trouble) {
-        if !self.client.is_gone() {
-            trouble.log();
+    /// [`PendingResponse::fail`], on a thread that may block. Does not wait for a client that does not read.
+    pub(super) fn fail_blocking(mut self, error: &GremlinError) {
+        if !self.client.has_disconnected() {
+            error.log();
         }
-        self.end(trouble.code);
-        let status = self.status(trouble.status(self.attributes()));
+        self.end(error.code);
+        let status = self.status(error.status(self.attributes()));
         if let Err(mpsc::error::TrySendError::Full(status)) = self.out.try_send(status) {
             let out = self.out.clone();
             // Ends with the connection, whose write timeout bounds it.
@@ -257,10 +257,10 @@ impl Reply {
     }
 
     /// Sends the response of a finished run.
-    pub(super) async fn tell(mut self, messages: Vec<Vec<u8>>, code: i32) {
+    pub(super) async fn send(mut self, messages: Vec<Vec<u8>>, code: i32) {
         self.end(code);
         for bytes in messages {
-            self.state.metrics.sent(bytes.len());
+            self.state.metrics.add_bytes_out(bytes.len());
             if self.out.send(self.message(bytes)).await.is_err() {
                 self.state.metrics.broken.inc();
                 return;
@@ -268,11 +268,11 @@ impl Reply {
         }
     }
 
-    /// [`Reply::tell`], on a thread that may block.
-    pub(super) fn tell_here(mut self, messages: Vec<Vec<u8>>, code: i32) {
+    /// [`PendingResponse::send`], on a thread that may block.
+    pub(super) fn send_blocking(mut self, messages: Vec<Vec<u8>>, code: i32) {
         self.end(code);
         for bytes in messages {
-            if self.take(bytes, false).is_err() {
+            if self.write_message(bytes, false).is_err() {
                 return;
             }
         }
@@ -286,29 +286,29 @@ impl Reply {
     }
 
     /// Ends the reply without a response, since the response of another request covers it.
-    pub(super) fn forget(mut self) {
+    pub(super) fn discard(mut self) {
         self.ended = true;
     }
 }
 
-impl Drop for Reply {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
         if self.ended {
             return;
         }
-        if self.client.is_gone() {
+        if self.client.has_disconnected() {
             return self.end(TEMPORARY);
         }
-        let trouble = Trouble::from(Error::internal("a request ended without an answer"));
-        trouble.log();
-        self.end(trouble.code);
-        let _ = self.out.try_send(self.status(trouble.status(self.attributes())));
+        let error = GremlinError::from(Error::internal("a request ended without an answer"));
+        error.log();
+        self.end(error.code);
+        let _ = self.out.try_send(self.status(error.status(self.attributes())));
     }
 }
 
 /// Parameters of a result stream.
 #[derive(Clone, Debug)]
-pub(super) struct Telling {
+pub(super) struct ResultOptions {
     /// The maximum number of results in a message.
     pub(super) batch: usize,
     /// A message with this many bytes is sent, however few results it has.
@@ -327,26 +327,26 @@ pub(super) struct Telling {
 const CHECK_RESULTS: usize = 4096;
 
 /// A receiver of result messages.
-pub(super) trait Outlet {
+pub(super) trait MessageSink {
     /// Takes a message.
     ///
     /// # Errors
     /// The receiver is gone; more data than the receiver holds, before the last message.
-    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()>;
+    fn write_message(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()>;
 }
 
-impl Outlet for Reply {
-    fn take(&mut self, bytes: Vec<u8>, _is_last: bool) -> vervet::Result<()> {
-        self.state.metrics.sent(bytes.len());
+impl MessageSink for PendingResponse {
+    fn write_message(&mut self, bytes: Vec<u8>, _is_last: bool) -> vervet::Result<()> {
+        self.state.metrics.add_bytes_out(bytes.len());
         let timeout = self.state.options.limits.write_timeout;
-        let Err(unsent) = stream::send(&self.out, self.message(bytes), timeout, &self.cancel) else {
+        let Err(error) = stream::send(&self.out, self.message(bytes), timeout, &self.cancel) else {
             return Ok(());
         };
         self.state.metrics.broken.inc();
-        let message = match unsent {
-            Unsent::Gone => "the client is gone",
-            Unsent::Slow => "the client reads too slowly",
-            Unsent::Cancelled => "the request was cancelled",
+        let message = match error {
+            SendError::Disconnected => "the client is gone",
+            SendError::Timeout => "the client reads too slowly",
+            SendError::Cancelled => "the request was cancelled",
         };
         Err(Error::new(ErrorKind::Cancelled, message))
     }
@@ -354,15 +354,15 @@ impl Outlet for Reply {
 
 /// Buffers the messages of a response until it is complete.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct BufferedMessages {
     pub(super) messages: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Outlet for Held {
-    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
+impl MessageSink for BufferedMessages {
+    fn write_message(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
         self.bytes += message.len();
-        if self.bytes > HELD_BYTES && !is_last {
+        if self.bytes > BUFFERED_BYTES_MAX && !is_last {
             return Err(Error::new(ErrorKind::Deadline, "the response is too long to be held"));
         }
         self.messages.push(message);
@@ -372,10 +372,10 @@ impl Outlet for Held {
 
 /// A result stream in progress.
 pub(super) struct Results<'o> {
-    outlet: &'o mut dyn Outlet,
-    telling: Telling,
+    sink: &'o mut dyn MessageSink,
+    result_options: ResultOptions,
     writer: ResultsWriter,
-    texts: bool,
+    as_strings: bool,
     rows: u64,
     /// Results written since the last check of the limits.
     unchecked: usize,
@@ -389,19 +389,19 @@ impl<'o> Results<'o> {
     /// # Errors
     /// Never in practice: attributes are strings.
     pub(super) fn new(
-        outlet: &'o mut dyn Outlet,
+        sink: &'o mut dyn MessageSink,
         format: Format,
         id: Uuid,
         attributes: Map,
-        telling: Telling,
-    ) -> Result<Self, Trouble> {
+        result_options: ResultOptions,
+    ) -> Result<Self, GremlinError> {
         let writer = ResultsWriter::new(format, id, attributes)?;
-        let texts = format == Format::GraphBinary1Strings;
+        let as_strings = format == Format::GraphBinary1Strings;
         Ok(Self {
-            outlet,
-            telling,
+            sink,
+            result_options,
             writer,
-            texts,
+            as_strings,
             rows: 0,
             unchecked: 0,
             found_nothing: true,
@@ -410,7 +410,7 @@ impl<'o> Results<'o> {
     }
 
     /// Whether any message has been sent.
-    pub(super) fn have_begun(&self) -> bool {
+    pub(super) fn has_sent_messages(&self) -> bool {
         self.rows > 0
     }
 
@@ -422,7 +422,7 @@ impl<'o> Results<'o> {
     pub(super) fn warn(
         &mut self,
         find: impl FnOnce() -> vervet::Result<Vec<Warning>>,
-    ) -> Result<Vec<Warning>, Trouble> {
+    ) -> Result<Vec<Warning>, GremlinError> {
         let warnings = if self.found_nothing { find()? } else { Vec::new() };
         if !warnings.is_empty() {
             let texts = warnings.iter().map(|warning| Value::from(warning.to_string())).collect();
@@ -437,25 +437,25 @@ impl<'o> Results<'o> {
     /// The client is gone; the value cannot be written; the deadline.
     pub(super) fn add(&mut self, value: Value, count: u64) -> vervet::Result<()> {
         self.found_nothing &= matches!(value, Value::Int(0) | Value::Long(0));
-        if self.telling.unrolls {
+        if self.result_options.unrolls {
             match value {
-                Value::List(items) => return items.iter().try_for_each(|item| self.one(item, 1)),
-                Value::Set(items) => return items.iter().try_for_each(|item| self.one(item, 1)),
+                Value::List(items) => return items.iter().try_for_each(|item| self.add_one(item, 1)),
+                Value::Set(items) => return items.iter().try_for_each(|item| self.add_one(item, 1)),
                 Value::Map(map) => {
                     return map.iter().try_for_each(|(key, value)| {
                         let entry: Map = [(key.clone(), value.clone())].into_iter().collect();
-                        self.one(&Value::map(entry), 1)
+                        self.add_one(&Value::map(entry), 1)
                     });
                 }
-                value => return self.one(&value, count),
+                value => return self.add_one(&value, count),
             }
         }
-        self.one(&value, count)
+        self.add_one(&value, count)
     }
 
-    fn one(&mut self, value: &Value, count: u64) -> vervet::Result<()> {
+    fn add_one(&mut self, value: &Value, count: u64) -> vervet::Result<()> {
         let text;
-        let value = if self.texts {
+        let value = if self.as_strings {
             let written = string::to_text(value, &NoDetails);
             text = Value::from(written.map_err(|error| Error::new(ErrorKind::Query, error.to_string()))?);
             &text
@@ -464,27 +464,34 @@ impl<'o> Results<'o> {
         };
         // For the metrics only.
         self.rows = self.rows.saturating_add(count);
-        if self.telling.as_traversers {
+        if self.result_options.as_traversers {
             // A bulk has 64 bits here and 63 in the protocol.
             let mut left = count;
             while left > 0 {
                 let bulk = i64::try_from(left).unwrap_or(i64::MAX);
                 left -= bulk.cast_unsigned();
-                self.put(|writer| writer.add_traverser(&Traverser { bulk, value: value.clone() }))?;
+                self.write_with_limits(|writer| {
+                    writer.add_traverser(&Traverser { bulk, value: value.clone() })
+                })?;
             }
             return Ok(());
         }
         for _ in 0..count {
-            self.put(|writer| writer.add(value))?;
+            self.write_with_limits(|writer| writer.add(value))?;
         }
         Ok(())
     }
 
-    fn put(&mut self, put: impl FnOnce(&mut ResultsWriter) -> Result<(), WriteError>) -> vervet::Result<()> {
-        let telling = &self.telling;
-        if self.writer.count() >= telling.batch || self.writer.size_bytes() >= telling.message_bytes {
+    fn write_with_limits(
+        &mut self,
+        put: impl FnOnce(&mut ResultsWriter) -> Result<(), WriteError>,
+    ) -> vervet::Result<()> {
+        let result_options = &self.result_options;
+        if self.writer.count() >= result_options.batch
+            || self.writer.size_bytes() >= result_options.message_bytes
+        {
             let message = self.writer.take(PARTIAL_CONTENT);
-            self.outlet.take(message, false)?;
+            self.sink.write_message(message, false)?;
             self.unchecked = CHECK_RESULTS;
         }
         self.unchecked += 1;
@@ -501,20 +508,20 @@ impl<'o> Results<'o> {
 
     /// Checks the limits: one result may be repeated 2^63 times, which no step of the traversal notices.
     fn check(&self) -> vervet::Result<()> {
-        if self.telling.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+        if self.result_options.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
             return Err(Error::new(ErrorKind::Cancelled, "the request was cancelled"));
         }
-        if self.telling.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        if self.result_options.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Err(Error::new(ErrorKind::Deadline, "the results took too long to send"));
         }
         Ok(())
     }
 
     /// The failure of a traversal that ended with `error`.
-    pub(super) fn trouble(&mut self, error: Error, fails: &[String]) -> Trouble {
+    pub(super) fn to_gremlin_error(&mut self, error: Error, fails: &[String]) -> GremlinError {
         match self.unwritable.take() {
             Some(error) => error.into(),
-            None => Trouble::of_script(error, fails),
+            None => GremlinError::of_script(error, fails),
         }
     }
 
@@ -524,35 +531,35 @@ impl<'o> Results<'o> {
         let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
         let message = self.writer.take(code);
         // A client that is gone needs to know nothing.
-        let _ = self.outlet.take(message, true);
+        let _ = self.sink.write_message(message, true);
         code
     }
 }
 
-impl Reply {
+impl PendingResponse {
     /// A result stream to the client of this request.
     ///
     /// # Errors
     /// As [`Results::new`].
-    pub(super) fn results(&mut self, telling: Telling) -> Result<Results<'_>, Trouble> {
-        if let Some(cancel) = &telling.cancel {
+    pub(super) fn results(&mut self, result_options: ResultOptions) -> Result<Results<'_>, GremlinError> {
+        if let Some(cancel) = &result_options.cancel {
             self.cancel.clone_from(cancel);
         }
         let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
-        Results::new(self, format, id, attributes, telling)
+        Results::new(self, format, id, attributes, result_options)
     }
 
     /// A result stream of this request, buffered in `held`.
     ///
     /// # Errors
     /// As [`Results::new`].
-    pub(super) fn held_results<'h>(
+    pub(super) fn buffered_results<'h>(
         &self,
-        held: &'h mut Held,
-        telling: Telling,
-    ) -> Result<Results<'h>, Trouble> {
+        buffer: &'h mut BufferedMessages,
+        result_options: ResultOptions,
+    ) -> Result<Results<'h>, GremlinError> {
         let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
-        Results::new(held, format, id, attributes, telling)
+        Results::new(buffer, format, id, attributes, result_options)
     }
 }
 
@@ -568,7 +575,7 @@ mod tests {
         for (deadline, cancel, kind) in
             [(Some(Instant::now()), None, ErrorKind::Deadline), (None, Some(cancelled), ErrorKind::Cancelled)]
         {
-            let telling = Telling {
+            let result_options = ResultOptions {
                 batch: usize::MAX,
                 message_bytes: usize::MAX,
                 as_traversers: false,
@@ -576,8 +583,9 @@ mod tests {
                 deadline,
                 cancel,
             };
-            let mut held = Held::default();
-            let results = Results::new(&mut held, Format::Json, Uuid::nil(), Map::default(), telling);
+            let mut buffer = BufferedMessages::default();
+            let results =
+                Results::new(&mut buffer, Format::Json, Uuid::nil(), Map::default(), result_options);
             let mut results = results.unwrap_or_else(|_| panic!("attributes are texts"));
             let error = results.add(Value::from(1_i64), 1 << 62).unwrap_err();
             assert_eq!(error.kind(), kind);

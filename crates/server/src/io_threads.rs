@@ -6,8 +6,8 @@
 //! to look for more; where a request takes microseconds, that costs more than the request, and on a small
 //! machine it takes the processor that the client needs.
 //! # Invariants
-//! Long work is passed to other threads (`threads`, blocking threads), so the connections of a thread delay
-//! each other at most by the time limit of on-thread work ([`Tier::Here`](crate::admission::Tier)).
+//! Long work is passed to other threads (`worker_threads`, blocking threads), so the connections of a thread delay
+//! each other at most by the time limit of the fast path ([`Tier::FastPath`](crate::admission::Tier)).
 
 use std::io;
 use std::net::TcpStream as Stream;
@@ -18,21 +18,21 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 
 /// The maximum number of threads: they pass all long work to others.
-const TALKERS_MAX: usize = 8;
+const IO_THREADS_MAX: usize = 8;
 
 /// See the header of this file.
-pub(crate) struct Talkers {
-    all: Vec<Talker>,
+pub(crate) struct IoThreads {
+    threads: Vec<IoThread>,
     /// Runs what concerns all connections: accepting, signals, shutdown. It waits for no connection.
     main: Runtime,
 }
 
-struct Talker {
+struct IoThread {
     runtime: Runtime,
     connections: Arc<AtomicUsize>,
 }
 
-impl Talkers {
+impl IoThreads {
     /// Starts as many threads as the machine has processors, up to a limit. `blocking`: the maximum number of
     /// blocking threads of each; `stack`: their stack size in bytes.
     ///
@@ -48,10 +48,10 @@ impl Talkers {
                 .thread_name("vervet-server")
                 .enable_all()
                 .build()?;
-            Ok(Talker { runtime, connections: Arc::default() })
+            Ok(IoThread { runtime, connections: Arc::default() })
         };
-        let all = (0..cores.clamp(1, TALKERS_MAX)).map(start).collect::<io::Result<_>>()?;
-        Ok(Self { all, main: Builder::new_current_thread().enable_all().build()? })
+        let threads = (0..cores.clamp(1, IO_THREADS_MAX)).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { threads, main: Builder::new_current_thread().enable_all().build()? })
     }
 
     /// Runs the work that concerns all connections, on the calling thread.
@@ -60,43 +60,43 @@ impl Talkers {
     }
 
     /// Gives a connection to the thread with the fewest. A connection that cannot be registered is dropped.
-    pub(crate) fn talk<F, T>(&self, stream: Stream, talk: F)
+    pub(crate) fn spawn_connection<F, T>(&self, stream: Stream, serve: F)
     where
         F: FnOnce(TcpStream) -> T + Send + 'static,
         T: Future<Output = ()> + Send + 'static,
     {
-        let connections = |talker: &&Talker| talker.connections.load(Ordering::Relaxed);
-        let Some(talker) = self.all.iter().min_by_key(connections) else { return };
-        let counted = Counted::new(&talker.connections);
-        talker.runtime.spawn(async move {
+        let connections = |thread: &&IoThread| thread.connections.load(Ordering::Relaxed);
+        let Some(thread) = self.threads.iter().min_by_key(connections) else { return };
+        let counted = ConnectionCount::new(&thread.connections);
+        thread.runtime.spawn(async move {
             // Here, since a stream belongs to the runtime that creates it.
             if let Ok(stream) = TcpStream::from_std(stream) {
-                talk(stream).await;
+                serve(stream).await;
             }
             drop(counted);
         });
     }
 
-    /// Ends the threads; those that have not ended within `patience` are abandoned.
-    pub(crate) fn end(self, patience: Duration) {
-        let until = Instant::now() + patience;
-        for talker in self.all {
-            talker.runtime.shutdown_timeout(until.saturating_duration_since(Instant::now()));
+    /// Ends the threads; those that have not ended within `timeout` are abandoned.
+    pub(crate) fn end(self, timeout: Duration) {
+        let until = Instant::now() + timeout;
+        for thread in self.threads {
+            thread.runtime.shutdown_timeout(until.saturating_duration_since(Instant::now()));
         }
     }
 }
 
 /// Counts a connection of a thread during its lifetime.
-struct Counted(Arc<AtomicUsize>);
+struct ConnectionCount(Arc<AtomicUsize>);
 
-impl Counted {
+impl ConnectionCount {
     fn new(of: &Arc<AtomicUsize>) -> Self {
         of.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(of))
     }
 }
 
-impl Drop for Counted {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -14,27 +14,27 @@ const UNIT_BYTES: usize = 1 << 10;
 
 /// See the header of this file.
 #[derive(Debug)]
-pub(crate) struct Bodies(Arc<Semaphore>);
+pub(crate) struct BodyMemory(Arc<Semaphore>);
 
-impl Bodies {
+impl BodyMemory {
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes_max.div_ceil(UNIT_BYTES).min(Semaphore::MAX_PERMITS))))
     }
 
     /// An empty share.
-    pub(crate) fn hold(&self) -> Held {
-        Held { of: Arc::clone(&self.0), permit: None }
+    pub(crate) fn reserve(&self) -> BodyReservation {
+        BodyReservation { of: Arc::clone(&self.0), permit: None }
     }
 }
 
 /// The share of one body or message, released on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct BodyReservation {
     of: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Held {
+impl BodyReservation {
     /// Grows the share to this many bytes, if they are available at once.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let missing = self.missing(bytes);
@@ -45,8 +45,8 @@ impl Held {
         more.map(|more| self.add(more)).is_ok()
     }
 
-    /// [`Held::grow`], waiting for up to `time`.
-    pub(crate) async fn grow_in(&mut self, bytes: usize, time: Duration) -> bool {
+    /// [`BodyReservation::grow`], waiting for up to `time`.
+    pub(crate) async fn grow_within(&mut self, bytes: usize, time: Duration) -> bool {
         let more = Arc::clone(&self.of).acquire_many_owned(self.missing(bytes));
         match tokio::time::timeout(time, more).await {
             Ok(Ok(more)) => {
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_is_given_back() {
-        let bodies = Bodies::new(10 << 10);
-        let (mut a, mut b) = (bodies.hold(), bodies.hold());
+    fn reservations_return_their_permits_on_drop() {
+        let bodies = BodyMemory::new(10 << 10);
+        let (mut a, mut b) = (bodies.reserve(), bodies.reserve());
         assert!(a.grow(1) && a.grow(1024) && a.grow(6 << 10) && a.grow(5 << 10));
         assert!(b.grow(4 << 10) && !b.grow((4 << 10) + 1));
         assert_eq!(bodies.0.available_permits(), 0);
