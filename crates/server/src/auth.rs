@@ -2,8 +2,8 @@
 //!
 //! # Cost
 //! Verifying a password takes tens of milliseconds by design, so it runs on a blocking thread. Verified
-//! credentials are cached per client address (as a keyed hash, [`VERIFIED_CACHE_MAX`] of them) until the server
-//! ends. Wrong passwords are throttled by address (`throttle`).
+//! credentials are cached per client address (as a keyed hash, [`VERIFIED_CACHE_MAX`] of them) until the
+//! server ends. Wrong passwords are throttled by address (`throttle`).
 //! # Not here
 //! Sessions, cookies.
 

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_all_options() {
+    fn a_file_sets_all_options() {
         let text = r#"
             bind = "127.0.0.1:0"
             read_only = true
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_places() {
+    fn errors_have_positions() {
         for (text, part) in [
             ("[limits]\ntimout_seconds = 1", "timout_seconds"),
             ("[limits]\ntimeout_seconds = 0", "timeout_seconds"),

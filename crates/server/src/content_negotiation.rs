@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_json_for_those_who_ask_for_json() {
+    fn clients_that_accept_json_get_json_errors() {
         let json = |accept: &str| AcceptHeader(Some(accept.to_owned())).prefers_json();
         assert!(json("application/sparql-results+json"));
         assert!(json("application/json, */*;q=0.1"));

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_chooses() {
+    fn accept_encoding_selects_the_encoding() {
         for (accept, expected) in [
             ("gzip, deflate, br, zstd", Encoding::Zstd),
             ("gzip, zstd;q=0.5", Encoding::Gzip),

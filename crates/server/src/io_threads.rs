@@ -6,8 +6,8 @@
 //! to look for more; where a request takes microseconds, that costs more than the request, and on a small
 //! machine it takes the processor that the client needs.
 //! # Invariants
-//! Long work is passed to other threads (`worker_threads`, blocking threads), so the connections of a thread delay
-//! each other at most by the time limit of the fast path ([`Tier::FastPath`](crate::admission::Tier)).
+//! Long work is passed to other threads (`worker_threads`, blocking threads), so the connections of a thread
+//! delay each other at most by the time limit of the fast path ([`Tier::FastPath`](crate::admission::Tier)).
 
 use std::io;
 use std::net::TcpStream as Stream;

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_are_taken_apart() {
+    fn bodies_are_split_into_parts() {
         let body = "preamble\r\n--x\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a.ttl\"\r\n\
                     Content-Type: text/turtle\r\n\r\n<urn:a> <urn:b> 1 .\r\n\r\n--x \r\n\r\n--x\r\n\r\n\r\n--x--\r\n";
         let parts = parts(&Bytes::from(body.replacen("\r\n--x \r\n\r\n--x", "\r\n--x", 1)), "x").unwrap();

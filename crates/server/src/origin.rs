@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_an_error() {
+    fn misspelt_options_are_errors() {
         let check = |cors: &str, host: &str| check_options(&[cors.to_owned()], &[host.to_owned()]);
         check("*", "db.test").expect("they are right");
         check("http://localhost:3000", "db").expect("they are right");

@@ -1,15 +1,15 @@
-//! Queries: how one is run for a request, and how its result gets to the client.
+//! Queries: classification, execution and response.
 //!
 //! # Shape
-//! A query runs on a thread for light ones (`threads`), which holds a place (`state`) as long as it runs.
-//! Once it is parsed and planned it is known to be light or heavy; a heavy one goes back to the connection's
-//! task, which waits for a place for heavy ones, and runs on a thread for those. The result goes through
-//! `stream`. Those that are known to be short never leave the connection's thread, and long texts go to a
-//! thread for heavy ones at once (`admission`).
+//! A query runs on a pool thread (`worker_threads`) and holds a permit (`state`) while it runs. Parsing and
+//! planning determine whether it is heavy. A heavy query returns to the task of the connection, which waits
+//! for a heavy permit and runs it on a heavy thread. Results pass through `stream`. Queries with a
+//! fingerprint of short ones run on the I/O thread, and long texts go to a heavy thread directly
+//! (`admission`).
 //! # Invariants
-//! 1. When the client goes away, whatever the query is at, its token is cancelled.
-//! 2. Only a whole answer comes from the connection's thread. A query that takes longer there, is refused,
-//!    has more rows than are sent in one piece, or panics, runs again the usual way.
+//! 1. When the client disconnects, the query's token is cancelled, whatever its stage.
+//! 2. The fast path sends only complete responses. A query that exceeds its time limit or its buffer there,
+//!    is heavy, fails, or panics runs again on a worker thread.
 
 use crate::admission::{FAST_PATH_TIME_MAX, TEXT_LIGHT_BYTES_MAX, Tier};
 use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS, SOLUTION_FORMATS};
@@ -33,23 +33,23 @@ use tokio::sync::oneshot;
 use vervet::{Prepared, QueryOptions};
 use vervet_model::{Error, ErrorKind};
 
-/// A query as a request has it.
+/// A query with its options.
 pub(crate) struct QueryRequest {
     pub(crate) text: String,
     pub(crate) options: QueryOptions,
     pub(crate) accepted: AcceptHeader,
     pub(crate) encoding: Encoding,
-    /// Who asks; `None`: anonymous.
+    /// The user; `None`: anonymous.
     pub(crate) user: Option<Arc<str>>,
 }
 
-/// What a light thread tells the connection.
+/// The message of a worker thread to the task of the connection.
 pub(crate) enum WorkerResponse {
-    /// The result begins.
+    /// The beginning of the result, its content type and its warnings.
     Start(ResultStart, &'static str, WarningsHeader),
-    /// It is a heavy one.
+    /// The query is heavy.
     Heavy(Box<HeavyQuery>),
-    /// Nothing comes of it.
+    /// The query failed before its result began.
     Failed(Failure),
 }
 
@@ -58,17 +58,17 @@ pub(crate) struct HeavyQuery {
     /// `None`: not parsed yet.
     prepared: Option<Prepared>,
     running: RunningRequest,
-    /// What it has taken so far of its timeout.
+    /// The part of its timeout used so far.
     elapsed: Duration,
 }
 
-/// What a request is told that somebody has stopped.
+/// The message of a request that was stopped through the API.
 pub(crate) const STOPPED: &str = "the request was stopped by DELETE /api/queries";
 
-/// The options of a query by the limits of the server.
+/// Query options from the limits of the server and the parameters of a request.
 ///
 /// # Errors
-/// A parameter that is none.
+/// 400 for an invalid parameter.
 pub(crate) fn options(state: &State, parameters: &Parameters) -> Outcome<QueryOptions> {
     let limits = &state.options.limits;
     Ok(QueryOptions {
@@ -110,7 +110,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut request: QueryRequest) -> Out
     reply(response, guard)
 }
 
-/// The whole answer of a query that is known to be short, and its type; `None`: it takes the usual way.
+/// The complete result of a query on the fast path; `None`: it must run on a worker thread.
 fn try_fast_path(state: &State, request: &mut QueryRequest) -> Option<CompleteResult> {
     let fingerprint = state.admission.query_fingerprint(request)?;
     if !state.admission.is_short(fingerprint) {
@@ -144,10 +144,10 @@ fn run_fast_path(state: &State, request: &QueryRequest) -> vervet::Result<Option
     Ok(Some((out.bytes, content_type, warnings)))
 }
 
-/// An answer in one piece: bytes, content type, warnings.
+/// A complete result: bytes, content type, warnings.
 type CompleteResult = (Vec<u8>, &'static str, Option<HeaderValue>);
 
-/// Takes what is sent in one piece, and no more.
+/// A buffer that refuses to grow beyond `bytes_max`.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -198,12 +198,13 @@ fn run_light(
     }
 }
 
-/// Whether it does not run among light ones: texts that take longer to parse and to plan than those run.
+/// Whether the length of the text alone makes it heavy: parsing and planning it takes longer than a light
+/// query.
 fn is_heavy_by_length(request: &QueryRequest) -> bool {
     request.text.len() > TEXT_LIGHT_BYTES_MAX
 }
 
-/// Remembers what a query took the usual way.
+/// Records the time of a query on a light thread.
 fn record_time(state: &State, request: &QueryRequest, time: Duration) {
     if let Some(fingerprint) = state.admission.query_fingerprint(request) {
         state.admission.record_success(fingerprint, Tier::Light, time);
@@ -230,8 +231,8 @@ fn run_heavy(
     }
 }
 
-/// Runs a query that has taken `taken` of its timeout; waiting for a heavy place does not count. Whether the
-/// answer was sent as a whole.
+/// Runs a query that has used `elapsed` of its timeout; waiting for a heavy permit does not count. Returns
+/// whether the response was sent in one piece.
 fn run(
     state: &State,
     request: &QueryRequest,
@@ -257,7 +258,7 @@ fn run(
     let work = |out: &mut dyn Write| {
         let rows = prepared.write_with(&options, format, out)?.rows;
         if let Some(header) = warnings::header(&prepared.warnings_after(rows)?) {
-            // Nobody else sets it.
+            // Set once per response.
             let _ = warnings.set(header);
         }
         Ok(rows)
@@ -268,7 +269,7 @@ fn run(
     is_complete
 }
 
-/// Notes the plan of a slow request for its event.
+/// Records the plan hash of a slow request for the slow-query log.
 fn record_plan_hash(state: &State, prepared: &Prepared, options: &QueryOptions, running: &RunningRequest) {
     if state.options.slow_query.is_some_and(|slow| running.entry.time() >= slow)
         && let Ok(hash) = prepared.plan_hash(options)
@@ -277,8 +278,8 @@ fn record_plan_hash(state: &State, prepared: &Prepared, options: &QueryOptions, 
     }
 }
 
-/// Has `work` write a result, and sends it on its way; `work` gives the number of rows. Whether it was sent
-/// as a whole.
+/// Runs `work`, which writes a result and returns its number of rows, and sends the result. Returns whether
+/// the response was sent in one piece.
 pub(crate) fn produce(
     state: &State,
     sender: oneshot::Sender<WorkerResponse>,
@@ -292,7 +293,7 @@ pub(crate) fn produce(
     let limits = SendLimits { write_timeout, deadline, cancel };
     let mut writer = ResponseWriter::new(sender, response_of, encoding, limits);
     let metrics: &Metrics = &state.metrics;
-    // A panic drops the sink, which breaks the answer off.
+    // A panic drops the writer, which aborts the response.
     match work(&mut writer) {
         Ok(rows) => {
             metrics.rows_out.inc_by(rows);
@@ -311,7 +312,7 @@ pub(crate) fn produce(
     false
 }
 
-/// An error with a hint that fits a server.
+/// Converts an error, with a hint about the limits of the server.
 fn explain(error: Error, state: &State, entry: &RegistryEntry) -> Failure {
     let limits = &state.options.limits;
     match error.kind() {
@@ -332,11 +333,11 @@ fn explain(error: Error, state: &State, entry: &RegistryEntry) -> Failure {
 }
 
 fn send_response(sender: oneshot::Sender<WorkerResponse>, response: WorkerResponse) {
-    // Nobody is there any more: then nobody needs to know.
+    // If the receiver is gone, the client has disconnected.
     let _ = sender.send(response);
 }
 
-/// What the client gets.
+/// Converts the message of a worker into a response.
 pub(crate) fn reply(response: WorkerResponse, mut guard: CancelOnDrop) -> Outcome {
     let (start, content_type, warnings_header) = match response {
         WorkerResponse::Start(start, content_type, warnings_header) => (start, content_type, warnings_header),
@@ -345,7 +346,7 @@ pub(crate) fn reply(response: WorkerResponse, mut guard: CancelOnDrop) -> Outcom
             return Err(failure);
         }
         WorkerResponse::Heavy(_) => {
-            return Err(Error::internal("a query waits for a place that it has").into());
+            return Err(Error::internal("a query with a heavy permit was classified as heavy again").into());
         }
     };
     Ok(match start {
@@ -360,7 +361,7 @@ pub(crate) fn reply(response: WorkerResponse, mut guard: CancelOnDrop) -> Outcom
     })
 }
 
-/// An answer in one piece.
+/// A response in one piece.
 fn full_response(
     bytes: Vec<u8>,
     encoding: Encoding,
@@ -385,8 +386,8 @@ fn response_with_headers(body: Body, encoding: Encoding, content_type: &'static 
     reply
 }
 
-/// Has `work` written as the answer: on a light thread, or in a heavy place if it is heavy. `name` is what
-/// it is listed as.
+/// Responds with what `work` writes: on a light thread, or with a heavy permit if `is_heavy`. `name` is the
+/// text in the list of running requests.
 pub(crate) async fn write(
     context: &RequestContext<'_>,
     (name, is_heavy): (&str, bool),
@@ -450,18 +451,18 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_short_is_answered_at_once() {
+    fn short_queries_take_the_fast_path() {
         let state = state();
         let mut short = request("SELECT ?o { <urn:s:7> <urn:p> ?o }");
-        assert!(try_fast_path(&state, &mut short).is_none(), "nothing is known of it");
+        assert!(try_fast_path(&state, &mut short).is_none(), "its fingerprint is unknown");
         record_time(&state, &short, SHORT_TIME_MAX + Duration::from_nanos(1));
         assert!(try_fast_path(&state, &mut short).is_none(), "it was not short");
         record_time(&state, &short, SHORT_TIME_MAX);
-        let full_response = try_fast_path(&state, &mut short).expect("it was short");
+        let full_response = try_fast_path(&state, &mut short).expect("its fingerprint is short");
         assert!(String::from_utf8(full_response.0).unwrap().contains("value 7"));
         assert_eq!(full_response.1, "application/sparql-results+json");
         let timeout = QueryOptions::default().timeout;
-        assert_eq!(short.options.timeout, timeout, "the deadline of the usual way is as it was");
+        assert_eq!(short.options.timeout, timeout, "the options are restored");
     }
 
     #[test]
@@ -472,10 +473,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_short_any_more_takes_the_usual_way() {
+    fn queries_beyond_fast_path_limits_run_on_worker_threads() {
         let state = state();
         for text in [
-            // Out of time, too many rows for one piece, heavy, wrong.
+            // Over the time limit, over the buffer limit, heavy, a syntax error.
             "SELECT (COUNT(*) AS ?n) { ?a <urn:p> ?b . ?c <urn:p> ?d . FILTER(CONCAT(?b, ?d) = \"x\") }",
             "SELECT * { ?s <urn:p> ?o }",
             "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d . ?e <urn:p> ?f }",
@@ -486,12 +487,12 @@ mod tests {
             let hash = state.admission.query_fingerprint(&request).unwrap();
             assert!(state.admission.is_short(hash));
             assert!(try_fast_path(&state, &mut request).is_none(), "{text}");
-            assert!(!state.admission.is_short(hash), "the mark of {text} is gone");
+            assert!(!state.admission.is_short(hash), "the fingerprint of {text} is cleared");
         }
     }
 
     #[test]
-    fn some_are_never_marked() {
+    fn some_queries_have_no_fingerprint() {
         let state = state();
         let mut compressed = request("ASK {}");
         compressed.encoding = Encoding::Gzip;

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
+    fn long_texts_are_truncated_at_characters() {
         let text = "ä".repeat(TEXT_BYTES);
         let kept = RequestDescription::new(RequestKind::Query, None, &text).text;
         assert!(kept.len() <= TEXT_BYTES + 3 && kept.ends_with("ä…"));

@@ -1,16 +1,16 @@
-//! The server as a thing that is bound, runs, and ends.
+//! The life of a server: bind, run, reload, shut down.
 //!
 //! # Shape
-//! `bind` takes the address and checks the options, so that mistakes show before anything runs; `run` owns
-//! the threads: a few that talk to connections, and those on which queries run, which are as many as there
-//! are places for requests.
-//! # The end
-//! At a signal or [`Stopper::stop`] no connection is accepted any more; others end after the request that
-//! they are at; what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a
-//! broken answer.
+//! `bind` binds the address and validates the options, so that mistakes are reported before the server runs.
+//! `run` owns the threads: a few I/O threads for connections, and worker threads for requests, as many as
+//! there are permits.
+//! # Shutdown
+//! After a signal or [`Stopper::stop`] the server accepts no connections, and each connection ends after its
+//! current request. Requests that still run after [`crate::Limits::shutdown_timeout`] are cancelled; their
+//! clients receive an incomplete response.
 //! # Reload
-//! Other options make another `State` that shares what runs and what is counted; connections take the newest
-//! for each request.
+//! New options produce another `State`, which shares running requests and counters with the previous one.
+//! Connections use the newest state for each request.
 
 use crate::auth::Users;
 use crate::gremlin;
@@ -44,30 +44,30 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use vervet::Database;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Connections that wait to be accepted.
+/// The backlog of connections to accept.
 #[cfg(unix)]
 const BACKLOG: i32 = 1024;
 
-/// Open files besides connections: the database's, and what the process has anyway.
+/// Open files other than connections: those of the database and of the process.
 #[cfg(unix)]
 const OTHER_FILES_MAX: u64 = 512;
 
-/// Blocking threads of each I/O thread for what blocks and is no request: passwords, long messages, reloads.
+/// Blocking threads of each I/O thread, for work that is not a request: passwords, long messages, reloads.
 const BLOCKING_MAX: usize = 64;
 
-/// How long cancelled requests have to notice.
+/// The time for cancelled requests to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long clients have to read the ends of cancelled requests.
+/// The time for clients to read the responses of cancelled requests.
 const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a client has to complete the head of a request once the server ends.
+/// The time for a client to complete the head of a request during shutdown.
 const FINAL_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The pause after a failure to accept, mostly for want of file descriptors.
+/// The pause after a failed accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that listens, and answers as soon as it runs.
+/// A bound server. It answers requests once it runs.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -77,17 +77,17 @@ pub struct Server {
     reload: Option<ReloadHook>,
 }
 
-/// What a reload changes. Connections look at it when they begin, and for each request.
+/// The parts that a reload replaces. Connections read them when they start, and for each request.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) state: Arc<State>,
     tls: Option<Arc<ServerConfig>>,
 }
 
-/// Called with what a reload came to.
+/// Called with the result of a reload.
 type ReloadDone = Box<dyn Fn(&Result<()>) + Send>;
 
-/// What happens at SIGHUP.
+/// The action on SIGHUP.
 struct ReloadHook {
     options: Box<dyn Fn() -> Result<ServerOptions> + Send>,
     done: ReloadDone,
@@ -99,14 +99,14 @@ impl std::fmt::Debug for ReloadHook {
     }
 }
 
-/// Gives a running server other users, certificates, origins, names and limits.
+/// Reloads users, certificates, origins, names and limits of a running server.
 #[derive(Clone, Debug)]
 pub struct Reloader {
     settings: watch::Receiver<Settings>,
     reloads: mpsc::UnboundedSender<PendingReload>,
 }
 
-/// Options that have been found right, and who waits for them.
+/// Validated options, and the channel that reports their activation.
 struct PendingReload {
     options: ServerOptions,
     users: Users,
@@ -115,24 +115,26 @@ struct PendingReload {
 }
 
 impl Reloader {
-    /// Requests that begin from now on are answered by these options; returns when that is so. Limits of
-    /// connections that are open stay as they are, and WebSockets end if users have changed.
+    /// Applies these options to all requests that start after it returns. Limits of open connections do not
+    /// change, and WebSockets are closed if the users have changed.
     ///
     /// # Errors
-    /// The options of before go on. As [`Server::bind`]; [`ErrorKind::Input`] for another address, for
-    /// `read_only`, and for TLS where there was none or the reverse, which take a restart;
-    /// [`ErrorKind::Unavailable`]: the server has ended.
+    /// The previous options stay in effect. As [`Server::bind`]; [`ErrorKind::Input`] for changes that need a
+    /// restart: another address, `read_only`, TLS on or off; [`ErrorKind::Unavailable`]: the server has
+    /// ended.
     pub fn reload(&self, options: ServerOptions) -> Result<()> {
         let before = self.settings.borrow().clone();
         let old = &before.state.options;
         for (name, is_same) in [
             ("bind", old.bind == options.bind),
             ("read_only", old.read_only == options.read_only),
-            ("[tls], to be there or not,", old.tls.is_some() == options.tls.is_some()),
+            ("the presence of [tls]", old.tls.is_some() == options.tls.is_some()),
         ] {
             if !is_same {
                 let message = format!("{name} cannot change while the server runs");
-                return Err(Error::new(ErrorKind::Input, message).with_hint("restart the server for that"));
+                return Err(
+                    Error::new(ErrorKind::Input, message).with_hint("restart the server to change it")
+                );
             }
         }
         let (users, tls) = check(&options, &before.state.metrics)?;
@@ -143,52 +145,51 @@ impl Reloader {
     }
 }
 
-/// What options say that has to be right before a server may use them.
+/// Validates options; returns the users and the TLS configuration.
 fn check(options: &ServerOptions, metrics: &Arc<Metrics>) -> Result<(Users, Option<Arc<ServerConfig>>)> {
     let open = options.bind.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = open
         && options.tls.is_none()
         && !options.allow_plain_http
     {
-        let message = format!("{address} can be reached from outside, and there is no TLS");
+        let message = format!("{address} is reachable from other machines, and TLS is not configured");
         return Err(Error::new(ErrorKind::Input, message)
-            .with_hint("configure [tls], or say --allow-plain-http if something in front of it encrypts"));
+            .with_hint("configure [tls], or use --allow-plain-http behind a proxy that encrypts"));
     }
     origin::check_options(&options.cors, &options.hosts)?;
     Ok((Users::new(options, metrics)?, options.tls.as_ref().map(tls).transpose()?))
 }
 
-/// Ends a running server from another thread.
+/// Shuts a running server down from another thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
 impl Stopper {
-    /// Begins the end; see the header of `server.rs`. Returns at once.
+    /// Begins the shutdown; see the header of `server.rs`. Returns at once.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Server {
-    /// Takes an address and checks the options. Connections wait until [`Server::run`].
+    /// Binds the address and validates the options. Connections wait until [`Server::run`].
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: an address that others can reach without TLS, unless that is allowed;
-    /// certificates, keys or users that are none. [`ErrorKind::Io`]: the address is taken.
-    /// [`ErrorKind::Unavailable`]: another process writes to the database, unless the server is to be
-    /// read-only.
+    /// [`ErrorKind::Input`]: an address reachable from other machines without TLS, unless allowed; invalid
+    /// certificates, keys or users. [`ErrorKind::Io`]: the address is in use. [`ErrorKind::Unavailable`]:
+    /// another process writes to the database, and the server is not read-only.
     pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
         let metrics = Arc::default();
         let (users, tls) = check(&options, &metrics)?;
         let listener = TcpListener::bind(options.bind.as_slice())
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
-        // Behind the address, which another process may have: then no directory is made.
+        // After binding: if the address is in use, no directory is created.
         if !options.read_only {
-            // The directory is this process's from now on, or the mistake shows now.
+            // Locks the directory for this process, or reports the error now.
             database.begin()?.roll_back();
         }
-        // The library asks for 128; of more that come at once some would wait for a second.
+        // The library uses 128; with more simultaneous connections some would wait for a second.
         #[cfg(unix)]
         let _ = rustix::net::listen(&listener, BACKLOG);
         let state = Arc::new(State::new(database, options, users, metrics));
@@ -197,15 +198,14 @@ impl Server {
         Ok(Self { listener, settings, stopper, reloads: mpsc::unbounded_channel(), reload: None })
     }
 
-    /// What gives it other options while it runs.
+    /// A handle that reloads options while the server runs.
     #[must_use]
     pub fn reloader(&self) -> Reloader {
         Reloader { settings: self.settings.subscribe(), reloads: self.reloads.0.clone() }
     }
 
-    /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or
-    /// if
-    /// [`ServerOptions::signals`] is not set, SIGHUP is not looked at.
+    /// On SIGHUP, calls `options`, then [`Reloader::reload`], then `done` with the result. Without this, or
+    /// unless [`ServerOptions::signals`] is set, SIGHUP is not handled.
     pub fn reload_at_hangup(
         &mut self,
         options: impl Fn() -> Result<ServerOptions> + Send + 'static,
@@ -214,21 +214,21 @@ impl Server {
         self.reload = Some(ReloadHook { options: Box::new(options), done: Box::new(done) });
     }
 
-    /// The address that it listens on.
+    /// The bound address.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|error| Error::io("tell the address", &error))
+        self.listener.local_addr().map_err(|error| Error::io("read the local address", &error))
     }
 
-    /// Whether clients are to say `https`.
+    /// Whether clients use `https`.
     #[must_use]
     pub fn has_tls(&self) -> bool {
         self.settings.borrow().tls.is_some()
     }
 
-    /// What ends it.
+    /// A handle that shuts the server down.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
@@ -237,7 +237,7 @@ impl Server {
     /// Answers requests until it is stopped.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the system gives no threads.
+    /// [`ErrorKind::Io`]: the system cannot create the threads.
     pub fn run(self) -> Result<()> {
         let settings = self.settings.clone();
         let limits = settings.borrow().state.options.limits.clone();
@@ -320,9 +320,9 @@ impl Server {
         drop((listener, alive));
         let timeout = state.options.limits.shutdown_timeout;
         if tokio::time::timeout(timeout, ended.recv()).await.is_err() {
-            tracing::warn!(running = state.metrics.running.get(), "cancelling what still runs");
+            tracing::warn!(running = state.metrics.running.get(), "cancelling running requests");
             state.cancel_all();
-            // Cancelled requests break off on their own; clients that do not read their ends are not waited for.
+            // Cancelled requests end on their own; clients that do not read are not waited for.
             let final_reads = async {
                 state.wait_until_idle().await;
                 tokio::time::sleep(FINAL_READ_TIMEOUT).await;
@@ -337,7 +337,7 @@ impl Server {
     }
 }
 
-/// Has requests that begin from now on answered by other options.
+/// Activates reloaded options for subsequent requests.
 fn apply(reload: PendingReload, settings: &watch::Sender<Settings>) {
     let PendingReload { options, users, tls, done } = reload;
     raise_file_limit(options.limits.connections);
@@ -345,11 +345,11 @@ fn apply(reload: PendingReload, settings: &watch::Sender<Settings>) {
         let state = Arc::new(settings.state.with_options(options, users));
         *settings = Settings { state, tls };
     });
-    // A caller that has stopped waiting does not need it.
+    // The caller may have stopped waiting.
     let _ = done.send(());
 }
 
-/// Talks to one client.
+/// Serves one connection.
 async fn connection(
     settings: watch::Receiver<Settings>,
     stream: TcpStream,
@@ -357,7 +357,7 @@ async fn connection(
     mut shutdown: watch::Receiver<bool>,
 ) {
     let limits = settings.borrow().state.options.limits.clone();
-    // Answers are written in one piece; waiting for more would only delay them.
+    // Responses are written in one piece, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let has_tls = tls.is_some();
     let Ok(peer) = stream.peer_addr() else { return };
@@ -377,7 +377,7 @@ async fn connection(
     let service = service_fn(move |request| {
         let (state, upgrade) = (Arc::clone(&request_settings.borrow().state), Arc::clone(&service_upgrade));
         let in_progress = Arc::clone(&request_in_progress);
-        // In a box, so that the connection can be moved, and taken apart at its end.
+        // Boxed, so that the connection is movable and can be split into its parts at the end.
         let caller = (peer.ip().to_canonical(), has_tls);
         Box::pin(async move {
             let mut reply = route::answer(&state, caller, &upgrade, request).await;
@@ -385,7 +385,7 @@ async fn connection(
             Ok::<_, Infallible>(reply)
         })
     });
-    // One is here, one is in the service.
+    // One reference is here, one in the service.
     let is_idle = || Arc::strong_count(&in_progress) <= 2;
     let mut connection = http_builder(&limits).serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
@@ -400,7 +400,7 @@ async fn connection(
                 let ended = poll_fn(|context| connection.poll_without_shutdown(context));
                 match tokio::time::timeout(FINAL_HEAD_TIMEOUT, ended).await {
                     Ok(ended) => break ended,
-                    // The head of a request that does not arrive.
+                    // The head of the next request has not arrived.
                     Err(_) if is_idle() => return,
                     Err(_) => {}
                 }
@@ -414,19 +414,19 @@ async fn connection(
     }
     match ended {
         Ok(()) => {}
-        // One that says nothing at all is a connection that is not used any more: it ends without a word.
+        // An idle connection that sends nothing is closed without a response.
         Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
             let text =
-                minimal_response(408, "Request Timeout", "the head of the request came too slowly", "");
+                minimal_response(408, "Request Timeout", "the head of the request arrived too slowly", "");
             let _ = stream.write_all(text.as_bytes()).await;
         }
-        // The client's: gone, no HTTP. It has been told what can be told. Or an answer that is broken off.
+        // The client disconnected or does not speak HTTP, or the response was aborted.
         Err(_) => return,
     }
     let _ = stream.shutdown().await;
 }
 
-/// An answer where no request has been understood.
+/// A response without a parsed request.
 fn minimal_response(status: u16, reason: &str, message: &str, header: &str) -> String {
     let body = format!("error: {message}\n");
     format!(
@@ -447,9 +447,10 @@ fn http_builder(limits: &Limits) -> http1::Builder {
     builder
 }
 
-/// Tells a client that there is no room, as far as that can be done at once.
+/// Refuses a connection with 503, if the response can be written without blocking.
 fn refuse(stream: TcpStream, tls: bool, message: &str) {
-    // Past tokio, which does not know yet that there is room to write; the stream does not block.
+    // Not through tokio, which has not yet registered that the socket is writable; the stream is
+    // non-blocking.
     if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
         let text = minimal_response(503, "Service Unavailable", message, "Retry-After: 1\r\n");
         let _ = stream.write(text.as_bytes());
@@ -457,7 +458,7 @@ fn refuse(stream: TcpStream, tls: bool, message: &str) {
     }
 }
 
-/// Sees to it that there can be as many connections as there may be, as far as the system lets us.
+/// Raises the limit on open files for this number of connections, as far as the system allows.
 fn raise_file_limit(connections: usize) {
     #[cfg(unix)]
     {
@@ -473,7 +474,7 @@ fn raise_file_limit(connections: usize) {
     let _ = connections;
 }
 
-/// Stops at SIGINT and SIGTERM; at the second one the process ends at once.
+/// Shuts down on SIGINT and SIGTERM; the second signal ends the process at once.
 fn stop_at_signals(stopper: Stopper) -> Result<()> {
     #[cfg(unix)]
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
@@ -496,7 +497,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
     Ok(())
 }
 
-/// Reloads at SIGHUP, which would end the process otherwise.
+/// Reloads on SIGHUP, whose default action ends the process.
 fn reload_at_signals(reload: ReloadHook, reloader: Reloader) -> Result<()> {
     #[cfg(unix)]
     {
@@ -529,7 +530,7 @@ fn tls(files: &crate::options::Tls) -> Result<Arc<ServerConfig>> {
         .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
         .map_err(|error| wrong(&files.cert, &error))?;
     if certificates.is_empty() {
-        return Err(wrong(&files.cert, &"there is no certificate in it"));
+        return Err(wrong(&files.cert, &"the file contains no certificate"));
     }
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());

@@ -1,11 +1,10 @@
-//! What all requests share: the database, the limits, who waits for a turn, and what runs.
+//! State shared by all requests: the database, the options, permits, and the registry of running requests.
 //!
 //! # Shape
-//! A request that works on the database holds a [`RunningRequest`]: a place among [`crate::Limits::requests`], for
-//! heavy queries and traversals another among [`crate::Limits::heavy_requests`], and a token that the end of
-//! the server cancels.
+//! A request that works on the database holds a [`RunningRequest`]: a permit of [`crate::Limits::requests`],
+//! or, if it is heavy, of [`crate::Limits::heavy_requests`], and a token that shutdown cancels.
 //! # Invariants
-//! Light requests never wait for heavy ones: a request gives its first place back before it waits for a heavy
+//! Light requests never wait for heavy ones: a request returns its light permit before it waits for a heavy
 //! one.
 
 use crate::admission::Admission;
@@ -40,13 +39,13 @@ pub(crate) struct State {
     heavy_permits: Arc<Semaphore>,
     session_permits: Arc<Semaphore>,
     pub(crate) body_memory: Arc<BodyMemory>,
-    /// Connections by address.
+    /// Open connections by client network.
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
-    /// What runs.
+    /// The running requests.
     pub(crate) registry: Arc<RequestRegistry>,
-    /// Memory is about to be given back to the system.
+    /// Whether a return of free memory to the operating system is scheduled.
     pub(crate) releases: Arc<AtomicBool>,
-    /// The server is to end.
+    /// Whether the server is shutting down.
     pub(crate) ending: Arc<AtomicBool>,
 }
 
@@ -77,7 +76,7 @@ impl State {
         }
     }
 
-    /// The same with other options and users: what runs, and what has been counted, goes on.
+    /// The state after a reload. It shares running requests, permits and metrics with `self`.
     pub(crate) fn with_options(&self, options: ServerOptions, users: Users) -> Self {
         let before = &self.options.limits;
         resize(&self.permits, before.requests, options.limits.requests);
@@ -105,11 +104,11 @@ impl State {
         }
     }
 
-    /// A place to run in, after a wait if need be. Cancelled by the end of the server, and by a request that
-    /// stops it (`running`).
+    /// Acquires a light permit, waiting if necessary, and registers the request. Its token is cancelled by
+    /// shutdown and by a stop request (`running`).
     ///
     /// # Errors
-    /// 503 if too many wait, or it takes too long.
+    /// 503 if the queue is full, or on timeout.
     pub(crate) async fn acquire_permit(&self, description: RequestDescription) -> Outcome<RunningRequest> {
         let permit = self.acquire(&self.permits).await?;
         let entry = self.registry.add(description);
@@ -127,7 +126,7 @@ impl State {
         })
     }
 
-    /// Makes a running request one that may be heavy.
+    /// Exchanges the permit of a request for a heavy one.
     ///
     /// # Errors
     /// As [`State::acquire_permit`].
@@ -139,13 +138,13 @@ impl State {
         Ok(())
     }
 
-    /// A place for a session of Gremlin; `None`: there are as many as there may be.
+    /// A permit for a Gremlin session; `None` at the limit.
     pub(crate) fn acquire_session_permit(&self) -> Option<(OwnedSemaphorePermit, GaugeGuard)> {
         let permit = Arc::clone(&self.session_permits).try_acquire_owned().ok()?;
         Some((permit, GaugeGuard::new(&self.metrics.sessions)))
     }
 
-    /// Counts a connection of an address; `None`: the address has as many as it may.
+    /// Counts a connection of a client network; `None` at its limit.
     pub(crate) fn acquire_connection_permit(&self, from: IpAddr) -> Option<ConnectionPermit> {
         let client_network = client_network(from);
         let mut addresses = lock(&self.addresses);
@@ -162,7 +161,7 @@ impl State {
         let limits = &self.options.limits;
         for (permits, all) in [(&self.heavy_permits, limits.heavy_requests), (&self.permits, limits.requests)]
         {
-            // An error means that the semaphore is closed: no request can run.
+            // An error means that the semaphore is closed, so no request runs.
             let _ = permits.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
         }
     }
@@ -174,7 +173,7 @@ impl State {
         let limits = &self.options.limits;
         let waiting = self.metrics.waiting.get();
         if usize::try_from(waiting).is_ok_and(|waiting| waiting >= limits.queue) {
-            return Err(overloaded("too many requests wait already", limits.queue_timeout.as_secs()));
+            return Err(overloaded("too many requests are waiting", limits.queue_timeout.as_secs()));
         }
         let _waiting = GaugeGuard::new(&self.metrics.waiting);
         match tokio::time::timeout(limits.queue_timeout, Arc::clone(permits).acquire_owned()).await {
@@ -183,19 +182,19 @@ impl State {
         }
     }
 
-    /// Ends everything that runs, and what begins from now on.
+    /// Cancels all running requests, and those that start from now on.
     pub(crate) fn cancel_all(&self) {
         self.ending.store(true, Ordering::Release);
         self.registry.cancel_all();
     }
 }
 
-/// The memory of all bodies: one must always fit.
+/// The memory limit for all bodies: at least that of one body.
 fn body_memory_bytes(limits: &Limits) -> usize {
     limits.bodies_bytes.max(limits.document_bytes).max(limits.text_bytes)
 }
 
-/// Makes so many places of as many others. Those that are taken now go when they are given back.
+/// Changes the number of permits. Permits in use are removed when they are returned.
 fn resize(permits: &Arc<Semaphore>, from: usize, to: usize) {
     permits.add_permits(to.saturating_sub(from));
     let fewer = u32::try_from(from.saturating_sub(to)).unwrap_or(u32::MAX);
@@ -215,7 +214,7 @@ pub(crate) fn overloaded(message: &str, seconds: u64) -> Failure {
         .header(RETRY_AFTER, seconds.max(1).to_string())
 }
 
-/// An open connection of an address.
+/// Counts an open connection during its lifetime.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     client_network: IpAddr,
@@ -234,13 +233,13 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// A request that works on the database.
+/// A running request on the database, with its permits.
 #[derive(Debug)]
 pub(crate) struct RunningRequest {
     pub(crate) token: CancelToken,
     pub(crate) entry: Arc<RegistryEntry>,
     registry: Arc<RequestRegistry>,
-    /// Requests that take longer are logged.
+    /// The threshold of the slow-query log.
     slow: Option<Duration>,
     permit: Option<OwnedSemaphorePermit>,
     heavy: Option<(OwnedSemaphorePermit, GaugeGuard)>,
@@ -248,7 +247,7 @@ pub(crate) struct RunningRequest {
 }
 
 impl RunningRequest {
-    /// A guard that cancels this request unless it is disarmed.
+    /// A guard that cancels this request on drop.
     pub(crate) fn guard(&self) -> CancelOnDrop {
         CancelOnDrop(Some(self.token.clone()))
     }
@@ -260,12 +259,12 @@ impl Drop for RunningRequest {
     }
 }
 
-/// Cancels what a client has asked for when nobody waits for it any more.
+/// Cancels a request on drop, unless disarmed: its client has disconnected.
 #[derive(Debug)]
 pub(crate) struct CancelOnDrop(Option<CancelToken>);
 
 impl CancelOnDrop {
-    /// All is done; there is nothing left to cancel.
+    /// Disarms the guard: the request has finished.
     pub(crate) fn disarm(&mut self) {
         self.0 = None;
     }

@@ -3,14 +3,16 @@
 //! # Shape
 //! ```text
 //! thread of the query                                       task of the connection
-//! result writer -> ResponseWriter: the first BUFFERED_BYTES_MAX ─ all of it ─> a response with Content-Length
+//! result writer -> ResponseWriter: the first BUFFERED_BYTES_MAX ─ all of it ─> a response with
+//! Content-Length
 //!                        └ more: encoder -> ChunkWriter ─ CHUNKS ─> ChunkStream, a chunked body
 //! ```
 //! The channel is short, so a slow client slows the query down (back-pressure). A client that reads nothing
 //! for the write timeout ends the query, and so does a client that has not read the result by the deadline
 //! ([`SendLimits`]): until then the producer occupies its permit, its thread and its memory.
 //! # Invariants
-//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
+//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has
+//! succeeded.
 
 use crate::encoding::Encoding;
 use crate::reply::IncompleteBody;

@@ -3,9 +3,9 @@
 //! # Shape
 //! An address verifies one password at a time; [`WAITING_MAX`] more may wait for that, further ones are
 //! refused. After [`FREE_FAILURES`] wrong passwords each further one is delayed, twice as long each time, up
-//! to [`DELAY_MAX`]. The count resets after [`FAILURES_EXPIRE_AFTER`] without a failure. So a guessing address gets
-//! some fifteen guesses a minute, and others do not wait for it: it occupies at most one of the server's
-//! verification permits.
+//! to [`DELAY_MAX`]. The count resets after [`FAILURES_EXPIRE_AFTER`] without a failure. So a guessing
+//! address gets some fifteen guesses a minute, and others do not wait for it: it occupies at most one of the
+//! server's verification permits.
 //! # Invariants
 //! Wrong passwords, however many, never delay right passwords of other addresses. IPv6 addresses count by
 //! their first 64 bits, since one party owns such a network.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use vervet::QueryOptions;
 use vervet::update::UpdateOptions;
 
-/// Runs an update. When the client goes away before the commit has begun, nothing of it happens.
+/// Runs an update. If the client disconnects before the commit begins, the update has no effect.
 ///
-/// `LOAD` is off: a request must not read files of the server, or make it talk to its network.
+/// `LOAD` is disabled: a request must not read files of the server or access its network.
 pub(crate) async fn run(
     state: &Arc<State>,
     description: RequestDescription,
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     .await
 }
 
-/// Has `work` done on a light thread, in a place of its own.
+/// Runs `work` on a light thread, with its own permit.
 pub(crate) async fn work<T: Send + 'static>(
     state: &Arc<State>,
     description: RequestDescription,
@@ -42,7 +42,7 @@ pub(crate) async fn work<T: Send + 'static>(
             }
             _ => failure,
         });
-        // Its place is free when the client hears of the end.
+        // Returns the permit before the client receives the response.
         drop(running);
         let _ = sender.send(done);
     })

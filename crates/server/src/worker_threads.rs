@@ -1,25 +1,24 @@
-//! Threads on which requests work: those for light ones, which wait for the next, and one for each heavy one,
-//! behind all others in line for the processor.
+//! Worker threads: a pool for light requests, and one thread with lower priority for each heavy request.
 //!
-//! Heavy queries take whole cores for seconds. Where there are more of them than cores, the threads that
-//! answer light ones would stand in one line with theirs at every wake-up.
+//! A heavy query occupies whole processors for seconds. If all threads had the same priority, threads of
+//! light requests would compete with heavy ones at every wake-up.
 //!
 //! # Shape
-//! On Linux a thread can be nicer than its process, and whatever it starts is as nice: here the helpers of
-//! the query. It cannot be less nice again, so a thread that has *stepped back* ends with its request.
-//! Elsewhere all threads are alike.
+//! On Linux the nice value is a property of a thread, inherited by the threads that it starts (the helpers of
+//! a query). An unprivileged thread cannot decrease it again, so a thread that has lowered its priority ends
+//! with its request. On other systems priorities do not change.
 //!
-//! * [`heavy`]: a thread that steps back before it begins.
-//! * [`light`]: the thread that became idle last, or a new one; it steps back at the moment the gate of the
-//!   driver takes its request for heavy ([`vervet::on_heavy`]), so a wrong estimate costs others 1 to 2 ms.
-//!   An idle one ends after [`IDLE_TIMEOUT`]. There are as many as there are places (`state`), at most.
+//! * [`heavy`]: a new thread, which lowers its priority before it starts.
+//! * [`light`]: the most recently idle thread, or a new one. It lowers its priority as soon as the driver's
+//!   gate classifies its request as heavy ([`vervet::on_heavy`]), so a wrong estimate delays other requests
+//!   by 1 to 2 ms. An idle thread ends after [`IDLE_TIMEOUT`]. Permits (`state`) bound the number of threads.
 //!
-//! When a heavy query has ended, the allocator is asked within [`RELEASE_DELAY`] to give back what it left:
-//! glibc keeps much of it in each of its arenas otherwise, and there are eight of those for each core.
+//! Within [`RELEASE_DELAY`] of the end of a heavy query, free memory is returned to the operating system:
+//! glibc otherwise keeps much of it in its arenas, eight for each processor.
 //! # Cost
 //! 30 to 50 µs for a new thread.
-//! # Why not those of tokio
-//! Its threads for blocking work are kept and used again, so none of them may step back.
+//! # Why not tokio's blocking threads
+//! They are reused, so their priority must not change.
 
 use crate::reply::{Failure, Outcome};
 use crate::state::State;
@@ -35,23 +34,24 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use vervet_model::Error;
 
-/// Room for the recursion of parsers and planners, whose limits of nesting are made for the main thread's.
+/// The stack size: the nesting limits of parsers and planners assume that of a main thread.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
-/// How soon memory goes back; not at once, as that takes milliseconds where much is in pieces.
+/// The delay before free memory is returned. Returning fragmented memory takes milliseconds, so consecutive
+/// queries share one return.
 const RELEASE_DELAY: Duration = Duration::from_secs(1);
 
-/// How long a thread waits for the next light request.
+/// The idle time after which a pool thread ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 thread_local! {
     static HAS_LOWERED_PRIORITY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has `work` done on a thread for heavy requests, and waits for what it tells first.
+/// Runs `work` on a new thread with lower priority; returns the value that it sends.
 ///
 /// # Errors
-/// 503: the system gives no threads. A panic in `work`.
+/// 503 if the system cannot create the thread; an internal error if `work` panics.
 pub(crate) async fn heavy<T: Send + 'static>(
     state: &Arc<State>,
     work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
@@ -67,7 +67,7 @@ pub(crate) async fn heavy<T: Send + 'static>(
     receive(receiver).await
 }
 
-/// Has `work` done on a thread for light requests, and waits for what it tells first.
+/// Runs `work` on a pool thread; returns the value that it sends.
 ///
 /// # Errors
 /// As [`heavy`].
@@ -94,7 +94,7 @@ async fn receive<T>(receiver: oneshot::Receiver<T>) -> Outcome<T> {
 
 type WorkItem = Box<dyn FnOnce() + Send>;
 
-/// The threads that wait for light requests.
+/// The pool of threads for light requests.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerThreads {
     idle: Mutex<Vec<IdleThread>>,
@@ -109,7 +109,7 @@ struct IdleThread {
 
 impl WorkerThreads {
     fn run(self: &Arc<Self>, work_item: WorkItem) -> Outcome<()> {
-        // The last one: what it needs is more likely in a cache.
+        // The most recently idle thread: its data is most likely still in a cache.
         let idle = lock(&self.idle).pop();
         let work_item = match idle {
             None => work_item,
@@ -125,7 +125,7 @@ impl WorkerThreads {
         })
     }
 
-    /// What a thread does: a job, and those that come while it is idle.
+    /// The main loop of a pool thread: `first`, and items that arrive while it is idle.
     fn work(&self, first: WorkItem) {
         let (sender, work_items) = sync_channel(1);
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl WorkerThreads {
                         return;
                     }
                     drop(idle);
-                    // `run` has removed this thread from the list, and sends a job.
+                    // `run` has removed this thread from the list, and is about to send an item.
                     let Ok(work_item) = work_items.recv() else { return };
                     work_item
                 }
@@ -157,14 +157,14 @@ impl WorkerThreads {
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Outcome<()> {
     let started = Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(work);
     started.map(drop).map_err(|error| {
-        let message = format!("there is no thread for this request: {error}");
+        let message = format!("could not start a thread for this request: {error}");
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, message).hint("try again later")
     })
 }
 
-/// Makes this thread one that others go before.
+/// Lowers the priority of the calling thread.
 fn lower_priority() {
-    // One that may not is as all others, which is slower for them and not wrong.
+    // Failure is ignored: the thread keeps its priority, which affects only latency.
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::nice(10);
@@ -176,7 +176,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has memory released when a query has ended, also by a panic.
+/// Schedules the return of free memory on drop, also after a panic.
 struct ReleaseMemory(Arc<State>);
 
 impl Drop for ReleaseMemory {
@@ -185,7 +185,7 @@ impl Drop for ReleaseMemory {
             return;
         }
         let state = Arc::clone(&self.0);
-        // By an ordinary thread: it holds locks of the allocator meanwhile.
+        // On a thread of normal priority, since it holds allocator locks.
         tokio::spawn(async move {
             tokio::time::sleep(RELEASE_DELAY).await;
             state.releases.store(false, Ordering::Release);
@@ -201,7 +201,7 @@ mod tests {
     use std::thread::{ThreadId, current};
     use std::time::Instant;
 
-    /// Runs a job that steps back or not; receives its thread once it has ended.
+    /// Runs an item that may lower the priority of its thread; receives the id of that thread.
     fn run(threads: &Arc<WorkerThreads>, lowers_priority: bool) -> Receiver<ThreadId> {
         let (sender, receiver) = channel();
         let done = threads.run(Box::new(move || {
@@ -242,6 +242,6 @@ mod tests {
         let (sender, receiver) = channel();
         let nice = move || sender.send((current().id(), rustix::process::nice(0).unwrap())).unwrap();
         assert!(threads.run(Box::new(nice)).is_ok());
-        assert_eq!(receiver.recv().unwrap(), (second, before), "an ordinary one");
+        assert_eq!(receiver.recv().unwrap(), (second, before), "the pool thread has normal priority");
     }
 }

@@ -163,8 +163,8 @@ impl ClientState {
     }
 }
 
-/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error, while there is
-/// a client.
+/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error, while there
+/// is a client.
 #[derive(Debug)]
 pub(super) struct PendingResponse {
     state: Arc<State>,

@@ -3,14 +3,15 @@
 //! # Shape
 //! ```text
 //! frames -> read: one message after the other -> connection -> tasks, threads
-//!                                                                 │ a channel of OUTGOING_MESSAGES_MAX messages
-//! frames <- write: a ping when idle <─────────────────────────────┘
+//! │ a channel of OUTGOING_MESSAGES_MAX messages frames <- write: a ping when idle
+//! <─────────────────────────────┘
 //! ```
 //! Both halves run independently: while a client does not read, its messages and its close are still noticed.
 //! # Invariants
-//! A client has at most [`REQUESTS_IN_PROGRESS_MAX`] requests in progress, and as many bytes in them as one message may
-//! have; beyond that, reading stops (back-pressure). A message has to arrive in time, like a request body. A
-//! client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for it.
+//! A client has at most [`REQUESTS_IN_PROGRESS_MAX`] requests in progress, and as many bytes in them as one
+//! message may have; beyond that, reading stops (back-pressure). A message has to arrive in time, like a
+//! request body. A client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for
+//! it.
 
 use super::access::Access;
 use super::connection::{Connection, RequestResources};
