@@ -5,9 +5,9 @@
 //! heavy query holds a slot while it runs, and passes the gate between two batches:
 //!
 //! ```text
-//! pass: no slot         takes a free slot, or queues for one; at the front if its time slice is not used up
-//! slice used up   the first in the queue gets the slot; this thread queues at the end          TIME_SLICE
-//! otherwise       yields the processor if a light query ran recently                       YIELD_INTERVAL
+//! pass: no slot         takes a free slot, or queues for one; at the front within its time slice
+//!       slice used up   the first in the queue gets the slot, this thread queues at the end    TIME_SLICE
+//!       otherwise       yields the processor if a light query ran recently                     YIELD_INTERVAL
 //! ```
 //! A thread that wakes up for a light query therefore waits for one or two [`YIELD_INTERVAL`]s, whatever the
 //! fairness accounting of the scheduler; longer if a batch takes longer, which is why batches are a quarter

@@ -3,12 +3,9 @@
 //! # The table
 //! | tier | thread | limit of the tier | requests |
 //! | --- | --- | --- | --- |
-//! | [`Tier::FastPath`] | the I/O thread | [`FAST_PATH_TIME_MAX`] | read-only, with the fingerprint of a
-//! short one |
-//! | [`Tier::Light`] | a pool thread; nice 10 once it is heavy | Gremlin: [`LIGHT_CPU`] | all others at first
-//! |
-//! | [`Tier::Heavy`] | its own, at nice 10 | the limits of the request | heavy by estimate, or over the limit
-//! of another tier |
+//! | [`Tier::FastPath`] | the I/O thread | [`FAST_PATH_TIME_MAX`] | read-only, with a short fingerprint |
+//! | [`Tier::Light`] | a pool thread; nice 10 once heavy | Gremlin: [`LIGHT_CPU`] | all others at first |
+//! | [`Tier::Heavy`] | its own, at nice 10 | that of the request | heavy by estimate or by an exceeded limit |
 //!
 //! * *FastPath*: two hand-overs between threads add 70 µs to the median of a light query, a response from the
 //!   I/O thread 11 µs (docs/benchmarks/server.md). A fingerprint is short if its request took at most
@@ -45,8 +42,6 @@
 
 mod fingerprints;
 
-use crate::encoding::Encoding;
-use crate::query::QueryRequest;
 use fingerprints::Fingerprints;
 use std::hash::Hash;
 use std::time::Duration;
@@ -95,13 +90,6 @@ impl Admission {
     /// The fingerprint of a request.
     pub(crate) fn fingerprint(&self, request: impl Hash) -> u64 {
         self.short.hash(request)
-    }
-
-    /// The fingerprint of a query; `None` if it never takes the fast path: a compressed response, a dataset
-    /// in the request, a long text.
-    pub(crate) fn query_fingerprint(&self, request: &QueryRequest) -> Option<u64> {
-        let is_usual = request.encoding == Encoding::Identity && request.options.dataset.is_none();
-        (is_usual && request.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&request.text))
     }
 
     /// Whether the last request with this fingerprint was short.

@@ -1,10 +1,9 @@
 //! The API of the console: names for completion, plans, database information. All answers are JSON.
 
+use crate::context::RequestContext;
 use crate::options::Role;
-use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, empty, full};
+use crate::reply::{Failure, Outcome, empty, full, not_allowed};
 use crate::request::{Parameters, TEXT_BYTES, read_body, text};
-use crate::route::RequestContext;
 use crate::running::RegistryEntry;
 use crate::state::State;
 use crate::{query, update, worker_threads};
@@ -264,9 +263,9 @@ async fn plan(context: &mut RequestContext<'_>, parameters: &Parameters, body: I
     };
     let explained = if run {
         // The receiver may be gone.
-        worker_threads::heavy(state, move |sender| drop(sender.send(explain()))).await?
+        worker_threads::heavy(&state.threads, move |sender| drop(sender.send(explain()))).await?
     } else {
-        worker_threads::light(state, move |sender| drop(sender.send(explain()))).await?
+        worker_threads::light(&state.threads, move |sender| drop(sender.send(explain()))).await?
     };
     guard.disarm();
     let explained = explained?;

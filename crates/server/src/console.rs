@@ -1,8 +1,7 @@
 //! Serves the console from the binary: see `build.rs`. It contains no data, so access is unrestricted.
 
 use crate::content_negotiation::quality;
-use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, full, set};
+use crate::reply::{Failure, Outcome, full, not_allowed, set};
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH, VARY,
 };

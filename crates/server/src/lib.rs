@@ -5,13 +5,11 @@
 //!
 //! # Shape
 //! ```text
-//! server   listens, owns the threads, graceful shutdown      timed_stream  a connection with write timeouts
-//! route    address -> handler; roles, CORS, errors           auth      users and roles
-//! origin   Host, Origin: permissions of pages of other sites
-//! protocol /query /update /sparql    store  /store           api page  the console and its API
-//! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a light thread runs it  -> stream  -> reply       state     permits; running: the registry of running requests
-//! admission  admission control: where a request runs         worker_threads
+//! server    bind, run, reload, shutdown         network     I/O threads, streams, memory of bodies
+//! route     URL path -> handler; CORS, errors   security    users and roles, Host and Origin
+//! endpoints SPARQL, graph store, console        http        requests, responses, streaming
+//! gremlin   /gremlin: WebSocket and HTTP        operations  metrics, running requests
+//! state     permits, shared by all requests     admission   admission control: which thread runs a request
 //! ```
 //! Plain hyper with HTTP/1.1, without a framework: there are a dozen addresses, and limits, cancellation and
 //! the exact moment at which a response begins matter more than routing.
@@ -54,9 +52,12 @@ mod admission;
 mod api;
 mod auth;
 mod body_memory;
+mod cancel;
+mod chunks;
 mod config;
 mod console;
 mod content_negotiation;
+mod context;
 mod encoding;
 mod events;
 mod gremlin;
@@ -75,6 +76,7 @@ mod route;
 mod running;
 mod server;
 mod service_description;
+mod settings;
 mod state;
 mod storage_monitor;
 mod store;

@@ -9,12 +9,11 @@
 //! Files larger than [`crate::Limits::document_bytes`], compressed files, skipping of errors: use `vervet
 //! load`.
 
+use crate::context::RequestContext;
 use crate::multipart;
 use crate::options::Role;
-use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, full};
+use crate::reply::{Failure, Outcome, full, not_allowed};
 use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
-use crate::route::RequestContext;
 use crate::store::{TimedReader, is_compressed, rdf_extension};
 use crate::worker_threads;
 use bytes::Bytes;
@@ -61,7 +60,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     state.acquire_heavy_permit(&mut running).await?;
     let mut guard = running.guard();
     let (database, memory_bytes) = (state.database.clone(), state.options.limits.memory_bytes);
-    let done = worker_threads::heavy(state, move |sender| {
+    let done = worker_threads::heavy(&state.threads, move |sender| {
         // The timeout starts here, after waiting for the permit.
         let deadline = Instant::now() + timeout;
         let sources = files.into_iter().map(|file| {

@@ -7,7 +7,6 @@
 //! Of a request: two lookups in a table by labels, 100 ns. Of a scrape: reading the sizes of the database
 //! files.
 
-use crate::state::State;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder,
@@ -24,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use vervet::{Database, StorageStatus};
 
-/// The content type of [`text`].
+/// The content type of [`Metrics::text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The kind of a request.
@@ -178,6 +177,15 @@ impl Metrics {
         registry.register_collector(Box::new(DatabaseCollector(database.clone())));
     }
 
+    /// All metrics as text.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::with_capacity(16 << 10);
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        // Writing to a string cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut out, &registry);
+        out
+    }
+
     /// Counts response bytes.
     pub(crate) fn add_bytes_out(&self, bytes: usize) {
         self.bytes_out.inc_by(bytes as u64);
@@ -228,15 +236,6 @@ impl Drop for RequestTimer {
         let time = self.begin.elapsed().as_secs_f64();
         self.metrics.seconds.get_or_create(&KindLabels { kind }).observe(time);
     }
-}
-
-/// All metrics as text.
-pub(crate) fn text(state: &State) -> String {
-    let mut out = String::with_capacity(16 << 10);
-    let registry = state.metrics.registry.lock().unwrap_or_else(PoisonError::into_inner);
-    // Writing to a string cannot fail.
-    let _ = prometheus_client::encoding::text::encode(&mut out, &registry);
-    out
 }
 
 /// Values that are read at each scrape.

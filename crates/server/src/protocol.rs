@@ -6,16 +6,15 @@
 //! update with `USING` or `WITH` it is an error (§2.2.3).
 
 use crate::content_negotiation::AcceptHeader;
+use crate::context::RequestContext;
 use crate::encoding::Encoding;
 use crate::metrics::RequestKind;
 use crate::options::Role;
 use crate::query::{self, QueryRequest};
-use crate::reply::{Failure, Outcome, empty};
+use crate::reply::{Failure, Outcome, empty, not_allowed};
 use crate::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
-use crate::route::RequestContext;
 use crate::{service_description, update};
 use hyper::body::Incoming;
-use hyper::header::ALLOW;
 use hyper::{Method, StatusCode};
 
 /// What an address accepts.
@@ -59,7 +58,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, endpoint: Endpoint,
             Some(text) => run_query(context, text.to_owned(), &parameters).await,
             None => {
                 context.allow(Role::Read).await?;
-                service_description::answer(context, endpoint).await
+                service_description::answer(context, endpoint == Endpoint::Both).await
             }
         };
     }
@@ -151,13 +150,6 @@ async fn run_update(context: &mut RequestContext<'_>, text: String, parameters: 
 fn base(context: &RequestContext<'_>) -> Option<String> {
     let path = context.parts.uri.path();
     address(context.parts, context.tls, path).map(vervet::NamedNode::into_string)
-}
-
-pub(crate) fn not_allowed(allowed: &str) -> Failure {
-    let message = "this address does not take that method";
-    Failure::new(StatusCode::METHOD_NOT_ALLOWED, message)
-        .hint(format!("it takes {allowed}"))
-        .header(ALLOW, allowed)
 }
 
 fn unsupported(endpoint: Endpoint, message: &str) -> Failure {

@@ -11,16 +11,18 @@
 //! 2. The fast path sends only complete responses. A query that exceeds its time limit or its buffer there,
 //!    is heavy, fails, or panics runs again on a worker thread.
 
-use crate::admission::{FAST_PATH_TIME_MAX, TEXT_LIGHT_BYTES_MAX, Tier};
+use crate::admission::{FAST_PATH_TIME_MAX, TEXT_BYTES_MAX, TEXT_LIGHT_BYTES_MAX, Tier};
+use crate::cancel::CancelOnDrop;
+use crate::chunks::ChunkStream;
 use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS, SOLUTION_FORMATS};
+use crate::context::RequestContext;
 use crate::encoding::Encoding;
 use crate::metrics::{Metrics, RequestKind};
 use crate::reply::{Body, Failure, Outcome, Reply};
 use crate::request::Parameters;
-use crate::route::RequestContext;
 use crate::running::{RegistryEntry, RequestDescription};
-use crate::state::{CancelOnDrop, RunningRequest, State};
-use crate::stream::{BUFFERED_BYTES_MAX, ChunkStream, ResponseWriter, ResultStart, SendLimits};
+use crate::state::{RunningRequest, State};
+use crate::stream::{BUFFERED_BYTES_MAX, ResponseWriter, ResultStart, SendLimits};
 use crate::warnings::{self, WARNINGS, WarningsHeader};
 use crate::worker_threads;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
@@ -94,8 +96,10 @@ pub(crate) async fn answer(state: &Arc<State>, mut request: QueryRequest) -> Out
         WorkerResponse::Heavy(Box::new(HeavyQuery { prepared: None, running, elapsed: Duration::ZERO }))
     } else {
         let (worker_state, request) = (Arc::clone(state), Arc::clone(&request));
-        worker_threads::light(state, move |sender| run_light(&worker_state, &request, running, sender))
-            .await?
+        worker_threads::light(&state.threads, move |sender| {
+            run_light(&worker_state, &request, running, sender)
+        })
+        .await?
     };
     let response = match response {
         WorkerResponse::Heavy(heavy) => {
@@ -103,7 +107,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut request: QueryRequest) -> Out
             state.acquire_heavy_permit(&mut running).await?;
             let (worker_state, request) = (Arc::clone(state), Arc::clone(&request));
             let work = move |sender| run_heavy(&worker_state, &request, (prepared, elapsed), running, sender);
-            worker_threads::heavy(state, work).await?
+            worker_threads::heavy(&state.threads, work).await?
         }
         response => response,
     };
@@ -112,7 +116,7 @@ pub(crate) async fn answer(state: &Arc<State>, mut request: QueryRequest) -> Out
 
 /// The complete result of a query on the fast path; `None`: it must run on a worker thread.
 fn try_fast_path(state: &State, request: &mut QueryRequest) -> Option<CompleteResult> {
-    let fingerprint = state.admission.query_fingerprint(request)?;
+    let fingerprint = query_fingerprint(state, request)?;
     if !state.admission.is_short(fingerprint) {
         return None;
     }
@@ -204,9 +208,16 @@ fn is_heavy_by_length(request: &QueryRequest) -> bool {
     request.text.len() > TEXT_LIGHT_BYTES_MAX
 }
 
+/// The fingerprint of a query; `None` if it never takes the fast path: a compressed response, a dataset in the
+/// request, a long text.
+fn query_fingerprint(state: &State, request: &QueryRequest) -> Option<u64> {
+    let is_usual = request.encoding == Encoding::Identity && request.options.dataset.is_none();
+    (is_usual && request.text.len() <= TEXT_BYTES_MAX).then(|| state.admission.fingerprint(&request.text))
+}
+
 /// Records the time of a query on a light thread.
 fn record_time(state: &State, request: &QueryRequest, time: Duration) {
-    if let Some(fingerprint) = state.admission.query_fingerprint(request) {
+    if let Some(fingerprint) = query_fingerprint(state, request) {
         state.admission.record_success(fingerprint, Tier::Light, time);
     }
 }
@@ -415,9 +426,9 @@ pub(crate) async fn write(
         drop(running);
     };
     let response = if is_heavy {
-        worker_threads::heavy(state, write).await?
+        worker_threads::heavy(&state.threads, write).await?
     } else {
-        worker_threads::light(state, write).await?
+        worker_threads::light(&state.threads, write).await?
     };
     reply(response, guard)
 }
@@ -425,7 +436,7 @@ pub(crate) async fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::{SHORT_TIME_MAX, TEXT_BYTES_MAX};
+    use crate::admission::SHORT_TIME_MAX;
     use crate::auth::Users;
     use crate::options::ServerOptions;
     use vervet::{Database, Format};
@@ -484,7 +495,7 @@ mod tests {
         ] {
             let mut request = request(text);
             record_time(&state, &request, Duration::ZERO);
-            let hash = state.admission.query_fingerprint(&request).unwrap();
+            let hash = query_fingerprint(&state, &request).unwrap();
             assert!(state.admission.is_short(hash));
             assert!(try_fast_path(&state, &mut request).is_none(), "{text}");
             assert!(!state.admission.is_short(hash), "the fingerprint of {text} is cleared");
@@ -500,7 +511,7 @@ mod tests {
         other_graphs.options.dataset = Some(vervet::Dataset { default: Some(Vec::new()), named: None });
         let long = request(&format!("ASK {{}} #{}", "x".repeat(TEXT_BYTES_MAX)));
         for request in [compressed, other_graphs, long] {
-            assert!(state.admission.query_fingerprint(&request).is_none());
+            assert!(query_fingerprint(&state, &request).is_none());
         }
     }
 }

@@ -4,11 +4,11 @@
 //! A body that ends is complete. If its producer fails half way, the body fails and hyper aborts the
 //! connection, so no client can mistake a part for the whole.
 
+use crate::chunks::{ChunkStream, IncompleteBody};
 use crate::metrics::RequestTimer;
-use crate::stream::ChunkStream;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -47,18 +47,6 @@ impl<B: Into<Bytes>> From<(B,)> for Body {
         Self { content: Content::Full(bytes.into()), timer: None, in_progress: None }
     }
 }
-
-/// The error of an incomplete body.
-#[derive(Debug)]
-pub(crate) struct IncompleteBody;
-
-impl std::fmt::Display for IncompleteBody {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the answer broke off")
-    }
-}
-
-impl std::error::Error for IncompleteBody {}
 
 impl hyper::body::Body for Body {
     type Data = Bytes;
@@ -198,6 +186,14 @@ impl Failure {
         }
         reply
     }
+}
+
+/// 405 with the allowed methods.
+pub(crate) fn not_allowed(allowed: &str) -> Failure {
+    let message = "this address does not take that method";
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, message)
+        .hint(format!("it takes {allowed}"))
+        .header(ALLOW, allowed)
 }
 
 impl From<Error> for Failure {

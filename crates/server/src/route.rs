@@ -2,14 +2,14 @@
 //! reads, and counting.
 
 use crate::auth::Caller;
-use crate::body_memory::BodyReservation;
 use crate::content_negotiation::AcceptHeader;
+use crate::context::RequestContext;
+use crate::gremlin::access::UpgradeCell;
 use crate::metrics::{RequestKind, RequestTimer};
 use crate::options::Role;
 use crate::origin::{self, Host, Site};
-use crate::protocol::{Endpoint, not_allowed};
-use crate::reply::{Failure, Outcome, Reply, empty, full, set};
-use crate::running::RequestDescription;
+use crate::protocol::Endpoint;
+use crate::reply::{Failure, Outcome, Reply, empty, full, not_allowed, set};
 use crate::state::State;
 use crate::{api, console, gremlin, load, metrics, protocol, store};
 use hyper::body::Incoming;
@@ -22,65 +22,14 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// A request in progress.
-pub(crate) struct RequestContext<'a> {
-    pub(crate) state: &'a Arc<State>,
-    pub(crate) parts: &'a Parts,
-    pub(crate) tls: bool,
-    /// Set when the connection becomes a WebSocket.
-    pub(crate) upgrade: &'a gremlin::UpgradeCell,
-    /// The kind of the request, for the metrics.
-    pub(crate) kind: RequestKind,
-    /// The site of the page that sends the request.
-    pub(crate) site: Site,
-    pub(crate) caller: Caller,
-    /// The memory of its body.
-    pub(crate) body_reservation: Mutex<Option<BodyReservation>>,
-}
-
-impl RequestContext<'_> {
-    /// Holds the memory of the body until the end of the request.
-    pub(crate) fn hold_body_reservation(&self, body_reservation: BodyReservation) {
-        *self.body_reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(body_reservation);
-    }
-
-    /// Checks that the client has at least the role `role`.
-    ///
-    /// # Errors
-    /// 401, 403, also for a page of another site.
-    pub(crate) async fn allow(&self, role: Role) -> Outcome<()> {
-        self.state.users.check(&self.parts.headers, self.caller, Role::Read).await?;
-        self.site.allow_read()?;
-        if role == Role::Read {
-            return Ok(());
-        }
-        self.state.users.check(&self.parts.headers, self.caller, role).await?;
-        if self.state.options.read_only {
-            return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-                .hint("it was started with --read-only"));
-        }
-        self.site.allow_write()
-    }
-
-    /// The user whose credentials the request has, once [`RequestContext::allow`] has checked them.
-    pub(crate) fn user(&self) -> Option<Arc<str>> {
-        self.state.users.name(&self.parts.headers)
-    }
-
-    /// The description in the list of running requests.
-    pub(crate) fn describe(&self, text: &str) -> RequestDescription {
-        RequestDescription::new(self.kind, self.user(), text)
-    }
-}
 
 /// Handles any request.
 pub(crate) async fn answer(
     state: &Arc<State>,
     (peer, tls): (IpAddr, bool),
-    upgrade: &gremlin::UpgradeCell,
+    upgrade: &UpgradeCell,
     request: Request<Incoming>,
 ) -> Reply {
     let begin = Instant::now();
@@ -191,7 +140,7 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
         "/ready" if reads => ready(context.state),
         "/metrics" if reads => {
             context.allow(Role::Read).await?;
-            Ok(full(StatusCode::OK, metrics::CONTENT_TYPE, metrics::text(context.state)))
+            Ok(full(StatusCode::OK, metrics::CONTENT_TYPE, context.state.metrics.text()))
         }
         "/health" | "/ready" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
         _ if path == "/store" || path.starts_with("/store/") => {

@@ -14,12 +14,14 @@
 
 use crate::auth::Users;
 use crate::gremlin;
+use crate::gremlin::access::UpgradeCell;
 use crate::io_threads::IoThreads;
 use crate::metrics::{GaugeGuard, Metrics};
 use crate::notify::{READY, STOPPING, notify};
 use crate::options::{Limits, ServerOptions};
 use crate::origin;
 use crate::route;
+use crate::settings::Settings;
 use crate::state::State;
 use crate::storage_monitor::monitor_storage;
 use crate::timed_stream::TimedStream;
@@ -75,13 +77,6 @@ pub struct Server {
     stopper: Stopper,
     reloads: (mpsc::UnboundedSender<PendingReload>, mpsc::UnboundedReceiver<PendingReload>),
     reload: Option<ReloadHook>,
-}
-
-/// The parts that a reload replaces. Connections read them when they start, and for each request.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) state: Arc<State>,
-    tls: Option<Arc<ServerConfig>>,
 }
 
 /// Called with the result of a reload.
@@ -369,7 +364,7 @@ async fn connection(
             _ => return,
         },
     };
-    let upgrade = Arc::new(gremlin::UpgradeCell::default());
+    let upgrade = Arc::new(UpgradeCell::default());
     let service_upgrade = Arc::clone(&upgrade);
     let request_settings = settings.clone();
     let in_progress = Arc::new(());

@@ -4,12 +4,11 @@
 //! format.
 
 use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS};
+use crate::context::RequestContext;
 use crate::encoding::Encoding;
-use crate::protocol::Endpoint;
 use crate::query;
 use crate::reply::{Outcome, full};
 use crate::request::address;
-use crate::route::RequestContext;
 use hyper::StatusCode;
 use hyper::header::VARY;
 use std::fmt::Write;
@@ -28,11 +27,11 @@ const FORMATS: [(&str, &str); 10] = [
     ("both", "TriG"),
 ];
 
-/// Handles a request without a query.
-pub(crate) async fn answer(context: &RequestContext<'_>, endpoint: Endpoint) -> Outcome {
+/// Handles a request without a query. `takes_updates`: the endpoint also takes updates.
+pub(crate) async fn answer(context: &RequestContext<'_>, takes_updates: bool) -> Outcome {
     let (format, content_type) = AcceptHeader::of(&context.parts.headers).choose(GRAPH_FORMATS)?;
     let path = context.parts.uri.path();
-    let text = description(address(context.parts, context.tls, path).as_ref(), endpoint, context);
+    let text = description(address(context.parts, context.tls, path).as_ref(), takes_updates, context);
     let database = Database::in_memory();
     database.load_text(Format::Turtle, &text)?;
     let options = query::options(context.state, &crate::request::Parameters::default())?;
@@ -46,7 +45,7 @@ pub(crate) async fn answer(context: &RequestContext<'_>, endpoint: Endpoint) -> 
 
 fn description(
     address: Option<&vervet::NamedNode>,
-    endpoint: Endpoint,
+    takes_updates: bool,
     context: &RequestContext<'_>,
 ) -> String {
     let address = address.map_or_else(|| "<urn:vervet:service>".to_owned(), ToString::to_string);
@@ -56,7 +55,7 @@ fn description(
          @prefix void: <http://rdfs.org/ns/void#> .\n\
          [] a sd:Service ; sd:endpoint {address} ; sd:supportedLanguage sd:SPARQL11Query"
     );
-    if endpoint == Endpoint::Both && !context.state.options.read_only {
+    if takes_updates && !context.state.options.read_only {
         text += ", sd:SPARQL11Update";
     }
     for (kind, name) in FORMATS {

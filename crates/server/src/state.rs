@@ -10,6 +10,7 @@
 use crate::admission::Admission;
 use crate::auth::Users;
 use crate::body_memory::BodyMemory;
+use crate::cancel::CancelOnDrop;
 use crate::metrics::{GaugeGuard, Metrics};
 use crate::options::{Limits, ServerOptions};
 use crate::reply::{Failure, Outcome};
@@ -43,8 +44,6 @@ pub(crate) struct State {
     addresses: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// The running requests.
     pub(crate) registry: Arc<RequestRegistry>,
-    /// Whether a return of free memory to the operating system is scheduled.
-    pub(crate) releases: Arc<AtomicBool>,
     /// Whether the server is shutting down.
     pub(crate) ending: Arc<AtomicBool>,
 }
@@ -70,7 +69,6 @@ impl State {
             body_memory,
             addresses: Arc::default(),
             registry: Arc::default(),
-            releases: Arc::default(),
             ending: Arc::default(),
             options,
         }
@@ -99,7 +97,6 @@ impl State {
             body_memory,
             addresses: Arc::clone(&self.addresses),
             registry: Arc::clone(&self.registry),
-            releases: Arc::clone(&self.releases),
             ending: Arc::clone(&self.ending),
         }
     }
@@ -249,32 +246,13 @@ pub(crate) struct RunningRequest {
 impl RunningRequest {
     /// A guard that cancels this request on drop.
     pub(crate) fn guard(&self) -> CancelOnDrop {
-        CancelOnDrop(Some(self.token.clone()))
+        CancelOnDrop::new(self.token.clone())
     }
 }
 
 impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.registry.remove(&self.entry, self.slow);
-    }
-}
-
-/// Cancels a request on drop, unless disarmed: its client has disconnected.
-#[derive(Debug)]
-pub(crate) struct CancelOnDrop(Option<CancelToken>);
-
-impl CancelOnDrop {
-    /// Disarms the guard: the request has finished.
-    pub(crate) fn disarm(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if let Some(token) = &self.0 {
-            token.cancel();
-        }
     }
 }
 

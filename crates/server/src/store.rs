@@ -11,13 +11,12 @@
 //! `PATCH`; use `/update`.
 
 use crate::content_negotiation::{AcceptHeader, DATASET_FORMATS, GRAPH_FORMATS};
+use crate::context::RequestContext;
 use crate::encoding::Encoding;
 use crate::options::Role;
-use crate::protocol::not_allowed;
 use crate::query;
-use crate::reply::{Failure, Outcome, empty, set};
+use crate::reply::{Failure, Outcome, empty, not_allowed, set};
 use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, address, iri, read_body};
-use crate::route::RequestContext;
 use crate::state::State;
 use crate::{auth, multipart, update};
 use bytes::Bytes;

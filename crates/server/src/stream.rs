@@ -3,23 +3,18 @@
 //! # Shape
 //! ```text
 //! thread of the query                                       task of the connection
-//! result writer -> ResponseWriter: the first BUFFERED_BYTES_MAX ─ all of it ─> a response with
-//! Content-Length
-//!                        └ more: encoder -> ChunkWriter ─ CHUNKS ─> ChunkStream, a chunked body
+//! result writer -> ResponseWriter: complete result ────────> a response with Content-Length
+//!                        └ longer: encoder -> ChunkWriter ─> ChunkStream, a chunked body
 //! ```
 //! The channel is short, so a slow client slows the query down (back-pressure). A client that reads nothing
 //! for the write timeout ends the query, and so does a client that has not read the result by the deadline
 //! ([`SendLimits`]): until then the producer occupies its permit, its thread and its memory.
 //! # Invariants
-//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has
-//! succeeded.
+//! A body only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
 
+use crate::chunks::Chunk;
 use crate::encoding::Encoding;
-use crate::reply::IncompleteBody;
-use crate::state::CancelOnDrop;
-use bytes::Bytes;
 use std::io::{self, Write};
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -36,12 +31,6 @@ const CHUNK_BYTES: usize = 32 << 10;
 
 /// Shorter responses are not worth compressing.
 const COMPRESSED_FROM_BYTES: usize = 1 << 10;
-
-/// A message of the channel.
-pub(crate) enum Chunk {
-    Data(Bytes),
-    End,
-}
 
 /// The beginning of a result, as sent to the connection.
 pub(crate) enum ResultStart {
@@ -258,33 +247,5 @@ impl Write for ChunkWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// The rest of a result, as a body; dropping it cancels the query.
-pub(crate) struct ChunkStream {
-    pub(crate) receiver: mpsc::Receiver<Chunk>,
-    pub(crate) ended: bool,
-    pub(crate) cancel: CancelOnDrop,
-}
-
-impl ChunkStream {
-    pub(crate) fn poll_next(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, IncompleteBody>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let next = match ready!(self.receiver.poll_recv(context)) {
-            Some(Chunk::Data(bytes)) => Some(Ok(bytes)),
-            Some(Chunk::End) => None,
-            None => Some(Err(IncompleteBody)),
-        };
-        self.ended = !matches!(next, Some(Ok(_)));
-        if self.ended {
-            self.cancel.disarm();
-        }
-        Poll::Ready(next)
     }
 }

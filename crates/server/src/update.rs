@@ -35,7 +35,7 @@ pub(crate) async fn work<T: Send + 'static>(
     let running = state.acquire_permit(description).await?;
     let mut guard = running.guard();
     let on_thread = Arc::clone(state);
-    let done = worker_threads::light(state, move |sender| {
+    let done = worker_threads::light(&state.threads, move |sender| {
         let done = work(&on_thread, &running.token).map_err(|failure| match failure.kind() {
             "cancelled" if running.entry.is_stopped() => {
                 Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)

@@ -21,11 +21,10 @@
 //! They are reused, so their priority must not change.
 
 use crate::reply::{Failure, Outcome};
-use crate::state::State;
 use hyper::StatusCode;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -53,14 +52,14 @@ thread_local! {
 /// # Errors
 /// 503 if the system cannot create the thread; an internal error if `work` panics.
 pub(crate) async fn heavy<T: Send + 'static>(
-    state: &Arc<State>,
+    threads: &Arc<WorkerThreads>,
     work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
 ) -> Outcome<T> {
     let (sender, receiver) = oneshot::channel();
-    let (handle, state) = (Handle::current(), Arc::clone(state));
+    let (handle, pool) = (Handle::current(), Arc::clone(threads));
     start("vervet-heavy", move || {
         let _entered = handle.enter();
-        let _after = ReleaseMemory(state);
+        let _after = ReleaseMemory(pool);
         lower_priority();
         work(sender);
     })?;
@@ -72,17 +71,17 @@ pub(crate) async fn heavy<T: Send + 'static>(
 /// # Errors
 /// As [`heavy`].
 pub(crate) async fn light<T: Send + 'static>(
-    state: &Arc<State>,
+    threads: &Arc<WorkerThreads>,
     work: impl FnOnce(oneshot::Sender<T>) + Send + 'static,
 ) -> Outcome<T> {
     let (sender, receiver) = oneshot::channel();
-    let (handle, work_state) = (Handle::current(), Arc::clone(state));
-    state.threads.run(Box::new(move || {
+    let (handle, pool) = (Handle::current(), Arc::clone(threads));
+    threads.run(Box::new(move || {
         let _entered = handle.enter();
         // A panic drops the sender, so the receiver reports an error.
         let _ = catch_unwind(AssertUnwindSafe(|| work(sender)));
         if HAS_LOWERED_PRIORITY.get() {
-            drop(ReleaseMemory(work_state));
+            drop(ReleaseMemory(pool));
         }
     }))?;
     receive(receiver).await
@@ -99,6 +98,8 @@ type WorkItem = Box<dyn FnOnce() + Send>;
 pub(crate) struct WorkerThreads {
     idle: Mutex<Vec<IdleThread>>,
     numbers: AtomicU64,
+    /// Whether a return of free memory to the operating system is scheduled.
+    is_release_scheduled: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -177,18 +178,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Schedules the return of free memory on drop, also after a panic.
-struct ReleaseMemory(Arc<State>);
+struct ReleaseMemory(Arc<WorkerThreads>);
 
 impl Drop for ReleaseMemory {
     fn drop(&mut self) {
-        if self.0.releases.swap(true, Ordering::AcqRel) {
+        if self.0.is_release_scheduled.swap(true, Ordering::AcqRel) {
             return;
         }
-        let state = Arc::clone(&self.0);
+        let threads = Arc::clone(&self.0);
         // On a thread of normal priority, since it holds allocator locks.
         tokio::spawn(async move {
             tokio::time::sleep(RELEASE_DELAY).await;
-            state.releases.store(false, Ordering::Release);
+            threads.is_release_scheduled.store(false, Ordering::Release);
             let _ = tokio::task::spawn_blocking(vervet_env::release_free_memory).await;
         });
     }

@@ -1,14 +1,11 @@
 //! Access control of Gremlin requests: the permissions of a client, before and after its login.
 
-use super::response::GremlinError;
+use super::error::GremlinError;
 use crate::auth;
 use crate::options::Role;
-use crate::reply::{Failure, Outcome};
-use crate::route::RequestContext;
-use hyper::StatusCode;
-use hyper::header::AUTHORIZATION;
+use crate::reply::Failure;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use vervet::gremlin::GremlinScript;
 
 /// See the header of this file.
@@ -26,43 +23,15 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The permissions of the sender of an HTTP request.
-    ///
-    /// # Errors
-    /// 401 for wrong or missing credentials, 403 for pages without read access.
-    pub(super) async fn of_request(context: &RequestContext<'_>) -> Outcome<Self> {
-        let access = Self::of(context, context.site.allow_write().err()).await?;
-        // Only callers with a role may send a body.
-        access.allow(Role::Read).map_err(|error| *error.failure)?;
-        context.site.allow_read()?;
-        Ok(access)
-    }
-
-    /// The permissions of a WebSocket client.
-    ///
-    /// # Errors
-    /// 401 for wrong credentials, 403 for pages of other sites.
-    pub(super) async fn of_socket(context: &RequestContext<'_>) -> Outcome<Self> {
-        context.site.allow_socket()?;
-        Self::of(context, None).await
-    }
-
-    async fn of(context: &RequestContext<'_>, other_site: Option<Failure>) -> Outcome<Self> {
-        let (state, headers) = (context.state, &context.parts.headers);
-        let role = state.users.role(headers, context.caller).await?;
-        let read_only = state.options.read_only.then(|| {
-            Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-                .hint("it was started with --read-only")
-        });
-        let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
-        let user = context.user();
-        Ok(Self {
-            role,
-            user,
-            is_authenticated,
-            write_refusal: read_only.or(other_site),
-            peer: context.caller.peer,
-        })
+    /// `user`: the user name; `write_refusal`: why the client may not write, whatever its role.
+    pub(super) fn new(
+        role: Option<Role>,
+        user: Option<Arc<str>>,
+        is_authenticated: bool,
+        write_refusal: Option<Failure>,
+        peer: IpAddr,
+    ) -> Self {
+        Self { role, user, is_authenticated, write_refusal, peer }
     }
 
     /// Records a successful login.
@@ -110,5 +79,20 @@ impl Access {
     /// As [`Access::allow`].
     pub(super) fn allow_script(&self, script: &GremlinScript) -> Result<(), GremlinError> {
         self.allow(if script.mutates() { Role::Write } else { Role::Read })
+    }
+}
+
+/// Tells the connection that it has become a WebSocket, with the permissions of its client.
+#[derive(Debug, Default)]
+pub(crate) struct UpgradeCell(Mutex<Option<Access>>);
+
+impl UpgradeCell {
+    pub(super) fn set(&self, access: Access) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
+    }
+
+    /// Takes the value, if set.
+    pub(crate) fn take(&self) -> Option<Access> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

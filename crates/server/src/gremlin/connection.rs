@@ -5,15 +5,14 @@
 //! client that must log in first are held until it has.
 
 use super::access::Access;
-use super::request::{GremlinRequest, PreparedRequest};
-use super::response::{ClientState, GremlinError, MALFORMED, PendingResponse, UNAUTHORIZED};
+use super::error::{GremlinError, MALFORMED, UNAUTHORIZED};
+use super::job::{BoxFuture, Job, Operation, RequestResources, SessionHost};
+use super::request::GremlinRequest;
+use super::response::{ClientState, PendingResponse};
 use super::run::{self, Rerouted};
 use super::session;
 use crate::admission::Tier;
-use crate::body_memory::BodyReservation;
-use crate::metrics::RequestKind;
 use crate::options::Role;
-use crate::running::RequestDescription;
 use crate::state::State;
 use crate::timed_stream::ReceivedBytes;
 use crate::worker_threads;
@@ -23,11 +22,9 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use vervet::RowCounter;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_tinkerpop::Request;
 
@@ -53,71 +50,25 @@ struct Login {
     due_since: Option<Instant>,
 }
 
-/// A request in progress.
-pub(super) struct Job {
-    pub(super) operation: Operation,
-    /// The session of the request.
-    pub(super) session: Option<Arc<str>>,
-    /// Whether the request ends the transaction of the session (managed transaction).
-    pub(super) is_managed: bool,
-    pub(super) response: PendingResponse,
-    /// Counts its results while it runs.
-    pub(super) progress: Option<RowCounter>,
-    pub(super) _resources: RequestResources,
-}
-
-/// The resources that a request occupies.
-pub(super) struct RequestResources {
-    /// Its share of its connection.
-    pub(super) _request_permits: OwnedSemaphorePermit,
-    /// Its share of the memory for messages of all connections.
-    pub(super) _memory: BodyReservation,
-}
-
-/// The work of a job.
-pub(super) enum Operation {
-    /// Not parsed yet.
-    Unparsed(Box<GremlinRequest>),
-    Prepared(Box<PreparedRequest>),
-    CloseSession,
-}
-
-impl Job {
-    /// Whether parsing needs a blocking thread.
-    pub(super) fn needs_worker_to_parse(&self) -> bool {
-        matches!(&self.operation, Operation::Unparsed(request) if !request.can_parse_on_io_thread())
+impl SessionHost for Connection {
+    fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
-    /// Parses the request if necessary, and checks the permissions of its client.
-    ///
-    /// # Errors
-    /// A mistake in the request; an insufficient role.
-    pub(super) fn prepare(&mut self, connection: &Connection) -> Result<(), GremlinError> {
-        self.operation = match std::mem::replace(&mut self.operation, Operation::CloseSession) {
-            Operation::Unparsed(request) => {
-                Operation::Prepared(Box::new(request.prepare(&connection.state)?))
-            }
-            operation => operation,
-        };
-        match &self.operation {
-            Operation::Prepared(prepared) => connection.access().allow_script(&prepared.script),
-            _ => Ok(()),
-        }
+    fn access(&self) -> Access {
+        Self::access(self)
     }
 
-    /// Its description in the list of running requests.
-    pub(super) fn describe(&self, connection: &Connection) -> RequestDescription {
-        let text = match &self.operation {
-            Operation::Unparsed(request) => request.source_text(),
-            Operation::Prepared(prepared) => prepared.text(),
-            Operation::CloseSession => String::new(),
-        };
-        RequestDescription::new(RequestKind::Gremlin, connection.access().user(), &text)
+    fn refuse_boxed(self: Arc<Self>, job: Job, error: GremlinError) -> BoxFuture {
+        Box::pin(async move { Self::refuse(&self, job, error).await })
     }
 
-    /// Whether it was heavy the last time.
-    pub(super) fn is_heavy(&self, state: &State) -> bool {
-        matches!(&self.operation, Operation::Prepared(prepared) if state.admission.is_heavy(prepared.fingerprint))
+    fn queue_until_login_boxed(self: Arc<Self>, job: Job) -> BoxFuture {
+        Box::pin(async move { Self::queue_until_login(&self, job).await })
+    }
+
+    fn dispatch_boxed(self: Arc<Self>, job: Job) -> BoxFuture {
+        Box::pin(async move { Self::dispatch(&self, job).await })
     }
 }
 
@@ -235,14 +186,14 @@ impl Connection {
     async fn run_sessionless(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
         if !job.needs_worker_to_parse() {
-            if let Err(error) = job.prepare(&self) {
+            if let Err(error) = job.prepare(state, &self.access()) {
                 return self.refuse(job, error).await;
             }
             if let Some(outcome) = run::run_on_fast_path(state, &mut job) {
                 return run::send_outcome(job.response, outcome, state).await;
             }
         }
-        let mut running = match state.acquire_permit(job.describe(&self)).await {
+        let mut running = match state.acquire_permit(job.describe(&self.access())).await {
             Ok(running) => running,
             Err(failure) => return job.response.fail(failure.into()).await,
         };
@@ -250,8 +201,13 @@ impl Connection {
         job.progress = Some(running.entry.progress.clone());
         if !job.is_heavy(state) {
             let worker_connection = Arc::clone(&self);
-            let light = worker_threads::light(state, move |sender: oneshot::Sender<_>| {
-                let rerouted = run::run_sessionless(&worker_connection, job, &running.token, Tier::Light);
+            let light = worker_threads::light(&state.threads, move |sender: oneshot::Sender<_>| {
+                let rerouted = run::run_sessionless(
+                    (&worker_connection.state, &worker_connection.access()),
+                    job,
+                    &running.token,
+                    Tier::Light,
+                );
                 let _ = sender.send((rerouted, running));
             });
             // After a panic, dropping its reply has sent the error.
@@ -272,12 +228,17 @@ impl Connection {
         }
         let worker_connection = Arc::clone(&self);
         let work = move |sender: oneshot::Sender<()>| {
-            let _ = run::run_sessionless(&worker_connection, job, &running.token, Tier::Heavy);
+            let _ = run::run_sessionless(
+                (&worker_connection.state, &worker_connection.access()),
+                job,
+                &running.token,
+                Tier::Heavy,
+            );
             drop(running);
             let _ = sender.send(());
         };
         // Without a thread, or after a panic, dropping its reply has sent the error.
-        let _ = worker_threads::heavy(state, work).await;
+        let _ = worker_threads::heavy(&state.threads, work).await;
         guard.disarm();
     }
 

@@ -4,21 +4,22 @@
 //! drivers send it. The response is one message, in the format that `Accept` prefers. Errors are HTTP errors.
 
 use super::access::Access;
+use super::authorize;
+use super::error::GremlinError;
 use super::request::{GremlinRequest, PreparedRequest};
-use super::response::{GremlinError, MessageSink, Results};
+use super::response::{BUFFERED_BYTES_MAX, MessageSink, Results};
 use super::run::{explain, write_results};
-use super::tier::{self, BUFFERED_BYTES_MAX, RunOutcome};
+use super::tier::{self, RunOutcome};
 use super::upgrade;
 use crate::admission::Tier;
 use crate::auth::random;
 use crate::content_negotiation::quality;
+use crate::context::RequestContext;
 use crate::encoding::Encoding;
 use crate::metrics::RequestKind;
-use crate::protocol::not_allowed;
 use crate::query;
-use crate::reply::{Failure, Outcome};
+use crate::reply::{Failure, Outcome, not_allowed};
 use crate::request::{Parameters, TEXT_BYTES, read_body};
-use crate::route::RequestContext;
 use crate::running::RequestDescription;
 use crate::state::{RunningRequest, State};
 use crate::stream::{ResponseWriter, SendLimits};
@@ -54,7 +55,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
         "POST" => true,
         _ => return Err(not_allowed("GET, HEAD, POST, OPTIONS")),
     };
-    let access = Access::of_request(context).await?;
+    let access = authorize::of_request(context).await?;
     let format = format(&parts.headers)?;
     let limits = &state.options.limits;
     let (request, id) = if is_post {
@@ -78,7 +79,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     let guard = running.guard();
     let progress = running.entry.progress.clone();
     let worker_state = Arc::clone(state);
-    let result = worker_threads::light(state, move |sender| {
+    let result = worker_threads::light(&state.threads, move |sender| {
         let warnings_header = WarningsHeader::default();
         let prepared = request.prepare(&worker_state);
         let request_run =
@@ -92,7 +93,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
             let (request_run, mut running) = *heavy;
             state.acquire_heavy_permit(&mut running).await?;
             let worker_state = Arc::clone(state);
-            match worker_threads::heavy(state, move |sender| {
+            match worker_threads::heavy(&state.threads, move |sender| {
                 request_run.run(&worker_state, running, Tier::Heavy, sender)
             })
             .await?

@@ -3,8 +3,9 @@
 //! Options may also be in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as an
 //! `OptionsStrategy`; those take precedence.
 
-use super::response::{GremlinError, ResultOptions};
-use super::tier;
+use super::error::GremlinError;
+use super::fingerprint;
+use super::response::ResultOptions;
 use crate::admission::Tier;
 use crate::state::State;
 use std::collections::HashMap;
@@ -232,7 +233,7 @@ impl GremlinRequest {
             deadline: None,
             cancel: None,
         };
-        let fingerprint = tier::fingerprint(state, &script);
+        let fingerprint = fingerprint::of_script(state, &script);
         Ok(PreparedRequest {
             script,
             options,

@@ -1,8 +1,10 @@
 //! Runs a request on the calling thread, within the limits of a tier (`crate::admission`).
 
-use super::connection::{Connection, Job, Operation};
+use super::access::Access;
+use super::error::{GremlinError, NO_CONTENT};
+use super::job::{Job, Operation};
 use super::request::PreparedRequest;
-use super::response::{GremlinError, NO_CONTENT, PendingResponse, Results};
+use super::response::{PendingResponse, Results};
 use super::tier::{self, RunOutcome};
 use crate::admission::Tier;
 use crate::state::State;
@@ -19,13 +21,12 @@ pub(super) enum Rerouted {
 
 /// Runs a request that is a transaction of its own, and sends the response.
 pub(super) fn run_sessionless(
-    connection: &Connection,
+    (state, access): (&State, &Access),
     mut job: Job,
     token: &CancelToken,
     tier: Tier,
 ) -> Option<Rerouted> {
-    let state = &connection.state;
-    if let Err(error) = job.prepare(connection) {
+    if let Err(error) = job.prepare(state, access) {
         return refuse(job, &error);
     }
     if tier == Tier::Light && job.is_heavy(state) {

@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! A task with a queue, so that requests run in order. Requests known to be short run in the task. For others
-//! it uses a light thread and a permit while there is work; a batch of requests takes one turn on that
+//! it uses a light thread and a permit while there is work; a batch of requests runs as one batch on that
 //! thread. A heavy request has a thread of its own (`crate::admission`).
 //!
 //! ```text
@@ -10,15 +10,16 @@
 //!   closed ────────────────────> open ────────────────────> closed
 //!                                  │ idle for too long
 //!                                  v       rollback; commit, which fails
-//!                                 lost ────────────────────> closed
+//!                               expired ──────────────────> closed
 //! ```
 //! # Invariants
-//! A lost transaction is not silently replaced by a new one, which would split the work of one transaction
+//! An expired transaction is not silently replaced by a new one, which would split the work of one transaction
 //! into two halves.
 
-use super::connection::{Connection, Job, Operation};
+use super::error::GremlinError;
+use super::job::{Job, Operation, SessionHost};
 use super::request::PreparedRequest;
-use super::response::{GremlinError, Results};
+use super::response::Results;
 use super::run::{self, Rerouted, write_results};
 use super::tier::{self, RunOutcome};
 use crate::admission::Tier;
@@ -53,8 +54,8 @@ enum BatchEnd {
 }
 
 /// Runs the requests of a session until it is closed and has no state to keep.
-pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceiver<Job>) {
-    let state = Arc::clone(&connection.state);
+pub(super) async fn run<H: SessionHost>(connection: Arc<H>, mut queue: UnboundedReceiver<Job>) {
+    let state = Arc::clone(connection.state());
     let mut transaction = TransactionState::Closed;
     let mut permit = None;
     let mut next: Option<Job> = None;
@@ -93,16 +94,16 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             }
         }
         if !job.needs_worker_to_parse()
-            && let Err(error) = job.prepare(&connection)
+            && let Err(error) = job.prepare(&state, &connection.access())
         {
-            connection.refuse(job, error).await;
+            Arc::clone(&connection).refuse_boxed(job, error).await;
             continue;
         }
         if let Some(outcome) = run_on_fast_path(&state, &mut transaction, &mut job) {
             run::send_outcome(job.response, outcome, &state).await;
             continue;
         }
-        let running = match state.acquire_permit(job.describe(&connection)).await {
+        let running = match state.acquire_permit(job.describe(&connection.access())).await {
             Ok(running) => running,
             Err(failure) => {
                 job.response.fail(failure.into()).await;
@@ -112,9 +113,9 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
         let mut guard = running.guard();
         job.progress = Some(running.entry.progress.clone());
         let worker_connection = Arc::clone(&connection);
-        let batch = worker_threads::light(&state, move |sender: oneshot::Sender<_>| {
+        let batch = worker_threads::light(&state.threads, move |sender: oneshot::Sender<_>| {
             let (mut queue, mut transaction) = (queue, transaction);
-            let batch_end = run_batch(&worker_connection, &mut transaction, job, &mut queue, &running.token);
+            let batch_end = run_batch(&*worker_connection, &mut transaction, job, &mut queue, &running.token);
             let _ = sender.send((queue, transaction, batch_end, running));
         });
         let Ok((queue_after, transaction_after, batch_end, mut running)) = batch.await else {
@@ -138,11 +139,11 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
                 let work = move |sender: oneshot::Sender<TransactionState>| {
                     let mut transaction = transaction;
                     let _ =
-                        run_request(&worker_connection, &mut transaction, job, &running.token, Tier::Heavy);
+                        run_request(&*worker_connection, &mut transaction, job, &running.token, Tier::Heavy);
                     drop(running);
                     let _ = sender.send(transaction);
                 };
-                match worker_threads::heavy(&state, work).await {
+                match worker_threads::heavy(&state.threads, work).await {
                     Ok(after) => transaction = after,
                     // No thread, or a panic: as above.
                     Err(_) => return,
@@ -153,7 +154,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
             guard.disarm();
             drop(running);
             if let Some(Rerouted::Challenge(job)) = rerouted {
-                connection.queue_until_login(job).await;
+                Arc::clone(&connection).queue_until_login_boxed(job).await;
             }
         }
     }
@@ -161,7 +162,7 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
     queue.close();
     drop((transaction, permit));
     while let Some(job) = queue.recv().await {
-        connection.dispatch(job).await;
+        Arc::clone(&connection).dispatch_boxed(job).await;
     }
 }
 
@@ -198,7 +199,7 @@ fn run_on_fast_path(state: &State, transaction: &mut TransactionState, job: &mut
 }
 
 fn run_batch(
-    connection: &Connection,
+    connection: &impl SessionHost,
     transaction: &mut TransactionState,
     first: Job,
     queue: &mut UnboundedReceiver<Job>,
@@ -220,14 +221,14 @@ fn run_batch(
 
 /// Runs one request; returns it if it cannot run here, or not yet.
 fn run_request(
-    connection: &Connection,
+    connection: &impl SessionHost,
     transaction: &mut TransactionState,
     mut job: Job,
     token: &CancelToken,
     tier: Tier,
 ) -> Option<Rerouted> {
-    let state = &connection.state;
-    if let Err(error) = job.prepare(connection) {
+    let state = connection.state();
+    if let Err(error) = job.prepare(state, &connection.access()) {
         return run::refuse(job, &error);
     }
     if tier == Tier::Light && job.is_heavy(state) {

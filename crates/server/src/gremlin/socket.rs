@@ -3,8 +3,8 @@
 //! # Shape
 //! ```text
 //! frames -> read: one message after the other -> connection -> tasks, threads
-//! │ a channel of OUTGOING_MESSAGES_MAX messages frames <- write: a ping when idle
-//! <─────────────────────────────┘
+//!                                                                 │ a channel of messages
+//! frames <- write: a ping when idle <─────────────────────────────┘
 //! ```
 //! Both halves run independently: while a client does not read, its messages and its close are still noticed.
 //! # Invariants
@@ -14,10 +14,12 @@
 //! it.
 
 use super::access::Access;
-use super::connection::{Connection, RequestResources};
-use super::response::{ClientState, GremlinError, MALFORMED, PendingResponse, UNREADABLE};
+use super::connection::Connection;
+use super::error::{GremlinError, MALFORMED, UNREADABLE};
+use super::job::RequestResources;
+use super::response::{ClientState, PendingResponse};
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::state::State;
 use crate::timed_stream::{ReceivedBytes, TimedStream};
 use futures_util::{SinkExt, Stream, StreamExt};

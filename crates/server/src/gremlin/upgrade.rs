@@ -1,33 +1,16 @@
 //! The WebSocket handshake (RFC 6455, §4.2).
 
-use super::access::Access;
-use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, empty, set};
-use crate::route::RequestContext;
+use super::authorize;
+use crate::context::RequestContext;
+use crate::reply::{Failure, Outcome, empty, not_allowed, set};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use hyper::{HeaderMap, Method, StatusCode, Version};
 use sha1::{Digest, Sha1};
-use std::sync::{Mutex, PoisonError};
 
 /// The fixed GUID of the handshake (§1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-
-/// Tells the connection that it has become a WebSocket, with the permissions of its client.
-#[derive(Debug, Default)]
-pub(crate) struct UpgradeCell(Mutex<Option<Access>>);
-
-impl UpgradeCell {
-    fn set(&self, access: Access) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
-    }
-
-    /// Takes the value, if set.
-    pub(crate) fn take(&self) -> Option<Access> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
 
 /// Whether a request asks for a WebSocket.
 pub(super) fn is_upgrade_request(headers: &HeaderMap) -> bool {
@@ -52,7 +35,7 @@ pub(super) async fn answer(context: &RequestContext<'_>) -> Outcome {
     if STANDARD.decode(key).ok().is_none_or(|bytes| bytes.len() != 16) {
         return Err(Failure::bad("Sec-WebSocket-Key is not the base64 of 16 bytes"));
     }
-    let access = Access::of_socket(context).await?;
+    let access = authorize::of_socket(context).await?;
     let mut digest = Sha1::new();
     digest.update(key.as_bytes());
     digest.update(GUID);
