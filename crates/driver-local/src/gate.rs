@@ -15,8 +15,7 @@
 //! Light queries never enter the gate.
 //! # Invariants
 //! 1. No thread waits forever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or between
-//! two
-//!    limit checks) goes to the first in the queue, and the former holder queues at its next pass.
+//!    two limit checks) goes to the first in the queue, and the former holder queues at its next pass.
 //! 2. Heavy queries do not starve: holders of slots yield only to threads that are ready to run, and get the
 //!    processor share of their scheduling priority.
 //! # Cost

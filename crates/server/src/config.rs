@@ -3,7 +3,7 @@
 //! Unknown names are errors: a misspelt limit must not mean no limit.
 
 use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
-use crate::origin;
+use crate::security::origin;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};

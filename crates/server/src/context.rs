@@ -1,13 +1,13 @@
 //! The context of an HTTP request: its head, the state of the server, and the permissions of its sender.
 
-use crate::auth::Caller;
-use crate::body_memory::BodyReservation;
 use crate::gremlin::access::UpgradeCell;
-use crate::metrics::RequestKind;
+use crate::http::reply::{Failure, Outcome};
+use crate::network::body_memory::BodyReservation;
+use crate::operations::metrics::RequestKind;
+use crate::operations::running::RequestDescription;
 use crate::options::Role;
-use crate::origin::Site;
-use crate::reply::{Failure, Outcome};
-use crate::running::RequestDescription;
+use crate::security::auth::Caller;
+use crate::security::origin::Site;
 use crate::state::State;
 use hyper::StatusCode;
 use hyper::http::request::Parts;

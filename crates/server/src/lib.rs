@@ -49,47 +49,26 @@
 #![forbid(unsafe_code)]
 
 mod admission;
-mod api;
-mod auth;
-mod body_memory;
 mod cancel;
-mod chunks;
 mod config;
-mod console;
-mod content_negotiation;
 mod context;
-mod encoding;
-mod events;
+mod endpoints;
 mod gremlin;
-mod io_threads;
+mod http;
 mod load;
-mod metrics;
-mod multipart;
-mod notify;
+mod network;
+mod operations;
 mod options;
-mod origin;
-mod protocol;
-mod query;
-mod reply;
-mod request;
 mod route;
-mod running;
+mod security;
 mod server;
-mod service_description;
 mod settings;
 mod state;
-mod storage_monitor;
-mod store;
-mod stream;
-mod throttle;
-mod timed_stream;
-mod update;
-mod warnings;
 mod worker_threads;
 
-pub use auth::hash_password;
 pub use config::resolve;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };
+pub use security::auth::hash_password;
 pub use server::{Reloader, Server, Stopper};

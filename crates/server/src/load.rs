@@ -10,11 +10,11 @@
 //! load`.
 
 use crate::context::RequestContext;
-use crate::multipart;
+use crate::endpoints::store::{TimedReader, is_compressed, rdf_extension};
+use crate::http::multipart;
+use crate::http::reply::{Failure, Outcome, full, not_allowed};
+use crate::http::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
 use crate::options::Role;
-use crate::reply::{Failure, Outcome, full, not_allowed};
-use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
-use crate::store::{TimedReader, is_compressed, rdf_extension};
 use crate::worker_threads;
 use bytes::Bytes;
 use hyper::body::Incoming;

@@ -1,17 +1,23 @@
 //! Request routing, and what applies to every response: permissions, CORS, errors in a format that the client
 //! reads, and counting.
 
-use crate::auth::Caller;
-use crate::content_negotiation::AcceptHeader;
 use crate::context::RequestContext;
+use crate::endpoints::api;
+use crate::endpoints::console;
+use crate::endpoints::protocol;
+use crate::endpoints::protocol::Endpoint;
+use crate::endpoints::store;
+use crate::gremlin;
 use crate::gremlin::access::UpgradeCell;
-use crate::metrics::{RequestKind, RequestTimer};
+use crate::http::content_negotiation::AcceptHeader;
+use crate::http::reply::{Failure, Outcome, Reply, empty, full, not_allowed, set};
+use crate::load;
+use crate::operations::metrics;
+use crate::operations::metrics::{RequestKind, RequestTimer};
 use crate::options::Role;
-use crate::origin::{self, Host, Site};
-use crate::protocol::Endpoint;
-use crate::reply::{Failure, Outcome, Reply, empty, full, not_allowed, set};
+use crate::security::auth::Caller;
+use crate::security::origin::{self, Host, Site};
 use crate::state::State;
-use crate::{api, console, gremlin, load, metrics, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

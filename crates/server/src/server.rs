@@ -12,19 +12,19 @@
 //! New options produce another `State`, which shares running requests and counters with the previous one.
 //! Connections use the newest state for each request.
 
-use crate::auth::Users;
 use crate::gremlin;
 use crate::gremlin::access::UpgradeCell;
-use crate::io_threads::IoThreads;
-use crate::metrics::{GaugeGuard, Metrics};
-use crate::notify::{READY, STOPPING, notify};
+use crate::network::io_threads::IoThreads;
+use crate::network::timed_stream::TimedStream;
+use crate::operations::metrics::{GaugeGuard, Metrics};
+use crate::operations::notify::{READY, STOPPING, notify};
+use crate::operations::storage_monitor::monitor_storage;
 use crate::options::{Limits, ServerOptions};
-use crate::origin;
 use crate::route;
+use crate::security::auth::Users;
+use crate::security::origin;
 use crate::settings::Settings;
 use crate::state::State;
-use crate::storage_monitor::monitor_storage;
-use crate::timed_stream::TimedStream;
 use crate::worker_threads::STACK_BYTES;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

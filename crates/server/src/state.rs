@@ -8,14 +8,14 @@
 //! one.
 
 use crate::admission::Admission;
-use crate::auth::Users;
-use crate::body_memory::BodyMemory;
 use crate::cancel::CancelOnDrop;
-use crate::metrics::{GaugeGuard, Metrics};
+use crate::http::reply::{Failure, Outcome};
+use crate::network::body_memory::BodyMemory;
+use crate::operations::metrics::{GaugeGuard, Metrics};
+use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegistry};
 use crate::options::{Limits, ServerOptions};
-use crate::reply::{Failure, Outcome};
-use crate::running::{RegistryEntry, RequestDescription, RequestRegistry};
-use crate::throttle::client_network;
+use crate::security::auth::Users;
+use crate::security::throttle::client_network;
 use crate::worker_threads::WorkerThreads;
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;

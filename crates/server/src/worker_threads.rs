@@ -20,7 +20,7 @@
 //! # Why not tokio's blocking threads
 //! They are reused, so their priority must not change.
 
-use crate::reply::{Failure, Outcome};
+use crate::http::reply::{Failure, Outcome};
 use hyper::StatusCode;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,9 +1,9 @@
 //! Access control of Gremlin requests: the permissions of a client, before and after its login.
 
 use super::error::GremlinError;
-use crate::auth;
+use crate::http::reply::Failure;
 use crate::options::Role;
-use crate::reply::Failure;
+use crate::security::auth;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet::gremlin::GremlinScript;

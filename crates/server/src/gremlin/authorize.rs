@@ -2,8 +2,8 @@
 
 use super::access::Access;
 use crate::context::RequestContext;
+use crate::http::reply::{Failure, Outcome};
 use crate::options::Role;
-use crate::reply::{Failure, Outcome};
 use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 

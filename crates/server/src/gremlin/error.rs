@@ -1,7 +1,7 @@
 //! Gremlin errors, with the status codes of the protocol.
 
-use crate::metrics::RequestKind;
-use crate::reply::Failure;
+use crate::http::reply::Failure;
+use crate::operations::metrics::RequestKind;
 use hyper::StatusCode;
 use vervet::gremlin::{Map, Value};
 use vervet_model::{Error, ErrorKind};

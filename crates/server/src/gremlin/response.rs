@@ -1,9 +1,9 @@
 //! Gremlin responses: errors as status codes of the protocol, and results on their way to the socket.
 
 use super::error::{AUTHENTICATE, GremlinError, NO_CONTENT, PARTIAL_CONTENT, SUCCESS, TEMPORARY};
-use crate::metrics::{RequestKind, RequestTimer};
+use crate::http::stream::{self, SendError};
+use crate::operations::metrics::{RequestKind, RequestTimer};
 use crate::state::State;
-use crate::stream::{self, SendError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -398,7 +398,7 @@ impl<'o> Results<'o> {
     }
 
     /// The failure of a traversal that ended with `error`.
-    pub(super) fn to_gremlin_error(&mut self, error: Error, fails: &[String]) -> GremlinError {
+    pub(super) fn map_error(&mut self, error: Error, fails: &[String]) -> GremlinError {
         match self.unwritable.take() {
             Some(error) => error.into(),
             None => GremlinError::of_script(error, fails),

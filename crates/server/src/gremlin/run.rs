@@ -113,7 +113,7 @@ pub(super) fn write_results(
         }
         results.add(value, count)
     });
-    done.map_err(|error| results.to_gremlin_error(error, &prepared.fails))
+    done.map_err(|error| results.map_error(error, &prepared.fails))
 }
 
 /// Adds a hint that fits a server.

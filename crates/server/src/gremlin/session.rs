@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! A task with a queue, so that requests run in order. Requests known to be short run in the task. For others
-//! it uses a light thread and a permit while there is work; a batch of requests runs as one batch on that
+//! it uses a light thread and a permit while there is work; consecutive requests run as a batch on that
 //! thread. A heavy request has a thread of its own (`crate::admission`).
 //!
 //! ```text

@@ -2,7 +2,7 @@
 
 use super::authorize;
 use crate::context::RequestContext;
-use crate::reply::{Failure, Outcome, empty, not_allowed, set};
+use crate::http::reply::{Failure, Outcome, empty, not_allowed, set};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};

@@ -75,9 +75,9 @@ fn shutdown_cancels_long_requests() {
 fn unread(server: &Running) -> std::net::TcpStream {
     let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
     let mut stream = server.connect();
-    stream.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).unwrap();
+    stream.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).expect("the server responds");
     let mut begin = [0; 1000];
-    stream.read_exact(&mut begin).unwrap();
+    stream.read_exact(&mut begin).expect("the server responds");
     server.wait_for("vervet_requests_running", 1.0);
     server.wait_for_full_buffers();
     stream

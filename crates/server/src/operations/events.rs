@@ -1,6 +1,6 @@
 //! Log events shared by several handlers.
 
-use crate::metrics::Metrics;
+use crate::operations::metrics::Metrics;
 use std::net::IpAddr;
 
 /// The maximum characters of a logged name.

@@ -20,7 +20,7 @@
 //! RFC 9110, §7.2 (`Host`), §15.5.20 (421); RFC 9112, §3.2; RFC 6454 (`Origin`); RFC 6455, §10.2; W3C Fetch
 //! Metadata.
 
-use crate::reply::{Failure, Outcome};
+use crate::http::reply::{Failure, Outcome};
 use hyper::header::{HOST, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Version};

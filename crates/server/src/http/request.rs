@@ -1,8 +1,8 @@
 //! Parts of a request: its body within limits, its media type, its parameters.
 
 use crate::context::RequestContext;
+use crate::http::reply::{Failure, Outcome};
 use crate::options::{BODY_BYTES_PER_SECOND_MIN, Limits};
-use crate::reply::{Failure, Outcome};
 use crate::state::overloaded;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;

@@ -1,6 +1,6 @@
 //! Parser of complete `multipart/form-data` bodies (RFC 7578).
 
-use crate::request::MediaType;
+use crate::http::request::MediaType;
 use bytes::Bytes;
 use memchr::memmem;
 

@@ -4,8 +4,8 @@
 //! A body that ends is complete. If its producer fails half way, the body fails and hyper aborts the
 //! connection, so no client can mistake a part for the whole.
 
-use crate::chunks::{ChunkStream, IncompleteBody};
-use crate::metrics::RequestTimer;
+use crate::http::chunks::{ChunkStream, IncompleteBody};
+use crate::operations::metrics::RequestTimer;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};

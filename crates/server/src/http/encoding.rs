@@ -1,6 +1,6 @@
 //! Compression of answers: gzip and zstd, negotiated by `Accept-Encoding`.
 
-use crate::content_negotiation::quality;
+use crate::http::content_negotiation::quality;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT_ENCODING;
 use std::io::{self, Write};

@@ -5,15 +5,16 @@
 //! may occur once may occur once in both together. A dataset in the request replaces that of the query; in an
 //! update with `USING` or `WITH` it is an error (§2.2.3).
 
-use crate::content_negotiation::AcceptHeader;
 use crate::context::RequestContext;
-use crate::encoding::Encoding;
-use crate::metrics::RequestKind;
+use crate::endpoints::query::{self, QueryRequest};
+use crate::endpoints::service_description;
+use crate::endpoints::update;
+use crate::http::content_negotiation::AcceptHeader;
+use crate::http::encoding::Encoding;
+use crate::http::reply::{Failure, Outcome, empty, not_allowed};
+use crate::http::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
+use crate::operations::metrics::RequestKind;
 use crate::options::Role;
-use crate::query::{self, QueryRequest};
-use crate::reply::{Failure, Outcome, empty, not_allowed};
-use crate::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
-use crate::{service_description, update};
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 

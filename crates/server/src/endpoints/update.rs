@@ -1,8 +1,8 @@
 //! Updates: each request is one transaction.
 
-use crate::query::STOPPED;
-use crate::reply::{Failure, Outcome};
-use crate::running::RequestDescription;
+use crate::endpoints::query::STOPPED;
+use crate::http::reply::{Failure, Outcome};
+use crate::operations::running::RequestDescription;
 use crate::state::State;
 use crate::worker_threads;
 use hyper::StatusCode;

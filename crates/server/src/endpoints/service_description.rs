@@ -3,12 +3,12 @@
 //! The description is an ordinary graph: a small in-memory database holds it and writes it in the requested
 //! format.
 
-use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS};
 use crate::context::RequestContext;
-use crate::encoding::Encoding;
-use crate::query;
-use crate::reply::{Outcome, full};
-use crate::request::address;
+use crate::endpoints::query;
+use crate::http::content_negotiation::{AcceptHeader, GRAPH_FORMATS};
+use crate::http::encoding::Encoding;
+use crate::http::reply::{Outcome, full};
+use crate::http::request::address;
 use hyper::StatusCode;
 use hyper::header::VARY;
 use std::fmt::Write;
@@ -34,11 +34,11 @@ pub(crate) async fn answer(context: &RequestContext<'_>, takes_updates: bool) ->
     let text = description(address(context.parts, context.tls, path).as_ref(), takes_updates, context);
     let database = Database::in_memory();
     database.load_text(Format::Turtle, &text)?;
-    let options = query::options(context.state, &crate::request::Parameters::default())?;
+    let options = query::options(context.state, &crate::http::request::Parameters::default())?;
     let mut bytes = Vec::new();
     database.write_graph(None, &options, format, &mut bytes)?;
     let mut reply = full(StatusCode::OK, content_type, bytes);
-    crate::reply::set(&mut reply, VARY, "Accept");
+    crate::http::reply::set(&mut reply, VARY, "Accept");
     debug_assert!(Encoding::Identity.name().is_none(), "it is too short to be compressed");
     Ok(reply)
 }

@@ -12,8 +12,8 @@
 //! # Invariants
 //! A body only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
 
-use crate::chunks::Chunk;
-use crate::encoding::Encoding;
+use crate::http::chunks::Chunk;
+use crate::http::encoding::Encoding;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -188,8 +188,8 @@ impl Encoder {
     fn new(encoding: Encoding, writer: ChunkWriter) -> io::Result<Self> {
         Ok(match encoding {
             Encoding::Identity => Self::Identity(writer),
-            Encoding::Gzip => Self::Gzip(Box::new(crate::encoding::gzip(writer))),
-            Encoding::Zstd => Self::Zstd(Box::new(crate::encoding::zstd(writer)?)),
+            Encoding::Gzip => Self::Gzip(Box::new(crate::http::encoding::gzip(writer))),
+            Encoding::Zstd => Self::Zstd(Box::new(crate::http::encoding::zstd(writer)?)),
         })
     }
 

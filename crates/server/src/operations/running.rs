@@ -8,8 +8,8 @@
 //! Texts are truncated to [`TEXT_BYTES`], so the size of the list is bounded: that times
 //! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`].
 
-use crate::auth::hex;
-use crate::metrics::RequestKind;
+use crate::operations::metrics::RequestKind;
+use crate::security::auth::hex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

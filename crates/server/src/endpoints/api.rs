@@ -1,12 +1,14 @@
 //! The API of the console: names for completion, plans, database information. All answers are JSON.
 
 use crate::context::RequestContext;
+use crate::endpoints::query;
+use crate::endpoints::update;
+use crate::http::reply::{Failure, Outcome, empty, full, not_allowed};
+use crate::http::request::{Parameters, TEXT_BYTES, read_body, text};
+use crate::operations::running::RegistryEntry;
 use crate::options::Role;
-use crate::reply::{Failure, Outcome, empty, full, not_allowed};
-use crate::request::{Parameters, TEXT_BYTES, read_body, text};
-use crate::running::RegistryEntry;
 use crate::state::State;
-use crate::{query, update, worker_threads};
+use crate::worker_threads;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -99,7 +101,7 @@ async fn stop(context: &RequestContext<'_>, number: &str) -> Outcome {
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn json_reply(value: &Value) -> crate::reply::Reply {
+fn json_reply(value: &Value) -> crate::http::reply::Reply {
     full(StatusCode::OK, "application/json", value.to_string())
 }
 

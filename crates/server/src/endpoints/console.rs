@@ -1,7 +1,7 @@
 //! Serves the console from the binary: see `build.rs`. It contains no data, so access is unrestricted.
 
-use crate::content_negotiation::quality;
-use crate::reply::{Failure, Outcome, full, not_allowed, set};
+use crate::http::content_negotiation::quality;
+use crate::http::reply::{Failure, Outcome, full, not_allowed, set};
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH, VARY,
 };
@@ -39,7 +39,7 @@ pub(crate) fn answer(parts: &Parts) -> Outcome {
     let tag = &tags()[at];
     let known = parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
     if known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
-        let mut reply = crate::reply::empty(StatusCode::NOT_MODIFIED);
+        let mut reply = crate::http::reply::empty(StatusCode::NOT_MODIFIED);
         set(&mut reply, ETAG, tag);
         return Ok(reply);
     }
@@ -60,7 +60,8 @@ pub(crate) fn answer(parts: &Parts) -> Outcome {
 fn tags() -> &'static [String] {
     static TAGS: OnceLock<Vec<String>> = OnceLock::new();
     TAGS.get_or_init(|| {
-        let tag = |file: &File| format!("\"{}\"", crate::auth::hex(&Sha256::digest(file.bytes)[..8]));
+        let tag =
+            |file: &File| format!("\"{}\"", crate::security::auth::hex(&Sha256::digest(file.bytes)[..8]));
         ASSETS.iter().map(tag).collect()
     })
 }

@@ -1,6 +1,6 @@
 //! A connection, plain or with TLS, with a write timeout.
 
-use crate::body_memory::BodyReservation;
+use crate::network::body_memory::BodyReservation;
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
 use std::future::Future;
 use std::io;

@@ -10,15 +10,17 @@
 //! # Not here
 //! `PATCH`; use `/update`.
 
-use crate::content_negotiation::{AcceptHeader, DATASET_FORMATS, GRAPH_FORMATS};
 use crate::context::RequestContext;
-use crate::encoding::Encoding;
+use crate::endpoints::query;
+use crate::endpoints::update;
+use crate::http::content_negotiation::{AcceptHeader, DATASET_FORMATS, GRAPH_FORMATS};
+use crate::http::encoding::Encoding;
+use crate::http::multipart;
+use crate::http::reply::{Failure, Outcome, empty, not_allowed, set};
+use crate::http::request::{DOCUMENT_BYTES, MediaType, Parameters, address, iri, read_body};
 use crate::options::Role;
-use crate::query;
-use crate::reply::{Failure, Outcome, empty, not_allowed, set};
-use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, address, iri, read_body};
+use crate::security::auth;
 use crate::state::State;
-use crate::{auth, multipart, update};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, LOCATION};

@@ -4,7 +4,7 @@
 //! our lists wins. A range such as `text/*` applies to every type that it covers, unless a more specific
 //! entry covers the type.
 
-use crate::reply::Failure;
+use crate::http::reply::Failure;
 use hyper::header::ACCEPT;
 use hyper::{HeaderMap, StatusCode};
 use vervet::OutputFormat;

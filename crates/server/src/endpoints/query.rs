@@ -13,17 +13,17 @@
 
 use crate::admission::{FAST_PATH_TIME_MAX, TEXT_BYTES_MAX, TEXT_LIGHT_BYTES_MAX, Tier};
 use crate::cancel::CancelOnDrop;
-use crate::chunks::ChunkStream;
-use crate::content_negotiation::{AcceptHeader, GRAPH_FORMATS, SOLUTION_FORMATS};
 use crate::context::RequestContext;
-use crate::encoding::Encoding;
-use crate::metrics::{Metrics, RequestKind};
-use crate::reply::{Body, Failure, Outcome, Reply};
-use crate::request::Parameters;
-use crate::running::{RegistryEntry, RequestDescription};
+use crate::http::chunks::ChunkStream;
+use crate::http::content_negotiation::{AcceptHeader, GRAPH_FORMATS, SOLUTION_FORMATS};
+use crate::http::encoding::Encoding;
+use crate::http::reply::{Body, Failure, Outcome, Reply};
+use crate::http::request::Parameters;
+use crate::http::stream::{BUFFERED_BYTES_MAX, ResponseWriter, ResultStart, SendLimits};
+use crate::http::warnings::{self, WARNINGS, WarningsHeader};
+use crate::operations::metrics::{Metrics, RequestKind};
+use crate::operations::running::{RegistryEntry, RequestDescription};
 use crate::state::{RunningRequest, State};
-use crate::stream::{BUFFERED_BYTES_MAX, ResponseWriter, ResultStart, SendLimits};
-use crate::warnings::{self, WARNINGS, WarningsHeader};
 use crate::worker_threads;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::{Response, StatusCode};
@@ -437,8 +437,8 @@ pub(crate) async fn write(
 mod tests {
     use super::*;
     use crate::admission::SHORT_TIME_MAX;
-    use crate::auth::Users;
     use crate::options::ServerOptions;
+    use crate::security::auth::Users;
     use vervet::{Database, Format};
 
     fn state() -> State {

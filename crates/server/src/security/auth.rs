@@ -7,12 +7,12 @@
 //! # Not here
 //! Sessions, cookies.
 
-use crate::events;
-use crate::metrics::Metrics;
+use crate::http::reply::{Failure, Outcome};
+use crate::operations::events;
+use crate::operations::metrics::Metrics;
 use crate::options::{Role, ServerOptions, User};
-use crate::origin::NAMES_HINT;
-use crate::reply::{Failure, Outcome};
-use crate::throttle::{self, Throttle};
+use crate::security::origin::NAMES_HINT;
+use crate::security::throttle::{self, Throttle};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use base64::Engine;
