@@ -2,8 +2,8 @@
 //! over their findings (`cases/`).
 //!
 //! # Shape
-//! [`EntryPoint`] is an entry point; [`EntryPoint::check`] passes bytes to it and panics if a property is violated.
-//! Beyond the absence of panics, each file defines further properties of the outcome.
+//! [`EntryPoint`] is an entry point; [`EntryPoint::check`] passes bytes to it and panics if a property is
+//! violated. Beyond the absence of panics, each file defines further properties of the outcome.
 //! # Invariants
 //! A check depends only on its bytes, not on earlier ones: changes are rolled back, or the state is
 //! recreated.

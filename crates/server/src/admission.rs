@@ -15,9 +15,9 @@
 //!   and a light traversal must not wait for a heavy permit. A query leaves this tier once planning has
 //!   estimated it as heavy.
 //! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans with an estimate of 1 ms or more;
-//!   texts of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan; traversals with
-//!   the fingerprint of one that exceeded the light tier, which would otherwise waste 5 ms each. A new thread
-//!   adds 30 to 50 µs to a request of 1 ms or more.
+//!   texts of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan; traversals
+//!   with the fingerprint of one that exceeded the light tier, which would otherwise waste 5 ms each. A new
+//!   thread adds 30 to 50 µs to a request of 1 ms or more.
 //!
 //! A traversal that exceeds the limits of its tier is stopped and runs again in the heavy tier; it has sent
 //! no response and has no side effects. Below the tiers is the gate of the driver (`vervet-driver-local`,

@@ -208,8 +208,8 @@ fn is_heavy_by_length(request: &QueryRequest) -> bool {
     request.text.len() > TEXT_LIGHT_BYTES_MAX
 }
 
-/// The fingerprint of a query; `None` if it never takes the fast path: a compressed response, a dataset in the
-/// request, a long text.
+/// The fingerprint of a query; `None` if it never takes the fast path: a compressed response, a dataset in
+/// the request, a long text.
 fn query_fingerprint(state: &State, request: &QueryRequest) -> Option<u64> {
     let is_usual = request.encoding == Encoding::Identity && request.options.dataset.is_none();
     (is_usual && request.text.len() <= TEXT_BYTES_MAX).then(|| state.admission.fingerprint(&request.text))

@@ -13,8 +13,8 @@
 //!                               expired ──────────────────> closed
 //! ```
 //! # Invariants
-//! An expired transaction is not silently replaced by a new one, which would split the work of one transaction
-//! into two halves.
+//! An expired transaction is not silently replaced by a new one, which would split the work of one
+//! transaction into two halves.
 
 use super::error::GremlinError;
 use super::job::{Job, Operation, SessionHost};

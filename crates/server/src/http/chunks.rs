@@ -1,7 +1,8 @@
 //! The receiving side of a streamed result (`stream`): a channel of chunks as a response body.
 //!
 //! # Invariants
-//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has succeeded.
+//! [`ChunkStream`] only ends successfully after [`Chunk::End`], which is sent after everything else has
+//! succeeded.
 
 use crate::cancel::CancelOnDrop;
 use bytes::Bytes;
