@@ -3,14 +3,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
-use vervet_hostile::Entry;
+use vervet_hostile::EntryPoint;
 
 fuzz_target!(|data: &[u8]| {
-    static ENTRY: OnceLock<Entry> = OnceLock::new();
+    static ENTRY: OnceLock<EntryPoint> = OnceLock::new();
     ENTRY.get_or_init(prepare).check(data);
 });
 
-fn prepare() -> Entry {
+fn prepare() -> EntryPoint {
     let abort = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // The loader makes an error of what these libraries panic at (`parquet` often within `bytes`);
@@ -26,8 +26,8 @@ fn prepare() -> Entry {
     entry()
 }
 
-fn entry() -> Entry {
+fn entry() -> EntryPoint {
     let program = std::env::current_exe().expect("a program knows where it is");
     let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    Entry::from_name(name).unwrap_or_else(|| panic!("no entry is called {name}"))
+    EntryPoint::from_name(name).unwrap_or_else(|| panic!("no entry is called {name}"))
 }

@@ -37,7 +37,7 @@ use plant::Fault;
 use record::{History, Kind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use storage::Shape;
+use storage::StorageForm;
 use vervet::{Durability, Isolation};
 use vervet_testkit::Random;
 
@@ -173,7 +173,7 @@ fn round(
     tally: &mut Tally,
 ) -> Result<(), String> {
     for kind in Kind::ALL {
-        for shape in Shape::ALL {
+        for shape in StorageForm::ALL {
             let setting = Setting {
                 place: place(number, &options.to.join("database")),
                 ..Setting::new(kind, shape, level.isolation, transactions)
@@ -188,9 +188,12 @@ fn round(
 
 /// A third of the histories in memory; a third in a directory with synced commits, whose database is reopened
 /// half way; a third in a directory with continuous checkpoints.
-fn place(number: u64, directory: &Path) -> Option<client::Place> {
-    let place =
-        |durability, checkpoints| client::Place { directory: directory.to_owned(), durability, checkpoints };
+fn place(number: u64, directory: &Path) -> Option<client::DatabaseLocation> {
+    let place = |durability, checkpoints| client::DatabaseLocation {
+        directory: directory.to_owned(),
+        durability,
+        checkpoints,
+    };
     match number % 3 {
         0 => None,
         1 => Some(place(Durability::Sync, false)),
@@ -202,7 +205,7 @@ fn planted(options: &Options, fault: Fault, random: &mut Random, report: &mut Re
     let folder = options.to.join("planted").join(fault.name());
     let (start, mut tally) = (Instant::now(), Tally::default());
     for kind in Kind::ALL {
-        for shape in Shape::ALL {
+        for shape in StorageForm::ALL {
             let name = format!("{}-{}", kind.name(), shape.name());
             let history = plant::record(kind, shape, fault, SHORT_TRANSACTIONS, random)?;
             tally.add(&history);

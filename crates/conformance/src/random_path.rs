@@ -23,7 +23,7 @@ const THEIRS: char = '\u{2}';
 const END: char = '\u{3}';
 
 /// A part of a path, and whether it may be empty.
-struct Part {
+struct PathFragment {
     text: String,
     nullable: bool,
 }
@@ -34,40 +34,42 @@ fn step(random: &mut Random) -> String {
 }
 
 /// Any part, for the inside of a closure.
-fn inner(random: &mut Random, depth: usize) -> Part {
+fn inner(random: &mut Random, depth: usize) -> PathFragment {
     if depth == 0 {
-        return Part { text: step(random), nullable: false };
+        return PathFragment { text: step(random), nullable: false };
     }
     match random.below(7) {
         0 => {
             let (a, b) = (inner(random, depth - 1), inner(random, depth - 1));
-            Part { text: format!("({}|{})", a.text, b.text), nullable: a.nullable || b.nullable }
+            PathFragment { text: format!("({}|{})", a.text, b.text), nullable: a.nullable || b.nullable }
         }
-        1 => Part { text: format!("!({}|{})", step(random), step(random)), nullable: false },
+        1 => PathFragment { text: format!("!({}|{})", step(random), step(random)), nullable: false },
         _ => element(random, depth),
     }
 }
 
 /// A part that is not an alternative.
-fn element(random: &mut Random, depth: usize) -> Part {
+fn element(random: &mut Random, depth: usize) -> PathFragment {
     if depth == 0 {
-        return Part { text: step(random), nullable: false };
+        return PathFragment { text: step(random), nullable: false };
     }
     match random.below(8) {
         0 => {
             let (a, b) = (element(random, depth - 1), element(random, depth - 1));
-            Part { text: format!("({}/{})", a.text, b.text), nullable: a.nullable && b.nullable }
+            PathFragment { text: format!("({}/{})", a.text, b.text), nullable: a.nullable && b.nullable }
         }
         1 => {
             let part = element(random, depth - 1);
-            Part { text: format!("^({})", part.text), nullable: part.nullable }
+            PathFragment { text: format!("^({})", part.text), nullable: part.nullable }
         }
-        2 => Part { text: format!("!({}|{})", predicate(random), predicate(random)), nullable: false },
-        3 => Part { text: format!("({})?", inner(random, depth - 1).text), nullable: true },
-        4 | 5 => Part { text: format!("({})*", inner(random, depth - 1).text), nullable: true },
+        2 => {
+            PathFragment { text: format!("!({}|{})", predicate(random), predicate(random)), nullable: false }
+        }
+        3 => PathFragment { text: format!("({})?", inner(random, depth - 1).text), nullable: true },
+        4 | 5 => PathFragment { text: format!("({})*", inner(random, depth - 1).text), nullable: true },
         _ => {
             let part = inner(random, depth - 1);
-            Part { text: format!("({})+", part.text), nullable: part.nullable }
+            PathFragment { text: format!("({})+", part.text), nullable: part.nullable }
         }
     }
 }
@@ -79,7 +81,7 @@ pub(crate) fn pattern(random: &mut Random) -> String {
     let branches = match kind {
         0 => vec![element(random, depth), element(random, depth)],
         1 => {
-            let not = |set: String| Part { text: set, nullable: false };
+            let not = |set: String| PathFragment { text: set, nullable: false };
             vec![not(format!("!{}", predicate(random))), not(format!("!^{}", predicate(random)))]
         }
         _ => vec![element(random, depth)],

@@ -85,13 +85,13 @@ fn outcome(test: &Test) -> Outcome {
         "PositiveSyntaxTest" | "PositiveSyntaxTest11" => positive(test),
         "NegativeSyntaxTest" | "NegativeSyntaxTest11" => negative(test),
         "QueryEvaluationTest" | "CSVResultFormatTest" => evaluation(test),
-        _ => Err(Trouble::NotRun),
+        _ => Err(TestFailure::NotRun),
     });
     match result {
         Ok(()) => Outcome::Passed,
-        Err(Trouble::NotRun) => Outcome::NotRun,
-        Err(Trouble::Unsupported(reason)) => Outcome::Unsupported(reason),
-        Err(Trouble::Failed(reason)) => Outcome::Failed(reason),
+        Err(TestFailure::NotRun) => Outcome::NotRun,
+        Err(TestFailure::Unsupported(reason)) => Outcome::Unsupported(reason),
+        Err(TestFailure::Failed(reason)) => Outcome::Failed(reason),
     }
 }
 
@@ -100,19 +100,19 @@ fn is_update(test: &Test) -> bool {
 }
 
 /// Why a test did not pass.
-pub(crate) enum Trouble {
+pub(crate) enum TestFailure {
     NotRun,
     Unsupported(String),
     Failed(String),
 }
 
-impl From<String> for Trouble {
+impl From<String> for TestFailure {
     fn from(reason: String) -> Self {
         Self::Failed(reason)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for TestFailure {
     fn from(error: Error) -> Self {
         if error.kind() == ErrorKind::Unsupported {
             // The message begins or ends with a position in this file, and may contain an IRI of it.
@@ -125,7 +125,7 @@ impl From<Error> for Trouble {
     }
 }
 
-pub(crate) fn action(test: &Test) -> Result<(&File, String), Trouble> {
+pub(crate) fn action(test: &Test) -> Result<(&File, String), TestFailure> {
     let file = test.action.as_ref().ok_or_else(|| "the test has no query".to_owned())?;
     Ok((file, file.read_text()?))
 }
@@ -134,16 +134,16 @@ fn options(file: &File) -> QueryOptions {
     QueryOptions { base_iri: Some(file.iri.clone()), ..QueryOptions::default() }
 }
 
-fn positive(test: &Test) -> Result<(), Trouble> {
+fn positive(test: &Test) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     Database::in_memory().prepare_with(&text, &options(file))?;
     Ok(())
 }
 
-fn negative(test: &Test) -> Result<(), Trouble> {
+fn negative(test: &Test) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     match Database::in_memory().prepare_with(&text, &options(file)) {
-        Ok(_) => Err(Trouble::Failed(format!("the query is accepted:\n{text}"))),
+        Ok(_) => Err(TestFailure::Failed(format!("the query is accepted:\n{text}"))),
         Err(error) if error.kind() == ErrorKind::Query => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -151,12 +151,12 @@ fn negative(test: &Test) -> Result<(), Trouble> {
 
 /// [`answer`] on an in-memory database, on one whose statements were all inserted by a transaction, and on
 /// one that was reopened from the files written by loads.
-fn evaluation(test: &Test) -> Result<(), Trouble> {
+fn evaluation(test: &Test) -> Result<(), TestFailure> {
     let base = loaded(test, Database::in_memory())?;
     answer(test, &base)?;
     if let Some(delta) = inserted(&base)? {
         answer(test, &delta).map_err(|trouble| match trouble {
-            Trouble::Failed(reason) => Trouble::Failed(format!("only when inserted: {reason}")),
+            TestFailure::Failed(reason) => TestFailure::Failed(format!("only when inserted: {reason}")),
             other => other,
         })?;
     }
@@ -170,13 +170,13 @@ fn evaluation(test: &Test) -> Result<(), Trouble> {
         reopened => reopened?,
     };
     answer(test, &reopened).map_err(|trouble| match trouble {
-        Trouble::Failed(reason) => Trouble::Failed(format!("only after opening it again: {reason}")),
+        TestFailure::Failed(reason) => TestFailure::Failed(format!("only after opening it again: {reason}")),
         other => other,
     })
 }
 
 /// The database with the data of a test.
-fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
+fn loaded(test: &Test, database: Database) -> Result<Database, TestFailure> {
     for data in &test.input.data {
         load(&database, data, None)?;
     }
@@ -196,7 +196,7 @@ fn loaded(test: &Test, database: Database) -> Result<Database, Trouble> {
 
 /// The graphs in the `FROM` and `FROM NAMED` clauses of the query, as parsed by the other library; none if it
 /// fails.
-fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
+fn graphs_of_query(test: &Test) -> Result<Vec<String>, TestFailure> {
     let (file, text) = action(test)?;
     let Ok(parser) = SparqlParser::new().with_base_iri(&file.iri) else { return Ok(Vec::new()) };
     let Ok(query) = parser.parse_query(&text) else { return Ok(Vec::new()) };
@@ -217,7 +217,7 @@ fn graphs_of_query(test: &Test) -> Result<Vec<String>, Trouble> {
 
 /// A database with the same statements, all inserted by one transaction; `None` if statements have
 /// identities, which cannot be inserted one by one.
-fn inserted(base: &Database) -> Result<Option<Database>, Trouble> {
+fn inserted(base: &Database) -> Result<Option<Database>, TestFailure> {
     let mut text = Vec::new();
     base.export(Format::NQuads, &mut text)?;
     let parser = RdfParser::from_format(RdfFormat::NQuads);
@@ -234,7 +234,7 @@ fn inserted(base: &Database) -> Result<Option<Database>, Trouble> {
 }
 
 /// The endpoints of a test, each a database that may query the others.
-fn endpoints(test: &Test) -> Result<Option<Services>, Trouble> {
+fn endpoints(test: &Test) -> Result<Option<Services>, TestFailure> {
     if test.services.is_empty() {
         return Ok(None);
     }
@@ -268,7 +268,7 @@ impl ServiceClient for Endpoints {
 }
 
 /// Runs the query of a test on one and on several threads and compares its answers.
-fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
+fn answer(test: &Test, database: &Database) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     for (threads, heavy_from) in crate::CONFIGURATIONS {
         for optimize in [true, false] {
@@ -276,9 +276,9 @@ fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
             let options =
                 QueryOptions { heavy_from, optimize, services, ..options(file).with_threads(threads) };
             answer_with(test, database, &text, &options).map_err(|trouble| match trouble {
-                Trouble::Failed(what) => {
+                TestFailure::Failed(what) => {
                     let planned = if optimize { "" } else { ", without the optimizer" };
-                    Trouble::Failed(format!("on {threads} threads{planned}: {what}"))
+                    TestFailure::Failed(format!("on {threads} threads{planned}: {what}"))
                 }
                 other => other,
             })?;
@@ -287,11 +287,16 @@ fn answer(test: &Test, database: &Database) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOptions) -> Result<(), Trouble> {
+fn answer_with(
+    test: &Test,
+    database: &Database,
+    text: &str,
+    options: &QueryOptions,
+) -> Result<(), TestFailure> {
     let expected_file = test.result.as_ref().ok_or_else(|| "the test has no result".to_owned())?;
     // First, so that an unsupported feature is reported as such.
     let prepared = database.prepare_with(text, options)?;
-    let describe = |what: String| Trouble::Failed(format!("{what}\n{}", text.trim()));
+    let describe = |what: String| TestFailure::Failed(format!("{what}\n{}", text.trim()));
     if expected_file.extension() == "csv" {
         let mut csv = Vec::new();
         prepared.write_with(options, OutputFormat::Csv, &mut csv)?;
@@ -305,7 +310,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
     let actual = if prepared.is_graph() {
         match prepared.run_with(options)? {
             Answer::Graph(triples) => Results::Graph(triples),
-            _ => return Err(Trouble::Failed("the answer of this query is not a graph".to_owned())),
+            _ => return Err(TestFailure::Failed("the answer of this query is not a graph".to_owned())),
         }
     } else {
         let mut written = Vec::new();
@@ -320,7 +325,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
         })?
     };
     let root = &prepared.query().root;
-    let ways = Ways {
+    let ways = ComparisonMode {
         ordered: is_ordered(root),
         lax: test.lax,
         by_value: computes(root) || format == QueryResultsFormat::Tsv,
@@ -332,7 +337,7 @@ fn answer_with(test: &Test, database: &Database, text: &str, options: &QueryOpti
 }
 
 /// Loads a file into the default graph, or into the graph with this name.
-fn load(database: &Database, file: &File, graph: Option<&str>) -> Result<(), Trouble> {
+fn load(database: &Database, file: &File, graph: Option<&str>) -> Result<(), TestFailure> {
     let graph = match graph {
         Some(name) => Some(NamedNode::new(name).map_err(|error| format!("{name}: {error}"))?),
         None => None,
@@ -383,7 +388,7 @@ impl Results {
 }
 
 /// The comparison mode of results.
-struct Ways {
+struct ComparisonMode {
     /// The query defines the order of rows.
     ordered: bool,
     /// The query leaves the multiplicity of rows open.
@@ -442,7 +447,7 @@ fn respelled(rows: &[Row]) -> Vec<Row> {
     rows.iter().map(|row| row.iter().map(|cell| cell.as_ref().map(respell)).collect()).collect()
 }
 
-fn same(expected: &Results, actual: &Results, ways: &Ways) -> Result<bool, String> {
+fn same(expected: &Results, actual: &Results, ways: &ComparisonMode) -> Result<bool, String> {
     Ok(match (expected, actual) {
         (Results::Boolean(expected), Results::Boolean(actual)) => expected == actual,
         (

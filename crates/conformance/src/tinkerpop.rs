@@ -20,12 +20,12 @@ pub use wire::{Driver, WireFormat};
 use crate::{Outcome, Report};
 use feature::Scenario;
 use graphs::Graphs;
-use scenario::Trouble;
+use scenario::ScenarioFailure;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
-use wire::Wire;
+use wire::PythonDriver;
 
 /// The time limit of a traversal.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -79,7 +79,7 @@ impl Default for Options {
 /// Missing or malformed files.
 pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), String> {
     let data = root.join("graphs");
-    let mut wire = options.driver.as_ref().map(Wire::start).transpose()?;
+    let mut wire = options.driver.as_ref().map(PythonDriver::start).transpose()?;
     let mut graphs: Vec<(Configuration, Graphs)> = options
         .configurations
         .iter()
@@ -113,7 +113,7 @@ fn outcome(
     scenario: &Scenario,
     graphs: &mut [(Configuration, Graphs)],
     data: &Path,
-    mut wire: Option<&mut Wire>,
+    mut wire: Option<&mut PythonDriver>,
 ) -> Outcome {
     if let Some((_, why)) = LEFT_OUT.iter().find(|(tag, _)| scenario.tags.iter().any(|own| own == tag)) {
         return Outcome::LeftOut((*why).to_owned());
@@ -127,13 +127,15 @@ fn outcome(
         let done = catch_unwind(run).unwrap_or_else(|panic| {
             let message = panic.downcast_ref::<String>().map(String::as_str);
             let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(Trouble::Wrong(format!("panic: {message}")))
+            Err(ScenarioFailure::Wrong(format!("panic: {message}")))
         });
         match done {
             Ok(()) => {}
-            Err(Trouble::LeftOut(reason)) => return Outcome::LeftOut(reason),
-            Err(Trouble::Unsupported(reason)) => return Outcome::Unsupported(reason),
-            Err(Trouble::Wrong(reason)) => return Outcome::Failed(format!("{configuration:?}: {reason}")),
+            Err(ScenarioFailure::LeftOut(reason)) => return Outcome::LeftOut(reason),
+            Err(ScenarioFailure::Unsupported(reason)) => return Outcome::Unsupported(reason),
+            Err(ScenarioFailure::Wrong(reason)) => {
+                return Outcome::Failed(format!("{configuration:?}: {reason}"));
+            }
         }
     }
     Outcome::Passed

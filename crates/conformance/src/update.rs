@@ -8,7 +8,7 @@
 
 use crate::compare::isomorphic;
 use crate::manifest::{Files, Test};
-use crate::sparql::{Trouble, action};
+use crate::sparql::{TestFailure, action};
 use oxrdf::{BlankNode, Dataset, GraphName, NamedNode, NamedOrBlankNode, Quad, Term, TermRef, Triple};
 use oxrdfio::RdfFormat;
 use vervet::update::{UpdateOptions, UpdateTarget, run};
@@ -97,22 +97,22 @@ fn parse(text: &str, base: &str) -> Result<Update> {
     parse_update(text, &options).map_err(Error::from)
 }
 
-pub(crate) fn positive(test: &Test) -> Result<(), Trouble> {
+pub(crate) fn positive(test: &Test) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     parse(&text, &file.iri)?;
     Ok(())
 }
 
-pub(crate) fn negative(test: &Test) -> Result<(), Trouble> {
+pub(crate) fn negative(test: &Test) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     match parse(&text, &file.iri) {
-        Ok(_) => Err(Trouble::Failed(format!("the update is accepted:\n{text}"))),
+        Ok(_) => Err(TestFailure::Failed(format!("the update is accepted:\n{text}"))),
         Err(error) if error.kind() == ErrorKind::Query => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-pub(crate) fn evaluation(test: &Test) -> Result<(), Trouble> {
+pub(crate) fn evaluation(test: &Test) -> Result<(), TestFailure> {
     let (file, text) = action(test)?;
     // First, so that an unsupported feature is reported as such.
     parse(&text, &file.iri)?;
@@ -123,7 +123,7 @@ pub(crate) fn evaluation(test: &Test) -> Result<(), Trouble> {
     if isomorphic(expected.clone(), found.clone()) {
         return Ok(());
     }
-    Err(Trouble::Failed(format!("expected\n{expected}\nfound\n{found}\n{}", text.trim())))
+    Err(TestFailure::Failed(format!("expected\n{expected}\nfound\n{found}\n{}", text.trim())))
 }
 
 /// The statements of a dataset; blank-node labels are scoped to a file.

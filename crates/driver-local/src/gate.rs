@@ -1,34 +1,33 @@
-//! Which threads of heavy queries run, so that light ones find a processor when they come.
+//! The gate: controls which threads of heavy queries run, so that threads of light queries find a processor.
 //!
 //! # Shape
-//! As many *slots* as the process may use processors, and [`SPARE_SLOTS`] more. A thread of a heavy query
-//! holds a slot while it works, and passes here between two batches:
+//! There are as many *slots* as processors available to the process, and [`SPARE_SLOTS`] more. A thread of a
+//! heavy query holds a slot while it runs, and passes the gate between two batches:
 //!
 //! ```text
-//! pass: no slot       a free one, else wait in line for one; in front, if the thread left within its turn
-//!       its turn over the first in line gets the slot, this thread goes to the end of the line   TIME_SLICE
-//!       else          gives way to threads that wait for this processor, if a light query ran   YIELD_INTERVAL
+//! pass: no slot         takes a free slot, or queues for one; at the front within its time slice
+//!       slice used up   the first in the queue gets the slot, this thread queues at the end    TIME_SLICE
+//!       otherwise       yields the processor if a light query ran recently                     YIELD_INTERVAL
 //! ```
-//! So a thread that wakes up with a light query waits for [`YIELD_INTERVAL`] or twice that, whatever the
-//! scheduler thinks it owes to heavy ones; longer if a piece of work is, which is why batches are a quarter
-//! as large beside light queries. Without slots eight heavy queries would stand in line before it. Light
-//! queries never come here.
+//! A thread that wakes up for a light query therefore waits for one or two [`YIELD_INTERVAL`]s, whatever the
+//! fairness accounting of the scheduler; longer if a batch takes longer, which is why batches are a quarter
+//! as large beside light queries. Without slots, eight heavy queries would be ahead of it in the run queue.
+//! Light queries never enter the gate.
 //! # Invariants
-//! 1. No thread waits for ever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or in a
-//!    piece of work that looks at no limit) goes to the first in line, and the former holder stands in line
-//!    at its next pass.
-//! 2. Heavy queries do not starve: those that hold slots give way only to threads that are ready to run, and
-//!    get what the scheduler of the system gives to threads of their priority.
+//! 1. No thread waits forever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or between
+//!    two limit checks) goes to the first in the queue, and the former holder queues at its next pass.
+//! 2. Heavy queries do not starve: holders of slots yield only to threads that are ready to run, and get the
+//!    processor share of their scheduling priority.
 //! # Cost
-//! A pass is two comparisons; every [`YIELD_INTERVAL`] a call of the system (0.5 µs), every [`TIME_SLICE`] a
-//! change of threads if there is a line.
+//! A pass is two comparisons; every [`YIELD_INTERVAL`] a system call (0.5 µs), every [`TIME_SLICE`] a thread
+//! switch if the queue is not empty.
 //! # Source
 //! "Multi-level feedback queue", Corbató et al., "An Experimental Time-Sharing System", AFIPS SJCC 1962, for
-//! classes by what was used; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for giving way between morsels.
-//! Different: priorities are not changed, since a thread of an embedding program is not ours; one that is
-//! told ([`on_heavy`]) may step back itself.
-//! What did not help on Linux 6.18: longer time slices for heavy threads (`sched_setattr`), 2 to 100 ms. A
-//! light thread that wakes up then waits as long, or for the whole slice where it is owed nothing.
+//! classes by used time; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for yielding between morsels.
+//! Different: priorities are not changed, since threads belong to the embedding program, which may lower them
+//! itself ([`on_heavy`]).
+//! Tried without effect on Linux 6.18: longer time slices for heavy threads (`sched_setattr`), 2 to 100 ms. A
+//! light thread that wakes up then waits as long, or for the whole slice if the scheduler owes it nothing.
 //! # Not here
 //! When a query is heavy: `vervet_kernel::Gate`.
 
@@ -39,25 +38,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Slots besides one for each processor, for moments in which a holder is blocked, or the scheduler has two
-/// on one processor: with none, a fifth of the processors idled beside builds (2026-11-23).
+/// Slots in addition to one for each processor, for moments in which a holder is blocked or the scheduler
+/// runs two on one processor: without one, a fifth of the processors idled beside builds (2026-11-23).
 const SPARE_SLOTS: usize = 1;
 
-/// How long a heavy thread works before it gives way.
+/// How often a heavy thread yields.
 const YIELD_INTERVAL: Duration = Duration::from_micros(200);
 
-/// How long a thread keeps its slot while others wait for one. At 5 ms, what a change of queries costs their
-/// caches took a fifth of the throughput of eight heavy ones on two processors, at 20 nothing that could be
-/// measured (2026-11-23).
+/// How long a thread keeps its slot while others wait for one. At 5 ms, cache misses after switches took a
+/// fifth of the throughput of eight heavy queries on two processors; at 20 ms no loss was measurable
+/// (2026-11-23).
 const TIME_SLICE: Duration = Duration::from_millis(20);
 
-/// How long a slot is kept for a thread that does not pass.
+/// How long a thread that does not pass keeps its slot.
 const LEASE: Duration = Duration::from_millis(3);
 
-/// How often a thread in line looks whether it should stop. Each look costs some 10 µs of a processor.
+/// How often a queued thread checks whether to stop. Each check costs some 10 µs of a processor.
 const POLL_INTERVAL: Duration = Duration::from_millis(8);
 
-/// How long after a light query heavy ones give way. Longer than the pause between two requests of a person.
+/// How long after a light query heavy ones yield. Longer than the pause between two requests of an
+/// interactive user.
 const LIGHT_WINDOW: Duration = Duration::from_secs(1);
 
 /// Numbers of threads and of gates.
@@ -74,23 +74,23 @@ thread_local! {
     };
 }
 
-/// What a thread knows of its place.
+/// The state of a thread at the gate.
 struct ThreadState {
     number: u64,
-    /// The gate and the slot that it holds; it may have lost it meanwhile.
+    /// The gate and the slot that it holds; the slot may have been reassigned.
     held: Cell<Option<(u64, usize)>>,
-    /// Nanoseconds of the gate.
+    /// The next yield, in nanoseconds of the gate.
     yields_at: Cell<u64>,
-    /// The gate at which it had its last turn, and its end.
+    /// The gate of its last time slice, and the end of that slice.
     slice_gate: Cell<u64>,
     slice_ends: Cell<u64>,
     /// See [`on_heavy`].
     on_heavy: Cell<Option<fn()>>,
 }
 
-/// Has `call` called on this thread, once, as soon as a query or traversal that runs on it is heavy: by its
-/// estimate, or since it has used 1 to 2 ms of the processor. For programs that own their threads and have
-/// light requests go before heavy ones, by priorities of the system; the driver changes none itself.
+/// Calls `call` on this thread, once, as soon as a query or traversal that runs on it is heavy: by its
+/// estimate, or after 1 to 2 ms of processor time. For programs that prioritize light requests by system
+/// priorities of their threads; the driver itself changes no priority.
 pub fn on_heavy(call: fn()) {
     THREAD.with(|thread_state| thread_state.on_heavy.set(Some(call)));
 }
@@ -104,15 +104,15 @@ pub(crate) struct Gate {
     queue: Mutex<VecDeque<Arc<Waiter>>>,
     /// Length of `queue`; may lag behind.
     waiting: AtomicUsize,
-    /// When a light query ended last; 0: never.
+    /// The end of the last light query; 0: never.
     light_at: AtomicU64,
 }
 
-/// Changed under the lock of the line, but for `passed_at`.
+/// Changed under the lock of the queue, except `passed_at`.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Slot {
-    /// The number of the thread that holds it; 0: none.
+    /// The number of its holder; 0: none.
     holder: AtomicU64,
     passed_at: AtomicU64,
 }
@@ -121,14 +121,14 @@ struct Slot {
 struct Waiter {
     thread: Thread,
     number: u64,
-    /// The slot that it got, plus one.
+    /// The assigned slot plus one; 0: none.
     slot: AtomicUsize,
-    /// It waits no more.
+    /// Whether it has stopped waiting.
     has_left: AtomicBool,
 }
 
 impl Gate {
-    /// For so many processors.
+    /// A gate for this number of processors.
     pub(crate) fn new(processors: usize) -> Self {
         Self::with_slots(processors + SPARE_SLOTS)
     }
@@ -144,7 +144,7 @@ impl Gate {
         }
     }
 
-    /// Nanoseconds since it was made, at least 1.
+    /// Nanoseconds since the creation of the gate, at least 1.
     fn at(&self, now: Instant) -> u64 {
         nanoseconds(now.saturating_duration_since(self.begin)).max(1)
     }
@@ -156,7 +156,7 @@ impl Gate {
         Some((at, slot))
     }
 
-    /// Waits in line for a slot, or until `stop` holds.
+    /// Queues for a slot, until it gets one or `stop` holds.
     fn acquire(&self, thread_state: &ThreadState, now: Instant, stop: &dyn Fn() -> bool) {
         if let Some(call) = thread_state.on_heavy.take() {
             call();
@@ -168,10 +168,10 @@ impl Gate {
             has_left: AtomicBool::new(false),
         });
         let at = self.at(now);
-        // A thread that has waited for another one, or begins the next part of its query, goes on with its
-        // turn.
-        let goes_on = thread_state.slice_gate.get() == self.number && at < thread_state.slice_ends.get();
-        self.with_queue(at, |queue| match goes_on {
+        // A thread that has waited for another one, or begins the next pipeline of its query, continues its
+        // time slice.
+        let continues = thread_state.slice_gate.get() == self.number && at < thread_state.slice_ends.get();
+        self.with_queue(at, |queue| match continues {
             true => queue.push_front(Arc::clone(&waiter)),
             false => queue.push_back(Arc::clone(&waiter)),
         });
@@ -180,14 +180,14 @@ impl Gate {
                 0 => {}
                 slot => break slot - 1,
             }
-            // The first in line watches for leases that end; the others only for their own end.
+            // The first in the queue checks for expired leases; the others only for `stop`.
             let is_first = lock(&self.queue).front().is_none_or(|first| first.number == thread_state.number);
             std::thread::park_timeout(if is_first { LEASE } else { POLL_INTERVAL });
             if waiter.slot.load(Relaxed) > 0 {
                 continue;
             }
             if stop() {
-                // A slot that it got meanwhile is used for the way out, and left with the query.
+                // A slot assigned meanwhile is used to leave, and released with the query.
                 waiter.has_left.store(true, Relaxed);
             }
             self.with_queue(self.at(Instant::now()), |_| {});
@@ -197,14 +197,14 @@ impl Gate {
         };
         let at = self.at(Instant::now());
         thread_state.held.set(Some((self.number, slot)));
-        if !goes_on || at >= thread_state.slice_ends.get() {
+        if !continues || at >= thread_state.slice_ends.get() {
             thread_state.slice_gate.set(self.number);
             thread_state.slice_ends.set(at + nanoseconds(TIME_SLICE));
         }
         thread_state.yields_at.set(at + nanoseconds(YIELD_INTERVAL));
     }
 
-    /// Changes the line, and gives free slots to the first in it.
+    /// Changes the queue, and assigns free slots to its first threads.
     fn with_queue(&self, at: u64, change: impl FnOnce(&mut VecDeque<Arc<Waiter>>)) {
         let mut queue = lock(&self.queue);
         change(&mut queue);
@@ -258,13 +258,13 @@ impl vervet_kernel::Gate for Gate {
     }
 
     fn leave(&self) {
-        // A thread that ends has no place any more; its lease ends.
+        // A thread that is exiting has no state any more; its lease expires.
         let _ = THREAD.try_with(|thread_state| self.free(thread_state, Instant::now()));
     }
 
     fn light_ended(&self, checked: Instant) {
         let at = self.at(checked);
-        // Rarely, so that threads do not share a line that each of them writes.
+        // Written rarely, so that threads do not contend for the cache line.
         let before = self.light_at.load(Relaxed);
         if before == 0 || at.saturating_sub(before) > nanoseconds(LIGHT_WINDOW) / 8 {
             self.light_at.store(at, Relaxed);
@@ -287,7 +287,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What the mutex guards is whole after each change, so a panic elsewhere does not spoil it.
+/// The guarded data is consistent after each change, so poisoning is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -317,7 +317,7 @@ mod tests {
             }
         });
         assert!(lock(&gate.queue).is_empty());
-        assert!(gate.slots.iter().all(|slot| slot.holder.load(Relaxed) == 0), "all have left");
+        assert!(gate.slots.iter().all(|slot| slot.holder.load(Relaxed) == 0), "all slots are free");
     }
 
     #[test]
@@ -329,12 +329,12 @@ mod tests {
                 gate.pass(Instant::now(), NEVER);
                 begun.wait();
                 end.wait();
-                // The slot is another's: this one stands in line, and gets it once that has left.
+                // The slot has been reassigned: this thread queues, and gets it after the other has left.
                 gate.pass(Instant::now(), NEVER);
                 gate.leave();
             });
             begun.wait();
-            // Returns although the holder does nothing until the line behind this one.
+            // Returns although the holder is blocked until the next statement.
             gate.pass(Instant::now(), NEVER);
             end.wait();
             gate.leave();
@@ -361,11 +361,11 @@ mod tests {
     #[test]
     fn a_cancelled_thread_leaves_the_queue() {
         let gate = Gate::with_slots(1);
-        // A holder that has always just passed.
+        // A holder whose lease never expires.
         gate.slots[0].holder.store(u64::MAX, Relaxed);
         gate.slots[0].passed_at.store(u64::MAX, Relaxed);
         gate.pass(Instant::now(), &|| true);
         assert!(lock(&gate.queue).is_empty());
-        assert_eq!(gate.slots[0].holder.load(Relaxed), u64::MAX, "it was not taken away");
+        assert_eq!(gate.slots[0].holder.load(Relaxed), u64::MAX, "the holder keeps its slot");
     }
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs, panic};
-use vervet_hostile::Entry;
+use vervet_hostile::EntryPoint;
 
 /// Maximum size of an input: longer ones are slow.
 const BYTES_MAX: usize = 4 << 10;
@@ -17,7 +17,7 @@ fn main() {
         eprintln!("usage: mutate CORPUS ENTRY SECONDS [SEED]");
         std::process::exit(2);
     };
-    let entry = Entry::from_name(name).unwrap_or_else(|| panic!("no entry is called {name}"));
+    let entry = EntryPoint::from_name(name).unwrap_or_else(|| panic!("no entry is called {name}"));
     let seconds = seconds.parse().expect("a number of seconds");
     let mut state: u64 = rest.first().map_or(1, |seed| seed.parse().expect("a number"));
     let mut below = move |bound: usize| {

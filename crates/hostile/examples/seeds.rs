@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
-use vervet_hostile::Entry;
+use vervet_hostile::EntryPoint;
 
 /// Maximum size of a seed: longer ones slow a fuzzer down.
 const BYTES_MAX: usize = 4 << 10;
@@ -64,7 +64,7 @@ fn main() -> io::Result<()> {
     }
     traversals(&data.join("conformance/tinkerpop/features"), &mut files);
     files.sort();
-    for (name, _) in Entry::ALL {
+    for (name, _) in EntryPoint::ALL {
         let folder = target.join(name);
         fs::create_dir_all(&folder)?;
         let mut seeds = built_in(name);

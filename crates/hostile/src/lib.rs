@@ -2,8 +2,8 @@
 //! over their findings (`cases/`).
 //!
 //! # Shape
-//! [`Entry`] is an entry point; [`Entry::check`] passes bytes to it and panics if a property is violated.
-//! Beyond the absence of panics, each file defines further properties of the outcome.
+//! [`EntryPoint`] is an entry point; [`EntryPoint::check`] passes bytes to it and panics if a property is
+//! violated. Beyond the absence of panics, each file defines further properties of the outcome.
 //! # Invariants
 //! A check depends only on its bytes, not on earlier ones: changes are rolled back, or the state is
 //! recreated.
@@ -28,7 +28,7 @@ pub use wire::WireFormat;
 
 /// An entry point for untrusted bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum EntryPoint {
     /// The text of a query.
     Query,
     /// The text of an update request.
@@ -45,7 +45,7 @@ pub enum Entry {
     Http(Address),
 }
 
-impl Entry {
+impl EntryPoint {
     /// All entry points, with the names of their fuzz targets and case folders.
     pub const ALL: [(&'static str, Self); 20] = [
         ("query", Self::Query),

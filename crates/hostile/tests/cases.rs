@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::{fs, panic};
-use vervet_hostile::Entry;
+use vervet_hostile::EntryPoint;
 
 #[test]
 fn regression_cases_pass() {
@@ -11,7 +11,7 @@ fn regression_cases_pass() {
     for folder in fs::read_dir(&cases).expect("there are cases") {
         let folder = folder.expect("it can be listed").path();
         let name = folder.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
-        let entry = Entry::from_name(&name).unwrap_or_else(|| panic!("no entry is called {name}"));
+        let entry = EntryPoint::from_name(&name).unwrap_or_else(|| panic!("no entry is called {name}"));
         for file in fs::read_dir(&folder).expect("it can be listed") {
             let path = file.expect("it can be listed").path();
             let bytes = fs::read(&path).expect("it can be read");
@@ -49,8 +49,8 @@ fn every_entry_takes_good_and_bad_bytes() {
         ("http_api", "POST plan?run=true\n\nASK {}"),
         ("http_raw", "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
     ];
-    assert_eq!(good.map(|(name, _)| name).to_vec(), Entry::ALL.map(|(name, _)| name).to_vec());
-    for ((name, text), (_, entry)) in good.iter().zip(Entry::ALL) {
+    assert_eq!(good.map(|(name, _)| name).to_vec(), EntryPoint::ALL.map(|(name, _)| name).to_vec());
+    for ((name, text), (_, entry)) in good.iter().zip(EntryPoint::ALL) {
         println!("{name}");
         // Parquet cannot be written as text.
         let bytes: &[u8] = match *name {

@@ -1,83 +1,84 @@
-//! Admission: which request runs where, and why.
+//! Admission control: assigns each request to a tier, which determines its thread and its limits.
 //!
 //! # The table
-//! | tier | thread | at most there | which requests |
+//! | tier | thread | limit of the tier | requests |
 //! | --- | --- | --- | --- |
-//! | [`Tier::Here`] | that of the connection | [`HERE`] | read-only, and short when they came last |
-//! | [`Tier::Light`] | one of `threads`, at nice 10 once it is heavy | Gremlin: [`LIGHT_CPU`] | all others at first |
-//! | [`Tier::Heavy`] | its own, at nice 10 | its limits | heavy by estimate, or too much for the others |
+//! | [`Tier::FastPath`] | the I/O thread | [`FAST_PATH_TIME_MAX`] | read-only, with a short fingerprint |
+//! | [`Tier::Light`] | a pool thread; nice 10 once heavy | Gremlin: [`LIGHT_CPU`] | all others at first |
+//! | [`Tier::Heavy`] | its own, at nice 10 | that of the request | heavy by estimate or by an exceeded limit |
 //!
-//! * *Here*: two hand-overs between threads add 70 µs to the median of a light query, an answer on the spot
-//!   11 µs (docs/benchmarks/server.md). Short is a fingerprint that was answered within [`SHORT`].
-//! * *Light* takes a permit of [`crate::Limits::requests`]. What a traversal costs is not known before it
-//!   runs, and a light one is not to wait for the permit of a heavy one. A query leaves once it is planned.
-//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans of 1 ms and more by estimate, texts
-//!   of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan, and traversals with
-//!   the fingerprint of one that was stopped, so that 5 ms of each are not spent in vain. A thread costs 30
-//!   to 50 µs of a request of 1 ms and more.
+//! * *FastPath*: two hand-overs between threads add 70 µs to the median of a light query, a response from the
+//!   I/O thread 11 µs (docs/benchmarks/server.md). A fingerprint is short if its request took at most
+//!   [`SHORT_TIME_MAX`].
+//! * *Light* takes a permit of [`crate::Limits::requests`]. The cost of a traversal is unknown before it
+//!   runs,
+//!   and a light traversal must not wait for a heavy permit. A query leaves this tier once planning has
+//!   estimated it as heavy.
+//! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans with an estimate of 1 ms or more;
+//!   texts of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan; traversals
+//!   with the fingerprint of one that exceeded the light tier, which would otherwise waste 5 ms each. A new
+//!   thread adds 30 to 50 µs to a request of 1 ms or more.
 //!
-//! A request that is too much for its tier is stopped there and runs again in the heavy one; it has sent
-//! nothing and changed nothing. Below all of them is the gate of the driver (`vervet-driver-local`,
-//! `gate.rs`): whatever has used 2 ms passes it at every batch, in whatever tier and whatever it does
-//! (queries, traversals, patterns of updates, results on their way out), so an estimate that was wrong does
-//! not hurt either. `examples/hybrid.rs` measures tiers and gate together.
+//! A traversal that exceeds the limits of its tier is stopped and runs again in the heavy tier; it has sent
+//! no response and has no side effects. Below the tiers is the gate of the driver (`vervet-driver-local`,
+//! `gate.rs`): work that has used 2 ms passes it at every batch, in every tier and in every phase (queries,
+//! traversals, patterns of updates, output of results), so wrong estimates do little harm.
+//! `examples/hybrid.rs` measures tiers and gate together.
 //!
-//! A SPARQL query that turns out to be heavy stays in the light tier, and its thread steps back behind the
-//! others. Stopping it as a traversal is stopped was tried: light queries that had to wait beside hostile
-//! requests were taken for heavy, and waited seconds for a permit. Without the step back hostile requests
-//! took the processors for milliseconds: 43 ms at the 99th percentile of light ones, with it 3 to 4
-//! (2026-11-23, `examples/load`, siege).
+//! A SPARQL query that turns out to be heavy stays in the light tier, and its thread lowers its priority.
+//! Stopping such queries like traversals was tried: light queries that were slow only because of hostile
+//! requests were classified as heavy, and waited seconds for a permit. Without the lower priority, hostile
+//! requests occupied the processors for milliseconds: the 99th percentile of light requests was 43 ms, and is
+//! 3 to 4 ms with it (2026-11-23, `examples/load`, siege).
 //!
-//! What was there and did not pay: threads that spin for more requests after a response
-//! (`awake_microseconds`). It halved the latency of a single client on an idle machine (119 to 50 µs) and
-//! doubled it on a busy one, so it was off by default and nothing turned it on.
+//! Tried and removed: threads that busy-poll for further requests after a response (`awake_microseconds`).
+//! This halved the latency of a single client on an idle machine (119 to 50 µs) and doubled it on a busy one.
 //! # Invariants
-//! 1. A thread of connections is kept for [`HERE`] at most, as closely as a query looks at its deadline.
-//! 2. Only hashes of requests are remembered. A fingerprint that is lost, or one too many by equal hashes,
-//!    costs time and nothing else.
+//! 1. A request occupies an I/O thread for [`FAST_PATH_TIME_MAX`] at most, within the precision of deadline
+//!    checks.
+//! 2. Only hashes of requests are stored. A lost fingerprint or a hash collision costs time and has no other
+//!    effect.
 
 mod fingerprints;
 
-use crate::encoding::Encoding;
-use crate::query::Asked;
 use fingerprints::Fingerprints;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Fingerprints are short by what a request took from parsing to the last byte.
-pub(crate) const SHORT: Duration = Duration::from_micros(250);
+/// The maximum time of a short request, from parsing to the last byte.
+pub(crate) const SHORT_TIME_MAX: Duration = Duration::from_micros(250);
 
-/// Short ones that take longer are short no more. Longer than [`SHORT`], as the thread may have been
-/// interrupted.
-pub(crate) const SHORT_STILL: Duration = Duration::from_millis(1);
+/// A short fingerprint whose request takes longer is cleared. Longer than [`SHORT_TIME_MAX`], since the
+/// thread may have been preempted.
+pub(crate) const SHORT_EVICTED_ABOVE: Duration = Duration::from_millis(1);
 
-/// The deadline of a request on a thread of connections.
-pub(crate) const HERE: Duration = Duration::from_millis(2);
+/// The time limit of a request on an I/O thread.
+pub(crate) const FAST_PATH_TIME_MAX: Duration = Duration::from_millis(2);
 
-/// Longer texts are heavy.
+/// The maximum length of a light text.
 pub(crate) const TEXT_LIGHT_BYTES_MAX: usize = 64 << 10;
 
-/// What a light traversal may take of the processor.
+/// The maximum processor time of a light traversal.
 pub(crate) const LIGHT_CPU: Duration = Duration::from_millis(5);
 
-/// What it may take by the clock before its processor time is looked at.
+/// The wall time after which its processor time is checked.
 pub(crate) const LIGHT_WALL: Duration = Duration::from_millis(10);
 
-/// Heavy traversals that take less are heavy no more.
-pub(crate) const HEAVY_STILL: Duration = Duration::from_millis(1);
+/// A heavy fingerprint whose traversal takes less is cleared.
+pub(crate) const HEAVY_EVICTED_BELOW: Duration = Duration::from_millis(1);
 
-/// Longer texts are neither remembered nor read on a thread of connections.
+/// The maximum length of a text that has a fingerprint, and that an I/O thread parses.
 pub(crate) const TEXT_BYTES_MAX: usize = 4 << 10;
 
-/// Where a request runs; see the table.
+/// See the table in the header of this file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tier {
-    Here,
+    FastPath,
     Light,
     Heavy,
 }
 
-/// What is remembered of requests that came before.
+/// Fingerprints of earlier requests.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     short: Fingerprints,
@@ -85,49 +86,42 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// The fingerprint of a request, or of its shape.
+    /// The fingerprint of a request.
     pub(crate) fn fingerprint(&self, request: impl Hash) -> u64 {
         self.short.hash(request)
     }
 
-    /// The fingerprint of a query; `None` if it never runs on a thread of connections: answers that are
-    /// compressed, datasets that the request names, long texts.
-    pub(crate) fn of_query(&self, asked: &Asked) -> Option<u64> {
-        let is_usual = asked.encoding == Encoding::Identity && asked.options.dataset.is_none();
-        (is_usual && asked.text.len() <= TEXT_BYTES_MAX).then(|| self.fingerprint(&asked.text))
-    }
-
-    /// Whether it was short when it came last.
+    /// Whether the last request with this fingerprint was short.
     pub(crate) fn is_short(&self, fingerprint: u64) -> bool {
         self.short.has(fingerprint)
     }
 
-    /// Whether it was heavy when it came last.
+    /// Whether the last request with this fingerprint was heavy.
     pub(crate) fn is_heavy(&self, fingerprint: u64) -> bool {
         self.heavy.has(fingerprint)
     }
 
-    /// Remembers what a request took that ran to its end in a tier.
-    pub(crate) fn ended(&self, fingerprint: u64, tier: Tier, time: Duration) {
+    /// Records the time of a request that finished in `tier`.
+    pub(crate) fn record_success(&self, fingerprint: u64, tier: Tier, time: Duration) {
         match tier {
-            Tier::Here if time > SHORT_STILL => self.short.clear(fingerprint),
-            Tier::Light if time <= SHORT => self.short.set(fingerprint),
-            Tier::Heavy if time <= HEAVY_STILL => self.heavy.clear(fingerprint),
+            Tier::FastPath if time > SHORT_EVICTED_ABOVE => self.short.clear(fingerprint),
+            Tier::Light if time <= SHORT_TIME_MAX => self.short.set(fingerprint),
+            Tier::Heavy if time <= HEAVY_EVICTED_BELOW => self.heavy.clear(fingerprint),
             _ => {}
         }
     }
 
-    /// Remembers that a request was too much for a tier.
-    pub(crate) fn too_much(&self, fingerprint: u64, tier: Tier) {
+    /// Records that a request exceeded the limits of `tier`.
+    pub(crate) fn record_rejection(&self, fingerprint: u64, tier: Tier) {
         match tier {
-            Tier::Here => self.short.clear(fingerprint),
+            Tier::FastPath => self.short.clear(fingerprint),
             Tier::Light => self.heavy.set(fingerprint),
             Tier::Heavy => {}
         }
     }
 }
 
-/// Processor time of this thread; where the system does not tell, of the clock.
+/// Processor time of this thread, or wall time where the system does not report it.
 pub(crate) fn thread_cpu() -> Duration {
     #[cfg(unix)]
     {

@@ -3,7 +3,7 @@
 //! Unknown names are errors: a misspelt limit must not mean no limit.
 
 use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
-use crate::origin;
+use crate::security::origin;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const SECONDS_MAX: f64 = 1e9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ConfigFile {
     bind: Option<String>,
     read_only: Option<bool>,
     allow_plain_http: Option<bool>,
@@ -103,7 +103,7 @@ impl ServerOptions {
     }
 
     fn from_toml(text: &str, folder: &Path) -> Result<Self> {
-        let file: File = toml::from_str(text).map_err(|error| {
+        let file: ConfigFile = toml::from_str(text).map_err(|error| {
             let message = error.to_string();
             Error::new(ErrorKind::Input, message.trim_end().to_owned())
         })?;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_says_all_options() {
+    fn a_file_sets_all_options() {
         let text = r#"
             bind = "127.0.0.1:0"
             read_only = true
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_places() {
+    fn errors_have_positions() {
         for (text, part) in [
             ("[limits]\ntimout_seconds = 1", "timout_seconds"),
             ("[limits]\ntimeout_seconds = 0", "timeout_seconds"),

@@ -5,13 +5,11 @@
 //!
 //! # Shape
 //! ```text
-//! server   listens, owns the threads, graceful shutdown      wire      a connection with write timeouts
-//! route    address -> handler; roles, CORS, errors           auth      users and roles
-//! origin   Host, Origin: permissions of pages of other sites
-//! protocol /query /update /sparql    store  /store           api page  the console and its API
-//! gremlin  /gremlin, as a WebSocket and as HTTP
-//! query    a light thread runs it  -> stream  -> reply       state     permits; running: the running requests
-//! admission  admission control: where a request runs         threads   of light and of heavy requests
+//! server    bind, run, reload, shutdown         network     I/O threads, streams, memory of bodies
+//! route     URL path -> handler; CORS, errors   security    users and roles, Host and Origin
+//! endpoints SPARQL, graph store, console        http        requests, responses, streaming
+//! gremlin   /gremlin: WebSocket and HTTP        operations  metrics, running requests
+//! state     permits, shared by all requests     admission   admission control: which thread runs a request
 //! ```
 //! Plain hyper with HTTP/1.1, without a framework: there are a dozen addresses, and limits, cancellation and
 //! the exact moment at which a response begins matter more than routing.
@@ -50,44 +48,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod accept;
 mod admission;
-mod api;
-mod auth;
-mod bodies;
+mod cancel;
 mod config;
-mod describe;
-mod encoding;
-mod events;
+mod context;
+mod endpoints;
 mod gremlin;
+mod http;
 mod load;
-mod metrics;
-mod multipart;
-mod notify;
+mod network;
+mod operations;
 mod options;
-mod origin;
-mod page;
-mod protocol;
-mod query;
-mod reply;
-mod request;
 mod route;
-mod running;
+mod security;
 mod server;
+mod settings;
 mod state;
-mod store;
-mod stream;
-mod talkers;
-mod threads;
-mod throttle;
-mod update;
-mod warned;
-mod watch;
-mod wire;
+mod worker_threads;
 
-pub use auth::hash_password;
 pub use config::resolve;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };
+pub use security::auth::hash_password;
 pub use server::{Reloader, Server, Stopper};

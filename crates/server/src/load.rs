@@ -9,14 +9,13 @@
 //! Files larger than [`crate::Limits::document_bytes`], compressed files, skipping of errors: use `vervet
 //! load`.
 
-use crate::multipart;
+use crate::context::RequestContext;
+use crate::endpoints::store::{TimedReader, is_compressed, rdf_extension};
+use crate::http::multipart;
+use crate::http::reply::{Failure, Outcome, full, not_allowed};
+use crate::http::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
 use crate::options::Role;
-use crate::protocol::not_allowed;
-use crate::reply::{Failure, Outcome, whole};
-use crate::request::{DOCUMENT_BYTES, MediaType, Parameters, iri, read_body};
-use crate::route::Context;
-use crate::store::{TimedReader, is_compressed, rdf_extension};
-use crate::threads;
+use crate::worker_threads;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
@@ -31,7 +30,7 @@ struct File {
 }
 
 /// Handles a request.
-pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
     if context.parts.method != Method::POST {
         return Err(not_allowed("POST, OPTIONS"));
     }
@@ -57,11 +56,11 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     let body = read_body(context, body, DOCUMENT_BYTES).await?;
     let (files, mapping) = files(&media_type, body)?;
     options.mapping = mapping;
-    let mut running = state.place(context.describe("files")).await?;
-    state.heavy_place(&mut running).await?;
+    let mut running = state.acquire_permit(context.describe("files")).await?;
+    state.acquire_heavy_permit(&mut running).await?;
     let mut guard = running.guard();
     let (database, memory_bytes) = (state.database.clone(), state.options.limits.memory_bytes);
-    let done = threads::heavy(state, move |sender| {
+    let done = worker_threads::heavy(&state.threads, move |sender| {
         // The timeout starts here, after waiting for the permit.
         let deadline = Instant::now() + timeout;
         let sources = files.into_iter().map(|file| {
@@ -78,7 +77,7 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
     .await?;
     guard.disarm();
     let report = serde_json::json!({ "statements": done?.statements });
-    Ok(whole(StatusCode::OK, "application/json", report.to_string() + "\n"))
+    Ok(full(StatusCode::OK, "application/json", report.to_string() + "\n"))
 }
 
 /// Adds a hint that fits a request.

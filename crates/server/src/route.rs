@@ -1,17 +1,23 @@
 //! Request routing, and what applies to every response: permissions, CORS, errors in a format that the client
 //! reads, and counting.
 
-use crate::accept::Accepted;
-use crate::auth::Caller;
-use crate::bodies::Held;
-use crate::metrics::{Finish, Kind};
+use crate::context::RequestContext;
+use crate::endpoints::api;
+use crate::endpoints::console;
+use crate::endpoints::protocol;
+use crate::endpoints::protocol::Endpoint;
+use crate::endpoints::store;
+use crate::gremlin;
+use crate::gremlin::access::UpgradeCell;
+use crate::http::content_negotiation::AcceptHeader;
+use crate::http::reply::{Failure, Outcome, Reply, empty, full, not_allowed, set};
+use crate::load;
+use crate::operations::metrics;
+use crate::operations::metrics::{RequestKind, RequestTimer};
 use crate::options::Role;
-use crate::origin::{self, Host, Site};
-use crate::protocol::{Endpoint, not_allowed};
-use crate::reply::{Failure, Outcome, Reply, empty, set, whole};
-use crate::running::Description;
+use crate::security::auth::Caller;
+use crate::security::origin::{self, Host, Site};
 use crate::state::State;
-use crate::{api, gremlin, load, metrics, page, protocol, store};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -22,81 +28,30 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// A request in progress.
-pub(crate) struct Context<'a> {
-    pub(crate) state: &'a Arc<State>,
-    pub(crate) parts: &'a Parts,
-    pub(crate) tls: bool,
-    /// Set when the connection becomes a WebSocket.
-    pub(crate) upgrade: &'a gremlin::Slot,
-    /// The kind of the request, for the metrics.
-    pub(crate) kind: Kind,
-    /// The site of the page that sends the request.
-    pub(crate) site: Site,
-    pub(crate) caller: Caller,
-    /// The memory of its body.
-    pub(crate) held: Mutex<Option<Held>>,
-}
-
-impl Context<'_> {
-    /// Holds the memory of the body until the end of the request.
-    pub(crate) fn keep(&self, held: Held) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
-    }
-
-    /// Checks that the client has at least the role `role`.
-    ///
-    /// # Errors
-    /// 401, 403, also for a page of another site.
-    pub(crate) async fn allow(&self, role: Role) -> Outcome<()> {
-        self.state.users.check(&self.parts.headers, self.caller, Role::Read).await?;
-        self.site.allow_read()?;
-        if role == Role::Read {
-            return Ok(());
-        }
-        self.state.users.check(&self.parts.headers, self.caller, role).await?;
-        if self.state.options.read_only {
-            return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-                .hint("it was started with --read-only"));
-        }
-        self.site.allow_write()
-    }
-
-    /// The user whose credentials the request has, once [`Context::allow`] has checked them.
-    pub(crate) fn user(&self) -> Option<Arc<str>> {
-        self.state.users.name(&self.parts.headers)
-    }
-
-    /// The description in the list of running requests.
-    pub(crate) fn describe(&self, text: &str) -> Description {
-        Description::new(self.kind, self.user(), text)
-    }
-}
 
 /// Handles any request.
 pub(crate) async fn answer(
     state: &Arc<State>,
     (peer, tls): (IpAddr, bool),
-    upgrade: &gremlin::Slot,
+    upgrade: &UpgradeCell,
     request: Request<Incoming>,
 ) -> Reply {
     let begin = Instant::now();
     let (parts, body) = request.into_parts();
     let caller = Caller { peer, has_trusted_host: false };
-    let mut context = Context {
+    let mut context = RequestContext {
         state,
         parts: &parts,
         tls,
         upgrade,
-        kind: Kind::Other,
+        kind: RequestKind::Other,
         site: Site::Trusted,
         caller,
-        held: Mutex::default(),
+        body_reservation: Mutex::default(),
     };
-    let outcome = match admit(&mut context) {
+    let outcome = match check_host_and_origin(&mut context) {
         Ok(()) => route(&mut context, body).await,
         Err(failure) => Err(failure),
     };
@@ -105,15 +60,15 @@ pub(crate) async fn answer(
         Ok(reply) => reply,
         Err(failure) => {
             log(&parts, kind, &failure);
-            failure.reply(Accepted::of(&parts.headers).prefers_json())
+            failure.reply(AcceptHeader::of(&parts.headers).prefers_json())
         }
     };
     cors(state, &parts, &mut reply);
     let headers = reply.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(SERVER, HeaderValue::from_static(concat!("vervet/", env!("CARGO_PKG_VERSION"))));
-    let finish = Finish::new(&state.metrics, kind, reply.status().as_u16(), begin);
-    reply.body_mut().finish = Some(finish);
+    let timer = RequestTimer::new(&state.metrics, kind, reply.status().as_u16(), begin);
+    reply.body_mut().timer = Some(timer);
     reply
 }
 
@@ -121,7 +76,7 @@ pub(crate) async fn answer(
 ///
 /// # Errors
 /// 400 for an invalid `Host` or `Origin`, 421 for an untrusted name.
-fn admit(context: &mut Context<'_>) -> Outcome<()> {
+fn check_host_and_origin(context: &mut RequestContext<'_>) -> Outcome<()> {
     let (state, parts) = (context.state, context.parts);
     let host = Host::of(parts)?;
     let is_trusted = origin::is_trusted(host.as_ref(), &state.options.hosts);
@@ -134,7 +89,7 @@ fn admit(context: &mut Context<'_>) -> Outcome<()> {
 }
 
 /// Logs a failed request, at a level that reflects its relevance to the operator.
-fn log(parts: &Parts, kind: Kind, failure: &Failure) {
+fn log(parts: &Parts, kind: RequestKind, failure: &Failure) {
     let (kind, path, status) = (kind.name(), parts.uri.path(), failure.status.as_u16());
     let message = failure.text();
     if failure.status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -159,11 +114,11 @@ fn ready(state: &State) -> Outcome {
     }
     match state.database.storage_status().refusal.filter(|_| !state.options.read_only) {
         Some(error) => Err(not_ready(format!("the database is not writable: {}", error.message()))),
-        None => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
+        None => Ok(full(StatusCode::OK, "text/plain; charset=utf-8", "ready\n")),
     }
 }
 
-async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
+async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
     let path = context.parts.uri.path();
     let method = &context.parts.method;
     if *method == Method::OPTIONS {
@@ -172,43 +127,43 @@ async fn route(context: &mut Context<'_>, body: Incoming) -> Outcome {
     let reads = *method == Method::GET || *method == Method::HEAD;
     match path {
         "/query" | "/query/" => {
-            context.kind = Kind::Query;
+            context.kind = RequestKind::Query;
             protocol::answer(context, Endpoint::Query, body).await
         }
         "/update" | "/update/" => {
-            context.kind = Kind::Update;
+            context.kind = RequestKind::Update;
             protocol::answer(context, Endpoint::Update, body).await
         }
         "/sparql" | "/sparql/" => {
-            context.kind = Kind::Query;
+            context.kind = RequestKind::Query;
             protocol::answer(context, Endpoint::Both, body).await
         }
         "/gremlin" | "/gremlin/" => {
-            context.kind = Kind::Gremlin;
+            context.kind = RequestKind::Gremlin;
             gremlin::answer(context, body).await
         }
-        "/health" if reads => Ok(whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
+        "/health" if reads => Ok(full(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")),
         "/ready" if reads => ready(context.state),
         "/metrics" if reads => {
             context.allow(Role::Read).await?;
-            Ok(whole(StatusCode::OK, metrics::CONTENT_TYPE, metrics::text(context.state)))
+            Ok(full(StatusCode::OK, metrics::CONTENT_TYPE, context.state.metrics.text()))
         }
         "/health" | "/ready" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
         _ if path == "/store" || path.starts_with("/store/") => {
-            context.kind = Kind::Store;
+            context.kind = RequestKind::Store;
             store::answer(context, body).await
         }
         "/load" | "/load/" => {
-            context.kind = Kind::Store;
+            context.kind = RequestKind::Store;
             load::answer(context, body).await
         }
         _ if path.starts_with("/api/") => {
-            context.kind = Kind::Api;
+            context.kind = RequestKind::Api;
             api::answer(context, body).await
         }
         _ => {
-            context.kind = Kind::Page;
-            page::answer(context.parts)
+            context.kind = RequestKind::Page;
+            console::answer(context.parts)
         }
     }
 }

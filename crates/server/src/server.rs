@@ -1,29 +1,31 @@
-//! The server as a thing that is bound, runs, and ends.
+//! The life of a server: bind, run, reload, shut down.
 //!
 //! # Shape
-//! `bind` takes the address and checks the options, so that mistakes show before anything runs; `run` owns
-//! the threads: a few that talk to connections, and those on which queries run, which are as many as there
-//! are places for requests.
-//! # The end
-//! At a signal or [`Stopper::stop`] no connection is accepted any more; others end after the request that
-//! they are at; what still runs after [`crate::Limits::shutdown_timeout`] is cancelled, and its clients see a
-//! broken answer.
+//! `bind` binds the address and validates the options, so that mistakes are reported before the server runs.
+//! `run` owns the threads: a few I/O threads for connections, and worker threads for requests, as many as
+//! there are permits.
+//! # Shutdown
+//! After a signal or [`Stopper::stop`] the server accepts no connections, and each connection ends after its
+//! current request. Requests that still run after [`crate::Limits::shutdown_timeout`] are cancelled; their
+//! clients receive an incomplete response.
 //! # Reload
-//! Other options make another `State` that shares what runs and what is counted; connections take the newest
-//! for each request.
+//! New options produce another `State`, which shares running requests and counters with the previous one.
+//! Connections use the newest state for each request.
 
-use crate::auth::Users;
 use crate::gremlin;
-use crate::metrics::{Counted, Metrics};
-use crate::notify::{READY, STOPPING, notify};
+use crate::gremlin::access::UpgradeCell;
+use crate::network::io_threads::IoThreads;
+use crate::network::timed_stream::TimedStream;
+use crate::operations::metrics::{GaugeGuard, Metrics};
+use crate::operations::notify::{READY, STOPPING, notify};
+use crate::operations::storage_monitor::monitor_storage;
 use crate::options::{Limits, ServerOptions};
-use crate::origin;
 use crate::route;
+use crate::security::auth::Users;
+use crate::security::origin;
+use crate::settings::Settings;
 use crate::state::State;
-use crate::talkers::Talkers;
-use crate::threads::STACK_BYTES;
-use crate::watch::watch;
-use crate::wire::Wire;
+use crate::worker_threads::STACK_BYTES;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -44,70 +46,63 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use vervet::Database;
 use vervet_model::{Error, ErrorKind, Result};
 
-/// Connections that wait to be accepted.
+/// The backlog of connections to accept.
 #[cfg(unix)]
 const BACKLOG: i32 = 1024;
 
-/// Open files besides connections: the database's, and what the process has anyway.
+/// Open files other than connections: those of the database and of the process.
 #[cfg(unix)]
-const FILES_BESIDES: u64 = 512;
+const OTHER_FILES_MAX: u64 = 512;
 
-/// Threads of each talker for what blocks and is no request: passwords, long messages, reloads.
+/// Blocking threads of each I/O thread, for work that is not a request: passwords, long messages, reloads.
 const BLOCKING_MAX: usize = 64;
 
-/// How long cancelled requests have to notice.
+/// The time for cancelled requests to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long clients have to read the ends of cancelled requests.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+/// The time for clients to read the responses of cancelled requests.
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a client has to complete the head of a request once the server ends.
-const LAST_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time for a client to complete the head of a request during shutdown.
+const FINAL_HEAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The pause after a failure to accept, mostly for want of file descriptors.
+/// The pause after a failed accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that listens, and answers as soon as it runs.
+/// A bound server. It answers requests once it runs.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     settings: watch::Sender<Settings>,
     stopper: Stopper,
-    changes: (mpsc::UnboundedSender<Change>, mpsc::UnboundedReceiver<Change>),
-    reload: Option<Reload>,
+    reloads: (mpsc::UnboundedSender<PendingReload>, mpsc::UnboundedReceiver<PendingReload>),
+    reload: Option<ReloadHook>,
 }
 
-/// What a reload changes. Connections look at it when they begin, and for each request.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) state: Arc<State>,
-    tls: Option<Arc<ServerConfig>>,
-}
-
-/// Called with what a reload came to.
+/// Called with the result of a reload.
 type ReloadDone = Box<dyn Fn(&Result<()>) + Send>;
 
-/// What happens at SIGHUP.
-struct Reload {
+/// The action on SIGHUP.
+struct ReloadHook {
     options: Box<dyn Fn() -> Result<ServerOptions> + Send>,
     done: ReloadDone,
 }
 
-impl std::fmt::Debug for Reload {
+impl std::fmt::Debug for ReloadHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reload").finish_non_exhaustive()
+        f.debug_struct("ReloadHook").finish_non_exhaustive()
     }
 }
 
-/// Gives a running server other users, certificates, origins, names and limits.
+/// Reloads users, certificates, origins, names and limits of a running server.
 #[derive(Clone, Debug)]
 pub struct Reloader {
     settings: watch::Receiver<Settings>,
-    changes: mpsc::UnboundedSender<Change>,
+    reloads: mpsc::UnboundedSender<PendingReload>,
 }
 
-/// Options that have been found right, and who waits for them.
-struct Change {
+/// Validated options, and the channel that reports their activation.
+struct PendingReload {
     options: ServerOptions,
     users: Users,
     tls: Option<Arc<ServerConfig>>,
@@ -115,120 +110,120 @@ struct Change {
 }
 
 impl Reloader {
-    /// Requests that begin from now on are answered by these options; returns when that is so. Limits of
-    /// connections that are open stay as they are, and WebSockets end if users have changed.
+    /// Applies these options to all requests that start after it returns. Limits of open connections do not
+    /// change, and WebSockets are closed if the users have changed.
     ///
     /// # Errors
-    /// The options of before go on. As [`Server::bind`]; [`ErrorKind::Input`] for another address, for
-    /// `read_only`, and for TLS where there was none or the reverse, which take a restart;
-    /// [`ErrorKind::Unavailable`]: the server has ended.
+    /// The previous options stay in effect. As [`Server::bind`]; [`ErrorKind::Input`] for changes that need a
+    /// restart: another address, `read_only`, TLS on or off; [`ErrorKind::Unavailable`]: the server has
+    /// ended.
     pub fn reload(&self, options: ServerOptions) -> Result<()> {
         let before = self.settings.borrow().clone();
         let old = &before.state.options;
         for (name, is_same) in [
             ("bind", old.bind == options.bind),
             ("read_only", old.read_only == options.read_only),
-            ("[tls], to be there or not,", old.tls.is_some() == options.tls.is_some()),
+            ("the presence of [tls]", old.tls.is_some() == options.tls.is_some()),
         ] {
             if !is_same {
                 let message = format!("{name} cannot change while the server runs");
-                return Err(Error::new(ErrorKind::Input, message).with_hint("restart the server for that"));
+                return Err(
+                    Error::new(ErrorKind::Input, message).with_hint("restart the server to change it")
+                );
             }
         }
         let (users, tls) = check(&options, &before.state.metrics)?;
         let (done, wait) = std::sync::mpsc::channel();
         let ended = || Error::new(ErrorKind::Unavailable, "the server has ended");
-        self.changes.send(Change { options, users, tls, done }).map_err(|_| ended())?;
+        self.reloads.send(PendingReload { options, users, tls, done }).map_err(|_| ended())?;
         wait.recv().map_err(|_| ended())
     }
 }
 
-/// What options say that has to be right before a server may use them.
+/// Validates options; returns the users and the TLS configuration.
 fn check(options: &ServerOptions, metrics: &Arc<Metrics>) -> Result<(Users, Option<Arc<ServerConfig>>)> {
     let open = options.bind.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = open
         && options.tls.is_none()
         && !options.allow_plain_http
     {
-        let message = format!("{address} can be reached from outside, and there is no TLS");
+        let message = format!("{address} is reachable from other machines, and TLS is not configured");
         return Err(Error::new(ErrorKind::Input, message)
-            .with_hint("configure [tls], or say --allow-plain-http if something in front of it encrypts"));
+            .with_hint("configure [tls], or use --allow-plain-http behind a proxy that encrypts"));
     }
     origin::check_options(&options.cors, &options.hosts)?;
     Ok((Users::new(options, metrics)?, options.tls.as_ref().map(tls).transpose()?))
 }
 
-/// Ends a running server from another thread.
+/// Shuts a running server down from another thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
 impl Stopper {
-    /// Begins the end; see the header of `server.rs`. Returns at once.
+    /// Begins the shutdown; see the header of `server.rs`. Returns at once.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Server {
-    /// Takes an address and checks the options. Connections wait until [`Server::run`].
+    /// Binds the address and validates the options. Connections wait until [`Server::run`].
     ///
     /// # Errors
-    /// [`ErrorKind::Input`]: an address that others can reach without TLS, unless that is allowed;
-    /// certificates, keys or users that are none. [`ErrorKind::Io`]: the address is taken.
-    /// [`ErrorKind::Unavailable`]: another process writes to the database, unless the server is to be
-    /// read-only.
+    /// [`ErrorKind::Input`]: an address reachable from other machines without TLS, unless allowed; invalid
+    /// certificates, keys or users. [`ErrorKind::Io`]: the address is in use. [`ErrorKind::Unavailable`]:
+    /// another process writes to the database, and the server is not read-only.
     pub fn bind(database: Database, options: ServerOptions) -> Result<Self> {
         let metrics = Arc::default();
         let (users, tls) = check(&options, &metrics)?;
         let listener = TcpListener::bind(options.bind.as_slice())
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
-        // Behind the address, which another process may have: then no directory is made.
+        // After binding: if the address is in use, no directory is created.
         if !options.read_only {
-            // The directory is this process's from now on, or the mistake shows now.
+            // Locks the directory for this process, or reports the error now.
             database.begin()?.roll_back();
         }
-        // The library asks for 128; of more that come at once some would wait for a second.
+        // The library uses 128; with more simultaneous connections some would wait for a second.
         #[cfg(unix)]
         let _ = rustix::net::listen(&listener, BACKLOG);
         let state = Arc::new(State::new(database, options, users, metrics));
         let settings = watch::Sender::new(Settings { state, tls });
         let stopper = Stopper(watch::Sender::new(false));
-        Ok(Self { listener, settings, stopper, changes: mpsc::unbounded_channel(), reload: None })
+        Ok(Self { listener, settings, stopper, reloads: mpsc::unbounded_channel(), reload: None })
     }
 
-    /// What gives it other options while it runs.
+    /// A handle that reloads options while the server runs.
     #[must_use]
     pub fn reloader(&self) -> Reloader {
-        Reloader { settings: self.settings.subscribe(), changes: self.changes.0.clone() }
+        Reloader { settings: self.settings.subscribe(), reloads: self.reloads.0.clone() }
     }
 
-    /// Has SIGHUP call `options` and then [`Reloader::reload`]; `done` is told how that went. Without it, or
-    /// if
-    /// [`ServerOptions::signals`] is not set, SIGHUP is not looked at.
+    /// On SIGHUP, calls `options`, then [`Reloader::reload`], then `done` with the result. Without this, or
+    /// unless [`ServerOptions::signals`] is set, SIGHUP is not handled.
     pub fn reload_at_hangup(
         &mut self,
         options: impl Fn() -> Result<ServerOptions> + Send + 'static,
         done: impl Fn(&Result<()>) + Send + 'static,
     ) {
-        self.reload = Some(Reload { options: Box::new(options), done: Box::new(done) });
+        self.reload = Some(ReloadHook { options: Box::new(options), done: Box::new(done) });
     }
 
-    /// The address that it listens on.
+    /// The bound address.
     ///
     /// # Errors
     /// [`ErrorKind::Io`].
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|error| Error::io("tell the address", &error))
+        self.listener.local_addr().map_err(|error| Error::io("read the local address", &error))
     }
 
-    /// Whether clients are to say `https`.
+    /// Whether clients use `https`.
     #[must_use]
     pub fn has_tls(&self) -> bool {
         self.settings.borrow().tls.is_some()
     }
 
-    /// What ends it.
+    /// A handle that shuts the server down.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
@@ -237,37 +232,37 @@ impl Server {
     /// Answers requests until it is stopped.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`]: the system gives no threads.
+    /// [`ErrorKind::Io`]: the system cannot create the threads.
     pub fn run(self) -> Result<()> {
         let settings = self.settings.clone();
         let limits = settings.borrow().state.options.limits.clone();
-        let talkers = Talkers::start(BLOCKING_MAX, STACK_BYTES)
+        let io_threads = IoThreads::start(BLOCKING_MAX, STACK_BYTES)
             .map_err(|error| Error::io("start the server", &error))?;
         raise_file_limit(limits.connections);
-        let done = talkers.block_on(self.serve(&talkers));
+        let done = io_threads.block_on(self.serve(&io_threads));
         let state = Arc::clone(&settings.borrow().state);
         state.cancel_all();
-        talkers.block_on(async {
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.idle()).await;
+        io_threads.block_on(async {
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.wait_until_idle()).await;
         });
-        talkers.end(CANCEL_TIMEOUT);
+        io_threads.end(CANCEL_TIMEOUT);
         done
     }
 
-    async fn serve(self, talkers: &Talkers) -> Result<()> {
+    async fn serve(self, io_threads: &IoThreads) -> Result<()> {
         let listener =
             tokio::net::TcpListener::from_std(self.listener).map_err(|error| Error::io("listen", &error))?;
-        let mut stopped = self.stopper.0.subscribe();
+        let mut shutdown = self.stopper.0.subscribe();
         if self.settings.borrow().state.options.signals {
             stop_at_signals(self.stopper.clone())?;
             if let Some(reload) = self.reload {
                 let settings = self.settings.subscribe();
-                reload_at_signals(reload, Reloader { settings, changes: self.changes.0.clone() })?;
+                reload_at_signals(reload, Reloader { settings, reloads: self.reloads.0.clone() })?;
             }
         }
         let settings = self.settings;
-        let (_changes, mut changes) = self.changes;
-        let watching = tokio::spawn(watch(settings.borrow().state.database.clone()));
+        let (_reload_sender, mut reloads) = self.reloads;
+        let watching = tokio::spawn(monitor_storage(settings.borrow().state.database.clone()));
         let notifies = settings.borrow().state.options.signals;
         if notifies {
             notify(READY);
@@ -277,11 +272,11 @@ impl Server {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
-                Some(change) = changes.recv() => {
-                    apply(change, &settings);
+                Some(reload) = reloads.recv() => {
+                    apply(reload, &settings);
                     continue;
                 }
-                _ = stopped.wait_for(|stopped| *stopped) => break,
+                _ = shutdown.wait_for(|shutdown| *shutdown) => break,
             };
             let Ok((stream, peer)) =
                 accepted.inspect_err(|error| tracing::warn!(%error, "could not accept a connection"))
@@ -292,8 +287,8 @@ impl Server {
             let Settings { state, tls } = settings.borrow().clone();
             let open = state.metrics.connections.get();
             let is_full = usize::try_from(open).is_ok_and(|open| open >= state.options.limits.connections);
-            let connected = if is_full { None } else { state.connect(peer.ip()) };
-            let Some(connected) = connected else {
+            let permit = if is_full { None } else { state.acquire_connection_permit(peer.ip()) };
+            let Some(permit) = permit else {
                 state.metrics.refused_connections.inc();
                 let message =
                     if is_full { "too many connections" } else { "too many connections of this address" };
@@ -301,14 +296,14 @@ impl Server {
                 refuse(stream, tls.is_some(), message);
                 continue;
             };
-            let counted = Counted::new(&state.metrics.connections);
-            let (tls, stopped) = (tls.map(TlsAcceptor::from), stopped.clone());
+            let counted = GaugeGuard::new(&state.metrics.connections);
+            let (tls, shutdown) = (tls.map(TlsAcceptor::from), shutdown.clone());
             let settings = settings.subscribe();
             let alive = alive.clone();
             let Ok(stream) = stream.into_std() else { continue };
-            talkers.talk(stream, async move |stream| {
-                connection(settings, stream, tls, stopped).await;
-                drop((counted, connected, alive));
+            io_threads.spawn_connection(stream, async move |stream| {
+                connection(settings, stream, tls, shutdown).await;
+                drop((counted, permit, alive));
             });
         }
         if notifies {
@@ -318,18 +313,18 @@ impl Server {
         let state = Arc::clone(&settings.borrow().state);
         tracing::info!(running = state.metrics.running.get(), "stopping");
         drop((listener, alive));
-        let patience = state.options.limits.shutdown_timeout;
-        if tokio::time::timeout(patience, ended.recv()).await.is_err() {
-            tracing::warn!(running = state.metrics.running.get(), "cancelling what still runs");
+        let timeout = state.options.limits.shutdown_timeout;
+        if tokio::time::timeout(timeout, ended.recv()).await.is_err() {
+            tracing::warn!(running = state.metrics.running.get(), "cancelling running requests");
             state.cancel_all();
-            // Cancelled requests break off on their own; clients that do not read their ends are not waited for.
-            let last_words = async {
-                state.idle().await;
-                tokio::time::sleep(LAST_WORDS_TIMEOUT).await;
+            // Cancelled requests end on their own; clients that do not read are not waited for.
+            let final_reads = async {
+                state.wait_until_idle().await;
+                tokio::time::sleep(FINAL_READ_TIMEOUT).await;
             };
             tokio::select! {
                 _ = ended.recv() => {}
-                () = last_words => {}
+                () = final_reads => {}
                 () = tokio::time::sleep(CANCEL_TIMEOUT) => {}
             }
         }
@@ -337,47 +332,47 @@ impl Server {
     }
 }
 
-/// Has requests that begin from now on answered by other options.
-fn apply(change: Change, settings: &watch::Sender<Settings>) {
-    let Change { options, users, tls, done } = change;
+/// Activates reloaded options for subsequent requests.
+fn apply(reload: PendingReload, settings: &watch::Sender<Settings>) {
+    let PendingReload { options, users, tls, done } = reload;
     raise_file_limit(options.limits.connections);
     settings.send_modify(|settings| {
-        let state = Arc::new(settings.state.successor(options, users));
+        let state = Arc::new(settings.state.with_options(options, users));
         *settings = Settings { state, tls };
     });
-    // A caller that has stopped waiting does not need it.
+    // The caller may have stopped waiting.
     let _ = done.send(());
 }
 
-/// Talks to one client.
+/// Serves one connection.
 async fn connection(
     settings: watch::Receiver<Settings>,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    mut stopped: watch::Receiver<bool>,
+    mut shutdown: watch::Receiver<bool>,
 ) {
     let limits = settings.borrow().state.options.limits.clone();
-    // Answers are written in one piece; waiting for more would only delay them.
+    // Responses are written in one piece, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let has_tls = tls.is_some();
     let Ok(peer) = stream.peer_addr() else { return };
     let host: Arc<str> = format!("/{peer}").into();
-    let wire = match tls {
-        None => Wire::plain(stream, limits.write_timeout),
+    let stream = match tls {
+        None => TimedStream::plain(stream, limits.write_timeout),
         Some(tls) => match tokio::time::timeout(limits.head_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => Wire::tls(stream, limits.write_timeout),
+            Ok(Ok(stream)) => TimedStream::tls(stream, limits.write_timeout),
             _ => return,
         },
     };
-    let upgrade = Arc::new(gremlin::Slot::default());
+    let upgrade = Arc::new(UpgradeCell::default());
     let service_upgrade = Arc::clone(&upgrade);
-    let for_requests = settings.clone();
+    let request_settings = settings.clone();
     let in_progress = Arc::new(());
     let request_in_progress = Arc::clone(&in_progress);
     let service = service_fn(move |request| {
-        let (state, upgrade) = (Arc::clone(&for_requests.borrow().state), Arc::clone(&service_upgrade));
+        let (state, upgrade) = (Arc::clone(&request_settings.borrow().state), Arc::clone(&service_upgrade));
         let in_progress = Arc::clone(&request_in_progress);
-        // In a box, so that the connection can be moved, and taken apart at its end.
+        // Boxed, so that the connection is movable and can be split into its parts at the end.
         let caller = (peer.ip().to_canonical(), has_tls);
         Box::pin(async move {
             let mut reply = route::answer(&state, caller, &upgrade, request).await;
@@ -385,12 +380,12 @@ async fn connection(
             Ok::<_, Infallible>(reply)
         })
     });
-    // One is here, one is in the service.
+    // One reference is here, one in the service.
     let is_idle = || Arc::strong_count(&in_progress) <= 2;
-    let mut connection = builder(&limits).serve_connection(TokioIo::new(wire), service);
+    let mut connection = http_builder(&limits).serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
         ended = poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
-        _ = stopped.wait_for(|stopped| *stopped) => None,
+        _ = shutdown.wait_for(|shutdown| *shutdown) => None,
     };
     let ended = match ended {
         Some(ended) => ended,
@@ -398,9 +393,9 @@ async fn connection(
             Pin::new(&mut connection).graceful_shutdown();
             loop {
                 let ended = poll_fn(|context| connection.poll_without_shutdown(context));
-                match tokio::time::timeout(LAST_HEAD_TIMEOUT, ended).await {
+                match tokio::time::timeout(FINAL_HEAD_TIMEOUT, ended).await {
                     Ok(ended) => break ended,
-                    // The head of a request that does not arrive.
+                    // The head of the next request has not arrived.
                     Err(_) if is_idle() => return,
                     Err(_) => {}
                 }
@@ -408,25 +403,26 @@ async fn connection(
         }
     };
     let parts = connection.into_parts();
-    let mut wire = parts.io.into_inner();
+    let mut stream = parts.io.into_inner();
     if let (Ok(()), Some(access)) = (&ended, upgrade.take()) {
-        return gremlin::serve(settings, wire, &parts.read_buf, access, host, stopped).await;
+        return gremlin::serve(settings, stream, &parts.read_buf, access, host, shutdown).await;
     }
     match ended {
         Ok(()) => {}
-        // One that says nothing at all is a connection that is not used any more: it ends without a word.
+        // An idle connection that sends nothing is closed without a response.
         Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
-            let text = bare(408, "Request Timeout", "the head of the request came too slowly", "");
-            let _ = wire.write_all(text.as_bytes()).await;
+            let text =
+                minimal_response(408, "Request Timeout", "the head of the request arrived too slowly", "");
+            let _ = stream.write_all(text.as_bytes()).await;
         }
-        // The client's: gone, no HTTP. It has been told what can be told. Or an answer that is broken off.
+        // The client disconnected or does not speak HTTP, or the response was aborted.
         Err(_) => return,
     }
-    let _ = wire.shutdown().await;
+    let _ = stream.shutdown().await;
 }
 
-/// An answer where no request has been understood.
-fn bare(status: u16, reason: &str, message: &str, header: &str) -> String {
+/// A response without a parsed request.
+fn minimal_response(status: u16, reason: &str, message: &str, header: &str) -> String {
     let body = format!("error: {message}\n");
     format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n{header}\
@@ -435,7 +431,7 @@ fn bare(status: u16, reason: &str, message: &str, header: &str) -> String {
     )
 }
 
-fn builder(limits: &Limits) -> http1::Builder {
+fn http_builder(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -446,23 +442,24 @@ fn builder(limits: &Limits) -> http1::Builder {
     builder
 }
 
-/// Tells a client that there is no room, as far as that can be done at once.
+/// Refuses a connection with 503, if the response can be written without blocking.
 fn refuse(stream: TcpStream, tls: bool, message: &str) {
-    // Past tokio, which does not know yet that there is room to write; the stream does not block.
+    // Not through tokio, which has not yet registered that the socket is writable; the stream is
+    // non-blocking.
     if let (false, Ok(mut stream)) = (tls, stream.into_std()) {
-        let text = bare(503, "Service Unavailable", message, "Retry-After: 1\r\n");
+        let text = minimal_response(503, "Service Unavailable", message, "Retry-After: 1\r\n");
         let _ = stream.write(text.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
     }
 }
 
-/// Sees to it that there can be as many connections as there may be, as far as the system lets us.
+/// Raises the limit on open files for this number of connections, as far as the system allows.
 fn raise_file_limit(connections: usize) {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, getrlimit, setrlimit};
         let mut limit = getrlimit(Resource::Nofile);
-        let wanted = connections as u64 + FILES_BESIDES;
+        let wanted = connections as u64 + OTHER_FILES_MAX;
         if limit.current.is_some_and(|current| current < wanted) {
             limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
             let _ = setrlimit(Resource::Nofile, limit);
@@ -472,13 +469,13 @@ fn raise_file_limit(connections: usize) {
     let _ = connections;
 }
 
-/// Stops at SIGINT and SIGTERM; at the second one the process ends at once.
+/// Shuts down on SIGINT and SIGTERM; the second signal ends the process at once.
 fn stop_at_signals(stopper: Stopper) -> Result<()> {
     #[cfg(unix)]
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| Error::io("wait for signals", &error))?;
     tokio::spawn(async move {
-        for patience in [true, false] {
+        for is_first in [true, false] {
             #[cfg(unix)]
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
@@ -486,7 +483,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
             }
             #[cfg(not(unix))]
             let _ = tokio::signal::ctrl_c().await;
-            if !patience {
+            if !is_first {
                 std::process::exit(130);
             }
             stopper.stop();
@@ -495,8 +492,8 @@ fn stop_at_signals(stopper: Stopper) -> Result<()> {
     Ok(())
 }
 
-/// Reloads at SIGHUP, which would end the process otherwise.
-fn reload_at_signals(reload: Reload, reloader: Reloader) -> Result<()> {
+/// Reloads on SIGHUP, whose default action ends the process.
+fn reload_at_signals(reload: ReloadHook, reloader: Reloader) -> Result<()> {
     #[cfg(unix)]
     {
         let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())
@@ -528,7 +525,7 @@ fn tls(files: &crate::options::Tls) -> Result<Arc<ServerConfig>> {
         .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
         .map_err(|error| wrong(&files.cert, &error))?;
     if certificates.is_empty() {
-        return Err(wrong(&files.cert, &"there is no certificate in it"));
+        return Err(wrong(&files.cert, &"the file contains no certificate"));
     }
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, &error))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());

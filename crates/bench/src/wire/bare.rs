@@ -1,7 +1,7 @@
 //! The bare client: a WebSocket with GraphBinary on one blocking socket, without a driver.
 
 use super::ADD;
-use super::clients::{self, Client, Flow, Single, Writes};
+use super::clients::{self, Client, PipelinedRequests, Single, Writes};
 use crate::measure::thread_cpu;
 use crate::snb::Found;
 use std::collections::HashMap;
@@ -191,7 +191,7 @@ impl Client for Bare {
         parameters: &[Parameters],
         in_flight: u32,
         time: Duration,
-    ) -> Result<Flow> {
+    ) -> Result<PipelinedRequests> {
         let (mut requests, mut going) = (0, 0);
         let begin = Instant::now();
         for one in parameters.iter().cycle() {
@@ -209,7 +209,7 @@ impl Client for Bare {
         for _ in 0..going {
             self.land()?;
         }
-        Ok(Flow { requests, seconds: begin.elapsed().as_secs_f64(), all: requests })
+        Ok(PipelinedRequests { requests, seconds: begin.elapsed().as_secs_f64(), all: requests })
     }
 
     fn write(&mut self, writes: &Writes) -> Result<f64> {

@@ -32,7 +32,7 @@ pub(super) struct Single {
 
 /// Pipelined requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
+pub(super) struct PipelinedRequests {
     pub(super) requests: u64,
     pub(super) seconds: f64,
     /// The number of requests, warm-up included.
@@ -66,8 +66,13 @@ pub(super) trait Client {
     fn one(&mut self, text: &str, parameters: &[Parameters], time: Duration) -> Result<Single>;
 
     /// Sends pipelined requests, with `in_flight` at a time.
-    fn many(&mut self, text: &str, parameters: &[Parameters], in_flight: u32, time: Duration)
-    -> Result<Flow>;
+    fn many(
+        &mut self,
+        text: &str,
+        parameters: &[Parameters],
+        in_flight: u32,
+        time: Duration,
+    ) -> Result<PipelinedRequests>;
 
     /// Adds vertices; returns the seconds until all were committed.
     fn write(&mut self, writes: &Writes) -> Result<f64>;

@@ -14,7 +14,7 @@
 //! `{"trouble": "…"}` is the error response to all of them. The server gets a folder of CSV files and prints
 //! `{"port": n}`.
 
-use super::clients::{Client, Flow, Format, Single, Writes};
+use super::clients::{Client, Format, PipelinedRequests, Single, Writes};
 use crate::snb::{Found, parameters_as_json};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Write};
@@ -124,14 +124,14 @@ impl Client for Driver {
         parameters: &[Parameters],
         in_flight: u32,
         time: Duration,
-    ) -> Result<Flow> {
+    ) -> Result<PipelinedRequests> {
         let answer = self.0.ask(&json!({
             "do": "many", "text": text, "parameters": as_json(parameters), "seconds": time.as_secs_f64(),
             "in_flight": in_flight,
         }))?;
         let number = |name: &str| answer[name].as_u64().unwrap_or(0);
         let seconds = answer["seconds"].as_f64().unwrap_or(f64::NAN);
-        Ok(Flow { requests: number("requests"), seconds, all: number("all") })
+        Ok(PipelinedRequests { requests: number("requests"), seconds, all: number("all") })
     }
 
     fn write(&mut self, writes: &Writes) -> Result<f64> {

@@ -25,7 +25,7 @@ mod floor;
 use crate::measure::{process_cpu, quantile};
 use crate::sections::SectionReport;
 use crate::snb::{Drawn, Found, Network, Operation, canonical, hash, once, operations};
-use clients::{Client, Flow, Format, Writes};
+use clients::{Client, Format, PipelinedRequests, Writes};
 use driver::Driver;
 use figures::{Light, Many, Way, Written};
 use floor::{Answers, Floor};
@@ -270,14 +270,14 @@ impl Measure<'_> {
         let way = Way::new(server, client.name(), format);
         for (at, operation) in self.light.iter().enumerate() {
             let (begin, own) = (process_cpu(), client.own_cpu());
-            let flow = client.many(
+            let pipelined = client.many(
                 &operation.gremlin,
                 &operation.parameters,
                 self.options.in_flight,
                 self.options.time,
             )?;
             let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
-            let Flow { requests, seconds, all } = flow;
+            let PipelinedRequests { requests, seconds, all } = pipelined;
             figures.many.push(Many {
                 way: way.clone(),
                 at,

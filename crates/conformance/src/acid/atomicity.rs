@@ -11,7 +11,7 @@ const START: &str = "INSERT DATA {
     <urn:acid:person:2> a <urn:acid:Person> ; <urn:acid:name> 'Bob' ; <urn:acid:email> 'b1', 'b2' }";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum ClientRole {
     Writer,
     BackToSavepoint,
     Reader,
@@ -35,13 +35,13 @@ fn add_email(transaction: &mut Transaction, email: &str) -> Result<(), Stop> {
 /// Checks that the clients see only `allowed` states, and that the end state is the last of them.
 fn check(
     world: &World,
-    clients: &[Who],
+    clients: &[ClientRole],
     allowed: &[[i64; 3]],
-    write: impl Fn(&mut Client<'_>, Who) -> Result<(), String> + Sync,
+    write: impl Fn(&mut Client<'_>, ClientRole) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     world.start(START)?;
     let seen = world.run(clients, |client, who| {
-        if who != Who::Reader {
+        if who != ClientRole::Reader {
             return write(client, who).map(|()| None);
         }
         client.sleep();
@@ -67,8 +67,8 @@ fn check(
 
 /// `C`: committed data is there.
 pub(super) fn commit(world: &World) -> Result<(), String> {
-    let mut clients = vec![Who::Reader; READERS];
-    clients.insert(0, Who::Writer);
+    let mut clients = vec![ClientRole::Reader; READERS];
+    clients.insert(0, ClientRole::Writer);
     check(world, &clients, &[[2, 2, 3], [3, 2, 4]], |client, _| {
         let done = client.write(|client, transaction| {
             add_email(transaction, "new")?;
@@ -88,10 +88,10 @@ pub(super) fn commit(world: &World) -> Result<(), String> {
 
 /// `RB`: rolled-back data is never visible.
 pub(super) fn roll_back(world: &World) -> Result<(), String> {
-    let mut clients = vec![Who::Reader; READERS];
-    clients.splice(0..0, [Who::Writer, Who::BackToSavepoint]);
+    let mut clients = vec![ClientRole::Reader; READERS];
+    clients.splice(0..0, [ClientRole::Writer, ClientRole::BackToSavepoint]);
     check(world, &clients, &[[2, 2, 3]], |client, who| {
-        if who == Who::BackToSavepoint {
+        if who == ClientRole::BackToSavepoint {
             let done = client.write(|client, transaction| {
                 let before = transaction.savepoint();
                 add_email(transaction, "other")?;

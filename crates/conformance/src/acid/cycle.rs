@@ -9,7 +9,7 @@ const WRITES: u32 = 100;
 const PERSONS: u64 = 4;
 
 #[derive(Clone, Copy)]
-enum Who {
+enum ClientRole {
     Writer { readers: u32 },
     Reader,
 }
@@ -32,11 +32,11 @@ fn check(world: &World, readers: u32, allowed: impl Fn(&[i64; 4], &[i64; 4]) -> 
         })
         .collect();
     world.start(&format!("INSERT DATA {{ {persons} }}"))?;
-    let mut clients = vec![Who::Writer { readers }];
-    clients.extend((0..readers).map(|_| Who::Reader));
+    let mut clients = vec![ClientRole::Writer { readers }];
+    clients.extend((0..readers).map(|_| ClientRole::Reader));
     let seen = world.run(&clients, |client, who| match who {
-        Who::Writer { readers } => write(world, client, readers).map(|()| None),
-        Who::Reader => client.read(|client, transaction| {
+        ClientRole::Writer { readers } => write(world, client, readers).map(|()| None),
+        ClientRole::Reader => client.read(|client, transaction| {
             let first = versions(transaction, 1)?;
             client.sleep();
             Ok((first, versions(transaction, 1)?))

@@ -9,16 +9,16 @@ const HISTORY: &str = "<urn:acid:history>";
 const EDGE: &str = "<urn:acid:edge:1>";
 
 #[derive(Clone, Copy)]
-enum Who {
+enum ClientRole {
     Writer(i64),
     Reader,
 }
 
 impl World {
     /// Writers (numbered from 1) and readers, in random order.
-    fn writers_and_readers(&self, writers: i64, readers: usize) -> Vec<Who> {
-        let mut clients: Vec<Who> = (1..=writers).map(Who::Writer).collect();
-        clients.extend(std::iter::repeat_n(Who::Reader, readers));
+    fn writers_and_readers(&self, writers: i64, readers: usize) -> Vec<ClientRole> {
+        let mut clients: Vec<ClientRole> = (1..=writers).map(ClientRole::Writer).collect();
+        clients.extend(std::iter::repeat_n(ClientRole::Reader, readers));
         self.shuffled(clients)
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn aborted_read(world: &World) -> Result<(), String> {
     world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
     let clients = world.writers_and_readers(5, EACH);
     let seen = world.run(&clients, |client, who| {
-        let Who::Writer(_) = who else {
+        let ClientRole::Writer(_) = who else {
             client.sleep();
             return client.read(|_, transaction| integer(transaction, vertex, VERSION));
         };
@@ -99,13 +99,13 @@ pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
     world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 99 }}"))?;
     let clients = world.writers_and_readers(10, 100);
     let seen = world.run(&clients, |client, who| match who {
-        Who::Writer(number) => client.write(|client, transaction| {
+        ClientRole::Writer(number) => client.write(|client, transaction| {
             transaction.update(&set(vertex, VERSION, 100 + 2 * number))?;
             client.sleep();
             transaction.update(&set(vertex, VERSION, 101 + 2 * number))?;
             Ok(99)
         }),
-        Who::Reader => {
+        ClientRole::Reader => {
             client.sleep();
             client.read(|_, transaction| integer(transaction, vertex, VERSION))
         }
@@ -148,11 +148,11 @@ pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
     world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
     let clients = world.writers_and_readers(10, 10);
     let seen = world.run(&clients, |client, who| match who {
-        Who::Writer(_) => {
+        ClientRole::Writer(_) => {
             client.sleep();
             client.write(|_, transaction| Ok(transaction.update(&count_up(vertex, VERSION)).map(|_| None)?))
         }
-        Who::Reader => client.read(|client, transaction| {
+        ClientRole::Reader => client.read(|client, transaction| {
             let first = integer(transaction, vertex, VERSION)?;
             client.sleep();
             Ok(Some([first, integer(transaction, vertex, VERSION)?]))
@@ -180,7 +180,7 @@ pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
     world.start(&format!("INSERT DATA {{ {persons} <urn:acid:post:1> a <urn:acid:Post> }}"))?;
     let clients = world.writers_and_readers(WRITERS, 10);
     let seen = world.run(&clients, |client, who| match who {
-        Who::Writer(number) => {
+        ClientRole::Writer(number) => {
             client.sleep();
             let person = person(number.unsigned_abs());
             client.write(|_, transaction| {
@@ -191,7 +191,7 @@ pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
                 Ok(None)
             })
         }
-        Who::Reader => client.read(|client, transaction| {
+        ClientRole::Reader => client.read(|client, transaction| {
             let first = integers(transaction, COUNT, ["n"])?;
             client.sleep();
             Ok(Some([first, integers(transaction, COUNT, ["n"])?]))

@@ -7,7 +7,7 @@
 
 use super::THREADS;
 use super::record::{Entry, History, Kind, Operation};
-use super::storage::{Shape, Storage};
+use super::storage::{Storage, StorageForm};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const KEY_LIFE: u64 = 40;
 
 /// The location of an on-disk database.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct DatabaseLocation {
     /// Emptied first.
     pub(super) directory: PathBuf,
     pub(super) durability: Durability,
@@ -36,7 +36,7 @@ pub(super) struct Place {
 pub(super) struct Setting {
     pub(super) storage: Storage,
     pub(super) transactions: u64,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<DatabaseLocation>,
     /// Whether each operation runs in a transaction of its own, retried until it commits: a fault.
     pub(super) split: bool,
     /// Whether two transactions at the end each read what the other one writes. Only snapshot isolation lets
@@ -46,7 +46,7 @@ pub(super) struct Setting {
 
 impl Setting {
     /// In memory, without a fault.
-    pub(super) fn new(kind: Kind, shape: Shape, isolation: Isolation, transactions: u64) -> Self {
+    pub(super) fn new(kind: Kind, shape: StorageForm, isolation: Isolation, transactions: u64) -> Self {
         let storage = Storage { kind, shape, isolation };
         Self { storage, transactions, place: None, split: false, skew: false }
     }

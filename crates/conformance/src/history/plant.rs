@@ -6,7 +6,7 @@
 
 use super::client::{self, Setting};
 use super::record::{Entry, History, Kind, Operation};
-use super::storage::Shape;
+use super::storage::StorageForm;
 use vervet::Isolation;
 use vervet_testkit::Random;
 
@@ -49,7 +49,7 @@ impl Fault {
 /// Records a history with this fault.
 pub(super) fn record(
     kind: Kind,
-    shape: Shape,
+    shape: StorageForm,
     fault: Fault,
     transactions: u64,
     random: &mut Random,

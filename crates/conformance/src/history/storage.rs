@@ -20,7 +20,7 @@ const NAMESPACE: &str = "urn:history:";
 
 /// See the header of this file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
+pub(super) enum StorageForm {
     Property,
     Edge,
     Inverse,
@@ -28,7 +28,7 @@ pub(super) enum Shape {
     Tag,
 }
 
-impl Shape {
+impl StorageForm {
     pub(super) const ALL: [Self; 5] = [Self::Property, Self::Edge, Self::Inverse, Self::Type, Self::Tag];
 
     pub(super) fn name(self) -> &'static str {
@@ -62,20 +62,22 @@ fn vertex(kind: &str, number: u64) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage {
     pub(super) kind: Kind,
-    pub(super) shape: Shape,
+    pub(super) shape: StorageForm,
     pub(super) isolation: Isolation,
 }
 
 impl Storage {
     /// Whether a list stores its length: see the header of [`super`].
     fn has_length(self) -> bool {
-        self.kind == Kind::List && self.isolation == Isolation::Snapshot && self.shape != Shape::Property
+        self.kind == Kind::List
+            && self.isolation == Isolation::Snapshot
+            && self.shape != StorageForm::Property
     }
 
     /// Whether the first transaction of a history writes an element to each key. Two transactions that write
     /// the first edge of a vertex do not conflict under snapshot isolation.
     pub(super) fn starts_with_elements(self) -> bool {
-        self.kind == Kind::Register && self.shape != Shape::Property
+        self.kind == Kind::Register && self.shape != StorageForm::Property
     }
 
     /// Writes what the first transaction requires.
@@ -103,7 +105,7 @@ impl Storage {
     /// Pairs of position and element.
     fn read_by_query(self, transaction: &Transaction, key: u64) -> Result<Vec<(u64, u64)>> {
         let pattern = self.shape.pattern(key, "?element");
-        let positioned = self.kind == Kind::List && self.shape != Shape::Property;
+        let positioned = self.kind == Kind::List && self.shape != StorageForm::Property;
         let position = if positioned { " . ?element <urn:history:position> ?position" } else { "" };
         let solutions = transaction.select(&format!("SELECT * {{ {pattern}{position} }}"))?;
         let element = |row: vervet::Row<'_>| {
@@ -121,15 +123,15 @@ impl Storage {
             None => Ok(Vec::new()),
         };
         let vertices = match self.shape {
-            Shape::Property => {
+            StorageForm::Property => {
                 let Some(vertex) = graph.vertex(&name)? else { return Ok(Vec::new()) };
                 let values = graph.property_values(vertex, "urn:history:value")?;
                 return values.iter().map(|value| self.element(value, 0)).collect();
             }
-            Shape::Edge => neighbours("urn:history:has", Direction::Out)?,
-            Shape::Inverse => neighbours("urn:history:of", Direction::In)?,
-            Shape::Type => graph.vertices_with_label(&name)?,
-            Shape::Tag => {
+            StorageForm::Edge => neighbours("urn:history:has", Direction::Out)?,
+            StorageForm::Inverse => neighbours("urn:history:of", Direction::In)?,
+            StorageForm::Type => graph.vertices_with_label(&name)?,
+            StorageForm::Tag => {
                 let tag = Literal::new_simple_literal(format!("the tag of key {key}"));
                 graph.vertices_with_property("urn:history:tag", tag.as_ref())?
             }
@@ -170,7 +172,7 @@ impl Storage {
         random: &mut Random,
     ) -> Result<()> {
         let term = match self.shape {
-            Shape::Property => element.to_string(),
+            StorageForm::Property => element.to_string(),
             _ => format!("<{}>", vertex("element", element)),
         };
         if self.kind == Kind::List {
@@ -196,7 +198,7 @@ impl Storage {
             count.and_then(|count| u64::try_from(count).ok()).ok_or_else(|| unexpected("no count"))?
         };
         let mut request = match self.shape {
-            Shape::Property => {
+            StorageForm::Property => {
                 format!("INSERT DATA {{ {} }}", self.shape.pattern(key, &format!("\"{position} {term}\"")))
             }
             _ => format!(

@@ -4,7 +4,7 @@ use super::compare::{differences, in_order, items, same_tree, show_some};
 use super::feature::{Scenario, Step};
 use super::graphs::{Elements, Graph, Graphs};
 use super::notation::{show, value};
-use super::wire::{Running, Wire, has_float, not_carried, plain};
+use super::wire::{PythonDriver, Running, has_float, not_carried, plain};
 use super::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -16,7 +16,7 @@ use vervet::{Database, Error, ErrorKind, GremlinOptions};
 
 /// Why a scenario did not pass.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ScenarioFailure {
     /// The engine reports the feature as unsupported.
     Unsupported(String),
     /// It does not apply to this configuration.
@@ -25,14 +25,14 @@ pub(super) enum Trouble {
     Wrong(String),
 }
 
-impl From<String> for Trouble {
+impl From<String> for ScenarioFailure {
     fn from(reason: String) -> Self {
         Self::Wrong(reason)
     }
 }
 
 /// An error where none was expected.
-impl From<Error> for Trouble {
+impl From<Error> for ScenarioFailure {
     fn from(error: Error) -> Self {
         let message = error.message().to_owned();
         if error.kind() == ErrorKind::Unsupported || message.contains("is not supported") {
@@ -56,23 +56,23 @@ struct Run<'s> {
     scenario: &'s Scenario,
     data: &'s Path,
     configuration: Configuration,
-    graph: Option<On>,
+    graph: Option<ScenarioGraph>,
     options: GremlinOptions,
     side_effects: Vec<Instruction>,
     /// The driver, if the scenario runs through one.
-    wire: Option<&'s mut Wire>,
+    wire: Option<&'s mut PythonDriver>,
     text: String,
     traversal: Option<Result<Bytecode, Error>>,
     results: Option<Result<Results, Error>>,
 }
 
 /// The graph that it runs on.
-enum On {
+enum ScenarioGraph {
     Named(Rc<Graph>),
     Empty(Database, OnceCell<Running>),
 }
 
-impl On {
+impl ScenarioGraph {
     fn database(&self) -> &Database {
         match self {
             Self::Named(graph) => &graph.database,
@@ -117,10 +117,10 @@ pub(super) fn run(
     configuration: Configuration,
     graphs: &mut Graphs,
     data: &Path,
-    wire: Option<&mut Wire>,
-) -> Result<(), Trouble> {
+    wire: Option<&mut PythonDriver>,
+) -> Result<(), ScenarioFailure> {
     if let (Some(_), Some(why)) = (&wire, not_over_the_wire(scenario)) {
-        return Err(Trouble::LeftOut(why.to_owned()));
+        return Err(ScenarioFailure::LeftOut(why.to_owned()));
     }
     let options = GremlinOptions {
         timeout: Some(TIMEOUT),
@@ -142,24 +142,24 @@ pub(super) fn run(
         results: None,
     };
     let done = scenario.steps.iter().try_for_each(|step| run.step(step, graphs));
-    if let (Some(wire), Some(On::Empty(_, server))) = (&mut run.wire, &run.graph)
+    if let (Some(wire), Some(ScenarioGraph::Empty(_, server))) = (&mut run.wire, &run.graph)
         && let Some(server) = server.get()
     {
         wire.close(server)?;
     }
     done?;
     // An error that no step expects.
-    run.results.map_or(Ok(()), |results| results.map(drop).map_err(Trouble::from))
+    run.results.map_or(Ok(()), |results| results.map(drop).map_err(ScenarioFailure::from))
 }
 
 impl Run<'_> {
-    fn step(&mut self, step: &Step, graphs: &mut Graphs) -> Result<(), Trouble> {
+    fn step(&mut self, step: &Step, graphs: &mut Graphs) -> Result<(), ScenarioFailure> {
         let text = step.text.as_str();
         let block = step.block.as_deref().unwrap_or_default();
         if let Some(name) = text.strip_prefix("the ").and_then(|text| text.strip_suffix(" graph")) {
             self.graph = Some(match name {
-                "empty" => On::Empty(Database::in_memory(), OnceCell::new()),
-                name => On::Named(graphs.named(name)?),
+                "empty" => ScenarioGraph::Empty(Database::in_memory(), OnceCell::new()),
+                name => ScenarioGraph::Named(graphs.named(name)?),
             });
         } else if text == "the graph initializer of" {
             if self.wire.is_some() {
@@ -203,7 +203,7 @@ impl Run<'_> {
     }
 
     /// Checks an assertion about the results.
-    fn assertion(&mut self, step: &Step) -> Result<(), Trouble> {
+    fn assertion(&mut self, step: &Step) -> Result<(), ScenarioFailure> {
         let text = step.text.as_str();
         if let Some(rest) = text.strip_prefix("the traversal will raise an error") {
             return self.raises(rest);
@@ -322,7 +322,7 @@ impl Run<'_> {
     }
 
     /// ` with message containing text of "…"`, or nothing.
-    fn raises(&mut self, rest: &str) -> Result<(), Trouble> {
+    fn raises(&mut self, rest: &str) -> Result<(), ScenarioFailure> {
         let error = match self.results.take() {
             Some(Err(error)) => error,
             Some(Ok(Results::All(values))) => return self.wrong("an error", &show_some(&values)),
@@ -330,8 +330,8 @@ impl Run<'_> {
             None => return Err(unknown(rest).into()),
         };
         let Some(rest) = rest.strip_prefix(" with message ") else {
-            return match Trouble::from(error) {
-                Trouble::Wrong(_) => Ok(()),
+            return match ScenarioFailure::from(error) {
+                ScenarioFailure::Wrong(_) => Ok(()),
                 other => Err(other),
             };
         };
@@ -343,9 +343,9 @@ impl Run<'_> {
             "ending" => message.ends_with(&wanted),
             _ => return Err(unknown(rest).into()),
         };
-        match Trouble::from(error.clone()) {
+        match ScenarioFailure::from(error.clone()) {
             _ if is_as_said => Ok(()),
-            Trouble::Wrong(_) => {
+            ScenarioFailure::Wrong(_) => {
                 self.wrong(&format!("an error {how} {wanted:?}"), &format!("the error {:?}", error.message()))
             }
             other => Err(other),
@@ -358,21 +358,21 @@ impl Run<'_> {
         texts.any(|text| text.contains("peerPressure()"))
     }
 
-    fn wrong(&self, expected: &str, got: &str) -> Result<(), Trouble> {
+    fn wrong(&self, expected: &str, got: &str) -> Result<(), ScenarioFailure> {
         let blocks = self.scenario.steps.iter().filter(|step| step.text == "the traversal of");
         let text: Vec<&str> = blocks.filter_map(|step| step.block.as_deref()).collect();
         let text = text.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-        Err(Trouble::Wrong(format!("{text}; expected {expected}; got {got}")))
+        Err(ScenarioFailure::Wrong(format!("{text}; expected {expected}; got {got}")))
     }
 
     fn database(&self) -> Result<&Database, String> {
-        self.graph.as_ref().map(On::database).ok_or_else(|| "there is no graph".to_owned())
+        self.graph.as_ref().map(ScenarioGraph::database).ok_or_else(|| "there is no graph".to_owned())
     }
 
     /// The elements of a changing graph; `None`: see [`Run::named_elements`].
     fn elements(&self) -> Result<Option<Elements>, String> {
         match &self.graph {
-            Some(On::Empty(database, _)) => {
+            Some(ScenarioGraph::Empty(database, _)) => {
                 Elements::of(database).map(Some).map_err(|error| error.to_string())
             }
             _ => Ok(None),
@@ -382,14 +382,16 @@ impl Run<'_> {
     fn named_elements(&self) -> &Elements {
         static NOTHING: std::sync::LazyLock<Elements> = std::sync::LazyLock::new(Elements::default);
         match &self.graph {
-            Some(On::Named(graph)) => &graph.elements,
+            Some(ScenarioGraph::Named(graph)) => &graph.elements,
             _ => &NOTHING,
         }
     }
 
     /// In the base configuration, merges the writes into the base.
-    fn settle(&self) -> Result<(), Trouble> {
-        if let (Configuration::Base, Some(On::Empty(database, _))) = (self.configuration, &self.graph) {
+    fn settle(&self) -> Result<(), ScenarioFailure> {
+        if let (Configuration::Base, Some(ScenarioGraph::Empty(database, _))) =
+            (self.configuration, &self.graph)
+        {
             database.checkpoint()?;
         }
         Ok(())
@@ -427,14 +429,14 @@ impl Run<'_> {
     }
 
     /// Submits a text through the driver.
-    fn submit(&mut self, text: &str) -> Result<Result<Vec<Value>, Error>, Trouble> {
+    fn submit(&mut self, text: &str) -> Result<Result<Vec<Value>, Error>, ScenarioFailure> {
         let graph = self.graph.as_ref().ok_or_else(|| "there is no graph".to_owned())?;
         let wire = self.wire.as_mut().ok_or_else(|| "there is no driver".to_owned())?;
         wire.submit(graph.server()?, text, &self.options.bindings)
     }
 
     /// Submits the traversal through the driver; side effects become bindings.
-    fn submit_with_side_effects(&mut self) -> Result<Result<Vec<Value>, Error>, Trouble> {
+    fn submit_with_side_effects(&mut self) -> Result<Result<Vec<Value>, Error>, ScenarioFailure> {
         let mut text = self.text.trim().to_owned();
         let side_effects = std::mem::take(&mut self.side_effects);
         if !side_effects.is_empty() {
@@ -451,7 +453,7 @@ impl Run<'_> {
     }
 
     /// Whether fractions are compared as floats, and whether a driver is used.
-    fn over_wire(&self, step: &Step) -> Result<(bool, bool), Trouble> {
+    fn over_wire(&self, step: &Step) -> Result<(bool, bool), ScenarioFailure> {
         if self.wire.is_none() {
             return Ok((false, false));
         }
@@ -461,7 +463,7 @@ impl Run<'_> {
         for cell in step.table.iter().skip(1).flatten() {
             let value = value(cell, elements)?;
             if let Some(why) = not_carried(&value) {
-                return Err(Trouble::LeftOut(format!("not carried by the driver: {why}")));
+                return Err(ScenarioFailure::LeftOut(format!("not carried by the driver: {why}")));
             }
             floats |= has_float(&value);
         }

@@ -12,7 +12,7 @@
 //! the expectation, before any answer is read, what the driver cannot represent.
 
 use super::compare::same;
-use super::scenario::Trouble;
+use super::scenario::ScenarioFailure;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -44,14 +44,14 @@ pub struct Driver {
 }
 
 /// A running driver. It ends when its input is closed.
-pub(super) struct Wire {
+pub(super) struct PythonDriver {
     format: &'static str,
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Wire {
+impl PythonDriver {
     /// # Errors
     /// The Python does not start.
     pub(super) fn start(driver: &Driver) -> Result<Self, String> {
@@ -85,7 +85,7 @@ impl Wire {
         server: &Running,
         text: &str,
         bindings: &HashMap<String, Value>,
-    ) -> Result<Result<Vec<Value>, Error>, Trouble> {
+    ) -> Result<Result<Vec<Value>, Error>, ScenarioFailure> {
         let mut written = serde_json::Map::new();
         for (name, value) in bindings {
             let mut json = Vec::new();
@@ -119,7 +119,7 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for PythonDriver {
     fn drop(&mut self) {
         drop(self.requests.take());
         let _ = self.child.wait();

@@ -1,22 +1,21 @@
-//! A set of request fingerprints with a fixed size, which forgets.
+//! A lossy set of request fingerprints with a fixed size.
 //!
 //! # Shape
-//! A table of [`COUNT`] hashes, each at the position that it names itself; one at the position of another
-//! replaces it.
+//! A direct-mapped table of [`COUNT`] hashes: a hash modulo the size is its index, and a colliding hash
+//! replaces the previous one.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests that are remembered: more than there are plans (a text without a plan takes longer than it
-/// should).
+/// The size of the table: larger than the plan cache, since a text without a cached plan is not short.
 const COUNT: usize = 4096;
 
 /// See the header of this file.
 #[derive(Debug)]
 pub(crate) struct Fingerprints {
-    /// 0: none.
+    /// 0: empty.
     hashes: Box<[AtomicU64]>,
-    /// Keyed, so that clients cannot choose requests that take each other's places.
+    /// Keyed, so that clients cannot construct collisions.
     hasher: RandomState,
 }
 
@@ -27,26 +26,26 @@ impl Default for Fingerprints {
 }
 
 impl Fingerprints {
-    /// The hash that the other calls take.
+    /// The hash that the other methods expect.
     pub(crate) fn hash(&self, request: impl Hash) -> u64 {
         self.hasher.hash_one(request).max(1)
     }
 
-    fn place(&self, hash: u64) -> &AtomicU64 {
+    fn entry(&self, hash: u64) -> &AtomicU64 {
         &self.hashes[usize::try_from(hash % COUNT as u64).expect("a table has fewer entries than memory")]
     }
 
     pub(crate) fn has(&self, hash: u64) -> bool {
-        self.place(hash).load(Ordering::Relaxed) == hash
+        self.entry(hash).load(Ordering::Relaxed) == hash
     }
 
     pub(crate) fn set(&self, hash: u64) {
-        self.place(hash).store(hash, Ordering::Relaxed);
+        self.entry(hash).store(hash, Ordering::Relaxed);
     }
 
-    /// Removes it; another at its position stays.
+    /// Removes it; another hash at its index stays.
     pub(crate) fn clear(&self, hash: u64) {
-        let _ = self.place(hash).compare_exchange(hash, 0, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.entry(hash).compare_exchange(hash, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_are_set_and_cleared_and_replace_each_other() {
+    fn colliding_fingerprints_replace_each_other() {
         let all = Fingerprints::default();
         let (one, other) = (all.hash("one"), all.hash("other"));
         assert!(!all.has(one));
@@ -63,7 +62,7 @@ mod tests {
         assert!(all.has(one));
         all.clear(other);
         assert!(all.has(one));
-        // One of the same place.
+        // A hash with the same index.
         let same = one.wrapping_add(COUNT as u64).max(1);
         all.set(same);
         assert_eq!((all.has(one), all.has(same)), (false, one % COUNT as u64 == same % COUNT as u64));

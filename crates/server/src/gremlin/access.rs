@@ -1,14 +1,11 @@
 //! Access control of Gremlin requests: the permissions of a client, before and after its login.
 
-use super::answer::Trouble;
-use crate::auth;
+use super::error::GremlinError;
+use crate::http::reply::Failure;
 use crate::options::Role;
-use crate::reply::{Failure, Outcome};
-use crate::route::Context;
-use hyper::StatusCode;
-use hyper::header::AUTHORIZATION;
+use crate::security::auth;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use vervet::gremlin::GremlinScript;
 
 /// See the header of this file.
@@ -18,52 +15,30 @@ pub(crate) struct Access {
     /// Its user name, if it has one.
     user: Option<Arc<str>>,
     /// The client has authenticated, or need not.
-    named: bool,
+    is_authenticated: bool,
     /// Why the client may not write, whatever its role.
-    no_writes: Option<Failure>,
+    write_refusal: Option<Failure>,
     /// The address of the client.
     peer: IpAddr,
 }
 
 impl Access {
-    /// The permissions of the sender of an HTTP request.
-    ///
-    /// # Errors
-    /// 401 for wrong or missing credentials, 403 for pages without read access.
-    pub(super) async fn of_request(context: &Context<'_>) -> Outcome<Self> {
-        let access = Self::of(context, context.site.allow_write().err()).await?;
-        // Only callers with a role may send a body.
-        access.allow(Role::Read).map_err(|trouble| *trouble.failure)?;
-        context.site.allow_read()?;
-        Ok(access)
-    }
-
-    /// The permissions of a WebSocket client.
-    ///
-    /// # Errors
-    /// 401 for wrong credentials, 403 for pages of other sites.
-    pub(super) async fn of_socket(context: &Context<'_>) -> Outcome<Self> {
-        context.site.allow_socket()?;
-        Self::of(context, None).await
-    }
-
-    async fn of(context: &Context<'_>, other_site: Option<Failure>) -> Outcome<Self> {
-        let (state, headers) = (context.state, &context.parts.headers);
-        let role = state.users.role(headers, context.caller).await?;
-        let read_only = state.options.read_only.then(|| {
-            Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-                .hint("it was started with --read-only")
-        });
-        let named = state.users.is_open() || headers.contains_key(AUTHORIZATION);
-        let user = context.user();
-        Ok(Self { role, user, named, no_writes: read_only.or(other_site), peer: context.caller.peer })
+    /// `user`: the user name; `write_refusal`: why the client may not write, whatever its role.
+    pub(super) fn new(
+        role: Option<Role>,
+        user: Option<Arc<str>>,
+        is_authenticated: bool,
+        write_refusal: Option<Failure>,
+        peer: IpAddr,
+    ) -> Self {
+        Self { role, user, is_authenticated, write_refusal, peer }
     }
 
     /// Records a successful login.
-    pub(super) fn name(&mut self, user: &str, role: Role) {
+    pub(super) fn record_login(&mut self, user: &str, role: Role) {
         self.role = Some(role);
         self.user = Some(user.into());
-        self.named = true;
+        self.is_authenticated = true;
     }
 
     /// The address of the client.
@@ -82,17 +57,17 @@ impl Access {
     }
 
     /// Whether the client has authenticated, or need not.
-    pub(super) fn is_named(&self) -> bool {
-        self.named
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.is_authenticated
     }
 
     /// Checks that the client has at least this role.
     ///
     /// # Errors
     /// 407 before a login, 403 for an insufficient role.
-    pub(super) fn allow(&self, needed: Role) -> Result<(), Trouble> {
-        auth::allow(self.role, self.named, needed)?;
-        match &self.no_writes {
+    pub(super) fn allow(&self, needed: Role) -> Result<(), GremlinError> {
+        auth::allow(self.role, self.is_authenticated, needed)?;
+        match &self.write_refusal {
             Some(failure) if needed > Role::Read => Err(failure.clone().into()),
             _ => Ok(()),
         }
@@ -102,7 +77,22 @@ impl Access {
     ///
     /// # Errors
     /// As [`Access::allow`].
-    pub(super) fn allow_script(&self, script: &GremlinScript) -> Result<(), Trouble> {
+    pub(super) fn allow_script(&self, script: &GremlinScript) -> Result<(), GremlinError> {
         self.allow(if script.mutates() { Role::Write } else { Role::Read })
+    }
+}
+
+/// Tells the connection that it has become a WebSocket, with the permissions of its client.
+#[derive(Debug, Default)]
+pub(crate) struct UpgradeCell(Mutex<Option<Access>>);
+
+impl UpgradeCell {
+    pub(super) fn set(&self, access: Access) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
+    }
+
+    /// Takes the value, if set.
+    pub(crate) fn take(&self) -> Option<Access> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

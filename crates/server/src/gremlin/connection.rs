@@ -5,29 +5,26 @@
 //! client that must log in first are held until it has.
 
 use super::access::Access;
-use super::answer::{Client, MALFORMED, Reply, Trouble, UNAUTHORIZED};
-use super::request::{Asked, Ready};
-use super::run::{self, Left};
+use super::error::{GremlinError, MALFORMED, UNAUTHORIZED};
+use super::job::{BoxFuture, Job, Operation, RequestResources, SessionHost};
+use super::request::GremlinRequest;
+use super::response::{ClientState, PendingResponse};
+use super::run::{self, Rerouted};
 use super::session;
 use crate::admission::Tier;
-use crate::bodies::Held;
-use crate::metrics::Kind;
+use crate::network::timed_stream::ReceivedBytes;
 use crate::options::Role;
-use crate::running::Description;
 use crate::state::State;
-use crate::threads;
-use crate::wire::Received;
+use crate::worker_threads;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use vervet::RowCounter;
 use vervet::gremlin::{Extended, Map, Value};
 use vervet_tinkerpop::Request;
 
@@ -39,8 +36,8 @@ pub(super) struct Connection {
     pub(super) state: Arc<State>,
     login: Mutex<Login>,
     /// Limits what the client may send before a login.
-    received: Arc<Received>,
-    client: Arc<Client>,
+    received: Arc<ReceivedBytes>,
+    client: Arc<ClientState>,
     sessions: Mutex<HashMap<Arc<str>, UnboundedSender<Job>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -48,74 +45,30 @@ pub(super) struct Connection {
 struct Login {
     access: Access,
     /// Requests held until the login, after a challenge was sent.
-    held: Vec<Job>,
+    awaiting_login: Vec<Job>,
     /// When the client was first required to log in; `None`: it has logged in, or need not.
     due_since: Option<Instant>,
 }
 
-/// A request in progress.
-pub(super) struct Job {
-    pub(super) work: Work,
-    /// The session of the request.
-    pub(super) session: Option<Arc<str>>,
-    /// Whether the request ends the transaction of the session (managed transaction).
-    pub(super) manages: bool,
-    pub(super) reply: Reply,
-    /// Counts its results while it runs.
-    pub(super) progress: Option<RowCounter>,
-    pub(super) _share: Share,
-}
-
-/// The resources that a request occupies.
-pub(super) struct Share {
-    /// Its share of its connection.
-    pub(super) _room: OwnedSemaphorePermit,
-    /// Its share of the memory for messages of all connections.
-    pub(super) _memory: Held,
-}
-
-/// The work of a job.
-pub(super) enum Work {
-    /// Not parsed yet.
-    Read(Box<Asked>),
-    Run(Box<Ready>),
-    Close,
-}
-
-impl Job {
-    /// Whether parsing needs a blocking thread.
-    pub(super) fn is_long(&self) -> bool {
-        matches!(&self.work, Work::Read(asked) if !asked.is_read_at_once())
+impl SessionHost for Connection {
+    fn state(&self) -> &Arc<State> {
+        &self.state
     }
 
-    /// Parses the request if necessary, and checks the permissions of its client.
-    ///
-    /// # Errors
-    /// A mistake in the request; an insufficient role.
-    pub(super) fn read(&mut self, connection: &Connection) -> Result<(), Trouble> {
-        self.work = match std::mem::replace(&mut self.work, Work::Close) {
-            Work::Read(asked) => Work::Run(Box::new(asked.ready(&connection.state)?)),
-            work => work,
-        };
-        match &self.work {
-            Work::Run(ready) => connection.access().allow_script(&ready.script),
-            _ => Ok(()),
-        }
+    fn access(&self) -> Access {
+        Self::access(self)
     }
 
-    /// Its description in the list of running requests.
-    pub(super) fn describe(&self, connection: &Connection) -> Description {
-        let text = match &self.work {
-            Work::Read(asked) => asked.source_text(),
-            Work::Run(ready) => ready.text(),
-            Work::Close => String::new(),
-        };
-        Description::new(Kind::Gremlin, connection.access().user(), &text)
+    fn refuse_boxed(self: Arc<Self>, job: Job, error: GremlinError) -> BoxFuture {
+        Box::pin(async move { Self::refuse(&self, job, error).await })
     }
 
-    /// Whether it was heavy the last time.
-    pub(super) fn is_heavy(&self, state: &State) -> bool {
-        matches!(&self.work, Work::Run(ready) if state.admission.is_heavy(ready.shape))
+    fn queue_until_login_boxed(self: Arc<Self>, job: Job) -> BoxFuture {
+        Box::pin(async move { Self::queue_until_login(&self, job).await })
+    }
+
+    fn dispatch_boxed(self: Arc<Self>, job: Job) -> BoxFuture {
+        Box::pin(async move { Self::dispatch(&self, job).await })
     }
 }
 
@@ -123,11 +76,11 @@ impl Connection {
     pub(super) fn new(
         state: Arc<State>,
         access: Access,
-        received: Arc<Received>,
-        client: Arc<Client>,
+        received: Arc<ReceivedBytes>,
+        client: Arc<ClientState>,
     ) -> Arc<Self> {
         let due_since = access.needs_login().then(Instant::now);
-        let login = Mutex::new(Login { access, held: Vec::new(), due_since });
+        let login = Mutex::new(Login { access, awaiting_login: Vec::new(), due_since });
         let (sessions, tasks) = (Mutex::default(), Mutex::default());
         Arc::new(Self { state, login, received, client, sessions, tasks })
     }
@@ -138,7 +91,7 @@ impl Connection {
     }
 
     /// Completes once the client is overdue to log in, by [`crate::Limits::login_timeout`].
-    pub(super) async fn no_login(&self) {
+    pub(super) async fn login_overdue(&self) {
         let timeout = self.state.options.limits.login_timeout;
         loop {
             let left = match lock(&self.login).due_since {
@@ -153,11 +106,16 @@ impl Connection {
     }
 
     /// Handles a request, or queues it.
-    pub(super) async fn take(self: &Arc<Self>, request: Request, reply: Reply, share: Share) {
+    pub(super) async fn handle(
+        self: &Arc<Self>,
+        request: Request,
+        response: PendingResponse,
+        resources: RequestResources,
+    ) {
         let Request { op, processor, mut args, .. } = request;
         if op == "authentication" {
             let connection = Arc::clone(self);
-            self.spawn(async move { connection.authenticate(&args, reply, share).await });
+            self.spawn(async move { connection.authenticate(&args, response, resources).await });
             return;
         }
         let session = match &*processor {
@@ -167,31 +125,45 @@ impl Connection {
                 Some(_) => {
                     let message =
                         format!("session must be a string of at most {SESSION_NAME_BYTES_MAX} bytes");
-                    return reply.fail(Trouble::argument(message)).await;
+                    return response.fail(GremlinError::argument(message)).await;
                 }
-                None => return reply.fail(Trouble::argument("the request has no argument session")).await,
+                None => {
+                    return response
+                        .fail(GremlinError::argument("the request has no argument session"))
+                        .await;
+                }
             },
             _ => None,
         };
-        let manages = matches!(args.get(&Value::text("manageTransaction")), Some(Value::Boolean(true)));
-        let work = match (&*processor, &*op) {
-            ("" | "session", "eval") => Asked::text(args).map(|asked| Work::Read(Box::new(asked))),
-            ("traversal" | "session", "bytecode") => {
-                Asked::bytecode(args).map(|asked| Work::Read(Box::new(asked)))
+        let is_managed = matches!(args.get(&Value::text("manageTransaction")), Some(Value::Boolean(true)));
+        let operation = match (&*processor, &*op) {
+            ("" | "session", "eval") => {
+                GremlinRequest::text(args).map(|request| Operation::Unparsed(Box::new(request)))
             }
-            ("session", "close") => Ok(Work::Close),
+            ("traversal" | "session", "bytecode") => {
+                GremlinRequest::bytecode(args).map(|request| Operation::Unparsed(Box::new(request)))
+            }
+            ("session", "close") => Ok(Operation::CloseSession),
             _ => {
                 let message = format!("the processor {processor:?} has no operation {op:?}");
-                Err(Trouble::new(MALFORMED, message).hint(
+                Err(GremlinError::new(MALFORMED, message).hint(
                     "eval; bytecode of the processor traversal; eval, bytecode, close of session; authentication",
                 ))
             }
         };
-        match work {
-            Ok(work) => {
-                self.dispatch(Job { work, session, manages, reply, progress: None, _share: share }).await
+        match operation {
+            Ok(operation) => {
+                self.dispatch(Job {
+                    operation,
+                    session,
+                    is_managed,
+                    response,
+                    progress: None,
+                    _resources: resources,
+                })
+                .await
             }
-            Err(trouble) => reply.fail(trouble).await,
+            Err(error) => response.fail(error).await,
         }
     }
 
@@ -201,78 +173,88 @@ impl Connection {
     pub(super) fn dispatch(self: &Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             match (self.access().allow(Role::Read), job.session.clone()) {
-                (Err(trouble), _) if trouble.is_challenge() => self.hold(job).await,
-                (Err(trouble), _) => job.reply.fail(trouble).await,
-                (Ok(()), Some(name)) => self.queue(name, job).await,
-                (Ok(()), None) => self.spawn(Arc::clone(self).alone(job)),
+                (Err(error), _) if error.is_challenge() => self.queue_until_login(job).await,
+                (Err(error), _) => job.response.fail(error).await,
+                (Ok(()), Some(name)) => self.queue_in_session(name, job).await,
+                (Ok(()), None) => self.spawn(Arc::clone(self).run_sessionless(job)),
             }
         })
     }
 
     /// Runs a job that is a transaction of its own: at once, on a light thread, or among heavy ones
     /// (`crate::admission`).
-    async fn alone(self: Arc<Self>, mut job: Job) {
+    async fn run_sessionless(self: Arc<Self>, mut job: Job) {
         let state = &self.state;
-        if !job.is_long() {
-            if let Err(trouble) = job.read(&self) {
-                return self.refuse(job, trouble).await;
+        if !job.needs_worker_to_parse() {
+            if let Err(error) = job.prepare(state, &self.access()) {
+                return self.refuse(job, error).await;
             }
-            if let Some(ran) = run::here(state, &mut job) {
-                return run::tell_ran(job.reply, ran, state).await;
+            if let Some(outcome) = run::run_on_fast_path(state, &mut job) {
+                return run::send_outcome(job.response, outcome, state).await;
             }
         }
-        let mut running = match state.place(job.describe(&self)).await {
+        let mut running = match state.acquire_permit(job.describe(&self.access())).await {
             Ok(running) => running,
-            Err(failure) => return job.reply.fail(failure.into()).await,
+            Err(failure) => return job.response.fail(failure.into()).await,
         };
         let mut guard = running.guard();
         job.progress = Some(running.entry.progress.clone());
         if !job.is_heavy(state) {
-            let on_thread = Arc::clone(&self);
-            let light = threads::light(state, move |sender: oneshot::Sender<_>| {
-                let left = run::alone(&on_thread, job, &running.token, Tier::Light);
-                let _ = sender.send((left, running));
+            let worker_connection = Arc::clone(&self);
+            let light = worker_threads::light(&state.threads, move |sender: oneshot::Sender<_>| {
+                let rerouted = run::run_sessionless(
+                    (&worker_connection.state, &worker_connection.access()),
+                    job,
+                    &running.token,
+                    Tier::Light,
+                );
+                let _ = sender.send((rerouted, running));
             });
             // After a panic, dropping its reply has sent the error.
-            let left = light.await.ok().and_then(|(left, running)| Some((left?, running)));
-            match left {
-                Some((Left::TooMuch(again), still)) => (job, running) = (again, still),
-                Some((Left::Challenge(job), still)) => {
+            let rerouted = light.await.ok().and_then(|(rerouted, running)| Some((rerouted?, running)));
+            match rerouted {
+                Some((Rerouted::TooHeavy(again), still)) => (job, running) = (again, still),
+                Some((Rerouted::Challenge(job), still)) => {
                     guard.disarm();
                     drop(still);
-                    return self.hold(job).await;
+                    return self.queue_until_login(job).await;
                 }
                 None => return guard.disarm(),
             }
         }
-        if let Err(failure) = state.heavy_place(&mut running).await {
+        if let Err(failure) = state.acquire_heavy_permit(&mut running).await {
             guard.disarm();
-            return job.reply.fail(failure.into()).await;
+            return job.response.fail(failure.into()).await;
         }
-        let on_thread = Arc::clone(&self);
+        let worker_connection = Arc::clone(&self);
         let work = move |sender: oneshot::Sender<()>| {
-            let _ = run::alone(&on_thread, job, &running.token, Tier::Heavy);
+            let _ = run::run_sessionless(
+                (&worker_connection.state, &worker_connection.access()),
+                job,
+                &running.token,
+                Tier::Heavy,
+            );
             drop(running);
             let _ = sender.send(());
         };
         // Without a thread, or after a panic, dropping its reply has sent the error.
-        let _ = threads::heavy(state, work).await;
+        let _ = worker_threads::heavy(&state.threads, work).await;
         guard.disarm();
     }
 
     /// Sends the failure of a job; holds the job instead if it needs a login.
-    pub(super) async fn refuse(self: &Arc<Self>, job: Job, trouble: Trouble) {
-        if trouble.is_challenge() {
-            self.hold(job).await;
+    pub(super) async fn refuse(self: &Arc<Self>, job: Job, error: GremlinError) {
+        if error.is_challenge() {
+            self.queue_until_login(job).await;
         } else {
-            job.reply.fail(trouble).await;
+            job.response.fail(error).await;
         }
     }
 
     /// Queues a job in its session, and creates the session with its first job.
-    async fn queue(self: &Arc<Self>, name: Arc<str>, job: Job) {
-        if matches!(job.work, Work::Close) && !lock(&self.sessions).contains_key(&name) {
-            return job.reply.done().await;
+    async fn queue_in_session(self: &Arc<Self>, name: Arc<str>, job: Job) {
+        if matches!(job.operation, Operation::CloseSession) && !lock(&self.sessions).contains_key(&name) {
+            return job.response.send_empty().await;
         }
         let mut sessions = lock(&self.sessions);
         let refused = match sessions.get(&name) {
@@ -291,15 +273,15 @@ impl Connection {
     }
 
     /// Holds a job until its client has logged in, and sends a challenge.
-    pub(super) async fn hold(self: &Arc<Self>, job: Job) {
+    pub(super) async fn queue_until_login(self: &Arc<Self>, job: Job) {
         let challenge = {
             let mut login = lock(&self.login);
-            if login.access.is_named() {
+            if login.access.is_authenticated() {
                 // The login has just happened.
                 Err(job)
             } else {
-                let challenge = login.held.is_empty().then(|| job.reply.challenge());
-                login.held.push(job);
+                let challenge = login.awaiting_login.is_empty().then(|| job.response.challenge());
+                login.awaiting_login.push(job);
                 login.due_since.get_or_insert_with(Instant::now);
                 Ok(challenge)
             }
@@ -311,7 +293,12 @@ impl Connection {
         }
     }
 
-    async fn authenticate(self: Arc<Self>, args: &Map, reply: Reply, _share: Share) {
+    async fn authenticate(
+        self: Arc<Self>,
+        args: &Map,
+        response: PendingResponse,
+        _resources: RequestResources,
+    ) {
         let mut user = String::new();
         let role = match credentials(args) {
             Ok((name, password)) => {
@@ -321,36 +308,36 @@ impl Connection {
             }
             Err(message) => Err(message),
         };
-        let held = {
+        let awaiting_login = {
             let mut login = lock(&self.login);
             if let Ok(Some(role)) = role {
-                login.access.name(&user, role);
+                login.access.record_login(&user, role);
                 self.received.limit(None);
             }
             // A wrong password does not extend the time; a client that may act without a login continues.
             if !login.access.needs_login() {
                 login.due_since = None;
             }
-            std::mem::take(&mut login.held)
+            std::mem::take(&mut login.awaiting_login)
         };
         // Credentials arrive under the id of the held request, or under an id that their driver does not
         // track: the driver waits for the responses to the held requests.
-        let answered = !held.is_empty();
+        let answered = !awaiting_login.is_empty();
         let refusal = match role {
             Ok(Some(_)) => None,
             Ok(None) => Some("the name or the password is wrong".to_owned()),
             Err(message) => Some(message),
         };
-        for job in held {
+        for job in awaiting_login {
             match &refusal {
                 None => self.dispatch(job).await,
-                Some(message) => job.reply.fail(Trouble::new(UNAUTHORIZED, message)).await,
+                Some(message) => job.response.fail(GremlinError::new(UNAUTHORIZED, message)).await,
             }
         }
         match refusal {
-            _ if answered => reply.forget(),
-            None => reply.done().await,
-            Some(message) => reply.fail(Trouble::new(UNAUTHORIZED, message)).await,
+            _ if answered => response.discard(),
+            None => response.send_empty().await,
+            Some(message) => response.fail(GremlinError::new(UNAUTHORIZED, message)).await,
         }
     }
 
@@ -361,15 +348,15 @@ impl Connection {
     }
 
     /// Drops the held requests of a client that gets no more responses.
-    pub(super) fn let_go(&self) {
-        let held = std::mem::take(&mut lock(&self.login).held);
-        held.into_iter().for_each(|job| job.reply.forget());
+    pub(super) fn drop_jobs_awaiting_login(&self) {
+        let awaiting_login = std::mem::take(&mut lock(&self.login).awaiting_login);
+        awaiting_login.into_iter().for_each(|job| job.response.discard());
     }
 
     /// Ends all running requests and the sessions.
     pub(super) fn end(&self) {
-        self.client.leave();
-        self.let_go();
+        self.client.set_disconnected();
+        self.drop_jobs_awaiting_login();
         lock(&self.sessions).clear();
         lock(&self.tasks).abort_all();
     }

@@ -4,26 +4,27 @@
 //! drivers send it. The response is one message, in the format that `Accept` prefers. Errors are HTTP errors.
 
 use super::access::Access;
-use super::answer::{Outlet, Results, Trouble};
-use super::request::{Asked, Ready};
-use super::run::{explain, tell};
-use super::tier::{self, HELD_BYTES, Ran};
+use super::authorize;
+use super::error::GremlinError;
+use super::request::{GremlinRequest, PreparedRequest};
+use super::response::{BUFFERED_BYTES_MAX, MessageSink, Results};
+use super::run::{explain, write_results};
+use super::tier::{self, RunOutcome};
 use super::upgrade;
-use crate::accept::quality;
 use crate::admission::Tier;
-use crate::auth::random;
-use crate::encoding::Encoding;
-use crate::metrics::Kind;
-use crate::protocol::not_allowed;
-use crate::query;
-use crate::reply::{Failure, Outcome};
-use crate::request::{Parameters, TEXT_BYTES, read_body};
-use crate::route::Context;
-use crate::running::Description;
-use crate::state::{Running, State};
-use crate::stream::{Patience, Sink};
-use crate::threads;
-use crate::warned::{self, Said};
+use crate::context::RequestContext;
+use crate::endpoints::query;
+use crate::http::content_negotiation::quality;
+use crate::http::encoding::Encoding;
+use crate::http::reply::{Failure, Outcome, not_allowed};
+use crate::http::request::{Parameters, TEXT_BYTES, read_body};
+use crate::http::stream::{ResponseWriter, SendLimits};
+use crate::http::warnings::{self, WarningsHeader};
+use crate::operations::metrics::RequestKind;
+use crate::operations::running::RequestDescription;
+use crate::security::auth::random;
+use crate::state::{RunningRequest, State};
+use crate::worker_threads;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
@@ -44,9 +45,9 @@ const PARAMETERS: [&str; 5] =
 const BINDING: &str = "bindings.";
 
 /// Handles a request to `/gremlin`, or a WebSocket upgrade.
-pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome {
+pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
     let (state, parts) = (context.state, context.parts);
-    if upgrade::is_asked(&parts.headers) {
+    if upgrade::is_upgrade_request(&parts.headers) {
         return upgrade::answer(context).await;
     }
     let is_post = match parts.method.as_str() {
@@ -54,10 +55,10 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         "POST" => true,
         _ => return Err(not_allowed("GET, HEAD, POST, OPTIONS")),
     };
-    let access = Access::of_request(context).await?;
+    let access = authorize::of_request(context).await?;
     let format = format(&parts.headers)?;
     let limits = &state.options.limits;
-    let (asked, id) = if is_post {
+    let (request, id) = if is_post {
         let body = read_body(context, body, TEXT_BYTES).await?;
         of_body(&body, Limits { bytes: limits.text_bytes, ..Limits::default() })?
     } else {
@@ -72,45 +73,50 @@ pub(crate) async fn answer(context: &mut Context<'_>, body: Incoming) -> Outcome
         }
     };
     let encoding = Encoding::choose(&parts.headers);
-    let running = state.place(Description::new(Kind::Gremlin, access.user(), &asked.source_text())).await?;
+    let running = state
+        .acquire_permit(RequestDescription::new(RequestKind::Gremlin, access.user(), &request.source_text()))
+        .await?;
     let guard = running.guard();
     let progress = running.entry.progress.clone();
-    let work_state = Arc::clone(state);
-    let told = threads::light(state, move |sender| {
-        let said = Said::default();
-        let ready = asked.ready(&work_state);
-        let work = Work { ready, access, id, format, encoding, is_post, progress, said };
-        work.run(&work_state, running, Tier::Light, sender);
+    let worker_state = Arc::clone(state);
+    let result = worker_threads::light(&state.threads, move |sender| {
+        let warnings_header = WarningsHeader::default();
+        let prepared = request.prepare(&worker_state);
+        let request_run =
+            RequestRun { prepared, access, id, format, encoding, is_post, progress, warnings_header };
+        request_run.run(&worker_state, running, Tier::Light, sender);
     })
     .await?;
-    let told = match told {
-        Told::Answer(told) => told,
-        Told::Heavy(heavy) => {
-            let (work, mut running) = *heavy;
-            state.heavy_place(&mut running).await?;
-            let on_thread = Arc::clone(state);
-            match threads::heavy(state, move |sender| work.run(&on_thread, running, Tier::Heavy, sender))
-                .await?
+    let result = match result {
+        TierResult::Response(result) => result,
+        TierResult::TooHeavy(heavy) => {
+            let (request_run, mut running) = *heavy;
+            state.acquire_heavy_permit(&mut running).await?;
+            let worker_state = Arc::clone(state);
+            match worker_threads::heavy(&state.threads, move |sender| {
+                request_run.run(&worker_state, running, Tier::Heavy, sender)
+            })
+            .await?
             {
-                Told::Answer(told) => told,
-                Told::Heavy(_) => {
+                TierResult::Response(result) => result,
+                TierResult::TooHeavy(_) => {
                     return Err(Error::internal("a heavy request was sent on again").into());
                 }
             }
         }
     };
-    query::reply(told, guard)
+    query::reply(result, guard)
 }
 
 /// The message of a worker thread to the connection.
-enum Told {
-    Answer(query::Told),
-    Heavy(Box<(Work, Running)>),
+enum TierResult {
+    Response(query::WorkerResponse),
+    TooHeavy(Box<(RequestRun, RunningRequest)>),
 }
 
 /// The work of a thread.
-struct Work {
-    ready: Result<Ready, Trouble>,
+struct RequestRun {
+    prepared: Result<PreparedRequest, GremlinError>,
     access: Access,
     id: Uuid,
     format: Format,
@@ -118,99 +124,113 @@ struct Work {
     is_post: bool,
     progress: RowCounter,
     /// Set when the response is complete.
-    said: Said,
+    warnings_header: WarningsHeader,
 }
 
-impl Work {
-    fn run(mut self, state: &State, running: Running, tier: Tier, sender: oneshot::Sender<Told>) {
+impl RequestRun {
+    fn run(
+        mut self,
+        state: &State,
+        running: RunningRequest,
+        tier: Tier,
+        sender: oneshot::Sender<TierResult>,
+    ) {
         let bytes = match self.message(state, &running, tier) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return drop(sender.send(Told::Heavy(Box::new((self, running))))),
-            Err(trouble) => {
-                let failed = query::Told::Failed(*explain(trouble, state).failure);
-                return drop(sender.send(Told::Answer(failed)));
+            Ok(None) => return drop(sender.send(TierResult::TooHeavy(Box::new((self, running))))),
+            Err(error) => {
+                let failed = query::WorkerResponse::Failed(*explain(error, state).failure);
+                return drop(sender.send(TierResult::Response(failed)));
             }
         };
         let mime = self.format.mime();
-        let tell = move |start| Told::Answer(query::Told::Start(start, mime, self.said));
+        let response_of = move |start| {
+            TierResult::Response(query::WorkerResponse::Start(start, mime, self.warnings_header))
+        };
         let limits = &state.options.limits;
         let deadline = Instant::now() + limits.timeout;
         let cancel = running.token.clone();
-        let patience = Patience { write_timeout: limits.write_timeout, deadline, cancel };
-        let mut sink = Sink::new(sender, tell, self.encoding, patience);
-        if sink.write_all(&bytes).and_then(|()| sink.finish().map(drop)).is_err() {
+        let limits = SendLimits { write_timeout: limits.write_timeout, deadline, cancel };
+        let mut writer = ResponseWriter::new(sender, response_of, self.encoding, limits);
+        if writer.write_all(&bytes).and_then(|()| writer.finish().map(drop)).is_err() {
             state.metrics.broken.inc();
         }
     }
 
     /// The whole response: its status comes first. `None`: too much for the tier.
-    fn message(&mut self, state: &State, running: &Running, tier: Tier) -> Result<Option<Vec<u8>>, Trouble> {
-        let ready = match &mut self.ready {
-            Ok(ready) => ready,
-            Err(trouble) => {
-                return Err(std::mem::replace(trouble, Trouble::argument("the request was refused")));
+    fn message(
+        &mut self,
+        state: &State,
+        running: &RunningRequest,
+        tier: Tier,
+    ) -> Result<Option<Vec<u8>>, GremlinError> {
+        let prepared = match &mut self.prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                return Err(std::mem::replace(error, GremlinError::argument("the request was refused")));
             }
         };
-        self.access.allow_script(&ready.script)?;
-        let mutates = ready.script.mutates();
+        self.access.allow_script(&prepared.script)?;
+        let mutates = prepared.script.mutates();
         if mutates && !self.is_post {
             let failure = not_allowed("POST").hint("a traversal that writes is sent by POST");
             return Err(failure.into());
         }
-        let most = state.options.limits.memory_bytes;
-        ready.telling.batch = usize::MAX;
-        let holds = tier == Tier::Light && !mutates;
-        let most = if holds { most.min(HELD_BYTES as u64) } else { most };
-        ready.telling.message_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-        let (format, id, said) = (self.format, self.id, Arc::clone(&self.said));
-        ready.progress = Some(self.progress.clone());
-        if tier == Tier::Light && state.admission.is_heavy(ready.shape) {
+        let bytes_max = state.options.limits.memory_bytes;
+        prepared.result_options.batch = usize::MAX;
+        let is_buffered = tier == Tier::Light && !mutates;
+        let bytes_max = if is_buffered { bytes_max.min(BUFFERED_BYTES_MAX as u64) } else { bytes_max };
+        prepared.result_options.message_bytes = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        let (format, id, warnings_header) = (self.format, self.id, Arc::clone(&self.warnings_header));
+        prepared.progress = Some(self.progress.clone());
+        if tier == Tier::Light && state.admission.is_heavy(prepared.fingerprint) {
             return Ok(None);
         }
-        let mut whole = Whole { bytes: Vec::new(), most, holds };
-        let ran = tier::attempts(state, ready, tier, &running.token, &mut |ready| {
+        let mut single = SingleMessage { bytes: Vec::new(), bytes_max, is_buffered };
+        let outcome = tier::run_with_retries(state, prepared, tier, &running.token, &mut |prepared| {
             let mut has_begun = false;
-            let results = Results::new(&mut whole, format, id, Map::default(), ready.telling.clone());
+            let results =
+                Results::new(&mut single, format, id, Map::default(), prepared.result_options.clone());
             let done = results.and_then(|mut results| {
-                let done = tell(&mut results, ready, |each| {
-                    state.database.gremlin_each(&ready.script, &ready.options, each)
+                let done = write_results(&mut results, prepared, |each| {
+                    state.database.gremlin_each(&prepared.script, &prepared.options, each)
                 });
                 if done.is_ok() {
-                    let warnings = results.warn(|| state.database.gremlin_warnings(&ready.script))?;
-                    if let Some(header) = warned::header(&warnings) {
+                    let warnings = results.warn(|| state.database.gremlin_warnings(&prepared.script))?;
+                    if let Some(header) = warnings::header(&warnings) {
                         // Each attempt would set the same value.
-                        let _ = said.set(header);
+                        let _ = warnings_header.set(header);
                     }
                 }
-                has_begun = results.have_begun();
+                has_begun = results.has_sent_messages();
                 done.map(|()| results.finish(state))
             });
             // Results of a write are sent after its commit.
-            Ran::of(done, tier == Tier::Light && !(mutates && has_begun))
+            RunOutcome::of(done, tier == Tier::Light && !(mutates && has_begun))
         });
-        match ran {
-            Ran::Done(..) => Ok(Some(whole.bytes)),
-            Ran::Failed(trouble) => Err(trouble),
-            Ran::TooMuch => Ok(None),
+        match outcome {
+            RunOutcome::Done(..) => Ok(Some(single.bytes)),
+            RunOutcome::Failed(error) => Err(error),
+            RunOutcome::TooHeavy => Ok(None),
         }
     }
 }
 
 /// A response of one message.
-struct Whole {
+struct SingleMessage {
     bytes: Vec<u8>,
-    most: u64,
+    bytes_max: u64,
     /// Whether a longer response belongs to the heavy tier.
-    holds: bool,
+    is_buffered: bool,
 }
 
-impl Outlet for Whole {
-    fn take(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
-        if !is_last && self.holds {
+impl MessageSink for SingleMessage {
+    fn write_message(&mut self, message: Vec<u8>, is_last: bool) -> vervet::Result<()> {
+        if !is_last && self.is_buffered {
             return Err(Error::new(ErrorKind::Deadline, "the response is too long to be held"));
         }
         if !is_last {
-            let message = format!("the response is longer than {} bytes", self.most);
+            let message = format!("the response is longer than {} bytes", self.bytes_max);
             return Err(Error::new(ErrorKind::MemoryLimit, message));
         }
         self.bytes = message;
@@ -224,9 +244,9 @@ impl Outlet for Whole {
 /// 406 with the list of formats.
 fn format(headers: &HeaderMap) -> Outcome<Format> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let (mut best, mut named) = (None, false);
+    let (mut best, mut has_entries) = (None, false);
     for entry in values.flat_map(|value| value.split(',')).map(str::trim).filter(|entry| !entry.is_empty()) {
-        named = true;
+        has_entries = true;
         let quality = quality(entry, entry.split(';').next().unwrap_or_default().trim());
         let format = match entry.split(';').next().map(str::trim) {
             Some("*/*" | "application/*") => Some(Format::Json),
@@ -240,7 +260,7 @@ fn format(headers: &HeaderMap) -> Outcome<Format> {
     }
     match best {
         Some((_, format)) => Ok(format),
-        None if !named => Ok(Format::Json),
+        None if !has_entries => Ok(Format::Json),
         None => {
             let types: Vec<&str> = Format::ALL.into_iter().map(Format::mime).collect();
             Err(Failure::new(
@@ -253,7 +273,7 @@ fn format(headers: &HeaderMap) -> Outcome<Format> {
 }
 
 /// The request in the parameters of a URL.
-fn of_address(parameters: &Parameters) -> Outcome<Asked> {
+fn of_address(parameters: &Parameters) -> Outcome<GremlinRequest> {
     let mut args = Map::default();
     for name in PARAMETERS {
         if let Some(value) = parameters.one(name)? {
@@ -267,7 +287,7 @@ fn of_address(parameters: &Parameters) -> Outcome<Asked> {
     let bindings: Map =
         parameters.with_prefix(BINDING).map(|(name, value)| (Value::text(name), json(value))).collect();
     args.insert(Value::text("bindings"), bindings.into());
-    Asked::text(args).map_err(|trouble| *trouble.failure)
+    GremlinRequest::text(args).map_err(|error| *error.failure)
 }
 
 /// A value in a URL: JSON; invalid JSON is a string.
@@ -279,7 +299,7 @@ fn json(text: &str) -> Value {
 ///
 /// # Errors
 /// 400: neither JSON nor a message.
-fn of_body(body: &[u8], limits: Limits) -> Outcome<(Asked, Option<Uuid>)> {
+fn of_body(body: &[u8], limits: Limits) -> Outcome<(GremlinRequest, Option<Uuid>)> {
     let bad = |error: &dyn std::fmt::Display| {
         Failure::bad(format!("the body is not a request: {error}"))
             .hint("send JSON such as {\"gremlin\": \"g.V().count()\", \"bindings\": {}}")
@@ -289,21 +309,21 @@ fn of_body(body: &[u8], limits: Limits) -> Outcome<(Asked, Option<Uuid>)> {
             let value = graphson::read(body, limits).map_err(|error| bad(&error))?;
             let Value::Map(args) = value else { return Err(bad(&"it is not an object")) };
             if !args.contains_key(&Value::text("op")) {
-                let asked = Asked::text(args.as_ref().clone()).map_err(|trouble| *trouble.failure)?;
-                return Ok((asked, None));
+                let request = GremlinRequest::text(args.as_ref().clone()).map_err(|error| *error.failure)?;
+                return Ok((request, None));
             }
             Request::read(body, Format::GraphSon3, limits)
         }
         _ => Request::read_frame(body, limits).map(|(_, request)| request),
     };
     let Request { id, op, args, processor } = request.map_err(|error| bad(&error))?;
-    let asked = match (&*processor, &*op) {
-        ("", "eval") => Asked::text(args),
-        ("traversal", "bytecode") => Asked::bytecode(args),
+    let request = match (&*processor, &*op) {
+        ("", "eval") => GremlinRequest::text(args),
+        ("traversal", "bytecode") => GremlinRequest::bytecode(args),
         _ => {
             let message = format!("over HTTP the processor {processor:?} has no operation {op:?}");
             return Err(Failure::bad(message).hint("sessions and credentials need a WebSocket"));
         }
     };
-    Ok((asked.map_err(|trouble| *trouble.failure)?, Some(id)))
+    Ok((request.map_err(|error| *error.failure)?, Some(id)))
 }

@@ -3,8 +3,9 @@
 //! Options may also be in the traversal itself (`g.with("evaluationTimeout", 500)`), which drivers send as an
 //! `OptionsStrategy`; those take precedence.
 
-use super::answer::{Telling, Trouble};
-use super::tier;
+use super::error::GremlinError;
+use super::fingerprint;
+use super::response::ResultOptions;
 use crate::admission::Tier;
 use crate::state::State;
 use std::collections::HashMap;
@@ -34,7 +35,7 @@ enum Source {
 
 /// Options of a request.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wishes {
+struct RequestOptions {
     timeout: Option<Duration>,
     batch: Option<usize>,
     materialize: Option<Materialize>,
@@ -42,34 +43,34 @@ struct Wishes {
 
 /// See the header of this file.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct GremlinRequest {
     source: Source,
     sources: Vec<String>,
     bindings: HashMap<String, Value>,
-    wishes: Wishes,
+    options: RequestOptions,
 }
 
 /// Longer texts are not parsed on an I/O thread.
-const SHORT_TEXT_BYTES: usize = crate::admission::TEXT_BYTES_MAX;
+const PARSE_ON_IO_THREAD_BYTES_MAX: usize = crate::admission::TEXT_BYTES_MAX;
 
 /// A parsed request.
-pub(super) struct Ready {
+pub(super) struct PreparedRequest {
     pub(super) script: GremlinScript,
     pub(super) options: GremlinOptions,
-    pub(super) telling: Telling,
+    pub(super) result_options: ResultOptions,
     /// The possible messages of its `fail()` steps.
     pub(super) fails: Vec<String>,
     /// The time limit, whatever the tier.
     timeout: Duration,
     /// See [`crate::admission`].
-    pub(super) shape: u64,
+    pub(super) fingerprint: u64,
     /// The number of statements whose effects are final.
     pub(super) done: usize,
     /// Counts its results.
     pub(super) progress: Option<RowCounter>,
 }
 
-impl Ready {
+impl PreparedRequest {
     /// Its text, or a rendering of its bytecode.
     pub(super) fn text(&self) -> String {
         let traversals = self.script.statements().iter().filter_map(|statement| match statement {
@@ -87,32 +88,32 @@ impl Ready {
         self.options.timeout = Some(if is_heavy { self.timeout } else { self.timeout.min(wall) });
         self.options.threads = if is_heavy { state.options.limits.threads } else { Some(1) };
         self.options.refuse_heavy = !is_heavy;
-        self.telling.deadline = Instant::now().checked_add(self.timeout);
-        self.telling.cancel = Some(token.clone());
+        self.result_options.deadline = Instant::now().checked_add(self.timeout);
+        self.result_options.cancel = Some(token.clone());
     }
 }
 
-impl Asked {
+impl GremlinRequest {
     /// A script request from the arguments of `eval`.
     ///
     /// # Errors
     /// 499: an argument is missing or has the wrong type.
-    pub(super) fn text(mut args: Map) -> Result<Self, Trouble> {
+    pub(super) fn text(mut args: Map) -> Result<Self, GremlinError> {
         let text = match take(&mut args, "gremlin") {
             Some(Value::String(text)) => text.to_string(),
             Some(other) => {
-                return Err(Trouble::argument(format!(
+                return Err(GremlinError::argument(format!(
                     "gremlin must be a string, not {}",
                     other.type_name()
                 )));
             }
-            None => return Err(Trouble::argument("the request has no argument gremlin")),
+            None => return Err(GremlinError::argument("the request has no argument gremlin")),
         };
         if let Some(language) = take(&mut args, "language")
             && !language.as_text().is_some_and(|language| LANGUAGES.contains(&language))
         {
             let languages = LANGUAGES.join(", ");
-            return Err(Trouble::argument(format!("the language {language} is not one of {languages}")));
+            return Err(GremlinError::argument(format!("the language {language} is not one of {languages}")));
         }
         let mut bindings = HashMap::new();
         for (name, value) in map(&mut args, "bindings")?.unwrap_or_default() {
@@ -120,7 +121,7 @@ impl Asked {
                 Value::String(name) => drop(bindings.insert(name.to_string(), value)),
                 name => {
                     let message = format!("the name of a binding must be a string, not {}", name.type_name());
-                    return Err(Trouble::argument(message));
+                    return Err(GremlinError::argument(message));
                 }
             }
         }
@@ -130,46 +131,46 @@ impl Asked {
     /// A bytecode request from the arguments of `bytecode`.
     ///
     /// # Errors
-    /// As [`Asked::text`].
-    pub(super) fn bytecode(mut args: Map) -> Result<Self, Trouble> {
+    /// As [`GremlinRequest::text`].
+    pub(super) fn bytecode(mut args: Map) -> Result<Self, GremlinError> {
         let bytecode = match take(&mut args, "gremlin") {
             Some(Value::Traversal(bytecode)) => bytecode.as_ref().clone(),
             Some(other) => {
-                return Err(Trouble::argument(format!(
+                return Err(GremlinError::argument(format!(
                     "gremlin must be bytecode, not {}",
                     other.type_name()
                 )));
             }
-            None => return Err(Trouble::argument("the request has no argument gremlin")),
+            None => return Err(GremlinError::argument("the request has no argument gremlin")),
         };
         match args.get(&Value::text("aliases")) {
             Some(Value::Map(aliases)) if aliases.len() == 1 => {}
-            _ => return Err(Trouble::argument("bytecode needs the argument aliases, with one entry")),
+            _ => return Err(GremlinError::argument("bytecode needs the argument aliases, with one entry")),
         }
         Self::new(Source::Bytecode(bytecode), HashMap::new(), args)
     }
 
-    fn new(source: Source, bindings: HashMap<String, Value>, mut args: Map) -> Result<Self, Trouble> {
+    fn new(source: Source, bindings: HashMap<String, Value>, mut args: Map) -> Result<Self, GremlinError> {
         let mut sources = vec![SOURCE.to_owned()];
         for (alias, name) in map(&mut args, "aliases")?.unwrap_or_default() {
             let (Some(alias), Some(name)) = (alias.as_text(), name.as_text()) else {
-                return Err(Trouble::argument("aliases must map names to names of sources"));
+                return Err(GremlinError::argument("aliases must map names to names of sources"));
             };
             if name != SOURCE {
                 let message = format!("there is no traversal source {name}");
-                return Err(Trouble::argument(message).hint("there is one graph, and its source is g"));
+                return Err(GremlinError::argument(message).hint("there is one graph, and its source is g"));
             }
             if alias != SOURCE {
                 sources.push(alias.to_owned());
             }
         }
-        let mut wishes = Wishes::default();
+        let mut options = RequestOptions::default();
         for name in ["evaluationTimeout", "batchSize", "materializeProperties"] {
             if let Some(value) = take(&mut args, name) {
-                wishes.take(name, &value)?;
+                options.take(name, &value)?;
             }
         }
-        Ok(Self { source, sources, bindings, wishes })
+        Ok(Self { source, sources, bindings, options })
     }
 
     /// Its text, or a rendering of its bytecode.
@@ -181,9 +182,9 @@ impl Asked {
     }
 
     /// Whether it can be parsed on an I/O thread.
-    pub(super) fn is_read_at_once(&self) -> bool {
+    pub(super) fn can_parse_on_io_thread(&self) -> bool {
         match &self.source {
-            Source::Text(text) => text.len() <= SHORT_TEXT_BYTES,
+            Source::Text(text) => text.len() <= PARSE_ON_IO_THREAD_BYTES_MAX,
             Source::Bytecode(_) => true,
         }
     }
@@ -192,7 +193,7 @@ impl Asked {
     ///
     /// # Errors
     /// A mistake in the text or in its options.
-    pub(super) fn ready(self, state: &State) -> Result<Ready, Trouble> {
+    pub(super) fn prepare(self, state: &State) -> Result<PreparedRequest, GremlinError> {
         let limits = &state.options.limits;
         let mut options = GremlinOptions {
             memory_limit_bytes: Some(limits.memory_bytes),
@@ -210,7 +211,7 @@ impl Asked {
         };
         // The parser has already substituted them in the script.
         options.bindings = HashMap::new();
-        let mut wishes = self.wishes;
+        let mut requested = self.options;
         let mut fails = Vec::new();
         let mut last_is_next = false;
         for statement in script.statements() {
@@ -218,29 +219,38 @@ impl Asked {
             else {
                 continue;
             };
-            wishes.take_all(bytecode)?;
+            requested.take_all(bytecode)?;
             collect_fails(bytecode, &mut fails)?;
             last_is_next = matches!(statement, Statement::Traversal { terminal: Some(Terminal::Next), .. });
         }
-        let timeout = wishes.timeout.map_or(limits.timeout, |wished| wished.min(limits.timeout));
-        options.materialize = wishes.materialize.unwrap_or_default();
-        let telling = Telling {
-            batch: wishes.batch.unwrap_or(BATCH_DEFAULT),
+        let timeout = requested.timeout.map_or(limits.timeout, |timeout| timeout.min(limits.timeout));
+        options.materialize = requested.materialize.unwrap_or_default();
+        let result_options = ResultOptions {
+            batch: requested.batch.unwrap_or(BATCH_DEFAULT),
             message_bytes: MESSAGE_BYTES,
             as_traversers,
             unrolls: last_is_next && !as_traversers,
             deadline: None,
             cancel: None,
         };
-        let shape = tier::shape(state, &script);
-        Ok(Ready { script, options, telling, fails, timeout, shape, done: 0, progress: None })
+        let fingerprint = fingerprint::of_script(state, &script);
+        Ok(PreparedRequest {
+            script,
+            options,
+            result_options,
+            fails,
+            timeout,
+            fingerprint,
+            done: 0,
+            progress: None,
+        })
     }
 }
 
-impl Wishes {
+impl RequestOptions {
     /// Sets an option by name; unknown names are ignored.
-    fn take(&mut self, name: &str, value: &Value) -> Result<(), Trouble> {
-        let refuse = |what: &str| Err(Trouble::argument(format!("{name} must be {what}, not {value}")));
+    fn take(&mut self, name: &str, value: &Value) -> Result<(), GremlinError> {
+        let refuse = |what: &str| Err(GremlinError::argument(format!("{name} must be {what}, not {value}")));
         match name {
             "evaluationTimeout" | "scriptEvaluationTimeout" => match value.as_integer() {
                 // As in Gremlin Server: no limit but the server's.
@@ -265,7 +275,7 @@ impl Wishes {
     }
 
     /// Sets the options in the traversal itself.
-    fn take_all(&mut self, bytecode: &Bytecode) -> Result<(), Trouble> {
+    fn take_all(&mut self, bytecode: &Bytecode) -> Result<(), GremlinError> {
         for instruction in &bytecode.source {
             match (&*instruction.name, instruction.arguments.as_slice()) {
                 ("with", [Value::String(name), value]) => self.take(name, value)?,
@@ -292,16 +302,18 @@ fn take(args: &mut Map, name: &str) -> Option<Value> {
 }
 
 /// Moves a map argument out.
-fn map(args: &mut Map, name: &str) -> Result<Option<Map>, Trouble> {
+fn map(args: &mut Map, name: &str) -> Result<Option<Map>, GremlinError> {
     match take(args, name) {
         None => Ok(None),
         Some(Value::Map(map)) => Ok(Some(map.as_ref().clone())),
-        Some(other) => Err(Trouble::argument(format!("{name} must be a map, not {}", other.type_name()))),
+        Some(other) => {
+            Err(GremlinError::argument(format!("{name} must be a map, not {}", other.type_name())))
+        }
     }
 }
 
 /// A transaction command (`g.tx()`) in bytecode: a source instruction without steps.
-fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, Trouble> {
+fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, GremlinError> {
     let [Instruction { name, arguments, .. }] = bytecode.source.as_slice() else { return Ok(None) };
     if &**name != "tx" || !bytecode.steps.is_empty() {
         return Ok(None);
@@ -310,7 +322,7 @@ fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, Trouble> {
         Some("begin") => Ok(Some(Transaction::Begin)),
         Some("commit") => Ok(Some(Transaction::Commit)),
         Some("rollback") => Ok(Some(Transaction::Rollback)),
-        _ => Err(Trouble::argument("tx must be begin, commit or rollback")),
+        _ => Err(GremlinError::argument("tx must be begin, commit or rollback")),
     }
 }
 
@@ -318,7 +330,7 @@ fn transaction(bytecode: &Bytecode) -> Result<Option<Transaction>, Trouble> {
 ///
 /// # Errors
 /// A lambda in the traversal.
-fn collect_fails(bytecode: &Bytecode, fails: &mut Vec<String>) -> Result<(), Trouble> {
+fn collect_fails(bytecode: &Bytecode, fails: &mut Vec<String>) -> Result<(), GremlinError> {
     for instruction in &bytecode.steps {
         if &*instruction.name == "fail" {
             let message = instruction.arguments.first().and_then(Value::as_text);

@@ -1,83 +1,100 @@
 //! Runs a request on the calling thread, within the limits of a tier (`crate::admission`).
 
-use super::answer::{NO_CONTENT, Reply, Results, Trouble};
-use super::connection::{Connection, Job, Work};
-use super::request::Ready;
-use super::tier::{self, Ran};
+use super::access::Access;
+use super::error::{GremlinError, NO_CONTENT};
+use super::job::{Job, Operation};
+use super::request::PreparedRequest;
+use super::response::{PendingResponse, Results};
+use super::tier::{self, RunOutcome};
 use crate::admission::Tier;
 use crate::state::State;
 use vervet::CancelToken;
 use vervet::gremlin::Each;
 
 /// A request without a response.
-pub(super) enum Left {
+pub(super) enum Rerouted {
     /// A login may resolve its failure.
     Challenge(Job),
     /// It belongs to the heavy tier.
-    TooMuch(Job),
+    TooHeavy(Job),
 }
 
 /// Runs a request that is a transaction of its own, and sends the response.
-pub(super) fn alone(connection: &Connection, mut job: Job, token: &CancelToken, tier: Tier) -> Option<Left> {
-    let state = &connection.state;
-    if let Err(trouble) = job.read(connection) {
-        return refuse(job, &trouble);
+pub(super) fn run_sessionless(
+    (state, access): (&State, &Access),
+    mut job: Job,
+    token: &CancelToken,
+    tier: Tier,
+) -> Option<Rerouted> {
+    if let Err(error) = job.prepare(state, access) {
+        return refuse(job, &error);
     }
     if tier == Tier::Light && job.is_heavy(state) {
-        return Some(Left::TooMuch(job));
+        return Some(Rerouted::TooHeavy(job));
     }
-    let ran = job.run(state, tier, token);
-    end(job, ran, state)
+    let outcome = job.run(state, tier, token);
+    send_outcome_blocking(job, outcome, state)
 }
 
 /// Runs a read-only request that was short the last time.
-pub(super) fn here(state: &State, job: &mut Job) -> Option<Ran> {
-    let Work::Run(ready) = &job.work else { return None };
-    if ready.script.mutates() || !state.admission.is_short(ready.shape) {
+pub(super) fn run_on_fast_path(state: &State, job: &mut Job) -> Option<RunOutcome> {
+    let Operation::Prepared(prepared) = &job.operation else { return None };
+    if prepared.script.mutates() || !state.admission.is_short(prepared.fingerprint) {
         return None;
     }
-    let ran = job.run(state, Tier::Here, &CancelToken::new());
-    (!matches!(ran, Ran::TooMuch)).then_some(ran)
+    let outcome = job.run(state, Tier::FastPath, &CancelToken::new());
+    (!matches!(outcome, RunOutcome::TooHeavy)).then_some(outcome)
 }
 
 impl Job {
-    fn run(&mut self, state: &State, tier: Tier, token: &CancelToken) -> Ran {
-        let Work::Run(ready) = &mut self.work else { return Ran::Done(Vec::new(), NO_CONTENT) };
-        ready.progress.clone_from(&self.progress);
-        let holds = !ready.script.mutates();
-        tier::run(state, (ready, &mut self.reply), tier, holds, token, &mut |ready, results| {
-            tell(results, ready, |each| state.database.gremlin_each(&ready.script, &ready.options, each))?;
-            results.warn(|| state.database.gremlin_warnings(&ready.script)).map(drop)
-        })
+    fn run(&mut self, state: &State, tier: Tier, token: &CancelToken) -> RunOutcome {
+        let Operation::Prepared(prepared) = &mut self.operation else {
+            return RunOutcome::Done(Vec::new(), NO_CONTENT);
+        };
+        prepared.progress.clone_from(&self.progress);
+        let is_buffered = !prepared.script.mutates();
+        tier::run(
+            state,
+            (prepared, &mut self.response),
+            tier,
+            is_buffered,
+            token,
+            &mut |prepared, results| {
+                write_results(results, prepared, |each| {
+                    state.database.gremlin_each(&prepared.script, &prepared.options, each)
+                })?;
+                results.warn(|| state.database.gremlin_warnings(&prepared.script)).map(drop)
+            },
+        )
     }
 }
 
 /// Sends the failure of a request, from a thread that may block.
-pub(super) fn refuse(job: Job, trouble: &Trouble) -> Option<Left> {
-    if trouble.is_challenge() {
-        return Some(Left::Challenge(job));
+pub(super) fn refuse(job: Job, error: &GremlinError) -> Option<Rerouted> {
+    if error.is_challenge() {
+        return Some(Rerouted::Challenge(job));
     }
-    job.reply.fail_here(trouble);
+    job.response.fail_blocking(error);
     None
 }
 
 /// Sends the response of a finished run, from a thread that may block.
-pub(super) fn end(job: Job, ran: Ran, state: &State) -> Option<Left> {
-    match ran {
-        Ran::Done(messages, code) => job.reply.tell_here(messages, code),
-        Ran::Failed(trouble) => job.reply.fail_here(&explain(trouble, state)),
-        Ran::TooMuch => return Some(Left::TooMuch(job)),
+pub(super) fn send_outcome_blocking(job: Job, outcome: RunOutcome, state: &State) -> Option<Rerouted> {
+    match outcome {
+        RunOutcome::Done(messages, code) => job.response.send_blocking(messages, code),
+        RunOutcome::Failed(error) => job.response.fail_blocking(&explain(error, state)),
+        RunOutcome::TooHeavy => return Some(Rerouted::TooHeavy(job)),
     }
     None
 }
 
 /// Sends the response of a run that was not too much for its tier.
-pub(super) async fn tell_ran(reply: Reply, ran: Ran, state: &State) {
-    match ran {
-        Ran::Done(messages, code) => reply.tell(messages, code).await,
-        Ran::Failed(trouble) => reply.fail(explain(trouble, state)).await,
+pub(super) async fn send_outcome(response: PendingResponse, outcome: RunOutcome, state: &State) {
+    match outcome {
+        RunOutcome::Done(messages, code) => response.send(messages, code).await,
+        RunOutcome::Failed(error) => response.fail(explain(error, state)).await,
         // Unreachable; dropping the reply reports the defect.
-        Ran::TooMuch => drop(reply),
+        RunOutcome::TooHeavy => drop(response),
     }
 }
 
@@ -85,37 +102,35 @@ pub(super) async fn tell_ran(reply: Reply, ran: Ran, state: &State) {
 ///
 /// # Errors
 /// Errors of `run`, or of writing the results.
-pub(super) fn tell(
+pub(super) fn write_results(
     results: &mut Results<'_>,
-    ready: &Ready,
+    prepared: &PreparedRequest,
     run: impl FnOnce(&mut Each<'_>) -> vervet::Result<()>,
-) -> Result<(), Trouble> {
+) -> Result<(), GremlinError> {
     let done = run(&mut |value, count| {
-        if let Some(progress) = &ready.progress {
+        if let Some(progress) = &prepared.progress {
             progress.add(count);
         }
         results.add(value, count)
     });
-    done.map_err(|error| results.trouble(error, &ready.fails))
+    done.map_err(|error| results.map_error(error, &prepared.fails))
 }
 
 /// Adds a hint that fits a server.
-pub(super) fn explain(trouble: Trouble, state: &State) -> Trouble {
+pub(super) fn explain(error: GremlinError, state: &State) -> GremlinError {
     let limits = &state.options.limits;
-    match trouble.failure.kind() {
+    match error.failure.kind() {
         "deadline" => {
             let most = limits.timeout.as_secs_f64();
-            trouble.hint(format!(
+            error.hint(format!(
                 "ask for less, or for more time (evaluationTimeout); the server allows {most} s"
             ))
         }
         "memory" => {
-            trouble.hint(format!("ask for less; the server allows {} bytes (--memory)", limits.memory_bytes))
+            error.hint(format!("ask for less; the server allows {} bytes (--memory)", limits.memory_bytes))
         }
-        "conflict" => trouble.hint("roll back, and run the transaction again from its start"),
-        "cancelled" => {
-            trouble.hint("the server is ending, or the request was stopped by DELETE /api/queries")
-        }
-        _ => trouble,
+        "conflict" => error.hint("roll back, and run the transaction again from its start"),
+        "cancelled" => error.hint("the server is ending, or the request was stopped by DELETE /api/queries"),
+        _ => error,
     }
 }

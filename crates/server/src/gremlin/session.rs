@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! A task with a queue, so that requests run in order. Requests known to be short run in the task. For others
-//! it uses a light thread and a permit while there is work; a batch of requests takes one turn on that
+//! it uses a light thread and a permit while there is work; consecutive requests run as a batch on that
 //! thread. A heavy request has a thread of its own (`crate::admission`).
 //!
 //! ```text
@@ -10,20 +10,21 @@
 //!   closed ────────────────────> open ────────────────────> closed
 //!                                  │ idle for too long
 //!                                  v       rollback; commit, which fails
-//!                                 lost ────────────────────> closed
+//!                               expired ──────────────────> closed
 //! ```
 //! # Invariants
-//! A lost transaction is not silently replaced by a new one, which would split the work of one transaction
-//! into two halves.
+//! An expired transaction is not silently replaced by a new one, which would split the work of one
+//! transaction into two halves.
 
-use super::answer::{Results, Trouble};
-use super::connection::{Connection, Job, Work};
-use super::request::Ready;
-use super::run::{self, Left, tell};
-use super::tier::{self, Ran};
+use super::error::GremlinError;
+use super::job::{Job, Operation, SessionHost};
+use super::request::PreparedRequest;
+use super::response::Results;
+use super::run::{self, Rerouted, write_results};
+use super::tier::{self, RunOutcome};
 use crate::admission::Tier;
 use crate::state::State;
-use crate::threads;
+use crate::worker_threads;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -33,30 +34,30 @@ use vervet::{CancelToken, Transaction};
 use vervet_model::{Error, ErrorKind};
 
 /// The maximum number of requests in one turn on a thread, for fairness.
-const TURN_MAX: usize = 256;
+const BATCH_REQUESTS_MAX: usize = 256;
 
 /// See the header of this file.
-enum Stage {
+enum TransactionState {
     Closed,
     Open(Box<Transaction>),
-    Lost,
+    Expired,
 }
 
 /// The end of a turn.
-enum Turned {
+enum BatchEnd {
     /// The queue is empty.
     Idle,
     /// This job does not belong on the thread.
     Next(Job),
     /// This job needs a login, or belongs to the heavy tier.
-    Left(Left),
+    Rerouted(Rerouted),
 }
 
 /// Runs the requests of a session until it is closed and has no state to keep.
-pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceiver<Job>) {
-    let state = Arc::clone(&connection.state);
-    let mut open = Stage::Closed;
-    let mut place = None;
+pub(super) async fn run<H: SessionHost>(connection: Arc<H>, mut queue: UnboundedReceiver<Job>) {
+    let state = Arc::clone(connection.state());
+    let mut transaction = TransactionState::Closed;
+    let mut permit = None;
     let mut next: Option<Job> = None;
     loop {
         let mut job = match next.take() {
@@ -65,84 +66,85 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
                 // The connection has ended.
                 Ok(None) => return,
                 Ok(Some(job)) => job,
-                Err(_) => match open {
-                    Stage::Closed => break,
-                    Stage::Open(_) => {
-                        open = Stage::Lost;
-                        place = None;
+                Err(_) => match transaction {
+                    TransactionState::Closed => break,
+                    TransactionState::Open(_) => {
+                        transaction = TransactionState::Expired;
+                        permit = None;
                         continue;
                     }
-                    Stage::Lost => continue,
+                    TransactionState::Expired => continue,
                 },
             },
         };
-        if matches!(job.work, Work::Close) {
-            job.reply.done().await;
+        if matches!(job.operation, Operation::CloseSession) {
+            job.response.send_empty().await;
             break;
         }
-        if place.is_none() {
-            match state.session_place() {
-                Some(taken) => place = Some(taken),
+        if permit.is_none() {
+            match state.acquire_session_permit() {
+                Some(taken) => permit = Some(taken),
                 None => {
-                    job.reply.fail(too_many(&state)).await;
-                    match open {
-                        Stage::Closed => break,
+                    job.response.fail(too_many_sessions(&state)).await;
+                    match transaction {
+                        TransactionState::Closed => break,
                         _ => continue,
                     }
                 }
             }
         }
-        if !job.is_long()
-            && let Err(trouble) = job.read(&connection)
+        if !job.needs_worker_to_parse()
+            && let Err(error) = job.prepare(&state, &connection.access())
         {
-            connection.refuse(job, trouble).await;
+            Arc::clone(&connection).refuse_boxed(job, error).await;
             continue;
         }
-        if let Some(ran) = here(&state, &mut open, &mut job) {
-            run::tell_ran(job.reply, ran, &state).await;
+        if let Some(outcome) = run_on_fast_path(&state, &mut transaction, &mut job) {
+            run::send_outcome(job.response, outcome, &state).await;
             continue;
         }
-        let running = match state.place(job.describe(&connection)).await {
+        let running = match state.acquire_permit(job.describe(&connection.access())).await {
             Ok(running) => running,
             Err(failure) => {
-                job.reply.fail(failure.into()).await;
+                job.response.fail(failure.into()).await;
                 continue;
             }
         };
         let mut guard = running.guard();
         job.progress = Some(running.entry.progress.clone());
-        let on_thread = Arc::clone(&connection);
-        let turn = threads::light(&state, move |sender: oneshot::Sender<_>| {
-            let (mut queue, mut open) = (queue, open);
-            let turned = turn(&on_thread, &mut open, job, &mut queue, &running.token);
-            let _ = sender.send((queue, open, turned, running));
+        let worker_connection = Arc::clone(&connection);
+        let batch = worker_threads::light(&state.threads, move |sender: oneshot::Sender<_>| {
+            let (mut queue, mut transaction) = (queue, transaction);
+            let batch_end = run_batch(&*worker_connection, &mut transaction, job, &mut queue, &running.token);
+            let _ = sender.send((queue, transaction, batch_end, running));
         });
-        let Ok((queue_after, open_after, turned, mut running)) = turn.await else {
+        let Ok((queue_after, transaction_after, batch_end, mut running)) = batch.await else {
             // A panic, which the reply of the request has reported; the transaction is lost with it.
             return;
         };
-        (queue, open) = (queue_after, open_after);
-        let left = match turned {
-            Turned::Idle => None,
-            Turned::Next(job) => {
+        (queue, transaction) = (queue_after, transaction_after);
+        let rerouted = match batch_end {
+            BatchEnd::Idle => None,
+            BatchEnd::Next(job) => {
                 next = Some(job);
                 None
             }
-            Turned::Left(left) => Some(left),
+            BatchEnd::Rerouted(rerouted) => Some(rerouted),
         };
-        if let Some(Left::TooMuch(job)) = left {
-            if let Err(failure) = state.heavy_place(&mut running).await {
-                job.reply.fail(failure.into()).await;
+        if let Some(Rerouted::TooHeavy(job)) = rerouted {
+            if let Err(failure) = state.acquire_heavy_permit(&mut running).await {
+                job.response.fail(failure.into()).await;
             } else {
-                let on_thread = Arc::clone(&connection);
-                let work = move |sender: oneshot::Sender<Stage>| {
-                    let mut open = open;
-                    let _ = one(&on_thread, &mut open, job, &running.token, Tier::Heavy);
+                let worker_connection = Arc::clone(&connection);
+                let work = move |sender: oneshot::Sender<TransactionState>| {
+                    let mut transaction = transaction;
+                    let _ =
+                        run_request(&*worker_connection, &mut transaction, job, &running.token, Tier::Heavy);
                     drop(running);
-                    let _ = sender.send(open);
+                    let _ = sender.send(transaction);
                 };
-                match threads::heavy(&state, work).await {
-                    Ok(after) => open = after,
+                match worker_threads::heavy(&state.threads, work).await {
+                    Ok(after) => transaction = after,
                     // No thread, or a panic: as above.
                     Err(_) => return,
                 }
@@ -151,20 +153,20 @@ pub(super) async fn run(connection: Arc<Connection>, mut queue: UnboundedReceive
         } else {
             guard.disarm();
             drop(running);
-            if let Some(Left::Challenge(job)) = left {
-                connection.hold(job).await;
+            if let Some(Rerouted::Challenge(job)) = rerouted {
+                Arc::clone(&connection).queue_until_login_boxed(job).await;
             }
         }
     }
     // Jobs that arrived meanwhile belong to a new session of that name.
     queue.close();
-    drop((open, place));
+    drop((transaction, permit));
     while let Some(job) = queue.recv().await {
-        connection.dispatch(job).await;
+        Arc::clone(&connection).dispatch_boxed(job).await;
     }
 }
 
-fn too_many(state: &State) -> Trouble {
+fn too_many_sessions(state: &State) -> GremlinError {
     let most = state.options.limits.sessions;
     Error::new(ErrorKind::Unavailable, format!("there are {most} sessions already"))
         .with_hint("close sessions that are not needed, or try again later")
@@ -172,82 +174,99 @@ fn too_many(state: &State) -> Trouble {
 }
 
 /// Runs a read-only request that was short the last time, on the thread of the session's task.
-fn here(state: &State, open: &mut Stage, job: &mut Job) -> Option<Ran> {
-    let Work::Run(ready) = &mut job.work else { return None };
+fn run_on_fast_path(state: &State, transaction: &mut TransactionState, job: &mut Job) -> Option<RunOutcome> {
+    let Operation::Prepared(prepared) = &mut job.operation else { return None };
     let is_traversal = |statement: &Statement| matches!(statement, Statement::Traversal { .. });
-    if job.manages
-        || !state.admission.is_short(ready.shape)
-        || !ready.script.statements().iter().all(is_traversal)
+    if job.is_managed
+        || !state.admission.is_short(prepared.fingerprint)
+        || !prepared.script.statements().iter().all(is_traversal)
     {
         return None;
     }
     let token = CancelToken::new();
-    let ran = tier::run(state, (ready, &mut job.reply), Tier::Here, true, &token, &mut |ready, results| {
-        statements(state, open, ready, results)?;
-        warn(state, open, ready, results)
-    });
-    (!matches!(ran, Ran::TooMuch)).then_some(ran)
+    let outcome = tier::run(
+        state,
+        (prepared, &mut job.response),
+        Tier::FastPath,
+        true,
+        &token,
+        &mut |prepared, results| {
+            statements(state, transaction, prepared, results)?;
+            warn(state, transaction, prepared, results)
+        },
+    );
+    (!matches!(outcome, RunOutcome::TooHeavy)).then_some(outcome)
 }
 
-fn turn(
-    connection: &Connection,
-    open: &mut Stage,
+fn run_batch(
+    connection: &impl SessionHost,
+    transaction: &mut TransactionState,
     first: Job,
     queue: &mut UnboundedReceiver<Job>,
     token: &CancelToken,
-) -> Turned {
+) -> BatchEnd {
     let mut job = first;
-    for _ in 0..TURN_MAX {
-        if let Some(left) = one(connection, open, job, token, Tier::Light) {
-            return Turned::Left(left);
+    for _ in 0..BATCH_REQUESTS_MAX {
+        if let Some(rerouted) = run_request(connection, transaction, job, token, Tier::Light) {
+            return BatchEnd::Rerouted(rerouted);
         }
         match queue.try_recv() {
-            Err(_) => return Turned::Idle,
-            Ok(next) if matches!(next.work, Work::Close) => return Turned::Next(next),
+            Err(_) => return BatchEnd::Idle,
+            Ok(next) if matches!(next.operation, Operation::CloseSession) => return BatchEnd::Next(next),
             Ok(next) => job = next,
         }
     }
-    Turned::Next(job)
+    BatchEnd::Next(job)
 }
 
 /// Runs one request; returns it if it cannot run here, or not yet.
-fn one(
-    connection: &Connection,
-    open: &mut Stage,
+fn run_request(
+    connection: &impl SessionHost,
+    transaction: &mut TransactionState,
     mut job: Job,
     token: &CancelToken,
     tier: Tier,
-) -> Option<Left> {
-    let state = &connection.state;
-    if let Err(trouble) = job.read(connection) {
-        return run::refuse(job, &trouble);
+) -> Option<Rerouted> {
+    let state = connection.state();
+    if let Err(error) = job.prepare(state, &connection.access()) {
+        return run::refuse(job, &error);
     }
     if tier == Tier::Light && job.is_heavy(state) {
-        return Some(Left::TooMuch(job));
+        return Some(Rerouted::TooHeavy(job));
     }
-    let manages = job.manages;
-    let Work::Run(ready) = &mut job.work else { return None };
-    ready.progress.clone_from(&job.progress);
-    let ran = tier::run(state, (ready, &mut job.reply), tier, true, token, &mut |ready, results| {
-        let done = statements(state, open, ready, results);
-        let done = done.and_then(|()| warn(state, open, ready, results));
-        match &done {
-            Ok(()) if manages => act(state, open, text::Transaction::Commit)?,
-            // It is about to run again.
-            Err(trouble) if trouble.is_deadline() && tier != Tier::Heavy => {}
-            Err(_) if manages => act(state, open, text::Transaction::Rollback)?,
-            _ => {}
-        }
-        done
-    });
-    run::end(job, ran, state)
+    let is_managed = job.is_managed;
+    let Operation::Prepared(prepared) = &mut job.operation else { return None };
+    prepared.progress.clone_from(&job.progress);
+    let outcome =
+        tier::run(state, (prepared, &mut job.response), tier, true, token, &mut |prepared, results| {
+            let done = statements(state, transaction, prepared, results);
+            let done = done.and_then(|()| warn(state, transaction, prepared, results));
+            match &done {
+                Ok(()) if is_managed => {
+                    run_transaction_command(state, transaction, text::Transaction::Commit)?
+                }
+                // It is about to run again.
+                Err(error) if error.is_deadline() && tier != Tier::Heavy => {}
+                Err(_) if is_managed => {
+                    run_transaction_command(state, transaction, text::Transaction::Rollback)?
+                }
+                _ => {}
+            }
+            done
+        });
+    run::send_outcome_blocking(job, outcome, state)
 }
 
 /// Adds warnings if nothing was found. Names that the transaction has added count as existing.
-fn warn(state: &State, open: &Stage, ready: &Ready, results: &mut Results<'_>) -> Result<(), Trouble> {
-    let find = || match open {
-        Stage::Open(transaction) => transaction.gremlin_warnings(&ready.script),
-        _ => state.database.gremlin_warnings(&ready.script),
+fn warn(
+    state: &State,
+    transaction: &TransactionState,
+    prepared: &PreparedRequest,
+    results: &mut Results<'_>,
+) -> Result<(), GremlinError> {
+    let find = || match transaction {
+        TransactionState::Open(transaction) => transaction.gremlin_warnings(&prepared.script),
+        _ => state.database.gremlin_warnings(&prepared.script),
     };
     results.warn(find).map(drop)
 }
@@ -255,83 +274,89 @@ fn warn(state: &State, open: &Stage, ready: &Ready, results: &mut Results<'_>) -
 /// Runs statements in order, and transaction commands between them.
 fn statements(
     state: &State,
-    open: &mut Stage,
-    ready: &mut Ready,
+    transaction: &mut TransactionState,
+    prepared: &mut PreparedRequest,
     results: &mut Results<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), GremlinError> {
     let of_transaction = |statement: &Statement| matches!(statement, Statement::Transaction { .. });
     loop {
-        let all = ready.script.statements();
-        let rest = all.get(ready.done..).unwrap_or_default();
+        let all = prepared.script.statements();
+        let rest = all.get(prepared.done..).unwrap_or_default();
         let end = rest.iter().position(of_transaction).unwrap_or(rest.len());
         let (these, after) = rest.split_at(end);
         if after.is_empty() {
             // Usually this is the whole script.
             let part: GremlinScript;
             let script = if these.len() == all.len() {
-                &ready.script
+                &prepared.script
             } else {
                 part = these.to_vec().into();
                 &part
             };
             return match these {
                 [] => Ok(()),
-                _ => tell(results, ready, |each| traverse(state, open, script, ready, each)),
+                _ => write_results(results, prepared, |each| {
+                    traverse(state, transaction, script, prepared, each)
+                }),
             };
         }
         if !these.is_empty() {
             let script = these.to_vec().into();
-            traverse(state, open, &script, ready, &mut |_, _| Ok(()))
-                .map_err(|error| Trouble::of_script(error, &ready.fails))?;
+            traverse(state, transaction, &script, prepared, &mut |_, _| Ok(()))
+                .map_err(|error| GremlinError::of_script(error, &prepared.fails))?;
         }
         if let [Statement::Transaction { action, .. }, ..] = after {
-            act(state, open, *action)?;
+            run_transaction_command(state, transaction, *action)?;
         }
-        ready.done += end + 1;
+        prepared.done += end + 1;
     }
 }
 
 fn traverse(
     state: &State,
-    open: &mut Stage,
+    transaction: &mut TransactionState,
     script: &GremlinScript,
-    ready: &Ready,
+    prepared: &PreparedRequest,
     each: &mut Each<'_>,
 ) -> vervet::Result<()> {
     if state.options.read_only {
-        return state.database.gremlin_each(script, &ready.options, each);
+        return state.database.gremlin_each(script, &prepared.options, each);
     }
-    if matches!(open, Stage::Closed) {
-        *open = Stage::Open(Box::new(state.database.begin()?));
+    if matches!(transaction, TransactionState::Closed) {
+        *transaction = TransactionState::Open(Box::new(state.database.begin()?));
     }
-    match open {
-        Stage::Open(transaction) => transaction.gremlin_each(script, &ready.options, each),
-        _ => Err(lost(state)),
+    match transaction {
+        TransactionState::Open(transaction) => transaction.gremlin_each(script, &prepared.options, each),
+        _ => Err(expired_error(state)),
     }
 }
 
 /// Executes a `g.tx()` command.
-fn act(state: &State, open: &mut Stage, action: text::Transaction) -> vervet::Result<()> {
-    match (action, std::mem::replace(open, Stage::Closed)) {
-        (text::Transaction::Rollback, Stage::Open(transaction)) => {
+fn run_transaction_command(
+    state: &State,
+    transaction: &mut TransactionState,
+    action: text::Transaction,
+) -> vervet::Result<()> {
+    match (action, std::mem::replace(transaction, TransactionState::Closed)) {
+        (text::Transaction::Rollback, TransactionState::Open(transaction)) => {
             transaction.roll_back();
             Ok(())
         }
-        (text::Transaction::Commit, Stage::Open(transaction)) => transaction.commit().map(drop),
-        (text::Transaction::Commit, Stage::Lost) => Err(lost(state)),
-        (text::Transaction::Commit, Stage::Closed) | (text::Transaction::Rollback, _) => Ok(()),
-        (text::Transaction::Begin, Stage::Closed) if !state.options.read_only => {
-            *open = Stage::Open(Box::new(state.database.begin()?));
+        (text::Transaction::Commit, TransactionState::Open(transaction)) => transaction.commit().map(drop),
+        (text::Transaction::Commit, TransactionState::Expired) => Err(expired_error(state)),
+        (text::Transaction::Commit, TransactionState::Closed) | (text::Transaction::Rollback, _) => Ok(()),
+        (text::Transaction::Begin, TransactionState::Closed) if !state.options.read_only => {
+            *transaction = TransactionState::Open(Box::new(state.database.begin()?));
             Ok(())
         }
         (text::Transaction::Begin, before) => {
-            *open = before;
-            if matches!(open, Stage::Lost) { Err(lost(state)) } else { Ok(()) }
+            *transaction = before;
+            if matches!(transaction, TransactionState::Expired) { Err(expired_error(state)) } else { Ok(()) }
         }
     }
 }
 
-fn lost(state: &State) -> Error {
+fn expired_error(state: &State) -> Error {
     let seconds = state.options.limits.session_timeout.as_secs_f64();
     let message = format!("the session was idle for {seconds} s, so its transaction was rolled back");
     Error::new(ErrorKind::Unavailable, message)

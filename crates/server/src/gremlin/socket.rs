@@ -3,22 +3,25 @@
 //! # Shape
 //! ```text
 //! frames -> read: one message after the other -> connection -> tasks, threads
-//!                                                                 │ a channel of OUTGOING messages
+//!                                                                 │ a channel of messages
 //! frames <- write: a ping when idle <─────────────────────────────┘
 //! ```
 //! Both halves run independently: while a client does not read, its messages and its close are still noticed.
 //! # Invariants
-//! A client has at most [`OUTSTANDING`] requests in progress, and as many bytes in them as one message may
-//! have; beyond that, reading stops (back-pressure). A message has to arrive in time, like a request body. A
-//! client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for it.
+//! A client has at most [`REQUESTS_IN_PROGRESS_MAX`] requests in progress, and as many bytes in them as one
+//! message may have; beyond that, reading stops (back-pressure). A message has to arrive in time, like a
+//! request body. A client that must log in has [`crate::Limits::login_timeout`] and [`LOGIN_BYTES_MAX`] for
+//! it.
 
 use super::access::Access;
-use super::answer::{Client, MALFORMED, Reply, Trouble, UNREADABLE};
-use super::connection::{Connection, Share};
+use super::connection::Connection;
+use super::error::{GremlinError, MALFORMED, UNREADABLE};
+use super::job::RequestResources;
+use super::response::{ClientState, PendingResponse};
+use crate::network::timed_stream::{ReceivedBytes, TimedStream};
 use crate::options::BODY_BYTES_PER_SECOND_MIN;
-use crate::server::Settings;
+use crate::settings::Settings;
 use crate::state::State;
-use crate::wire::{Received, Wire};
 use futures_util::{SinkExt, Stream, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,15 +34,15 @@ use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use vervet_tinkerpop::{BadRequest, Format, Limits, ReadErrorKind, Request};
 
 /// The maximum number of requests in progress on a connection.
-const OUTSTANDING: u32 = 256;
+const REQUESTS_IN_PROGRESS_MAX: u32 = 256;
 /// Queued messages to a client.
-const OUTGOING: usize = 16;
+const OUTGOING_MESSAGES_MAX: usize = 16;
 /// Idle time before a ping. A ping to a dead peer reveals that it is dead.
 const PING_AFTER: Duration = Duration::from_secs(30);
 /// How often an idle connection is checked.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Longer messages are parsed on a blocking thread.
-const READ_HERE_BYTES_MAX: usize = 64 << 10;
+const PARSE_ON_IO_THREAD_BYTES_MAX: usize = 64 << 10;
 /// Initial size of the buffers of a connection.
 const BUFFER_BYTES: usize = 16 << 10;
 /// The maximum bytes before a login, where a login is required.
@@ -50,23 +53,24 @@ const FRAME_HEAD_BYTES: u64 = 6;
 /// Serves a client until either side closes the connection.
 pub(crate) async fn serve(
     mut settings: watch::Receiver<Settings>,
-    wire: Wire,
+    stream: TimedStream,
     begin: &[u8],
     access: Access,
     host: Arc<str>,
-    stopped: watch::Receiver<bool>,
+    shutdown: watch::Receiver<bool>,
 ) {
     let state = Arc::clone(&settings.borrow_and_update().state);
-    let received = wire.received();
+    let received = stream.received();
     let most = state.options.limits.text_bytes;
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(Some(most))
         .max_frame_size(Some(most));
-    let socket = WebSocketStream::from_partially_read(wire, begin.to_vec(), Role::Server, Some(config)).await;
+    let socket =
+        WebSocketStream::from_partially_read(stream, begin.to_vec(), Role::Server, Some(config)).await;
     let (mut sink, stream) = socket.split();
-    let (out, mut outgoing) = mpsc::channel::<Message>(OUTGOING);
+    let (out, mut outgoing) = mpsc::channel::<Message>(OUTGOING_MESSAGES_MAX);
     let write = async move {
         loop {
             let message = match tokio::time::timeout(PING_AFTER, outgoing.recv()).await {
@@ -89,27 +93,27 @@ pub(crate) async fn serve(
     if access.needs_login() {
         received.limit(Some(complete + LOGIN_BYTES_MAX));
     }
-    received.begin(complete, state.bodies.hold());
-    let client = Arc::new(Client::new(host));
+    received.begin(complete, state.body_memory.reserve());
+    let client = Arc::new(ClientState::new(host));
     let connection = Connection::new(Arc::clone(&state), access, Arc::clone(&received), Arc::clone(&client));
-    let reading = Reading {
+    let reader = MessageReader {
         connection: Arc::clone(&connection),
-        room: Arc::new(Semaphore::new(OUTSTANDING as usize)),
+        request_permits: Arc::new(Semaphore::new(REQUESTS_IN_PROGRESS_MAX as usize)),
         client,
         received,
-        stopped,
+        shutdown,
         state,
     };
     let _end = EndOnDrop(Arc::clone(&connection));
     let read = async move {
-        let last = tokio::select! {
-            last = reading.run(stream, &out) => last,
-            () = other_users(&connection.state, &mut settings) => {
+        let reason = tokio::select! {
+            reason = reader.run(stream, &out) => reason,
+            () = users_changed(&connection.state, &mut settings) => {
                 Some((CloseCode::Restart, "the users of the server have changed: connect again"))
             }
-            () = connection.no_login() => Some((CloseCode::Policy, "the login takes too long")),
+            () = connection.login_overdue() => Some((CloseCode::Policy, "the login takes too long")),
         };
-        if let Some((code, reason)) = last {
+        if let Some((code, reason)) = reason {
             let frame = CloseFrame { code, reason: reason.into() };
             let _ = out.send(Message::Close(Some(frame))).await;
         }
@@ -135,38 +139,38 @@ impl Drop for EndOnDrop {
 }
 
 /// The reading half.
-struct Reading {
+struct MessageReader {
     state: Arc<State>,
     connection: Arc<Connection>,
-    room: Arc<Semaphore>,
-    client: Arc<Client>,
+    request_permits: Arc<Semaphore>,
+    client: Arc<ClientState>,
     /// Counts received bytes.
-    received: Arc<Received>,
-    stopped: watch::Receiver<bool>,
+    received: Arc<ReceivedBytes>,
+    shutdown: watch::Receiver<bool>,
 }
 
 /// The server's reason for closing a connection, in its close frame.
-type Last = (CloseCode, &'static str);
+type CloseReason = (CloseCode, &'static str);
 
-const FULL: Last = (CloseCode::Again, "the memory for messages is exhausted");
-const TOO_MUCH: Last = (CloseCode::Policy, "too much data before the login");
+const OUT_OF_MEMORY: CloseReason = (CloseCode::Again, "the memory for messages is exhausted");
+const TOO_MUCH_BEFORE_LOGIN: CloseReason = (CloseCode::Policy, "too much data before the login");
 
-impl Reading {
+impl MessageReader {
     /// Reads messages until the end; returns the close reason, if the client has not closed the connection.
     async fn run(
         mut self,
         mut stream: impl Stream<Item = Result<Message, Error>> + Unpin,
         out: &mpsc::Sender<Message>,
-    ) -> Option<Last> {
+    ) -> Option<CloseReason> {
         loop {
             let message = match self.next(&mut stream).await {
                 Ok(message) => message,
-                Err(None) if self.received.is_too_much() => return Some(TOO_MUCH),
-                Err(None) if self.received.is_full() => return Some(FULL),
-                Err(last) => return last,
+                Err(None) if self.received.exceeds_limit() => return Some(TOO_MUCH_BEFORE_LOGIN),
+                Err(None) if self.received.is_out_of_memory() => return Some(OUT_OF_MEMORY),
+                Err(reason) => return reason,
             };
-            if self.received.is_too_much() {
-                return Some(TOO_MUCH);
+            if self.received.exceeds_limit() {
+                return Some(TOO_MUCH_BEFORE_LOGIN);
             }
             let (bytes, is_text) = match message {
                 Message::Text(text) => (Bytes::from(text), true),
@@ -178,27 +182,29 @@ impl Reading {
                 Message::Close(_) => return None,
                 Message::Frame(_) => continue,
             };
-            let held = self.received.completed(self.state.bodies.hold());
+            let reservation = self.received.completed(self.state.body_memory.reserve());
             self.state.metrics.bytes_in.inc_by(bytes.len() as u64);
-            let Some(share) = self.share(bytes.len()).await else { return self.away().await };
-            let mut held = held.unwrap_or_else(|| self.state.bodies.hold());
-            if !held.grow(bytes.len()) {
-                return Some(FULL);
+            let Some(permits) = self.acquire_request_permits(bytes.len()).await else {
+                return self.wait_for_requests().await;
+            };
+            let mut reservation = reservation.unwrap_or_else(|| self.state.body_memory.reserve());
+            if !reservation.grow(bytes.len()) {
+                return Some(OUT_OF_MEMORY);
             }
-            let share = Share { _room: share, _memory: held };
-            let mut reply = Reply::new(&self.state, out.clone(), &self.client, is_text);
+            let resources = RequestResources { _request_permits: permits, _memory: reservation };
+            let mut response = PendingResponse::new(&self.state, out.clone(), &self.client, is_text);
             match self.request(bytes, is_text).await {
                 (format, Ok(request)) => {
-                    reply.to(format, Some(request.id));
-                    self.connection.take(request, reply, share).await;
+                    response.set_format_and_id(format, Some(request.id));
+                    self.connection.handle(request, response, resources).await;
                 }
                 (format, Err(bad)) => {
-                    reply.to(format, bad.id);
+                    response.set_format_and_id(format, bad.id);
                     let code = match bad.error.kind() {
                         ReadErrorKind::Unsupported => UNREADABLE,
                         _ => MALFORMED,
                     };
-                    reply.fail(Trouble::new(code, bad.to_string())).await;
+                    response.fail(GremlinError::new(code, bad.to_string())).await;
                 }
             }
         }
@@ -208,17 +214,17 @@ impl Reading {
     async fn next(
         &mut self,
         stream: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
-    ) -> Result<Message, Option<Last>> {
+    ) -> Result<Message, Option<CloseReason>> {
         let limits = self.state.options.limits.clone();
         let begin = Instant::now();
         // When an incomplete message began to arrive.
         let mut partial_since = None;
         loop {
-            let look = tokio::time::sleep(LOOK_EVERY.min(limits.body_timeout));
+            let poll = tokio::time::sleep(POLL_INTERVAL.min(limits.body_timeout));
             let next = tokio::select! {
                 next = stream.next() => Some(next),
-                () = stop(&mut self.stopped) => return Err(self.away().await),
-                () = look => None,
+                () = shutdown_requested(&mut self.shutdown) => return Err(self.wait_for_requests().await),
+                () = poll => None,
             };
             let Some(next) = next else {
                 let partial = self.received.partial();
@@ -248,31 +254,32 @@ impl Reading {
     }
 
     fn is_idle(&self) -> bool {
-        self.room.available_permits() == OUTSTANDING as usize
+        self.request_permits.available_permits() == REQUESTS_IN_PROGRESS_MAX as usize
     }
 
     /// The permits of a request; `None`: the server is shutting down.
-    async fn share(&mut self, length: usize) -> Option<OwnedSemaphorePermit> {
+    async fn acquire_request_permits(&mut self, length: usize) -> Option<OwnedSemaphorePermit> {
         let most = self.state.options.limits.text_bytes.max(1);
-        let part = length.saturating_mul(OUTSTANDING as usize) / most;
-        let share = u32::try_from(part).unwrap_or(OUTSTANDING).clamp(1, OUTSTANDING);
+        let part = length.saturating_mul(REQUESTS_IN_PROGRESS_MAX as usize) / most;
+        let permits =
+            u32::try_from(part).unwrap_or(REQUESTS_IN_PROGRESS_MAX).clamp(1, REQUESTS_IN_PROGRESS_MAX);
         tokio::select! {
-            share = Arc::clone(&self.room).acquire_many_owned(share) => share.ok(),
-            () = stop(&mut self.stopped) => None,
+            permits = Arc::clone(&self.request_permits).acquire_many_owned(permits) => permits.ok(),
+            () = shutdown_requested(&mut self.shutdown) => None,
         }
     }
 
     /// Shutdown: waits for running requests, within the shutdown timeout.
-    async fn away(&mut self) -> Option<Last> {
-        self.connection.let_go();
-        let _ = self.room.acquire_many(OUTSTANDING).await;
+    async fn wait_for_requests(&mut self) -> Option<CloseReason> {
+        self.connection.drop_jobs_awaiting_login();
+        let _ = self.request_permits.acquire_many(REQUESTS_IN_PROGRESS_MAX).await;
         Some((CloseCode::Away, "the server is ending"))
     }
 
     /// Parses a request; returns the format of its response.
     async fn request(&self, bytes: Bytes, is_text: bool) -> (Format, Result<Request, BadRequest>) {
         let limits = Limits { bytes: self.state.options.limits.text_bytes, ..Limits::default() };
-        if bytes.len() <= READ_HERE_BYTES_MAX {
+        if bytes.len() <= PARSE_ON_IO_THREAD_BYTES_MAX {
             return read(&bytes, is_text, limits);
         }
         let read = tokio::task::spawn_blocking(move || read(&bytes, is_text, limits)).await;
@@ -290,8 +297,11 @@ fn read(bytes: &[u8], is_text: bool, limits: Limits) -> (Format, Result<Request,
 }
 
 /// Waits until the configured users change: the roles of the old users are no longer verified.
-async fn other_users(state: &State, settings: &mut watch::Receiver<Settings>) {
-    let has_ended = settings.wait_for(|settings| !state.users.are_same(&settings.state.users)).await.is_err();
+async fn users_changed(state: &State, settings: &mut watch::Receiver<Settings>) {
+    let has_ended = settings
+        .wait_for(|settings| !state.users.have_same_credentials(&settings.state.users))
+        .await
+        .is_err();
     if has_ended {
         // The server is shutting down, which other tasks report.
         std::future::pending::<()>().await;
@@ -299,6 +309,6 @@ async fn other_users(state: &State, settings: &mut watch::Receiver<Settings>) {
 }
 
 /// Waits until the server shuts down.
-async fn stop(stopped: &mut watch::Receiver<bool>) {
-    let _ = stopped.wait_for(|stopped| *stopped).await;
+async fn shutdown_requested(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|shutdown| *shutdown).await;
 }

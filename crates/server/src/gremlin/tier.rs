@@ -1,7 +1,7 @@
 //! Runs a traversal in a tier of [`crate::admission`], and again in the heavy tier if it exceeds the limits.
 //!
 //! The limits: no query that the planner expects to be heavy (checked before it begins); the time of the
-//! tier; a result of at most [`HELD_BYTES`].
+//! tier; a result of at most [`BUFFERED_BYTES_MAX`](super::response::BUFFERED_BYTES_MAX).
 //! # Invariants
 //! 1. A stopped traversal has sent nothing and changed nothing: results are held until the end, a transaction
 //!    of its own is dropped, a transaction of a session is rolled back to the state before. Committed results
@@ -10,42 +10,31 @@
 //! # Cost
 //! A traversal that exceeds its tier runs twice the first time: 2 ms, or up to twice its limit.
 
-use super::answer::{Held, Reply, Results, Trouble};
-use super::request::Ready;
-use crate::admission::{HERE, LIGHT_CPU, LIGHT_WALL, Tier, thread_cpu};
+use super::error::GremlinError;
+use super::request::PreparedRequest;
+use super::response::{BufferedMessages, PendingResponse, Results};
+use crate::admission::{FAST_PATH_TIME_MAX, LIGHT_CPU, LIGHT_WALL, Tier, thread_cpu};
 use crate::state::State;
-use std::hash::{Hash, Hasher};
 use std::time::{Duration, Instant};
 use vervet::CancelToken;
-use vervet::gremlin::text::Statement;
-use vervet::gremlin::{Bytecode, GremlinScript, Value};
-
-/// The maximum bytes of a response that is held until its end.
-pub(super) const HELD_BYTES: usize = 256 << 10;
-
-/// The request fingerprint of a script: names of steps, keys, labels, numbers of loops. Scripts that differ
-/// only in start elements and compared values have the same fingerprint.
-pub(super) fn shape(state: &State, script: &GremlinScript) -> u64 {
-    state.admission.fingerprint(Shape(script))
-}
 
 /// The outcome of a run.
 #[derive(Debug)]
-pub(super) enum Ran {
+pub(super) enum RunOutcome {
     /// Success: the messages still to send, and the status of the last message.
     Done(Vec<Vec<u8>>, i32),
-    Failed(Trouble),
+    Failed(GremlinError),
     /// The run exceeded its tier.
-    TooMuch,
+    TooHeavy,
 }
 
-impl Ran {
-    /// The outcome of a run; `can_be_given_up`: it may be retried in the heavy tier.
-    pub(super) fn of(done: Result<i32, Trouble>, can_be_given_up: bool) -> Self {
+impl RunOutcome {
+    /// The outcome of a run; `may_rerun`: it may be retried in the heavy tier.
+    pub(super) fn of(done: Result<i32, GremlinError>, may_rerun: bool) -> Self {
         match done {
             Ok(code) => Self::Done(Vec::new(), code),
-            Err(trouble) if can_be_given_up && trouble.is_deadline() => Self::TooMuch,
-            Err(trouble) => Self::Failed(trouble),
+            Err(error) if may_rerun && error.is_deadline() => Self::TooHeavy,
+            Err(error) => Self::Failed(error),
         }
     }
 }
@@ -54,130 +43,66 @@ impl Ran {
 /// the results are held.
 pub(super) fn run(
     state: &State,
-    (ready, reply): (&mut Ready, &mut Reply),
+    (prepared, response): (&mut PreparedRequest, &mut PendingResponse),
     tier: Tier,
-    holds: bool,
+    is_buffered: bool,
     token: &CancelToken,
-    run: &mut dyn FnMut(&mut Ready, &mut Results<'_>) -> Result<(), Trouble>,
-) -> Ran {
-    attempts(state, ready, tier, token, &mut |ready| {
-        let telling = ready.telling.clone();
-        let mut held = Held::default();
-        let mut can_be_given_up = tier != Tier::Heavy;
-        let results = if holds && tier != Tier::Heavy {
-            reply.held_results(&mut held, telling)
+    run: &mut dyn FnMut(&mut PreparedRequest, &mut Results<'_>) -> Result<(), GremlinError>,
+) -> RunOutcome {
+    run_with_retries(state, prepared, tier, token, &mut |prepared| {
+        let result_options = prepared.result_options.clone();
+        let mut buffer = BufferedMessages::default();
+        let mut may_rerun = tier != Tier::Heavy;
+        let results = if is_buffered && tier != Tier::Heavy {
+            response.buffered_results(&mut buffer, result_options)
         } else {
-            reply.results(telling)
+            response.results(result_options)
         };
         let done = results.and_then(|mut results| {
-            let done = run(ready, &mut results);
+            let done = run(prepared, &mut results);
             // Results that are not held are sent after the commit.
-            can_be_given_up &= holds || !results.have_begun();
+            may_rerun &= is_buffered || !results.has_sent_messages();
             done.map(|()| results.finish(state))
         });
-        match Ran::of(done, can_be_given_up) {
-            Ran::Done(_, code) => Ran::Done(held.messages, code),
-            ran => ran,
+        match RunOutcome::of(done, may_rerun) {
+            RunOutcome::Done(_, code) => RunOutcome::Done(buffer.messages, code),
+            outcome => outcome,
         }
     })
 }
 
 /// Runs a request in a tier with `attempt`, and records its time.
-pub(super) fn attempts(
+pub(super) fn run_with_retries(
     state: &State,
-    ready: &mut Ready,
+    prepared: &mut PreparedRequest,
     tier: Tier,
     token: &CancelToken,
-    attempt: &mut dyn FnMut(&mut Ready) -> Ran,
-) -> Ran {
-    let mut wall = if tier == Tier::Here { HERE } else { LIGHT_WALL };
+    attempt: &mut dyn FnMut(&mut PreparedRequest) -> RunOutcome,
+) -> RunOutcome {
+    let mut wall = if tier == Tier::FastPath { FAST_PATH_TIME_MAX } else { LIGHT_WALL };
     loop {
         let begin = Instant::now();
         // A system call, only for the tier that measures CPU time.
         let cpu = if tier == Tier::Light { thread_cpu() } else { Duration::ZERO };
-        ready.begin(state, tier, wall, token);
-        let ran = attempt(ready);
+        prepared.begin(state, tier, wall, token);
+        let outcome = attempt(prepared);
         let time = begin.elapsed();
-        match &ran {
-            Ran::Done(..) => state.admission.ended(ready.shape, tier, time),
-            Ran::Failed(_) if tier == Tier::Here => state.admission.ended(ready.shape, tier, time),
-            Ran::Failed(_) => {}
-            Ran::TooMuch => {
+        match &outcome {
+            RunOutcome::Done(..) => state.admission.record_success(prepared.fingerprint, tier, time),
+            RunOutcome::Failed(_) if tier == Tier::FastPath => {
+                state.admission.record_success(prepared.fingerprint, tier, time)
+            }
+            RunOutcome::Failed(_) => {}
+            RunOutcome::TooHeavy => {
                 // Below its time limit: the estimate or the length of the response made it too heavy.
                 let used = thread_cpu().saturating_sub(cpu);
                 if tier == Tier::Light && time >= wall && used < LIGHT_CPU && !token.is_cancelled() {
                     wall = wall.saturating_mul(2);
                     continue;
                 }
-                state.admission.too_much(ready.shape, tier);
+                state.admission.record_rejection(prepared.fingerprint, tier);
             }
         }
-        return ran;
-    }
-}
-
-struct Shape<'s>(&'s GremlinScript);
-
-impl Hash for Shape<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for statement in self.0.statements() {
-            std::mem::discriminant(statement).hash(state);
-            if let Statement::Traversal { bytecode, terminal, .. } = statement {
-                terminal.is_some().hash(state);
-                of_bytecode(bytecode, state);
-            }
-        }
-    }
-}
-
-/// Steps whose arguments choose start elements or compared values.
-const WHOM: [&str; 6] = ["V", "E", "hasId", "inject", "is", "constant"];
-
-/// Texts and messages limit the nesting depth.
-fn of_bytecode<H: Hasher>(bytecode: &Bytecode, state: &mut H) {
-    bytecode.steps.len().hash(state);
-    for instruction in &bytecode.steps {
-        instruction.name.hash(state);
-        if !WHOM.contains(&&*instruction.name) {
-            match instruction.arguments.first() {
-                Some(Value::String(text)) => text.hash(state),
-                Some(value) => value.as_integer().hash(state),
-                None => {}
-            }
-        }
-        for argument in &instruction.arguments {
-            if let Value::Traversal(nested) = argument {
-                of_bytecode(nested, state);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::admission::Admission;
-    use vervet::Database;
-    use vervet::gremlin::GremlinOptions;
-
-    #[test]
-    fn shapes_are_told_apart_by_steps_keys_and_numbers_of_loops() {
-        let (admission, database) = (Admission::default(), Database::in_memory());
-        let shape = |text: &str| {
-            let script = database.gremlin_script(text, &GremlinOptions::default()).expect("it is Gremlin");
-            admission.fingerprint(Shape(&script))
-        };
-        let text = "g.V(1).has('name', 'a').repeat(out('knows')).times(2).values('age')";
-        assert_eq!(shape(text), shape(text));
-        assert_eq!(shape(text), shape(&text.replace("V(1)", "V('x', 'y')").replace("'a'", "'b'")));
-        for (part, other) in [
-            ("'name'", "'other'"),
-            ("times(2)", "times(3)"),
-            ("'knows'", "'likes'"),
-            (".values('age')", ""),
-            ("out", "both"),
-        ] {
-            assert_ne!(shape(text), shape(&text.replace(part, other)), "{part}");
-        }
+        return outcome;
     }
 }

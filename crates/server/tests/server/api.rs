@@ -4,7 +4,7 @@ use crate::common::{Running, people};
 use serde_json::json;
 
 #[test]
-fn names_are_found_by_a_part() {
+fn names_are_found_by_substring() {
     let server = Running::start(&people(), |_| ());
     let names = |parameters: &str| server.get(&format!("/api/names?{parameters}"), &[]).expect(200).json();
     let classes = names("kind=class");
@@ -25,7 +25,7 @@ fn names_are_found_by_a_part() {
 }
 
 #[test]
-fn plans_are_shown_and_measured() {
+fn plans_are_explained_and_profiled() {
     let server = Running::start(&people(), |_| ());
     let query = b"SELECT * { ?a <http://example.org/knows> ?b . ?b a ?c }";
     let plan = server.send("POST", "/api/plan", &[], query).expect(200).json();
@@ -87,7 +87,7 @@ fn the_server_says_what_it_has_and_does() {
 }
 
 #[test]
-fn the_page_is_in_the_binary() {
+fn the_console_is_in_the_binary() {
     let server = Running::start(&people(), |_| ());
     let page = server.get("/", &[]).expect(200);
     assert!(page.content_type().starts_with("text/html"));

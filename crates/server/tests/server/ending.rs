@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// A query ends when its client disconnects, whether it is sending rows or has sent nothing yet.
 #[test]
-fn a_client_that_goes_away_ends_its_query() {
+fn disconnecting_cancels_queries() {
     let server = Running::start(&thousand(), |_| ());
     let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
     for (text, bytes) in [(ENDLESS, 200_000), (ENDLESS_COUNT, 0)] {
@@ -21,7 +21,7 @@ fn a_client_that_goes_away_ends_its_query() {
 }
 
 #[test]
-fn an_update_whose_client_goes_away_does_not_happen() {
+fn disconnecting_cancels_updates() {
     let server = Running::start(&thousand(), |_| ());
     let update = format!("INSERT {{ <urn:n> <urn:n> ?n }} WHERE {{ {{ {ENDLESS_COUNT} }} }}");
     let mut stream = server.connect();
@@ -34,7 +34,7 @@ fn an_update_whose_client_goes_away_does_not_happen() {
 }
 
 #[test]
-fn a_server_that_ends_lets_running_requests_finish() {
+fn shutdown_lets_running_requests_finish() {
     let server = Running::start(&thousand(), |_| ());
     let (address, stopper) = (server.address, server.stopper.clone());
     let mut stream = server.connect();
@@ -52,7 +52,7 @@ fn a_server_that_ends_lets_running_requests_finish() {
 }
 
 #[test]
-fn a_server_that_ends_cancels_what_does_not_finish() {
+fn shutdown_cancels_long_requests() {
     let server = Running::start(&thousand(), |options| {
         options.limits.shutdown_timeout = Duration::from_millis(100);
     });
@@ -75,9 +75,9 @@ fn a_server_that_ends_cancels_what_does_not_finish() {
 fn unread(server: &Running) -> std::net::TcpStream {
     let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
     let mut stream = server.connect();
-    stream.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).unwrap();
+    stream.write_all(&request("POST", "/query", &headers, ENDLESS.as_bytes())).expect("the server responds");
     let mut begin = [0; 1000];
-    stream.read_exact(&mut begin).unwrap();
+    stream.read_exact(&mut begin).expect("the server responds");
     server.wait_for("vervet_requests_running", 1.0);
     server.wait_for_full_buffers();
     stream
@@ -96,7 +96,7 @@ fn a_request_whose_client_does_not_read_can_be_stopped() {
 }
 
 #[test]
-fn a_client_that_does_not_read_does_not_delay_the_end() {
+fn clients_that_do_not_read_do_not_delay_shutdown() {
     let server = Running::start(&thousand(), |options| {
         options.limits.shutdown_timeout = Duration::from_millis(100);
     });
@@ -108,7 +108,7 @@ fn a_client_that_does_not_read_does_not_delay_the_end() {
 }
 
 #[test]
-fn a_client_that_does_not_complete_a_head_does_not_delay_the_end() {
+fn incomplete_heads_do_not_delay_shutdown() {
     let server = Running::start(&thousand(), |_| ());
     let mut stream = server.connect();
     stream.write_all(b"GET /query HTTP/1.1\r\nHost: loc").unwrap();

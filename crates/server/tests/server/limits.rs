@@ -32,7 +32,7 @@ fn bodies_have_a_size() {
 }
 
 #[test]
-fn heads_have_a_size() {
+fn heads_have_a_size_limit() {
     let server = Running::start(&people(), |options| {
         options.limits.head_bytes = 8192;
         options.limits.headers = 20;
@@ -46,7 +46,7 @@ fn heads_have_a_size() {
 }
 
 #[test]
-fn nesting_has_a_depth() {
+fn nesting_has_a_depth_limit() {
     let server = Running::start(&people(), |options| options.limits.timeout = Duration::from_secs(1));
     for (open, close) in [("{", "}"), ("{ OPTIONAL ", "}"), ("{ ?s ?p ?o FILTER(", ")}")] {
         let text = format!("SELECT * {{ {} {} }}", open.repeat(20_000), close.repeat(20_000));
@@ -84,7 +84,7 @@ fn nesting_has_a_depth() {
 }
 
 #[test]
-fn a_query_has_a_time() {
+fn a_query_has_a_time_limit() {
     let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(200));
     let reply = server.query(ENDLESS_COUNT, &[]).expect(504);
     assert!(reply.text().contains("0.2 s"), "{}", reply.text());
@@ -100,7 +100,7 @@ fn a_query_has_a_time() {
 }
 
 #[test]
-fn a_query_has_a_memory() {
+fn a_query_has_a_memory_limit() {
     let server = Running::start(&thousand(), |options| options.limits.memory_bytes = 1 << 20);
     let text = "SELECT * { ?a <urn:p> ?b . ?c <urn:p> ?d } ORDER BY DESC(?b) ?d";
     let reply = server.query(text, &[]).expect(507);
@@ -110,7 +110,7 @@ fn a_query_has_a_memory() {
 
 /// If a limit is exceeded after the first bytes were sent, the response must not look complete.
 #[test]
-fn an_answer_that_fails_half_way_is_broken_off() {
+fn a_failed_response_is_aborted() {
     let server = Running::start(&thousand(), |options| options.limits.timeout = Duration::from_millis(300));
     for encoding in ["identity", "gzip", "zstd"] {
         let header = format!("Accept-Encoding: {encoding}");
@@ -122,7 +122,7 @@ fn an_answer_that_fails_half_way_is_broken_off() {
 }
 
 #[test]
-fn heads_and_bodies_must_come_in_time() {
+fn slow_heads_and_bodies_time_out() {
     let server = Running::start(&people(), |options| {
         options.limits.head_timeout = Duration::from_millis(100);
         options.limits.body_timeout = Duration::from_millis(100);
@@ -149,7 +149,7 @@ fn heads_and_bodies_must_come_in_time() {
 
 /// A client that requests much and reads nothing holds a thread only for a limited time.
 #[test]
-fn a_client_must_take_what_it_asked_for() {
+fn slow_readers_end_their_request() {
     let server =
         Running::start(&thousand(), |options| options.limits.write_timeout = Duration::from_millis(200));
     let mut stream = server.connect();
@@ -163,7 +163,7 @@ fn a_client_must_take_what_it_asked_for() {
 }
 
 #[test]
-fn only_so_many_run_at_a_time() {
+fn running_requests_have_a_limit() {
     let server = Running::start(&thousand(), |options| {
         options.limits.heavy_requests = 1;
         options.limits.queue_timeout = Duration::from_millis(50);
@@ -185,7 +185,7 @@ fn only_so_many_run_at_a_time() {
 /// first.
 #[cfg(target_os = "linux")]
 #[test]
-fn heavy_queries_let_others_go_first() {
+fn heavy_queries_have_lower_priority() {
     // Threads of concurrent tests share the process: take the highest nice value of that thread name.
     let niceness = |folder: &std::path::Path| -> Option<i64> {
         let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
@@ -221,7 +221,7 @@ fn heavy_queries_let_others_go_first() {
 /// traversal: helpers are numbered threads, and no other test of this process asks for so many.
 #[cfg(target_os = "linux")]
 #[test]
-fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
+fn heavy_queries_use_the_configured_threads() {
     let has_helper = |number: usize| {
         let tasks = std::fs::read_dir("/proc/self/task").expect("a process has tasks");
         let mut names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -262,7 +262,7 @@ fn heavy_queries_run_on_as_many_threads_as_the_options_say() {
 }
 
 #[test]
-fn only_so_many_connections_are_open() {
+fn connections_have_a_limit() {
     let server = Running::start(&people(), |options| options.limits.connections = 2);
     let (first, second) = (server.connect(), server.connect());
     // The third connection gets an error; the accept loop handles them in order.

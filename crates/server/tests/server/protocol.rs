@@ -7,7 +7,7 @@ const NAMES: &str = "SELECT ?n { ?p <http://example.org/name> ?n } ORDER BY ?n";
 const CONSTRUCT: &str = "CONSTRUCT { ?p a <urn:x> } { ?p <http://example.org/name> \"Ann\" }";
 
 #[test]
-fn each_format_can_be_had() {
+fn each_format_is_available() {
     let server = Running::start(&people(), |_| ());
     for (query, accept, content_type, part) in [
         (NAMES, "application/sparql-results+json", "application/sparql-results+json", "\"value\":\"Ann\""),
@@ -61,7 +61,7 @@ fn each_format_can_be_had() {
 }
 
 #[test]
-fn a_query_comes_in_three_ways_and_an_update_in_two() {
+fn queries_have_three_forms_and_updates_two() {
     let server = Running::start(&people(), |_| ());
     let form = "Content-Type: application/x-www-form-urlencoded";
     for path in ["/query", "/query/", "/sparql"] {
@@ -83,7 +83,7 @@ fn a_query_comes_in_three_ways_and_an_update_in_two() {
 }
 
 #[test]
-fn what_is_not_a_request_of_the_protocol_is_refused() {
+fn invalid_protocol_requests_are_refused() {
     let server = Running::start(&people(), |_| ());
     let form = "Content-Type: application/x-www-form-urlencoded";
     let query = "Content-Type: application/sparql-query";
@@ -137,7 +137,7 @@ fn what_is_not_a_request_of_the_protocol_is_refused() {
 }
 
 #[test]
-fn errors_of_a_query_point_at_the_mistake() {
+fn query_errors_have_positions() {
     let server = Running::start(&people(), |_| ());
     let text = server.query("SELECT * { ?x fof:name ?name }", &[]).expect(400);
     assert!(text.content_type().starts_with("text/plain"));
@@ -152,7 +152,7 @@ fn errors_of_a_query_point_at_the_mistake() {
 }
 
 #[test]
-fn a_dataset_of_the_request_is_the_one_that_counts() {
+fn the_dataset_of_the_request_overrides_that_of_the_query() {
     let server = Running::start(&people(), |_| ());
     let names = |parameters: &str| {
         let path = format!(
@@ -175,7 +175,7 @@ fn a_dataset_of_the_request_is_the_one_that_counts() {
 }
 
 #[test]
-fn relative_names_are_resolved_against_the_address() {
+fn relative_iris_resolve_against_the_url() {
     let server =
         Running::start(&Database::in_memory(), |options| options.hosts.push("example.org".to_owned()));
     let reply =
@@ -185,7 +185,7 @@ fn relative_names_are_resolved_against_the_address() {
 }
 
 #[test]
-fn answers_are_compressed_for_those_who_take_it() {
+fn responses_are_compressed_if_accepted() {
     let server = Running::start(&thousand(), |_| ());
     // One response that is held as a whole, and one that is streamed.
     for query in
@@ -206,7 +206,7 @@ fn answers_are_compressed_for_those_who_take_it() {
 }
 
 #[test]
-fn short_answers_have_a_length_and_long_ones_come_in_chunks() {
+fn short_responses_have_a_length_and_long_ones_are_chunked() {
     let server = Running::start(&thousand(), |_| ());
     let short = server.query("SELECT * { ?s <urn:p> ?o } LIMIT 10", &[]).expect(200);
     assert!(short.header("content-length").is_some());
@@ -245,7 +245,7 @@ fn a_read_only_server_changes_nothing() {
 
 /// A query that was short before takes the fast path (`admission`), with the same behaviour.
 #[test]
-fn a_query_that_comes_again_sees_what_has_changed() {
+fn repeated_queries_see_changes() {
     let server = Running::start(&people(), |_| ());
     let text = "SELECT ?n { <http://example.org/zoe> <http://example.org/name> ?n } ORDER BY ?n";
     for number in 0..20 {

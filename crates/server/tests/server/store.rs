@@ -6,7 +6,7 @@ use vervet::Database;
 const TURTLE: &str = "Content-Type: text/turtle";
 
 #[test]
-fn graphs_are_put_added_to_got_and_deleted() {
+fn graphs_support_put_post_get_and_delete() {
     let server = Running::start(&Database::in_memory(), |_| ());
     let path = "/store?graph=urn%3Ag";
     server.get(path, &[]).expect(404);
@@ -43,7 +43,7 @@ fn graphs_are_put_added_to_got_and_deleted() {
 }
 
 #[test]
-fn a_direct_name_is_the_address_and_the_base() {
+fn a_direct_graph_name_is_url_and_base() {
     let server =
         Running::start(&Database::in_memory(), |options| options.hosts.push("example.org".to_owned()));
     let host = "Host: example.org";
@@ -56,7 +56,7 @@ fn a_direct_name_is_the_address_and_the_base() {
 }
 
 #[test]
-fn every_format_goes_in_and_comes_out() {
+fn every_format_round_trips() {
     let server = Running::start(&Database::in_memory(), |_| ());
     let begin = "<urn:a> <http://example.org/p> \"x\"@en .\n<urn:a> <http://example.org/q> <urn:b> .\n";
     server
@@ -100,7 +100,7 @@ fn a_broken_document_changes_nothing() {
 }
 
 #[test]
-fn files_of_a_form_are_told_by_their_names() {
+fn file_extensions_determine_formats_in_forms() {
     let server = Running::start(&Database::in_memory(), |_| ());
     let body = "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a.nt\"\r\n\
                 Content-Type: application/octet-stream\r\n\r\n<urn:a> <urn:b> <urn:c> .\n\r\n--x\r\n\
@@ -112,7 +112,7 @@ fn files_of_a_form_are_told_by_their_names() {
 }
 
 #[test]
-fn what_is_not_a_request_of_the_store_is_refused() {
+fn invalid_store_requests_are_refused() {
     let server = Running::start(&people(), |_| ());
     for (status, method, path, headers) in [
         (400, "GET", "/store?graph=relative", &[][..]),
@@ -136,7 +136,7 @@ fn what_is_not_a_request_of_the_store_is_refused() {
 
 /// Each request is a transaction: concurrent additions to one graph are not lost.
 #[test]
-fn many_may_add_to_one_graph() {
+fn concurrent_posts_to_one_graph_all_apply() {
     let server = Running::start(&Database::in_memory(), |_| ());
     std::thread::scope(|scope| {
         for client in 0..4 {

@@ -44,7 +44,7 @@ pub(crate) fn users() -> Vec<User> {
 }
 
 #[test]
-fn roles_say_who_may_do_what() {
+fn roles_restrict_requests() {
     let server = Running::start(&people(), |options| options.users = users());
     let reader = basic("reader", "let me in");
     let writer = basic("writer", "pässword: with colon");
@@ -78,7 +78,7 @@ fn roles_say_who_may_do_what() {
 }
 
 #[test]
-fn those_without_a_name_may_be_let_in() {
+fn anonymous_access_is_configurable() {
     let server = Running::start(&people(), |options| {
         options.users = users();
         options.anonymous = Some(Role::Read);
@@ -90,7 +90,7 @@ fn those_without_a_name_may_be_let_in() {
 }
 
 #[test]
-fn wrong_users_are_told_at_the_start() {
+fn invalid_users_are_reported_at_startup() {
     let mut twice = users();
     twice.push(user("reader", Some("x"), None, Role::Read));
     let mut clear = users();
@@ -110,7 +110,7 @@ fn wrong_users_are_told_at_the_start() {
 }
 
 #[test]
-fn others_are_not_reached_in_plain_text_by_accident() {
+fn plain_http_on_external_addresses_must_be_allowed() {
     let mut options = ServerOptions::default();
     options.bind = vec![SocketAddr::from(([0, 0, 0, 0], 0))];
     let error = Server::bind(Database::in_memory(), options.clone()).unwrap_err();
@@ -120,7 +120,7 @@ fn others_are_not_reached_in_plain_text_by_accident() {
 }
 
 #[test]
-fn tls_encrypts_it() {
+fn tls_works() {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));

@@ -26,7 +26,7 @@ fn values(reply: &Reply, format: Format) -> Vec<Value> {
 }
 
 #[test]
-fn a_text_is_answered_in_the_format_that_is_asked_for() {
+fn accept_selects_the_format_of_results() {
     let server = Running::start(&modern(), |_| ());
     let body = r#"{"gremlin": "g.V(x).values('age')", "bindings": {"x": 1}, "language": "gremlin-lang"}"#;
     for format in Format::ALL {
@@ -56,7 +56,7 @@ fn a_text_is_answered_in_the_format_that_is_asked_for() {
 }
 
 #[test]
-fn a_text_stands_in_the_address() {
+fn a_script_may_be_in_the_url() {
     let server = Running::start(&modern(), |_| ());
     let get = |query: &str| server.get(&format!("/gremlin?{query}"), &[]);
     let reply = get("gremlin=g.V(x).values(what)&bindings.x=1&bindings.what=name&batchSize=1").expect(200);
@@ -74,7 +74,7 @@ fn a_text_stands_in_the_address() {
 
 /// As gremlinpython sends it when its URL begins with `http`.
 #[test]
-fn messages_come_over_http() {
+fn websocket_messages_work_over_http() {
     let server = Running::start(&modern(), |_| ());
     for format in [Format::GraphBinary1, Format::GraphSon3] {
         for (op, processor, args) in [
@@ -102,7 +102,7 @@ fn messages_come_over_http() {
 }
 
 #[test]
-fn errors_are_those_of_http() {
+fn errors_have_http_statuses() {
     let server = Running::start(&modern(), |options| options.limits.memory_bytes = 1 << 20);
     for (body, status, words) in [
         ("", 400, "send JSON"),
@@ -131,7 +131,7 @@ fn errors_are_those_of_http() {
 }
 
 #[test]
-fn the_same_users_and_rights() {
+fn http_has_the_same_users_and_roles() {
     let write = r#"{"gremlin": "g.addV('new')"}"#;
     let server = Running::start(&modern(), |options| options.users = users());
     let (reader, root) = (basic("reader", "let me in"), basic("root", "root"));

@@ -21,7 +21,7 @@ fn last(client: &mut Client) -> Option<CloseCode> {
 }
 
 #[test]
-fn a_traversal_has_a_time() {
+fn a_traversal_has_a_time_limit() {
     let server = Running::start(&modern(), |options| options.limits.timeout = Duration::from_millis(300));
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.eval(ENDLESS).refused(598, "0.3 s");
@@ -46,7 +46,7 @@ fn a_traversal_has_a_time() {
 }
 
 #[test]
-fn a_traversal_has_a_memory() {
+fn a_traversal_has_a_memory_limit() {
     let server = Running::start(&modern(), |options| options.limits.memory_bytes = 1 << 20);
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.eval("g.inject(1).repeat(identity()).emit().fold()").refused(500, "--memory");
@@ -54,7 +54,7 @@ fn a_traversal_has_a_memory() {
 }
 
 #[test]
-fn a_result_that_comes_very_often_is_not_repeated_for_ever() {
+fn repeated_results_observe_the_deadline() {
     let server = Running::start(&modern(), |options| options.limits.timeout = Duration::from_millis(500));
     let mut client = Client::new(&server, Format::GraphBinary1);
     let text = "g.V().repeat(both()).times(40).constant(1).barrier()";
@@ -66,7 +66,7 @@ fn a_result_that_comes_very_often_is_not_repeated_for_ever() {
 }
 
 #[test]
-fn messages_have_a_size() {
+fn messages_have_a_size_limit() {
     let server = Running::start(&modern(), |options| options.limits.text_bytes = 2000);
     let mut client = Client::new(&server, Format::GraphSon3);
     client.eval(&format!("g.inject('{}')", "x".repeat(1000))).values();
@@ -87,7 +87,7 @@ fn messages_have_a_size() {
 }
 
 #[test]
-fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
+fn malformed_requests_get_errors_and_the_connection_continues() {
     let server = Running::start(&modern(), |_| ());
     for (message, code, words) in [
         (Message::text("{"), 498, "byte"),
@@ -134,7 +134,7 @@ fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
 
 /// Invalid frames end the connection, each with its close code.
 #[test]
-fn what_is_no_frame_ends_the_connection() {
+fn invalid_frames_close_the_connection() {
     let server = Running::start(&modern(), |_| ());
     let long_ping = [&b"\x89\xfe\x00\x80\0\0\0\0"[..], &[0; 128]].concat();
     for (bytes, code) in [
@@ -164,7 +164,7 @@ fn pings_are_answered() {
 
 /// A traversal ends when its client disconnects, whether it is sending results or has sent nothing yet.
 #[test]
-fn a_client_that_goes_away_ends_what_it_asked_for() {
+fn disconnecting_cancels_traversals() {
     let server = Running::start(&modern(), |_| ());
     for (text, politely) in
         [(ENDLESS, false), (ENDLESS, true), (ENDLESS_RESULTS, false), (ENDLESS_RESULTS, true)]
@@ -191,7 +191,7 @@ fn a_client_that_goes_away_ends_what_it_asked_for() {
 /// A client that requests much and reads nothing holds a thread only for a limited time, and its results are
 /// not buffered.
 #[test]
-fn a_client_must_take_what_it_asked_for() {
+fn slow_readers_end_their_request() {
     let server =
         Running::start(&modern(), |options| options.limits.write_timeout = Duration::from_millis(300));
     let mut client = Client::new(&server, Format::GraphBinary1);
@@ -241,7 +241,7 @@ fn requests_of_a_client_that_is_gone_are_not_reported_as_defects() {
 }
 
 #[test]
-fn messages_must_come_in_time() {
+fn slow_messages_close_the_connection() {
     let server = Running::start(&modern(), |options| {
         options.limits.body_timeout = Duration::from_millis(200);
         options.limits.idle_timeout = Duration::from_millis(1500);
@@ -273,7 +273,7 @@ fn a_server_that_ends_finishes_what_runs() {
 }
 
 #[test]
-fn what_does_not_end_is_cancelled_with_the_server() {
+fn shutdown_cancels_long_traversals() {
     let server = Running::start(&modern(), |options| {
         options.limits.shutdown_timeout = Duration::from_millis(100);
     });
@@ -291,7 +291,7 @@ fn what_does_not_end_is_cancelled_with_the_server() {
 }
 
 #[test]
-fn only_so_many_run_at_a_time() {
+fn running_requests_have_a_limit() {
     let server = Running::start(&modern(), |options| {
         options.limits.requests = 1;
         options.limits.heavy_requests = 1;
@@ -308,7 +308,7 @@ fn only_so_many_run_at_a_time() {
 }
 
 #[test]
-fn an_upgrade_is_as_it_has_to_be() {
+fn handshakes_are_validated() {
     let server = Running::start(&modern(), |_| ());
     let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
     let version = "Sec-WebSocket-Version: 13";

@@ -9,7 +9,7 @@ use vervet_tinkerpop::{Data, Format};
 const TYPED: [Format; 3] = [Format::GraphBinary1, Format::GraphSon3, Format::GraphSon2];
 
 #[test]
-fn texts_and_bytecode_are_answered_in_each_format() {
+fn scripts_and_bytecode_work_in_each_format() {
     let server = Running::start(&modern(), |_| ());
     for format in [None].into_iter().chain(Format::ALL.map(Some)) {
         let mut client = Client::new(&server, format);
@@ -27,7 +27,7 @@ fn texts_and_bytecode_are_answered_in_each_format() {
 }
 
 #[test]
-fn elements_come_with_their_properties_if_they_are_wanted() {
+fn properties_are_materialized_on_request() {
     let server = Running::start(&modern(), |_| ());
     for format in TYPED {
         let mut client = Client::new(&server, format);
@@ -63,7 +63,7 @@ fn elements_come_with_their_properties_if_they_are_wanted() {
 }
 
 #[test]
-fn traversers_have_counts_and_values_have_none() {
+fn traversers_have_bulks_and_values_have_none() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let answer = client.bytecode("g.V().both().barrier().label()");
@@ -82,7 +82,7 @@ fn traversers_have_counts_and_values_have_none() {
 
 /// The result of `next()` on a collection is sent as its items, as Gremlin Server does.
 #[test]
-fn collections_are_unrolled_where_one_thing_was_asked_for() {
+fn next_unrolls_collections() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphSon3);
     let whole = client.eval("g.V().label().groupCount()").values();
@@ -95,7 +95,7 @@ fn collections_are_unrolled_where_one_thing_was_asked_for() {
 }
 
 #[test]
-fn results_come_in_batches() {
+fn results_are_sent_in_batches() {
     let server = Running::start(&modern(), |_| ());
     for format in TYPED {
         let mut client = Client::new(&server, format);
@@ -186,7 +186,7 @@ fn errors_have_their_codes() {
 
 /// As drivers send `g.with_("evaluationTimeout", 500)`.
 #[test]
-fn options_stand_in_a_strategy() {
+fn options_strategy_sets_options() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let strategy = Strategy {
@@ -199,7 +199,7 @@ fn options_stand_in_a_strategy() {
 }
 
 #[test]
-fn what_tools_ask_about_a_schema() {
+fn schema_queries_of_tools_work() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphSon3);
     let counts = client.eval("g.V().label().groupCount()").values();
@@ -222,7 +222,7 @@ fn what_tools_ask_about_a_schema() {
 }
 
 #[test]
-fn requests_of_a_connection_run_side_by_side() {
+fn requests_of_a_connection_run_concurrently() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let slow = args([("gremlin", super::client::ENDLESS.into()), ("evaluationTimeout", 300.into())]);
@@ -238,7 +238,7 @@ fn requests_of_a_connection_run_side_by_side() {
 }
 
 #[test]
-fn writes_are_there_for_all() {
+fn writes_are_visible_to_all_connections() {
     let database = modern();
     let server = Running::start(&database, |_| ());
     let mut client = Client::new(&server, Format::GraphSon3);

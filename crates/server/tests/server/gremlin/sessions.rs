@@ -41,7 +41,7 @@ fn a_session_sees_its_writes_and_others_do_after_the_commit() {
 }
 
 #[test]
-fn texts_say_what_becomes_of_a_transaction() {
+fn scripts_commit_and_roll_back() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, None);
     for text in ["g.tx().begin()", "g.addV('new').iterate()", "g.tx().commit()"] {
@@ -54,7 +54,7 @@ fn texts_say_what_becomes_of_a_transaction() {
 }
 
 #[test]
-fn a_request_may_manage_its_transaction() {
+fn managed_transactions_end_with_their_request() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let managed = |text: &str| {
@@ -69,7 +69,7 @@ fn a_request_may_manage_its_transaction() {
 }
 
 #[test]
-fn an_error_undoes_its_request_alone() {
+fn an_error_rolls_back_only_its_request() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.in_session("s", "g.addV('new')").values();
@@ -80,7 +80,7 @@ fn an_error_undoes_its_request_alone() {
 }
 
 #[test]
-fn of_two_that_change_the_same_one_is_told_so() {
+fn conflicting_sessions_get_an_error() {
     let server = Running::start(&modern(), |_| ());
     let (mut a, mut b) =
         (Client::new(&server, Format::GraphBinary1), Client::new(&server, Format::GraphSon3));
@@ -98,7 +98,7 @@ fn of_two_that_change_the_same_one_is_told_so() {
 }
 
 #[test]
-fn requests_of_a_session_run_in_their_order() {
+fn requests_of_a_session_run_in_order() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.in_session("s", "g.addV('counter').property('n', 0)").values();
@@ -124,7 +124,7 @@ fn requests_of_a_session_run_in_their_order() {
 }
 
 #[test]
-fn what_was_lost_is_not_begun_anew() {
+fn an_expired_transaction_is_not_restarted() {
     let server = Running::start(&modern(), |options| {
         options.limits.session_timeout = Duration::from_secs(1);
     });
@@ -146,7 +146,7 @@ fn what_was_lost_is_not_begun_anew() {
 }
 
 #[test]
-fn there_are_only_so_many() {
+fn sessions_have_a_limit() {
     let server = Running::start(&modern(), |options| options.limits.sessions = 2);
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.in_session("a", "g.V(1)").values();

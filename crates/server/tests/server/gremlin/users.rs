@@ -29,7 +29,7 @@ fn ask_as(client: &mut Client, text: &str, credentials: Map) -> super::client::A
 }
 
 #[test]
-fn a_client_says_who_it_is_when_it_is_asked() {
+fn a_client_authenticates_after_a_challenge() {
     let server = Running::start(&modern(), |options| options.users = users());
     for format in [None, Some(Format::GraphBinary1), Some(Format::GraphSon3)] {
         let mut client = Client::new(&server, format);
@@ -51,7 +51,7 @@ fn a_client_says_who_it_is_when_it_is_asked() {
 }
 
 #[test]
-fn all_that_waits_is_answered() {
+fn requests_awaiting_a_login_are_answered() {
     let server = Running::start(&modern(), |options| options.users = users());
     for (password, code) in [("let me in", 200), ("wrong", 401)] {
         let mut client = Client::new(&server, Format::GraphSon3);
@@ -104,7 +104,7 @@ fn basic_authentication_of_the_upgrade_is_enough() {
 }
 
 #[test]
-fn those_without_a_name_are_asked_when_it_takes_one() {
+fn anonymous_clients_are_challenged_for_writes() {
     let server = Running::start(&modern(), |options| {
         options.users = users();
         options.anonymous = Some(Role::Read);
@@ -125,7 +125,7 @@ fn those_without_a_name_are_asked_when_it_takes_one() {
 }
 
 #[test]
-fn a_server_that_is_read_only_refuses_writes() {
+fn a_read_only_server_refuses_gremlin_writes() {
     let server = Running::start(&modern(), |options| options.read_only = true);
     let mut client = Client::new(&server, Format::GraphBinary1);
     client.eval(WRITE).refused(403, "--read-only");

@@ -26,7 +26,7 @@ fn post(server: &Running, text: &str) -> u16 {
 /// A heavy traversal occupies the only heavy permit, however it is sent; light ones are answered in every
 /// form, before and after their fingerprints are known.
 #[test]
-fn light_ones_do_not_wait_for_heavy_ones() {
+fn light_requests_do_not_wait_for_heavy_ones() {
     let server = Running::start(&modern(), one_heavy);
     let light = "g.V(1).values('age')";
     for session in [None, Some("heavy")] {
@@ -65,7 +65,7 @@ fn light_ones_do_not_wait_for_heavy_ones() {
 
 /// A traversal that begins with a query of many rows is heavy, before and after its fingerprint is known.
 #[test]
-fn a_query_with_many_rows_takes_a_heavy_place() {
+fn a_query_with_many_rows_takes_a_heavy_permit() {
     let database = modern();
     let mut text = String::new();
     for n in 0..60 * 60 {
@@ -92,7 +92,7 @@ fn a_query_with_many_rows_takes_a_heavy_place() {
 }
 
 #[test]
-fn what_becomes_heavy_is_done_once() {
+fn a_request_rerun_in_the_heavy_tier_takes_effect_once() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let write = format!("{LONG}.addV('new')");
@@ -123,7 +123,7 @@ fn what_becomes_heavy_is_done_once() {
 
 /// A result longer than the buffer of light ones: no results are duplicated or lost.
 #[test]
-fn long_answers_are_told_once() {
+fn long_responses_are_sent_once() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphSon3);
     let numbers = "g.inject(0).repeat(math('_ + 1')).emit().limit(30000)";
@@ -142,7 +142,7 @@ fn long_answers_are_told_once() {
 
 /// Requests known to be short keep their order among others of the session.
 #[test]
-fn short_ones_of_a_session_stay_in_order() {
+fn short_requests_of_a_session_stay_in_order() {
     let server = Running::start(&modern(), |_| ());
     let mut client = Client::new(&server, Format::GraphBinary1);
     let ask = |text: &str| args([("gremlin", text.into()), ("session", "s".into())]);

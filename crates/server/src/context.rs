@@ -1,0 +1,65 @@
+//! The context of an HTTP request: its head, the state of the server, and the permissions of its sender.
+
+use crate::gremlin::access::UpgradeCell;
+use crate::http::reply::{Failure, Outcome};
+use crate::network::body_memory::BodyReservation;
+use crate::operations::metrics::RequestKind;
+use crate::operations::running::RequestDescription;
+use crate::options::Role;
+use crate::security::auth::Caller;
+use crate::security::origin::Site;
+use crate::state::State;
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A request in progress.
+pub(crate) struct RequestContext<'a> {
+    pub(crate) state: &'a Arc<State>,
+    pub(crate) parts: &'a Parts,
+    pub(crate) tls: bool,
+    /// Set when the connection becomes a WebSocket.
+    pub(crate) upgrade: &'a UpgradeCell,
+    /// The kind of the request, for the metrics.
+    pub(crate) kind: RequestKind,
+    /// The site of the page that sends the request.
+    pub(crate) site: Site,
+    pub(crate) caller: Caller,
+    /// The memory of its body.
+    pub(crate) body_reservation: Mutex<Option<BodyReservation>>,
+}
+
+impl RequestContext<'_> {
+    /// Holds the memory of the body until the end of the request.
+    pub(crate) fn hold_body_reservation(&self, body_reservation: BodyReservation) {
+        *self.body_reservation.lock().unwrap_or_else(PoisonError::into_inner) = Some(body_reservation);
+    }
+
+    /// Checks that the client has at least the role `role`.
+    ///
+    /// # Errors
+    /// 401, 403, also for a page of another site.
+    pub(crate) async fn allow(&self, role: Role) -> Outcome<()> {
+        self.state.users.check(&self.parts.headers, self.caller, Role::Read).await?;
+        self.site.allow_read()?;
+        if role == Role::Read {
+            return Ok(());
+        }
+        self.state.users.check(&self.parts.headers, self.caller, role).await?;
+        if self.state.options.read_only {
+            return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
+                .hint("it was started with --read-only"));
+        }
+        self.site.allow_write()
+    }
+
+    /// The user whose credentials the request has, once [`RequestContext::allow`] has checked them.
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        self.state.users.name(&self.parts.headers)
+    }
+
+    /// The description in the list of running requests.
+    pub(crate) fn describe(&self, text: &str) -> RequestDescription {
+        RequestDescription::new(self.kind, self.user(), text)
+    }
+}

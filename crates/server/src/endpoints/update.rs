@@ -1,0 +1,52 @@
+//! Updates: each request is one transaction.
+
+use crate::endpoints::query::STOPPED;
+use crate::http::reply::{Failure, Outcome};
+use crate::operations::running::RequestDescription;
+use crate::state::State;
+use crate::worker_threads;
+use hyper::StatusCode;
+use std::sync::Arc;
+use vervet::QueryOptions;
+use vervet::update::UpdateOptions;
+
+/// Runs an update. If the client disconnects before the commit begins, the update has no effect.
+///
+/// `LOAD` is disabled: a request must not read files of the server or access its network.
+pub(crate) async fn run(
+    state: &Arc<State>,
+    description: RequestDescription,
+    text: String,
+    options: QueryOptions,
+) -> Outcome<()> {
+    work(state, description, move |state, token| {
+        let mut options = UpdateOptions { query: options.with_cancel(token), documents: None };
+        state.database.update_with(&text, &mut options).map(drop).map_err(Failure::from)
+    })
+    .await
+}
+
+/// Runs `work` on a light thread, with its own permit.
+pub(crate) async fn work<T: Send + 'static>(
+    state: &Arc<State>,
+    description: RequestDescription,
+    work: impl FnOnce(&State, &vervet::CancelToken) -> Outcome<T> + Send + 'static,
+) -> Outcome<T> {
+    let running = state.acquire_permit(description).await?;
+    let mut guard = running.guard();
+    let on_thread = Arc::clone(state);
+    let done = worker_threads::light(&state.threads, move |sender| {
+        let done = work(&on_thread, &running.token).map_err(|failure| match failure.kind() {
+            "cancelled" if running.entry.is_stopped() => {
+                Failure::new(StatusCode::SERVICE_UNAVAILABLE, STOPPED)
+            }
+            _ => failure,
+        });
+        // Returns the permit before the client receives the response.
+        drop(running);
+        let _ = sender.send(done);
+    })
+    .await;
+    guard.disarm();
+    done.flatten()
+}

@@ -1,0 +1,41 @@
+//! Authorization of Gremlin requests over HTTP, and of WebSocket handshakes.
+
+use super::access::Access;
+use crate::context::RequestContext;
+use crate::http::reply::{Failure, Outcome};
+use crate::options::Role;
+use hyper::StatusCode;
+use hyper::header::AUTHORIZATION;
+
+/// The permissions of the sender of an HTTP request.
+///
+/// # Errors
+/// 401 for wrong or missing credentials, 403 for pages without read access.
+pub(super) async fn of_request(context: &RequestContext<'_>) -> Outcome<Access> {
+    let access = of(context, context.site.allow_write().err()).await?;
+    // Only callers with a role may send a body.
+    access.allow(Role::Read).map_err(|error| *error.failure)?;
+    context.site.allow_read()?;
+    Ok(access)
+}
+
+/// The permissions of a WebSocket client.
+///
+/// # Errors
+/// 401 for wrong credentials, 403 for pages of other sites.
+pub(super) async fn of_socket(context: &RequestContext<'_>) -> Outcome<Access> {
+    context.site.allow_socket()?;
+    of(context, None).await
+}
+
+async fn of(context: &RequestContext<'_>, other_site: Option<Failure>) -> Outcome<Access> {
+    let (state, headers) = (context.state, &context.parts.headers);
+    let role = state.users.role(headers, context.caller).await?;
+    let read_only = state.options.read_only.then(|| {
+        Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
+            .hint("it was started with --read-only")
+    });
+    let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
+    let user = context.user();
+    Ok(Access::new(role, user, is_authenticated, read_only.or(other_site), context.caller.peer))
+}
