@@ -11,6 +11,8 @@ pub(crate) struct Dialect {
     pub(crate) separator: Option<u8>,
     /// `None`: quotes have no special meaning.
     pub(crate) quote: Option<u8>,
+    /// The character before a quote in a quoted field; `None`: a quote is written twice.
+    pub(crate) escape: Option<u8>,
     pub(crate) has_header: bool,
     /// Texts of absent cells.
     pub(crate) nulls: Vec<String>,
@@ -25,6 +27,7 @@ impl Default for Dialect {
         Self {
             separator: None,
             quote: Some(b'"'),
+            escape: None,
             has_header: true,
             nulls: vec![String::new()],
             list: ListForm { open: None, separator: ';', close: None },

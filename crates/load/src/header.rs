@@ -12,6 +12,7 @@
 
 use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
+use foldhash::HashMap as SeededMap;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The role of a column.
@@ -112,6 +113,7 @@ impl Table {
             table.row_ids = Some(names.stem.to_owned());
         }
         table.check()?;
+        table.check_names(|_, _| true)?;
         Ok(table)
     }
 
@@ -133,7 +135,18 @@ impl Table {
         let targets = count(|role| matches!(role, Role::Target(_)));
         let labels = count(|role| *role == Role::Label);
         if self.is_edges && (sources, targets) != (1, 1) {
-            let message = "the header of an edge file needs one column for the source and one for the target";
+            let names = |is: fn(&Role) -> bool| {
+                let names = self.columns.iter().filter(|column| is(&column.role)).take(8);
+                match names.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ") {
+                    names if names.is_empty() => "none".to_owned(),
+                    names => names,
+                }
+            };
+            let message = format!(
+                "the header of an edge file needs one column for the source (there is {}) and one for the target (there is {})",
+                names(|role| matches!(role, Role::Source(_))),
+                names(|role| matches!(role, Role::Target(_))),
+            );
             return Err(Error::new(ErrorKind::Input, message).with_hint(
                 "name them from and to (or source and target, src and dst), or define them in a mapping file",
             ));
@@ -150,7 +163,32 @@ impl Table {
             )));
         }
         if ids > 1 || labels > 1 {
-            return Err(header_error("the header has two id columns or two label columns"));
+            let same = |role: &Role| match ids > 1 {
+                true => matches!(role, Role::Id(_)),
+                false => *role == Role::Label,
+            };
+            let mut columns = (1..).zip(&self.columns).filter(|(_, column)| same(&column.role));
+            let mut next = || columns.next().map_or((0, ""), |(number, column)| (number, column.name.as_str()));
+            let ((first, name), (second, other)) = (next(), next());
+            let what = if ids > 1 { "the id" } else { "the label" };
+            return Err(header_error(&format!("columns {first} ({name}) and {second} ({other}) are both {what}")));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Input`]: two columns are the same property, and `is_fault` holds for them.
+    pub(crate) fn check_names(&self, is_fault: impl Fn(&Column, &Column) -> bool) -> Result<()> {
+        let mut seen: SeededMap<&str, (usize, &Column)> = SeededMap::default();
+        for (number, column) in (1..).zip(&self.columns).filter(|(_, column)| !column.key.is_empty()) {
+            if let Some((first, other)) = seen.insert(&column.key, (number, column))
+                && is_fault(other, column)
+            {
+                let name = &column.key;
+                let message = format!("columns {first} and {number} of the header are both called {name}");
+                let hint = "rename one of them, or write :IGNORE behind the name of the one to ignore";
+                return Err(Error::new(ErrorKind::Input, message).with_hint(hint));
+            }
         }
         Ok(())
     }

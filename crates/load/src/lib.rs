@@ -32,6 +32,7 @@ mod graphml;
 mod graphson;
 mod guard;
 mod header;
+mod inference;
 mod input;
 mod lines;
 mod mapping;

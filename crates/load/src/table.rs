@@ -15,10 +15,11 @@
 use crate::block::Malformed;
 use crate::dialect::{Dialect, ListForm};
 use crate::header::{Column, Names, Role, Table, words};
+use crate::inference::infer;
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
-use crate::quotes::{QuoteGuard, UnclosedQuote};
+use crate::quotes::{QuoteGuard, Quoting, Row, Rows, UnclosedQuote};
 use crate::source::{Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
@@ -27,21 +28,16 @@ use foldhash::HashMap as SeededMap;
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Rows read in advance for prefetching; fewer if they are long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
-/// Rows of type inference between two checks of cancellation.
-const ROWS_BETWEEN_LOOKS: u64 = 1 << 12;
-/// Number of values of a narrower type before the first text that cause a note…
-const NARROW_MIN: u64 = 3;
-/// … and the maximum length of that text in the note.
-const NOTED_CHARACTERS_MAX: usize = 40;
-
-type CsvReader = csv::Reader<Box<dyn Read + Send>>;
+/// The advice for faults of quotes.
+pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
+                                     quote = \"\", which makes quotes ordinary characters";
 
 /// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
@@ -49,38 +45,47 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
         interpret(source, merger.options, &mut merger.csv_tables, false)?;
     notes.into_iter().for_each(|note| merger.report.note(note));
     let counted = Arc::clone(&merger.bytes);
-    let mut rows = open(source, &counted, &dialect)?;
+    let mut rows = CsvRows::open(source, &counted, &dialect)?;
     if dialect.has_header {
-        // Skips the header, so that positions are those of rows.
-        rows.headers().map_err(|error| failure(source.name(), error, 1))?;
+        // Skips the header.
+        rows.headers(source.name())?;
     }
     let mut writer = PropertyWriter::new(merger)?;
     let mut shared = RowState::new(&table);
     let mut records = vec![StringRecord::new(); ROWS_AHEAD];
+    let mut places = [Row { line: 0, misquoted: None }; ROWS_AHEAD];
     loop {
         let (mut count, mut bytes) = (0, 0);
         let end = loop {
-            let line = rows.position().line();
-            match rows.read_record(&mut records[count]) {
-                Ok(true) => {
+            match rows.read(&mut records[count]) {
+                Ok(Some(row)) => {
                     bytes += records[count].as_slice().len();
+                    places[count] = row;
                     count += 1;
                     if count == ROWS_AHEAD || bytes >= ROWS_AHEAD_BYTES {
-                        break None;
+                        break Ok(false);
                     }
                 }
-                end => break Some((line, end)),
+                Ok(None) => break Ok(true),
+                Err(error) => break Err(error),
             }
         };
         shared.look_ahead(&dialect, &records[..count], &mut writer);
-        for (row, record) in records[..count].iter_mut().enumerate() {
+        for (row, (record, place)) in records[..count].iter_mut().zip(&places).enumerate() {
             shared.row = row;
             let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
             let cells = record.iter().map(cell);
-            match add_row(&table, &dialect, cells, &mut shared, &mut writer) {
+            let added = match place.misquoted() {
+                Some(malformed) => {
+                    writer.merger.malformed(&malformed)?;
+                    continue;
+                }
+                None => add_row(&table, &dialect, cells, &mut shared, &mut writer),
+            };
+            match added {
                 Ok(()) => {}
                 Err(RowFailure::Field(field, message)) => {
-                    let malformed = malformed(record, field, message);
+                    let malformed = malformed(record, place.line, field, message);
                     writer.merger.malformed(&malformed)?;
                 }
                 Err(RowFailure::Other(error)) => return Err(error),
@@ -90,9 +95,9 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
             }
         }
         match end {
-            None => {}
-            Some((_, Ok(_))) => break,
-            Some((line, Err(error))) => match row_error(&error, line) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err((error, line)) => match row_error(&error, line) {
                 Some(malformed) => writer.merger.malformed(&malformed)?,
                 None => return Err(failure(source.name(), error, line)),
             },
@@ -141,11 +146,8 @@ pub(crate) fn interpret(
         dialect.list = ListForm { separator: ',', ..dialect.list };
     }
     // The first pass does not count as progress.
-    let mut rows = open(source, &Arc::default(), &dialect)?;
-    let header = match rows.headers() {
-        Ok(header) => header.clone(),
-        Err(error) => return Err(failure(source.name(), error, 1)),
-    };
+    let mut rows = CsvRows::open(source, &Arc::default(), &dialect)?;
+    let (header, line) = rows.headers(source.name())?;
     let fields: Vec<&str> = header.iter().collect();
     let words = words(source.stem()).join("_");
     let table = match mapping.and_then(|mapping| mapping.table(source.name(), &fields)) {
@@ -153,6 +155,12 @@ pub(crate) fn interpret(
         None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
     };
     let (mut notes, mut guessed) = (Vec::new(), None);
+    if fields.iter().any(|field| *field != field.trim()) && dialect.has_header {
+        notes.push(format!(
+            "{}: blanks around the names in the header are ignored; those around texts and ids in the rows are kept",
+            source.name()
+        ));
+    }
     let mut table = match table {
         Ok(table) => {
             if !is_mapped {
@@ -164,18 +172,18 @@ pub(crate) fn interpret(
         Err(error) => match known.get(&words) {
             Some(table) if names_from_files && table.columns.len() == fields.len() => {
                 dialect.has_header = false;
-                rows = open(source, &Arc::default(), &dialect)?;
+                rows = CsvRows::open(source, &Arc::default(), &dialect)?;
                 table.clone()
             }
             _ if guess => {
                 guessed = Some(error);
                 Table::guess(&fields)
             }
-            _ => return Err(error.context(format_args!("{}:1", source.name()))),
+            _ => return Err(error.context(format_args!("{}:{line}", source.name()))),
         },
     };
     if table.columns.iter().any(is_untyped) {
-        notes = infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?;
+        notes.extend(infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?);
     }
     Ok(Interpretation { table, dialect, notes, guessed })
 }
@@ -189,82 +197,88 @@ fn separator(source: &mut Source) -> Result<u8> {
     Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
 }
 
-fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<CsvReader> {
-    let separator = dialect.separator.unwrap_or(b',');
-    let mut input = source.open(bytes)?;
-    if let Some(quote) = dialect.quote {
-        input = Box::new(QuoteGuard::new(input, quote, separator));
+/// The rows of a file with their lines.
+pub(crate) struct CsvRows {
+    reader: csv::Reader<Box<dyn Read + Send>>,
+    rows: Rows,
+    has_header: bool,
+    /// The line of the last row.
+    line: u64,
+}
+
+impl CsvRows {
+    fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Self> {
+        let quoting = Quoting {
+            quote: dialect.quote,
+            escape: dialect.escape,
+            separator: dialect.separator.unwrap_or(b','),
+        };
+        let input = QuoteGuard::new(source.open(bytes)?, quoting);
+        let rows = input.rows();
+        let input: Box<dyn Read + Send> = Box::new(input);
+        let reader = ReaderBuilder::new()
+            .delimiter(quoting.separator)
+            .quote(dialect.quote.unwrap_or(b'"'))
+            .quoting(dialect.quote.is_some())
+            .escape(dialect.escape)
+            .double_quote(dialect.escape.is_none())
+            .has_headers(dialect.has_header)
+            .buffer_capacity(1 << 18)
+            .from_reader(input);
+        Ok(Self { reader, rows, has_header: dialect.has_header, line: 1 })
     }
-    Ok(ReaderBuilder::new()
-        .delimiter(separator)
-        .quote(dialect.quote.unwrap_or(b'"'))
-        .quoting(dialect.quote.is_some())
-        .has_headers(dialect.has_header)
-        .buffer_capacity(1 << 18)
-        .from_reader(input))
-}
 
-fn is_untyped(column: &Column) -> bool {
-    column.kind.is_none() && !column.key.is_empty()
-}
-
-/// Infers the types of columns; returns notes on columns that hold texts because of one value. Malformed rows
-/// are skipped; the second pass reports them.
-fn infer(
-    columns: &mut [Column],
-    rows: &mut CsvReader,
-    (name, options): (&str, &LoadOptions<'_>),
-    dialect: &Dialect,
-) -> Result<Vec<String>> {
-    let mut kinds: Vec<Option<Type>> = vec![None; columns.len()];
-    // For each column, the number of values of a narrower type before the first value of another type.
-    let mut narrow: Vec<u64> = vec![0; columns.len()];
-    let mut notes = Vec::new();
-    let mut record = StringRecord::new();
-    for count in 0_u64.. {
-        // Relaxed: the flag synchronizes no other memory.
-        if count.is_multiple_of(ROWS_BETWEEN_LOOKS)
-            && options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
-        {
-            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
-        }
-        let line = rows.position().line();
-        match rows.read_record(&mut record) {
-            Ok(false) => break,
-            Ok(true) => {
-                let of_column = columns.iter().zip(&mut kinds).zip(&mut narrow);
-                for (((column, kind), narrow), cell) in of_column.zip(&record) {
-                    if !is_untyped(column) || *kind == Some(Type::String) || dialect.is_null(cell) {
-                        continue;
-                    }
-                    let found = Type::infer(cell);
-                    let joined = kind.map_or(found, |kind| kind.join(found));
-                    if let Some(before) = kind.filter(|_| joined == Type::String && *narrow >= NARROW_MIN) {
-                        let cell: String = cell.chars().take(NOTED_CHARACTERS_MAX).collect();
-                        notes.push(format!(
-                            "{name}: column {} holds texts because of {cell:?} in line {}: the {narrow} values before are of \
-                             type {}; if the others are too, say {}:{} in the header",
-                            column.name,
-                            record.position().map_or(line, csv::Position::line),
-                            before.name(),
-                            column.key,
-                            before.name(),
-                        ));
-                    }
-                    *narrow += 1;
-                    *kind = Some(joined);
-                }
+    /// The first row and its line. If it is not a header, [`CsvRows::read`] returns it again.
+    fn headers(&mut self, name: &str) -> Result<(StringRecord, u64)> {
+        let header = match self.reader.headers() {
+            Ok(header) => header.clone(),
+            Err(error) => return Err(failure(name, error, self.rows.peek().map_or(1, |row| row.line))),
+        };
+        let row = if self.has_header { self.rows.next() } else { self.rows.peek() };
+        self.line = row.map_or(1, |row| row.line);
+        match row.and_then(|row| row.misquoted()).filter(|_| self.has_header) {
+            Some(malformed) => {
+                let message = format!("{name}:{}: {}", malformed.line + 1, malformed.message);
+                Err(Error::new(malformed.kind, message).with_hint(QUOTE_HINT))
             }
-            Err(error) if row_error(&error, line).is_some() => {}
-            Err(error) => return Err(failure(name, error, line)),
+            None => Ok((header, self.line)),
         }
     }
-    for (column, kind) in columns.iter_mut().zip(kinds) {
-        if column.kind.is_none() {
-            column.kind = Some(kind.unwrap_or(Type::String));
+
+    /// Reads the next row; `None` at the end. An error has the line of its row.
+    pub(crate) fn read(
+        &mut self,
+        record: &mut StringRecord,
+    ) -> std::result::Result<Option<Row>, (csv::Error, u64)> {
+        let last = Row { line: self.line, misquoted: None };
+        match self.reader.read_record(record) {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                // The guard has seen every row that the parser returns.
+                let row = self.rows.next().unwrap_or(last);
+                self.line = row.line;
+                Ok(Some(row))
+            }
+            Err(error) if row_error(&error, 1).is_some() => {
+                self.line = self.rows.next().unwrap_or(last).line;
+                Err((error, self.line))
+            }
+            Err(error) => Err((error, self.line)),
         }
     }
-    Ok(notes)
+}
+
+impl Row {
+    /// The fault of its quotes.
+    pub(crate) fn misquoted(&self) -> Option<Malformed> {
+        let field = self.misquoted?;
+        let message = format!("field {field} has text behind its closing quote");
+        Some(Malformed { line: self.line.saturating_sub(1), column: None, message, kind: ErrorKind::Input })
+    }
+}
+
+pub(crate) fn is_untyped(column: &Column) -> bool {
+    column.kind.is_none() && !column.key.is_empty()
 }
 
 /// The content of a field of a row.
@@ -556,16 +570,16 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     Ok(())
 }
 
-/// The malformed statement for a field. The column counts characters as written, except the quotes of
+/// The malformed statement for a field of the row that begins in `line`. The column counts characters as written, except the quotes of
 /// preceding fields.
-fn malformed(record: &StringRecord, field: usize, message: String) -> Malformed {
+fn malformed(record: &StringRecord, line: u64, field: usize, message: String) -> Malformed {
     let before = record.iter().take(field).map(|field| field.chars().count() as u64 + 1).sum();
-    let line = record.position().map_or(0, |position| position.line().saturating_sub(1));
+    let line = line.saturating_sub(1);
     Malformed { line, column: Some(before), message, kind: ErrorKind::Input }
 }
 
 /// The error of the row that starts at `line` (from 1), if reading can continue.
-fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
+pub(crate) fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
     let message = match error.kind() {
         CsvError::UnequalLengths { expected_len, len, .. } => {
             format!("the row has {len} fields, the header {expected_len}")
@@ -577,7 +591,7 @@ fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
 }
 
 /// An error after which reading cannot continue.
-fn failure(name: &str, error: csv::Error, line: u64) -> Error {
+pub(crate) fn failure(name: &str, error: csv::Error, line: u64) -> Error {
     if let Some(Malformed { line, message, kind, .. }) = row_error(&error, line) {
         return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("correct the file");
     }
@@ -587,9 +601,8 @@ fn failure(name: &str, error: csv::Error, line: u64) -> Error {
             unclosed.map_or_else(
                 || read_error(name, &error),
                 |unclosed| {
-                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line)).with_hint(
-                        "close the quote, write quotes inside a quoted field twice, or load with a mapping that has no quotes",
-                    )
+                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line))
+                        .with_hint(format!("close the quote, {QUOTE_HINT}"))
                 },
             )
         }

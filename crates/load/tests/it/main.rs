@@ -8,4 +8,5 @@ mod parquet;
 mod parquet_limits;
 mod property;
 mod rdf;
+mod rows;
 mod tables;
