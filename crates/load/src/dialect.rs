@@ -17,6 +17,8 @@ pub(crate) struct Dialect {
     /// Texts of absent cells.
     pub(crate) nulls: Vec<String>,
     pub(crate) list: ListForm,
+    /// Whether an untyped column of lists in JSON holds lists (CSV of APOC).
+    pub(crate) has_json_lists: bool,
     /// Patterns of dates and of times; `None`: XSD format, or milliseconds since 1970.
     pub(crate) date: Option<String>,
     pub(crate) datetime: Option<String>,
@@ -31,6 +33,7 @@ impl Default for Dialect {
             has_header: true,
             nulls: vec![String::new()],
             list: ListForm { open: None, separator: ';', close: None },
+            has_json_lists: false,
             date: None,
             datetime: None,
         }

@@ -4,7 +4,8 @@
 //! | --- | --- | --- |
 //! | plain | `id,label,name,age:int` | `id,from,to,label,since` |
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
-//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
+//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` |
+//! `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
 //! In the plain dialect `~id`, `~label`, `~from`, `~to` are equivalent to the names without the tilde. If no
 //! column has one of these names, alternatives apply, case-insensitively: `ID`, `Label`; `source` and
@@ -117,6 +118,36 @@ impl Table {
         Ok(table)
     }
 
+    /// The tables of a file of APOC, whose rows are vertices or edges:
+    /// `_id,_labels,name,_start,_end,_type,since`. The first one is that of the vertices. `None`: another
+    /// header.
+    pub(crate) fn of_apoc(fields: &[&str]) -> Option<Result<[Self; 2]>> {
+        let ends = fields.windows(3).position(|fields| fields == ["_start", "_end", "_type"])?;
+        if !fields.starts_with(&["_id", "_labels"]) {
+            return None;
+        }
+        let table = |is_edges: bool| {
+            let column = |(at, field): (usize, &&str)| {
+                let role = match (at, is_edges) {
+                    (0, _) => Role::Id(String::new()),
+                    (1, false) => Role::Label,
+                    (at, true) if at == ends => Role::Source(String::new()),
+                    (at, true) if at == ends + 1 => Role::Target(String::new()),
+                    (at, true) if at == ends + 2 => Role::Label,
+                    (at, _) if (at < ends) != is_edges && at != 1 && !(ends..ends + 3).contains(&at) => {
+                        return Column { key: (*field).to_owned(), ..Column::new(field, Role::Property) };
+                    }
+                    _ => Role::Ignored,
+                };
+                Column::new(field, role)
+            };
+            let columns = fields.iter().enumerate().map(column).collect();
+            let table = Self { is_edges, label: None, columns, firsts: Vec::new(), row_ids: None };
+            table.check_names(|_, _| true).map(|()| table)
+        };
+        Some(table(false).and_then(|vertices| Ok([vertices, table(true)?])))
+    }
+
     /// A default for a header without an interpretation, to be edited: vertices with the id in the first
     /// column.
     pub(crate) fn guess(fields: &[&str]) -> Self {
@@ -126,6 +157,16 @@ impl Table {
         };
         let columns = fields.iter().enumerate().map(column).collect();
         Self { is_edges: false, label: None, columns, firsts: Vec::new(), row_ids: None }
+    }
+
+    /// The table for a file with this number of fields in a row; 0: the file is empty.
+    pub(crate) fn positional(&self, fields: usize) -> Result<Self> {
+        if fields == 0 || fields == self.columns.len() {
+            return Ok(self.clone());
+        }
+        let message = format!("the file has {fields} columns, its table {}", self.columns.len());
+        Err(Error::new(ErrorKind::Input, message)
+            .with_hint("the file must be of the same export as its schema"))
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -168,10 +209,13 @@ impl Table {
                 false => *role == Role::Label,
             };
             let mut columns = (1..).zip(&self.columns).filter(|(_, column)| same(&column.role));
-            let mut next = || columns.next().map_or((0, ""), |(number, column)| (number, column.name.as_str()));
+            let mut next =
+                || columns.next().map_or((0, ""), |(number, column)| (number, column.name.as_str()));
             let ((first, name), (second, other)) = (next(), next());
             let what = if ids > 1 { "the id" } else { "the label" };
-            return Err(header_error(&format!("columns {first} ({name}) and {second} ({other}) are both {what}")));
+            return Err(header_error(&format!(
+                "columns {first} ({name}) and {second} ({other}) are both {what}"
+            )));
         }
         Ok(())
     }
@@ -364,6 +408,8 @@ fn property(field: &str) -> Result<Column> {
         };
     let kind = match kind {
         None => None,
+        // Points of Neo4j remain texts.
+        Some(name) if name.eq_ignore_ascii_case("point") => Some(Type::String),
         Some(name) => Some(Type::from_name(name).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("column {key} has the unknown type {name}"))
                 .with_hint(format!("types are {TYPES}"))
@@ -418,7 +464,7 @@ mod tests {
     #[test]
     fn headers_that_say_nothing_are_refused() {
         for header in
-            [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:point"], &["id", ""], &[]]
+            [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:shape"], &["id", ""], &[]]
         {
             assert!(Table::from_header(header, &names_of("x", false)).is_err(), "{header:?}");
             assert!(

@@ -5,6 +5,7 @@
 //! # Cost
 //! One pass over the file.
 
+use crate::apoc;
 use crate::dialect::Dialect;
 use crate::header::Column;
 use crate::options::LoadOptions;
@@ -26,6 +27,9 @@ const CLASSES: usize = 3;
 #[derive(Default)]
 struct Values {
     classes: [Class; CLASSES],
+    /// Lists in JSON, and the narrowest type of their items.
+    lists: u64,
+    items: Option<Type>,
 }
 
 #[derive(Default)]
@@ -50,6 +54,15 @@ impl Values {
         if class.first.is_none() {
             class.first = Some((line, cell.chars().take(NOTED_CHARACTERS_MAX).collect()));
         }
+    }
+
+    /// Counts a cell that is a list in JSON.
+    fn add_list(&mut self, cell: &str) -> bool {
+        let items = Some(cell).filter(|cell| cell.starts_with('[')).and_then(apoc::list);
+        let Some(items) = items else { return false };
+        self.lists += 1;
+        self.items = items.into_iter().map(|(kind, _)| kind).chain(self.items).reduce(Type::join);
+        true
     }
 
     /// The narrowest type of all values.
@@ -97,7 +110,10 @@ pub(crate) fn infer(
             Ok(Some(row)) if row.misquoted.is_some() => {}
             Ok(Some(row)) => {
                 for ((column, values), cell) in columns.iter().zip(&mut values).zip(&record) {
-                    if is_untyped(column) && !dialect.is_null(cell) {
+                    if is_untyped(column)
+                        && !dialect.is_null(cell)
+                        && !(dialect.has_json_lists && values.add_list(cell))
+                    {
                         values.add(cell, row.line);
                     }
                 }
@@ -108,7 +124,12 @@ pub(crate) fn infer(
     }
     let mut notes = Vec::new();
     for (column, values) in columns.iter_mut().zip(values) {
-        if column.kind.is_none() {
+        let has_others = values.classes.iter().any(|class| class.count > 0);
+        if column.kind.is_none() && values.lists > 0 {
+            column.is_array = !has_others;
+            let items = values.items.filter(|_| !has_others);
+            column.kind = Some(items.unwrap_or(Type::String));
+        } else if column.kind.is_none() {
             let kind = values.kind();
             if kind == Type::String && is_untyped(column) {
                 notes.extend(values.note(name, column));

@@ -12,6 +12,7 @@
 //! a load into a directory (2026-11-22, a machine under load): 0.7 to 0.8 µs of CPU time per row; before, 1.1
 //! to 1.3.
 
+use crate::apoc;
 use crate::block::Malformed;
 use crate::dialect::{Dialect, ListForm};
 use crate::header::{Column, Names, Role, Table, words};
@@ -20,7 +21,7 @@ use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
 use crate::quotes::{QuoteGuard, Quoting, Row, Rows, UnclosedQuote};
-use crate::source::{Source, read_error};
+use crate::source::{Layout, Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
@@ -41,7 +42,7 @@ pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\
 
 /// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
-    let Interpretation { table, dialect, notes, .. } =
+    let Interpretation { table, edges, dialect, notes, .. } =
         interpret(source, merger.options, &mut merger.csv_tables, false)?;
     notes.into_iter().for_each(|note| merger.report.note(note));
     let counted = Arc::clone(&merger.bytes);
@@ -52,6 +53,7 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
     }
     let mut writer = PropertyWriter::new(merger)?;
     let mut shared = RowState::new(&table);
+    let mut edges = edges.map(|edges| (RowState::new(&edges), edges));
     let mut records = vec![StringRecord::new(); ROWS_AHEAD];
     let mut places = [Row { line: 0, misquoted: None }; ROWS_AHEAD];
     loop {
@@ -75,12 +77,16 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
             shared.row = row;
             let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
             let cells = record.iter().map(cell);
-            let added = match place.misquoted() {
-                Some(malformed) => {
+            let added = match (place.misquoted(), &mut edges) {
+                (Some(malformed), _) => {
                     writer.merger.malformed(&malformed)?;
                     continue;
                 }
-                None => add_row(&table, &dialect, cells, &mut shared, &mut writer),
+                (None, Some((shared, edges))) if is_edge(edges, record) => {
+                    add_row_of_apoc(edges, &dialect, record, shared, &mut writer)
+                }
+                (None, Some(_)) => add_row_of_apoc(&table, &dialect, record, &mut shared, &mut writer),
+                (None, None) => add_row(&table, &dialect, cells, &mut shared, &mut writer),
             };
             match added {
                 Ok(()) => {}
@@ -109,7 +115,10 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
 /// The interpretation of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Interpretation {
+    /// The columns; those of vertices, if `edges` are known.
     pub(crate) table: Table,
+    /// The columns of edges in a file whose rows are vertices or edges.
+    pub(crate) edges: Option<Table>,
     pub(crate) dialect: Dialect,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -130,16 +139,26 @@ pub(crate) fn interpret(
     source.keep()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
-    let is_mapped = mapped.is_some();
+    // A mapping takes precedence over other descriptions.
+    let layout = source.layout().filter(|_| mapped.is_none()).cloned();
+    let is_mapped = mapped.is_some() || matches!(layout, Some(Layout::Columns(_)));
     let names_from_files = options.names_from_files && !is_mapped;
     let mut dialect = mapped.unwrap_or_else(|| Dialect {
         // In LDBC files quotes have no special meaning.
         quote: (!names_from_files).then_some(b'"'),
         ..Dialect::default()
     });
+    match &layout {
+        Some(Layout::Columns(columns)) => dialect = columns.1.clone(),
+        Some(Layout::Header { separator, .. }) => {
+            dialect.separator = Some(*separator);
+            dialect.has_header = false;
+        }
+        None => {}
+    }
     dialect.separator = Some(match dialect.separator {
         Some(separator) => separator,
-        None => separator(source)?,
+        None => separator(&source.head()?),
     });
     if dialect.separator == Some(b';') && dialect.list == Dialect::default().list && !is_mapped {
         // The list separator must differ from the cell separator.
@@ -148,11 +167,37 @@ pub(crate) fn interpret(
     // The first pass does not count as progress.
     let mut rows = CsvRows::open(source, &Arc::default(), &dialect)?;
     let (header, line) = rows.headers(source.name())?;
-    let fields: Vec<&str> = header.iter().collect();
+    let mut fields: Vec<&str> = header.iter().collect();
+    let at = format!("{}:{line}", source.name());
+    let mut edges = None;
     let words = words(source.stem()).join("_");
-    let table = match mapping.and_then(|mapping| mapping.table(source.name(), &fields)) {
-        Some(table) => table,
-        None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
+    let table = match (&layout, mapping.and_then(|mapping| mapping.table(source.name(), &fields))) {
+        (Some(Layout::Columns(columns)), _) => columns.0.positional(fields.len()),
+        (_, Some(table)) => table,
+        (Some(Layout::Header { file, fields: header, .. }), None) => {
+            let count = fields.len();
+            fields = header.iter().map(String::as_str).collect();
+            let table = Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files));
+            match count {
+                0 => table,
+                count if count == header.len() => table,
+                count => Err(Error::new(
+                    ErrorKind::Input,
+                    format!("the row has {count} fields, its header in {file} {}", header.len()),
+                )
+                .with_hint("correct one of the two files")),
+            }
+        }
+        (None, None) => match Table::of_apoc(&fields) {
+            Some(tables) => {
+                dialect.has_json_lists = true;
+                tables.map(|[vertices, of_edges]| {
+                    edges = Some(of_edges);
+                    vertices
+                })
+            }
+            None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
+        },
     };
     let (mut notes, mut guessed) = (Vec::new(), None);
     if fields.iter().any(|field| *field != field.trim()) && dialect.has_header {
@@ -179,22 +224,30 @@ pub(crate) fn interpret(
                 guessed = Some(error);
                 Table::guess(&fields)
             }
-            _ => return Err(error.context(format_args!("{}:{line}", source.name()))),
+            _ => return Err(error.context(at)),
         },
     };
-    if table.columns.iter().any(is_untyped) {
+    if let Some(edges) = &mut edges {
+        // A column belongs to vertices or to edges.
+        let pairs = table.columns.iter_mut().zip(&mut edges.columns);
+        let mut owners: Vec<&mut Column> =
+            pairs.map(|(one, other)| if one.role == Role::Ignored { other } else { one }).collect();
+        let mut columns: Vec<Column> = owners.iter().map(|column| (**column).clone()).collect();
+        notes.extend(infer(&mut columns, &mut rows, (source.name(), options), &dialect)?);
+        owners.iter_mut().zip(columns).for_each(|(owner, column)| **owner = column);
+    } else if table.columns.iter().any(is_untyped) {
         notes.extend(infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?);
     }
-    Ok(Interpretation { table, dialect, notes, guessed })
+    Ok(Interpretation { table, edges, dialect, notes, guessed })
 }
 
-/// The most frequent separator in the first line.
-fn separator(source: &mut Source) -> Result<u8> {
-    let head = source.head()?;
-    let header = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+/// The most frequent separator in the first line with text.
+pub(crate) fn separator(head: &[u8]) -> u8 {
+    let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r');
+    let header = lines.find(|line| !line.is_empty()).unwrap_or_default();
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
     // The last of equal maxima wins, so a header of one column yields a comma.
-    Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
+    [b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b',')
 }
 
 /// The rows of a file with their lines.
@@ -288,7 +341,6 @@ pub(crate) enum Cell<'r> {
     /// A text, to be converted by the type of the column and the dialect.
     Text(&'r str),
     /// Values of this type in canonical form.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has such fields"))]
     Values(Type, &'r [&'r str]),
 }
 
@@ -570,8 +622,43 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     Ok(())
 }
 
-/// The malformed statement for a field of the row that begins in `line`. The column counts characters as written, except the quotes of
-/// preceding fields.
+/// Whether a row of APOC is an edge.
+fn is_edge(edges: &Table, record: &StringRecord) -> bool {
+    let is_end = |column: &Column| matches!(column.role, Role::Source(_) | Role::Target(_));
+    edges.columns.iter().zip(record).any(|(column, cell)| is_end(column) && !cell.is_empty())
+}
+
+/// [`add_row`] for a file of APOC, with labels as `:A:B` and lists in JSON.
+fn add_row_of_apoc<T: Target + ?Sized>(
+    table: &Table,
+    dialect: &Dialect,
+    record: &StringRecord,
+    shared: &mut RowState,
+    writer: &mut PropertyWriter<'_, '_, T>,
+) -> Result<(), RowFailure> {
+    let lists = |(column, cell): (&Column, &str)| -> Option<Vec<String>> {
+        if column.role == Role::Label && !table.is_edges {
+            return Some(cell.split(':').filter(|label| !label.is_empty()).map(str::to_owned).collect());
+        }
+        let items = column.is_array.then(|| apoc::list(cell)).flatten()?;
+        Some(items.into_iter().map(|(_, text)| text).collect())
+    };
+    let lists: Vec<Option<Vec<String>>> = table.columns.iter().zip(record).map(lists).collect();
+    let texts: Vec<Option<Vec<&str>>> = lists
+        .iter()
+        .map(|list| list.as_ref().map(|list| list.iter().map(String::as_str).collect()))
+        .collect();
+    let cells = record.iter().zip(&texts).map(|(cell, texts)| match texts {
+        Some(texts) if texts.is_empty() => Cell::Absent,
+        Some(texts) => Cell::Values(Type::String, texts),
+        None if dialect.is_null(cell) => Cell::Absent,
+        None => Cell::Text(cell),
+    });
+    add_row(table, dialect, cells, shared, writer)
+}
+
+/// The malformed statement for a field of the row that begins in `line`. The column counts characters as
+/// written, except the quotes of preceding fields.
 fn malformed(record: &StringRecord, line: u64, field: usize, message: String) -> Malformed {
     let before = record.iter().take(field).map(|field| field.chars().count() as u64 + 1).sum();
     let line = line.saturating_sub(1);

@@ -1,6 +1,7 @@
 //! Integration tests of the crate, one module per subject, linked into one program.
 
 mod edges;
+mod imports;
 mod mapping;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -43,7 +43,9 @@ fn lines_of_messages_are_those_of_an_editor() {
     let text = "\r\nid,a\r\n\r\n1,\"x\r\n2\r\n";
     let mapping = Mapping::parse("[[file]]\nname = 'x.csv'\nvertices = 'a'\nquote = ''\n").unwrap();
     let mapped = LoadOptions { mapping: Some(mapping), ..options() };
-    assert!(read(text, &mapped).expect_err("short").to_string().starts_with("x.csv:5:1: the row has 1 fields"));
+    assert!(
+        read(text, &mapped).expect_err("short").to_string().starts_with("x.csv:5:1: the row has 1 fields")
+    );
     assert!(line("\r\n\r\nname,age\r\n1,2\r\n").starts_with("x.csv:3: "), "the header");
     let (_, report, _) = read("id,a\r\n\r\n1,1\r\n2,2\r\n\r\n3,x\r\n", &options()).unwrap();
     assert!(report.notes[0].contains("\"x\" in line 6"), "{:?}", report.notes);
@@ -55,10 +57,16 @@ fn text_behind_a_closing_quote_is_an_error() {
     let found = error(text);
     assert_eq!(found.kind(), ErrorKind::Input);
     assert_eq!(found.message(), "x.csv:3: field 2 has text behind its closing quote");
-    assert!(found.hint().is_some_and(|hint| hint.contains("twice") && hint.contains("quote = \"\"")), "{found:?}");
+    assert!(
+        found.hint().is_some_and(|hint| hint.contains("twice") && hint.contains("quote = \"\"")),
+        "{found:?}"
+    );
     let skipping = LoadOptions { skip_errors: true, ..options() };
     let (lines, report, skipped) = read(text, &skipping).unwrap();
-    assert_eq!((report.skipped, skipped.as_str()), (1, "x.csv:3: field 2 has text behind its closing quote\n"));
+    assert_eq!(
+        (report.skipped, skipped.as_str()),
+        (1, "x.csv:3: field 2 has text behind its closing quote\n")
+    );
     assert_eq!(lines[3], "<vertex:3> <key:name> \"B \\\"x\\\"\"");
     assert_eq!(error("id,\"na\"me\n1,2\n").message(), "x.csv:1: field 2 has text behind its closing quote");
     // Quotes in unquoted fields are ordinary.
@@ -115,7 +123,8 @@ fn blanks_belong_to_texts_and_ids_but_not_to_names_and_numbers() {
 #[test]
 fn columns_that_few_cells_make_text_are_noted() {
     let column = |cells: &[&str]| {
-        let rows: Vec<String> = cells.iter().enumerate().map(|(row, cell)| format!("{row},{cell}\n")).collect();
+        let rows: Vec<String> =
+            cells.iter().enumerate().map(|(row, cell)| format!("{row},{cell}\n")).collect();
         read(&format!("id,n\n{}", rows.concat()), &options()).unwrap().1.notes
     };
     // Wherever the cell is: the first, the second, the last.
@@ -131,7 +140,10 @@ fn columns_that_few_cells_make_text_are_noted() {
         assert!(note.contains(&format!("\"x\" in line {line}; ")), "{note}");
     }
     let notes = column(&["1", "n/a", "2", "3", "007", "4", "5"]);
-    assert!(notes[0].contains("because 2 values are not of type int, first \"n/a\" in line 3; the other 5"), "{notes:?}");
+    assert!(
+        notes[0].contains("because 2 values are not of type int, first \"n/a\" in line 3; the other 5"),
+        "{notes:?}"
+    );
     assert!(notes[0].contains("n:int"), "{notes:?}");
     let notes = column(&["1", "2", "true"]);
     assert!(notes[0].contains("not of type int \"true\" in line 4"), "{notes:?}");
