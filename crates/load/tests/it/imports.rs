@@ -407,3 +407,25 @@ fn csv_of_apoc_has_vertices_and_edges() {
         assert!(error.message().starts_with(says), "{error}");
     }
 }
+
+#[cfg(feature = "parquet")]
+#[test]
+fn exports_of_kuzu_may_be_parquet() {
+    let header = include_str!("../parquet/tag_0_0.csv").lines().next().unwrap_or_default();
+    let columns: Vec<&str> = header.split('|').collect();
+    let defined: Vec<String> = columns[1..].iter().map(|column| format!("`{column}` STRING")).collect();
+    let schema = format!("CREATE NODE TABLE Tag (`key` INT64,{}, PRIMARY KEY(`key`));", defined.join(","));
+    let copy = "COPY `Tag` FROM \"tag_0_0.parquet\" ;\n";
+    let folder = folder(&[("schema.cypher", &schema), ("copy.cypher", copy)]);
+    fs::write(folder.path().join("tag_0_0.parquet"), include_bytes!("../parquet/tag_0_0.parquet"))
+        .expect("a file");
+    let (lines, report) = of_folder(folder.path()).expect("an export");
+    // The schema names the columns, by their order; the file has their types.
+    assert!(lines[0].starts_with("<vertex:Tag:") && lines[0].ends_with(" a <label:Tag>"), "{lines:?}");
+    assert!(lines[1].ends_with("<key:key> \"0\"^^<int>"), "{lines:?}");
+    assert_eq!(report.notes.len(), 0, "{:?}", report.notes);
+    let text = schema.replace("`key` INT64,", "");
+    fs::write(folder.path().join("schema.cypher"), text.replace("`key`", "name")).expect("a file");
+    let error = of_folder(folder.path()).expect_err("too few columns");
+    assert!(error.message().contains("columns, its table"), "{error}");
+}
