@@ -79,6 +79,7 @@ Examples:
   vervet load ./db people.ttl
   vervet load ./db nodes.csv edges.csv
   vervet load ./db person.parquet knows.parquet
+  vervet load ./db exported-from-kuzu/
   vervet load ./db *.csv --show-schema
   vervet load ./db *.csv --print-mapping > mapping.toml; vervet load ./db *.csv --mapping mapping.toml
   zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
@@ -172,7 +173,7 @@ pub(crate) struct LoadArguments {
     /// Directory of the database
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files to load; `-` is standard input and needs --format
+    /// Files or folders to load; `-` is standard input and needs --format
     #[arg(value_name = "FILE", required_unless_present_any = ["text_index", "orders"])]
     pub files: Vec<PathBuf>,
     /// Format of all files (default: by file extension)

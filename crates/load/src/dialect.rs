@@ -11,10 +11,14 @@ pub(crate) struct Dialect {
     pub(crate) separator: Option<u8>,
     /// `None`: quotes have no special meaning.
     pub(crate) quote: Option<u8>,
+    /// The character before a quote in a quoted field; `None`: a quote is written twice.
+    pub(crate) escape: Option<u8>,
     pub(crate) has_header: bool,
     /// Texts of absent cells.
     pub(crate) nulls: Vec<String>,
     pub(crate) list: ListForm,
+    /// Whether an untyped column of lists in JSON holds lists (CSV of APOC).
+    pub(crate) has_json_lists: bool,
     /// Patterns of dates and of times; `None`: XSD format, or milliseconds since 1970.
     pub(crate) date: Option<String>,
     pub(crate) datetime: Option<String>,
@@ -25,9 +29,11 @@ impl Default for Dialect {
         Self {
             separator: None,
             quote: Some(b'"'),
+            escape: None,
             has_header: true,
             nulls: vec![String::new()],
             list: ListForm { open: None, separator: ';', close: None },
+            has_json_lists: false,
             date: None,
             datetime: None,
         }

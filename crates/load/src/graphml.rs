@@ -1,10 +1,11 @@
 //! GraphML loader: typed `<key>` declarations, `<node>`, `<edge>`, `<data>`.
 //!
-//! Labels are the keys `labelV` and `labelE` (TinkerPop), the attributes `labels` and `label` (Neo4j), or the
-//! keys in `LoadOptions::label_keys`. Undirected edges are counted, and loaded in their written direction or
-//! in both. Nested graphs and hyperedges are rejected; ports and descriptions are skipped. A document without
-//! the root element `<graphml>` is rejected.
+//! Labels are the keys `labelV` and `labelE` (TinkerPop), the attributes `labels` and `label` (Neo4j, where
+//! data repeats them), or the keys in `LoadOptions::label_keys`. Undirected edges are counted, and loaded in
+//! their written direction or in both. Nested graphs and hyperedges are rejected; ports and descriptions are
+//! skipped. A document without the root element `<graphml>` is rejected.
 
+use crate::apoc;
 use crate::block::Malformed;
 use crate::merge::Merger;
 use crate::positioned::Positioned;
@@ -25,6 +26,8 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 struct Key {
     name: String,
     kind: Type,
+    /// Whether values are lists in JSON, as APOC writes them.
+    is_list: bool,
     /// Whether the key is for vertices, and for edges.
     of: [bool; 2],
     default: Option<String>,
@@ -38,6 +41,8 @@ struct Element {
     source: Option<String>,
     target: Option<String>,
     labels: Vec<String>,
+    /// The attribute with the labels, which APOC repeats as data.
+    label_attribute: Option<String>,
     /// The attribute `directed` of an edge.
     directed: Option<String>,
     data: Vec<(String, String)>,
@@ -105,6 +110,7 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
         is_undirected: false,
         depth: 0,
         rooted: false,
+        untyped: Vec::new(),
     };
     let mut buffer = Vec::new();
     loop {
@@ -135,6 +141,14 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
             Err(Failure::Other(error)) => return Err(error),
         }
     }
+    if let Some(first) = loader.untyped.first() {
+        let keys = match loader.untyped.len() {
+            1 => format!("the key {first} declares no type, so its values are texts"),
+            count => format!("{count} keys, such as {first}, declare no type, so their values are texts"),
+        };
+        let note = format!("{name}: {keys}; APOC writes types with useTypes: true");
+        loader.writer.merger.report.note(note);
+    }
     loader.writer.finish()
 }
 
@@ -152,6 +166,8 @@ struct Loader<'m, 'a, T: Target + ?Sized> {
     depth: u64,
     /// Whether an element has occurred.
     rooted: bool,
+    /// The keys without a type.
+    untyped: Vec<String>,
 }
 
 impl<T: Target + ?Sized> Loader<'_, '_, T> {
@@ -267,8 +283,14 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         let Some(id) = attribute(start, "id")? else {
             return Err(Failure::File("<key> has no attribute id".to_owned(), ErrorKind::Input));
         };
+        let name = attribute(start, "attr.name")?.unwrap_or_else(|| id.clone());
         let kind = match attribute(start, "attr.type")? {
-            None => Type::String,
+            None => {
+                if !matches!(name.as_str(), "label" | "labels" | "labelV" | "labelE") {
+                    self.untyped.push(name.clone());
+                }
+                Type::String
+            }
             Some(name) => Type::from_name(&name).ok_or_else(|| {
                 Failure::File(format!("<key> {id} has the unknown type {name}"), ErrorKind::Unsupported)
             })?,
@@ -279,8 +301,8 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             None | Some("all") => [true, true],
             Some(_) => [false, false],
         };
-        let name = attribute(start, "attr.name")?.unwrap_or_else(|| id.clone());
-        self.keys.insert(id.clone(), Key { name, kind, of, default: None });
+        let is_list = attribute(start, "attr.list")?.is_some();
+        self.keys.insert(id.clone(), Key { name, kind, is_list, of, default: None });
         self.text = Text::Default(id);
         Ok(())
     }
@@ -315,14 +337,25 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 }
                 continue;
             }
-            let lexical = key.kind.canonical(text).ok_or_else(|| {
-                Failure::Element(format!(
-                    "{text:?} of key {} is not a value of type {}",
-                    key.name,
-                    key.kind.name()
-                ))
-            })?;
-            properties.push((self.writer.key(&key.name)?, self.writer.value(key.kind, &lexical)?));
+            let repeats = if element.is_edge { "label" } else { "labels" };
+            if key.name == repeats && element.label_attribute.as_ref() == Some(text) {
+                continue;
+            }
+            let refused =
+                |what: &str| Failure::Element(format!("{text:?} of key {} is not {what}", key.name));
+            let items = match key.is_list {
+                true => {
+                    let items = apoc::list(text).ok_or_else(|| refused("a list in JSON"))?;
+                    items.into_iter().map(|(_, text)| Cow::Owned(text)).collect()
+                }
+                false => vec![Cow::Borrowed(text.as_str())],
+            };
+            for text in items {
+                let lexical = key.kind.canonical(&text);
+                let lexical =
+                    lexical.ok_or_else(|| refused(&format!("a value of type {}", key.kind.name())))?;
+                properties.push((self.writer.key(&key.name)?, self.writer.value(key.kind, &lexical)?));
+            }
         }
         let subject = if element.is_edge {
             let source = element.source.as_deref().ok_or_else(|| missing("source"))?;
@@ -364,9 +397,10 @@ fn not_graphml(message: &str) -> Failure {
 }
 
 fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
-    let labels = match (is_edge, attribute(start, "labels")?, attribute(start, "label")?) {
-        (true, _, Some(label)) => vec![label],
-        (false, Some(labels), _) => {
+    let label_attribute = attribute(start, if is_edge { "label" } else { "labels" })?;
+    let labels = match (is_edge, &label_attribute) {
+        (true, Some(label)) => vec![label.clone()],
+        (false, Some(labels)) => {
             labels.split(':').filter(|label| !label.is_empty()).map(str::to_owned).collect()
         }
         _ => Vec::new(),
@@ -377,6 +411,7 @@ fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
         source: attribute(start, "source")?,
         target: attribute(start, "target")?,
         labels,
+        label_attribute,
         directed: attribute(start, "directed")?,
         data: Vec::new(),
     })

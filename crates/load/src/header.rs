@@ -4,7 +4,8 @@
 //! | --- | --- | --- |
 //! | plain | `id,label,name,age:int` | `id,from,to,label,since` |
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
-//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` | `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
+//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` |
+//! `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
 //! In the plain dialect `~id`, `~label`, `~from`, `~to` are equivalent to the names without the tilde. If no
 //! column has one of these names, alternatives apply, case-insensitively: `ID`, `Label`; `source` and
@@ -12,6 +13,7 @@
 
 use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
+use foldhash::HashMap as SeededMap;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The role of a column.
@@ -112,7 +114,38 @@ impl Table {
             table.row_ids = Some(names.stem.to_owned());
         }
         table.check()?;
+        table.check_names(|_, _| true)?;
         Ok(table)
+    }
+
+    /// The tables of a file of APOC, whose rows are vertices or edges:
+    /// `_id,_labels,name,_start,_end,_type,since`. The first one is that of the vertices. `None`: another
+    /// header.
+    pub(crate) fn of_apoc(fields: &[&str]) -> Option<Result<[Self; 2]>> {
+        let ends = fields.windows(3).position(|fields| fields == ["_start", "_end", "_type"])?;
+        if !fields.starts_with(&["_id", "_labels"]) {
+            return None;
+        }
+        let table = |is_edges: bool| {
+            let column = |(at, field): (usize, &&str)| {
+                let role = match (at, is_edges) {
+                    (0, _) => Role::Id(String::new()),
+                    (1, false) => Role::Label,
+                    (at, true) if at == ends => Role::Source(String::new()),
+                    (at, true) if at == ends + 1 => Role::Target(String::new()),
+                    (at, true) if at == ends + 2 => Role::Label,
+                    (at, _) if (at < ends) != is_edges && at != 1 && !(ends..ends + 3).contains(&at) => {
+                        return Column { key: (*field).to_owned(), ..Column::new(field, Role::Property) };
+                    }
+                    _ => Role::Ignored,
+                };
+                Column::new(field, role)
+            };
+            let columns = fields.iter().enumerate().map(column).collect();
+            let table = Self { is_edges, label: None, columns, firsts: Vec::new(), row_ids: None };
+            table.check_names(|_, _| true).map(|()| table)
+        };
+        Some(table(false).and_then(|vertices| Ok([vertices, table(true)?])))
     }
 
     /// A default for a header without an interpretation, to be edited: vertices with the id in the first
@@ -126,6 +159,16 @@ impl Table {
         Self { is_edges: false, label: None, columns, firsts: Vec::new(), row_ids: None }
     }
 
+    /// The table for a file with this number of fields in a row; 0: the file is empty.
+    pub(crate) fn positional(&self, fields: usize) -> Result<Self> {
+        if fields == 0 || fields == self.columns.len() {
+            return Ok(self.clone());
+        }
+        let message = format!("the file has {fields} columns, its table {}", self.columns.len());
+        Err(Error::new(ErrorKind::Input, message)
+            .with_hint("the file must be of the same export as its schema"))
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let count = |is: fn(&Role) -> bool| self.columns.iter().filter(|column| is(&column.role)).count();
         let ids = count(|role| matches!(role, Role::Id(_)));
@@ -133,7 +176,18 @@ impl Table {
         let targets = count(|role| matches!(role, Role::Target(_)));
         let labels = count(|role| *role == Role::Label);
         if self.is_edges && (sources, targets) != (1, 1) {
-            let message = "the header of an edge file needs one column for the source and one for the target";
+            let names = |is: fn(&Role) -> bool| {
+                let names = self.columns.iter().filter(|column| is(&column.role)).take(8);
+                match names.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ") {
+                    names if names.is_empty() => "none".to_owned(),
+                    names => names,
+                }
+            };
+            let message = format!(
+                "the header of an edge file needs one column for the source (there is {}) and one for the target (there is {})",
+                names(|role| matches!(role, Role::Source(_))),
+                names(|role| matches!(role, Role::Target(_))),
+            );
             return Err(Error::new(ErrorKind::Input, message).with_hint(
                 "name them from and to (or source and target, src and dst), or define them in a mapping file",
             ));
@@ -150,7 +204,35 @@ impl Table {
             )));
         }
         if ids > 1 || labels > 1 {
-            return Err(header_error("the header has two id columns or two label columns"));
+            let same = |role: &Role| match ids > 1 {
+                true => matches!(role, Role::Id(_)),
+                false => *role == Role::Label,
+            };
+            let mut columns = (1..).zip(&self.columns).filter(|(_, column)| same(&column.role));
+            let mut next =
+                || columns.next().map_or((0, ""), |(number, column)| (number, column.name.as_str()));
+            let ((first, name), (second, other)) = (next(), next());
+            let what = if ids > 1 { "the id" } else { "the label" };
+            return Err(header_error(&format!(
+                "columns {first} ({name}) and {second} ({other}) are both {what}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Input`]: two columns are the same property, and `is_fault` holds for them.
+    pub(crate) fn check_names(&self, is_fault: impl Fn(&Column, &Column) -> bool) -> Result<()> {
+        let mut seen: SeededMap<&str, (usize, &Column)> = SeededMap::default();
+        for (number, column) in (1..).zip(&self.columns).filter(|(_, column)| !column.key.is_empty()) {
+            if let Some((first, other)) = seen.insert(&column.key, (number, column))
+                && is_fault(other, column)
+            {
+                let name = &column.key;
+                let message = format!("columns {first} and {number} of the header are both called {name}");
+                let hint = "rename one of them, or write :IGNORE behind the name of the one to ignore";
+                return Err(Error::new(ErrorKind::Input, message).with_hint(hint));
+            }
         }
         Ok(())
     }
@@ -326,6 +408,8 @@ fn property(field: &str) -> Result<Column> {
         };
     let kind = match kind {
         None => None,
+        // Points of Neo4j remain texts.
+        Some(name) if name.eq_ignore_ascii_case("point") => Some(Type::String),
         Some(name) => Some(Type::from_name(name).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("column {key} has the unknown type {name}"))
                 .with_hint(format!("types are {TYPES}"))
@@ -380,7 +464,7 @@ mod tests {
     #[test]
     fn headers_that_say_nothing_are_refused() {
         for header in
-            [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:point"], &["id", ""], &[]]
+            [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:shape"], &["id", ""], &[]]
         {
             assert!(Table::from_header(header, &names_of("x", false)).is_err(), "{header:?}");
             assert!(

@@ -4,9 +4,9 @@
 //!
 //! # Shape
 //! N-Triples and N-Quads are split into blocks that threads parse in parallel; other RDF formats are parsed
-//! by one thread while another merges; property graphs (GraphML, GraphSON, tables as CSV or Parquet) are read
-//! by the calling thread. Ids are assigned in the order of first occurrence in the input, independent of the
-//! number of threads.
+//! by one thread while another merges; property graphs (GraphML, GraphSON, JSON of APOC, tables as CSV or
+//! Parquet) are read by the calling thread. Ids are assigned in the order of first occurrence in the input,
+//! independent of the number of threads.
 //!
 //! ```
 //! use vervet_load::{LoadOptions, Source, load};
@@ -24,15 +24,20 @@
 //! Atomicity (the caller drops a target whose load failed), external sorting, and storage in general.
 #![forbid(unsafe_code)]
 
+mod apoc;
 mod block;
+mod cypher;
 mod dialect;
 mod document;
 mod edges;
+mod folder;
 mod graphml;
 mod graphson;
 mod guard;
 mod header;
+mod inference;
 mod input;
+mod kuzu;
 mod lines;
 mod mapping;
 mod merge;
@@ -84,16 +89,19 @@ use vervet_model::{Error, ErrorKind, Result};
 /// triple terms of RDF 1.2 other than objects of `rdf:reifies`. [`ErrorKind::Io`]: a file cannot be read.
 /// [`ErrorKind::Cancelled`]. Errors of the target. After an error the target holds a part of the input.
 pub fn load<T: Target + ?Sized>(
-    mut sources: Vec<Source>,
+    sources: Vec<Source>,
     options: &LoadOptions<'_>,
     target: &mut T,
     skipped: &mut dyn Write,
 ) -> Result<LoadReport> {
+    let mut notes = Vec::new();
+    let mut sources = folder::expand(sources, options.format.is_some(), &mut notes)?;
     // Formats are checked first, so that a wrong file name is reported before hours of loading.
     let formats = sources.iter_mut().map(|source| format(source, options)).collect::<Result<Vec<_>>>()?;
     check_mapping(&sources, options)?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
+    notes.into_iter().for_each(|note| merger.report.note(note));
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
         merger.begin(source, format, number);
         load_source(source, format, &mut merger)?;
@@ -123,14 +131,21 @@ pub(crate) fn check_mapping(sources: &[Source], options: &LoadOptions<'_>) -> Re
 fn format(source: &mut Source, options: &LoadOptions<'_>) -> Result<Format> {
     let by_name = || Format::from_file_name(source.name());
     let format = options.format.or_else(by_name).ok_or_else(|| {
+        let is_cypher = source.name().to_ascii_lowercase().ends_with(".cypher");
+        let hint = match is_cypher {
+            true => "scripts in Cypher are not loaded: name the folder of an export of Kùzu, or export from Neo4j with \
+                     apoc.export.json.all",
+            false => "name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, jsonl, csv or parquet",
+        };
         Error::new(ErrorKind::Input, format!("cannot tell the format of {} from its name", source.name()))
-            .with_hint(
-                "name it with --format: nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv or parquet",
-            )
+            .with_hint(hint)
     })?;
     // GraphML files may also have the extension .xml.
     if options.format.is_none() && format == Format::RdfXml && graphml::is_graphml(&source.head()?) {
         return Ok(Format::GraphMl);
+    }
+    if options.format.is_none() && format == Format::GraphSon && apoc::is_apoc(&source.head()?) {
+        return Ok(Format::ApocJson);
     }
     Ok(format)
 }
@@ -166,6 +181,10 @@ fn load_source<T: Target + ?Sized>(
             let again = source.again();
             let input = source.open(&bytes)?;
             graphson::load_graphson(source.name(), input, again, merger)
+        }
+        Format::ApocJson => {
+            let input = source.open(&bytes)?;
+            apoc::load_apoc(source.name(), input, merger)
         }
         Format::Csv => table::load_csv(source, merger),
         #[cfg(feature = "parquet")]

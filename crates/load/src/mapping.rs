@@ -303,6 +303,8 @@ impl File {
         }
         let table = Table { columns, firsts: Vec::new(), ..self.table.clone() };
         table.check()?;
+        // Different columns may be values of one property, but a name must denote one column.
+        table.check_names(|one, other| one.name == other.name)?;
         Ok(table)
     }
 }

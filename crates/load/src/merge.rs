@@ -301,7 +301,8 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
 
 /// Hints for messages of the libraries.
 fn hint_of(message: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 6] = [
+    const HINTS: [(&str, &str); 7] = [
+        ("text behind its closing quote", crate::table::QUOTE_HINT),
         ("the file ends inside", "a closing quote, a bracket or a dot is missing, maybe many lines before"),
         ("relative IRI", "set the base of relative IRIs with --base IRI"),
         (

@@ -27,7 +27,7 @@ use crate::header::{Column as TableColumn, Names, Role, Table};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::PropertyWriter;
-use crate::source::{Origin, Source};
+use crate::source::{Layout, Origin, Source};
 use crate::table::{Cell, Interpretation, RowFailure, RowState, add_row};
 use crate::target::Target;
 use crate::value::Type;
@@ -121,7 +121,8 @@ impl File {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         let mapping = options.mapping.as_ref();
         let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
-        let names_from_files = options.names_from_files && mapped.is_none();
+        let is_mapped = mapped.is_some();
+        let names_from_files = options.names_from_files && !is_mapped;
         let mut dialect = mapped.unwrap_or_default();
         if !dialect.has_header {
             return Err(Error::new(
@@ -134,9 +135,11 @@ impl File {
         if dialect.nulls == Dialect::default().nulls {
             dialect.nulls.clear();
         }
-        let table = match mapping.and_then(|mapping| mapping.table(source.name(), &names)) {
-            Some(table) => table,
-            None => Table::from_header(&names, &Names::new(source.stem(), options, names_from_files)),
+        let layout = source.layout().filter(|_| !is_mapped);
+        let table = match (layout, mapping.and_then(|mapping| mapping.table(source.name(), &names))) {
+            (Some(Layout::Columns(columns)), _) => columns.0.positional(names.len()),
+            (_, Some(table)) => table,
+            (_, None) => Table::from_header(&names, &Names::new(source.stem(), options, names_from_files)),
         };
         let mut guessed = None;
         let mut table = match table {
@@ -161,7 +164,7 @@ impl File {
                 column.kind.get_or_insert(content.kind.to_type());
             }
         }
-        Ok(Interpretation { table, dialect, notes: Vec::new(), guessed })
+        Ok(Interpretation { table, edges: None, dialect, notes: Vec::new(), guessed })
     }
 
     /// The content of a column, if it is readable.

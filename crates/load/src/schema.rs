@@ -31,14 +31,17 @@ struct File {
 ///
 /// # Errors
 /// As for [`load`](crate::load), for names and headers.
-pub fn schema(mut sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema> {
+pub fn schema(sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema> {
+    let mut sources = crate::folder::expand(sources, options.format.is_some(), &mut Vec::new())?;
     crate::check_mapping(&sources, options)?;
     let mut known = SeededMap::default();
     let mut files = Vec::with_capacity(sources.len());
     for source in &mut sources {
         let format = crate::format(source, options)?;
         let table = match format {
-            Format::Csv => Some(interpret(source, options, &mut known, true)?),
+            Format::Csv => {
+                Some(interpret(source, options, &mut known, true)?).filter(|table| table.edges.is_none())
+            }
             #[cfg(feature = "parquet")]
             Format::Parquet => Some(crate::parquet::interpret(source, options)?),
             #[cfg(not(feature = "parquet"))]
@@ -76,6 +79,8 @@ fn described(format: Format) -> &'static str {
         Format::GraphSon | Format::GraphSon2 => {
             "a property graph in GraphSON, whose values declare their types"
         }
+        Format::Csv => "a property graph in CSV of APOC, whose rows are vertices or edges",
+        Format::ApocJson => "a property graph in JSON of APOC, whose values declare their types",
         _ => "statements of RDF",
     }
 }
@@ -93,7 +98,7 @@ fn label(table: &Table) -> &str {
 impl Display for Schema {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for file in &self.files {
-            let Some(Interpretation { table, dialect, notes, guessed }) = &file.table else {
+            let Some(Interpretation { table, dialect, notes, guessed, .. }) = &file.table else {
                 writeln!(f, "{}: {}", file.name, described(file.format))?;
                 continue;
             };

@@ -4,11 +4,13 @@
 //! do: no text format starts with those of gzip or zstd. A leading byte order mark is skipped in all formats,
 //! and is not counted as a column.
 
+use crate::dialect::Dialect;
+use crate::header::Table;
 use flate2::read::MultiGzDecoder;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_model::{Error, ErrorKind, Result};
@@ -38,6 +40,8 @@ pub enum Format {
     GraphSon,
     /// GraphSON 2, which has no types for sets and maps; for reading, the same as [`Format::GraphSon`].
     GraphSon2,
+    /// `.jsonl`: a property graph in the JSON of APOC for Neo4j; also a `.json` with elements of that form.
+    ApocJson,
     /// `.csv`, `.tsv`: vertices or edges of a property graph; the separator is detected in the header.
     Csv,
     /// `.parquet`: vertices or edges of a property graph. Requires the feature `parquet`, which is on by
@@ -46,7 +50,7 @@ pub enum Format {
 }
 
 impl Format {
-    const NAMES: [(&'static str, Self); 22] = [
+    const NAMES: [(&'static str, Self); 24] = [
         ("nt", Self::NTriples),
         ("ntriples", Self::NTriples),
         ("n-triples", Self::NTriples),
@@ -66,6 +70,8 @@ impl Format {
         ("json", Self::GraphSon),
         ("graphson3", Self::GraphSon),
         ("graphson2", Self::GraphSon2),
+        ("jsonl", Self::ApocJson),
+        ("apoc-json", Self::ApocJson),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
         ("parquet", Self::Parquet),
@@ -103,6 +109,16 @@ fn strip_compression(name: &str) -> (&str, Option<Compression>) {
 pub struct Source {
     name: String,
     origin: Origin,
+    layout: Option<Layout>,
+}
+
+/// The columns of a table, known from another file.
+#[derive(Clone, Debug)]
+pub(crate) enum Layout {
+    /// The columns in file order; a header only has other names for them.
+    Columns(Box<(Table, Dialect)>),
+    /// The header, in this file; the table itself has none.
+    Header { file: String, fields: Vec<String>, separator: u8 },
 }
 
 pub(crate) enum Origin {
@@ -112,29 +128,51 @@ pub(crate) enum Origin {
 }
 
 impl Source {
-    /// A file; errors name it by `path` as given.
+    /// A file; errors name it by `path` as given. A folder is an export of Kùzu if it has the files
+    /// `schema.cypher` and `copy.cypher`, else its files of known formats.
     #[must_use]
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { name: path.display().to_string(), origin: Origin::Path(path) }
+        Self { name: path.display().to_string(), origin: Origin::Path(path), layout: None }
     }
 
     /// Bytes in memory; errors contain `name`, and its extension determines format and compression.
     #[must_use]
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
-        Self { name: name.into(), origin: Origin::Bytes(bytes.into()) }
+        Self { name: name.into(), origin: Origin::Bytes(bytes.into()), layout: None }
     }
 
     /// A stream such as standard input; `name` as for [`Source::bytes`].
     #[must_use]
     pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
-        Self { name: name.into(), origin: Origin::Reader(Box::new(reader)) }
+        Self { name: name.into(), origin: Origin::Reader(Box::new(reader)), layout: None }
     }
 
     /// The name in error messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The folder, if this is one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.origin {
+            Origin::Path(path) if path.is_dir() => Some(path),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    pub(crate) fn set_layout(&mut self, layout: Layout) {
+        self.layout = Some(layout);
+    }
+
+    pub(crate) fn with_layout(mut self, layout: Layout) -> Self {
+        self.set_layout(layout);
+        self
     }
 
     /// The origin of the bytes.
@@ -168,7 +206,7 @@ impl Source {
             Origin::Bytes(bytes) => Origin::Bytes(Arc::clone(bytes)),
             Origin::Reader(_) => return None,
         };
-        Some(Self { name: self.name.clone(), origin })
+        Some(Self { name: self.name.clone(), origin, layout: self.layout.clone() })
     }
 
     /// Permits repeated calls of [`Source::open`]: reads a stream into memory.

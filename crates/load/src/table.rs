@@ -12,14 +12,16 @@
 //! a load into a directory (2026-11-22, a machine under load): 0.7 to 0.8 µs of CPU time per row; before, 1.1
 //! to 1.3.
 
+use crate::apoc;
 use crate::block::Malformed;
 use crate::dialect::{Dialect, ListForm};
 use crate::header::{Column, Names, Role, Table, words};
+use crate::inference::infer;
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
-use crate::quotes::{QuoteGuard, UnclosedQuote};
-use crate::source::{Source, read_error};
+use crate::quotes::{QuoteGuard, Quoting, Row, Rows, UnclosedQuote};
+use crate::source::{Layout, Source, read_error};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
@@ -27,60 +29,69 @@ use foldhash::HashMap as SeededMap;
 use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Rows read in advance for prefetching; fewer if they are long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
 
-/// Rows of type inference between two checks of cancellation.
-const ROWS_BETWEEN_LOOKS: u64 = 1 << 12;
-/// Number of values of a narrower type before the first text that cause a note…
-const NARROW_MIN: u64 = 3;
-/// … and the maximum length of that text in the note.
-const NOTED_CHARACTERS_MAX: usize = 40;
-
-type CsvReader = csv::Reader<Box<dyn Read + Send>>;
+/// The advice for faults of quotes.
+pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
+                                     quote = \"\", which makes quotes ordinary characters";
 
 /// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
-    let Interpretation { table, dialect, notes, .. } =
+    let Interpretation { table, edges, dialect, notes, .. } =
         interpret(source, merger.options, &mut merger.csv_tables, false)?;
     notes.into_iter().for_each(|note| merger.report.note(note));
     let counted = Arc::clone(&merger.bytes);
-    let mut rows = open(source, &counted, &dialect)?;
+    let mut rows = CsvRows::open(source, &counted, &dialect)?;
     if dialect.has_header {
-        // Skips the header, so that positions are those of rows.
-        rows.headers().map_err(|error| failure(source.name(), error, 1))?;
+        // Skips the header.
+        rows.headers(source.name())?;
     }
     let mut writer = PropertyWriter::new(merger)?;
     let mut shared = RowState::new(&table);
+    let mut edges = edges.map(|edges| (RowState::new(&edges), edges));
     let mut records = vec![StringRecord::new(); ROWS_AHEAD];
+    let mut places = [Row { line: 0, misquoted: None }; ROWS_AHEAD];
     loop {
         let (mut count, mut bytes) = (0, 0);
         let end = loop {
-            let line = rows.position().line();
-            match rows.read_record(&mut records[count]) {
-                Ok(true) => {
+            match rows.read(&mut records[count]) {
+                Ok(Some(row)) => {
                     bytes += records[count].as_slice().len();
+                    places[count] = row;
                     count += 1;
                     if count == ROWS_AHEAD || bytes >= ROWS_AHEAD_BYTES {
-                        break None;
+                        break Ok(false);
                     }
                 }
-                end => break Some((line, end)),
+                Ok(None) => break Ok(true),
+                Err(error) => break Err(error),
             }
         };
         shared.look_ahead(&dialect, &records[..count], &mut writer);
-        for (row, record) in records[..count].iter_mut().enumerate() {
+        for (row, (record, place)) in records[..count].iter_mut().zip(&places).enumerate() {
             shared.row = row;
             let cell = |cell| if dialect.is_null(cell) { Cell::Absent } else { Cell::Text(cell) };
             let cells = record.iter().map(cell);
-            match add_row(&table, &dialect, cells, &mut shared, &mut writer) {
+            let added = match (place.misquoted(), &mut edges) {
+                (Some(malformed), _) => {
+                    writer.merger.malformed(&malformed)?;
+                    continue;
+                }
+                (None, Some((shared, edges))) if is_edge(edges, record) => {
+                    add_row_of_apoc(edges, &dialect, record, shared, &mut writer)
+                }
+                (None, Some(_)) => add_row_of_apoc(&table, &dialect, record, &mut shared, &mut writer),
+                (None, None) => add_row(&table, &dialect, cells, &mut shared, &mut writer),
+            };
+            match added {
                 Ok(()) => {}
                 Err(RowFailure::Field(field, message)) => {
-                    let malformed = malformed(record, field, message);
+                    let malformed = malformed(record, place.line, field, message);
                     writer.merger.malformed(&malformed)?;
                 }
                 Err(RowFailure::Other(error)) => return Err(error),
@@ -90,9 +101,9 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
             }
         }
         match end {
-            None => {}
-            Some((_, Ok(_))) => break,
-            Some((line, Err(error))) => match row_error(&error, line) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err((error, line)) => match row_error(&error, line) {
                 Some(malformed) => writer.merger.malformed(&malformed)?,
                 None => return Err(failure(source.name(), error, line)),
             },
@@ -104,7 +115,10 @@ pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Mer
 /// The interpretation of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Interpretation {
+    /// The columns; those of vertices, if `edges` are known.
     pub(crate) table: Table,
+    /// The columns of edges in a file whose rows are vertices or edges.
+    pub(crate) edges: Option<Table>,
     pub(crate) dialect: Dialect,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
@@ -125,34 +139,73 @@ pub(crate) fn interpret(
     source.keep()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
-    let is_mapped = mapped.is_some();
+    // A mapping takes precedence over other descriptions.
+    let layout = source.layout().filter(|_| mapped.is_none()).cloned();
+    let is_mapped = mapped.is_some() || matches!(layout, Some(Layout::Columns(_)));
     let names_from_files = options.names_from_files && !is_mapped;
     let mut dialect = mapped.unwrap_or_else(|| Dialect {
         // In LDBC files quotes have no special meaning.
         quote: (!names_from_files).then_some(b'"'),
         ..Dialect::default()
     });
+    match &layout {
+        Some(Layout::Columns(columns)) => dialect = columns.1.clone(),
+        Some(Layout::Header { separator, .. }) => {
+            dialect.separator = Some(*separator);
+            dialect.has_header = false;
+        }
+        None => {}
+    }
     dialect.separator = Some(match dialect.separator {
         Some(separator) => separator,
-        None => separator(source)?,
+        None => separator(&source.head()?),
     });
     if dialect.separator == Some(b';') && dialect.list == Dialect::default().list && !is_mapped {
         // The list separator must differ from the cell separator.
         dialect.list = ListForm { separator: ',', ..dialect.list };
     }
     // The first pass does not count as progress.
-    let mut rows = open(source, &Arc::default(), &dialect)?;
-    let header = match rows.headers() {
-        Ok(header) => header.clone(),
-        Err(error) => return Err(failure(source.name(), error, 1)),
-    };
-    let fields: Vec<&str> = header.iter().collect();
+    let mut rows = CsvRows::open(source, &Arc::default(), &dialect)?;
+    let (header, line) = rows.headers(source.name())?;
+    let mut fields: Vec<&str> = header.iter().collect();
+    let at = format!("{}:{line}", source.name());
+    let mut edges = None;
     let words = words(source.stem()).join("_");
-    let table = match mapping.and_then(|mapping| mapping.table(source.name(), &fields)) {
-        Some(table) => table,
-        None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
+    let table = match (&layout, mapping.and_then(|mapping| mapping.table(source.name(), &fields))) {
+        (Some(Layout::Columns(columns)), _) => columns.0.positional(fields.len()),
+        (_, Some(table)) => table,
+        (Some(Layout::Header { file, fields: header, .. }), None) => {
+            let count = fields.len();
+            fields = header.iter().map(String::as_str).collect();
+            let table = Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files));
+            match count {
+                0 => table,
+                count if count == header.len() => table,
+                count => Err(Error::new(
+                    ErrorKind::Input,
+                    format!("the row has {count} fields, its header in {file} {}", header.len()),
+                )
+                .with_hint("correct one of the two files")),
+            }
+        }
+        (None, None) => match Table::of_apoc(&fields) {
+            Some(tables) => {
+                dialect.has_json_lists = true;
+                tables.map(|[vertices, of_edges]| {
+                    edges = Some(of_edges);
+                    vertices
+                })
+            }
+            None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
+        },
     };
     let (mut notes, mut guessed) = (Vec::new(), None);
+    if fields.iter().any(|field| *field != field.trim()) && dialect.has_header {
+        notes.push(format!(
+            "{}: blanks around the names in the header are ignored; those around texts and ids in the rows are kept",
+            source.name()
+        ));
+    }
     let mut table = match table {
         Ok(table) => {
             if !is_mapped {
@@ -164,107 +217,121 @@ pub(crate) fn interpret(
         Err(error) => match known.get(&words) {
             Some(table) if names_from_files && table.columns.len() == fields.len() => {
                 dialect.has_header = false;
-                rows = open(source, &Arc::default(), &dialect)?;
+                rows = CsvRows::open(source, &Arc::default(), &dialect)?;
                 table.clone()
             }
             _ if guess => {
                 guessed = Some(error);
                 Table::guess(&fields)
             }
-            _ => return Err(error.context(format_args!("{}:1", source.name()))),
+            _ => return Err(error.context(at)),
         },
     };
-    if table.columns.iter().any(is_untyped) {
-        notes = infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?;
+    if let Some(edges) = &mut edges {
+        // A column belongs to vertices or to edges.
+        let pairs = table.columns.iter_mut().zip(&mut edges.columns);
+        let mut owners: Vec<&mut Column> =
+            pairs.map(|(one, other)| if one.role == Role::Ignored { other } else { one }).collect();
+        let mut columns: Vec<Column> = owners.iter().map(|column| (**column).clone()).collect();
+        notes.extend(infer(&mut columns, &mut rows, (source.name(), options), &dialect)?);
+        owners.iter_mut().zip(columns).for_each(|(owner, column)| **owner = column);
+    } else if table.columns.iter().any(is_untyped) {
+        notes.extend(infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?);
     }
-    Ok(Interpretation { table, dialect, notes, guessed })
+    Ok(Interpretation { table, edges, dialect, notes, guessed })
 }
 
-/// The most frequent separator in the first line.
-fn separator(source: &mut Source) -> Result<u8> {
-    let head = source.head()?;
-    let header = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+/// The most frequent separator in the first line with text.
+pub(crate) fn separator(head: &[u8]) -> u8 {
+    let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r');
+    let header = lines.find(|line| !line.is_empty()).unwrap_or_default();
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
     // The last of equal maxima wins, so a header of one column yields a comma.
-    Ok([b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b','))
+    [b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b',')
 }
 
-fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<CsvReader> {
-    let separator = dialect.separator.unwrap_or(b',');
-    let mut input = source.open(bytes)?;
-    if let Some(quote) = dialect.quote {
-        input = Box::new(QuoteGuard::new(input, quote, separator));
+/// The rows of a file with their lines.
+pub(crate) struct CsvRows {
+    reader: csv::Reader<Box<dyn Read + Send>>,
+    rows: Rows,
+    has_header: bool,
+    /// The line of the last row.
+    line: u64,
+}
+
+impl CsvRows {
+    fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Self> {
+        let quoting = Quoting {
+            quote: dialect.quote,
+            escape: dialect.escape,
+            separator: dialect.separator.unwrap_or(b','),
+        };
+        let input = QuoteGuard::new(source.open(bytes)?, quoting);
+        let rows = input.rows();
+        let input: Box<dyn Read + Send> = Box::new(input);
+        let reader = ReaderBuilder::new()
+            .delimiter(quoting.separator)
+            .quote(dialect.quote.unwrap_or(b'"'))
+            .quoting(dialect.quote.is_some())
+            .escape(dialect.escape)
+            .double_quote(dialect.escape.is_none())
+            .has_headers(dialect.has_header)
+            .buffer_capacity(1 << 18)
+            .from_reader(input);
+        Ok(Self { reader, rows, has_header: dialect.has_header, line: 1 })
     }
-    Ok(ReaderBuilder::new()
-        .delimiter(separator)
-        .quote(dialect.quote.unwrap_or(b'"'))
-        .quoting(dialect.quote.is_some())
-        .has_headers(dialect.has_header)
-        .buffer_capacity(1 << 18)
-        .from_reader(input))
-}
 
-fn is_untyped(column: &Column) -> bool {
-    column.kind.is_none() && !column.key.is_empty()
-}
-
-/// Infers the types of columns; returns notes on columns that hold texts because of one value. Malformed rows
-/// are skipped; the second pass reports them.
-fn infer(
-    columns: &mut [Column],
-    rows: &mut CsvReader,
-    (name, options): (&str, &LoadOptions<'_>),
-    dialect: &Dialect,
-) -> Result<Vec<String>> {
-    let mut kinds: Vec<Option<Type>> = vec![None; columns.len()];
-    // For each column, the number of values of a narrower type before the first value of another type.
-    let mut narrow: Vec<u64> = vec![0; columns.len()];
-    let mut notes = Vec::new();
-    let mut record = StringRecord::new();
-    for count in 0_u64.. {
-        // Relaxed: the flag synchronizes no other memory.
-        if count.is_multiple_of(ROWS_BETWEEN_LOOKS)
-            && options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
-        {
-            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
-        }
-        let line = rows.position().line();
-        match rows.read_record(&mut record) {
-            Ok(false) => break,
-            Ok(true) => {
-                let of_column = columns.iter().zip(&mut kinds).zip(&mut narrow);
-                for (((column, kind), narrow), cell) in of_column.zip(&record) {
-                    if !is_untyped(column) || *kind == Some(Type::String) || dialect.is_null(cell) {
-                        continue;
-                    }
-                    let found = Type::infer(cell);
-                    let joined = kind.map_or(found, |kind| kind.join(found));
-                    if let Some(before) = kind.filter(|_| joined == Type::String && *narrow >= NARROW_MIN) {
-                        let cell: String = cell.chars().take(NOTED_CHARACTERS_MAX).collect();
-                        notes.push(format!(
-                            "{name}: column {} holds texts because of {cell:?} in line {}: the {narrow} values before are of \
-                             type {}; if the others are too, say {}:{} in the header",
-                            column.name,
-                            record.position().map_or(line, csv::Position::line),
-                            before.name(),
-                            column.key,
-                            before.name(),
-                        ));
-                    }
-                    *narrow += 1;
-                    *kind = Some(joined);
-                }
+    /// The first row and its line. If it is not a header, [`CsvRows::read`] returns it again.
+    fn headers(&mut self, name: &str) -> Result<(StringRecord, u64)> {
+        let header = match self.reader.headers() {
+            Ok(header) => header.clone(),
+            Err(error) => return Err(failure(name, error, self.rows.peek().map_or(1, |row| row.line))),
+        };
+        let row = if self.has_header { self.rows.next() } else { self.rows.peek() };
+        self.line = row.map_or(1, |row| row.line);
+        match row.and_then(|row| row.misquoted()).filter(|_| self.has_header) {
+            Some(malformed) => {
+                let message = format!("{name}:{}: {}", malformed.line + 1, malformed.message);
+                Err(Error::new(malformed.kind, message).with_hint(QUOTE_HINT))
             }
-            Err(error) if row_error(&error, line).is_some() => {}
-            Err(error) => return Err(failure(name, error, line)),
+            None => Ok((header, self.line)),
         }
     }
-    for (column, kind) in columns.iter_mut().zip(kinds) {
-        if column.kind.is_none() {
-            column.kind = Some(kind.unwrap_or(Type::String));
+
+    /// Reads the next row; `None` at the end. An error has the line of its row.
+    pub(crate) fn read(
+        &mut self,
+        record: &mut StringRecord,
+    ) -> std::result::Result<Option<Row>, (csv::Error, u64)> {
+        let last = Row { line: self.line, misquoted: None };
+        match self.reader.read_record(record) {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                // The guard has seen every row that the parser returns.
+                let row = self.rows.next().unwrap_or(last);
+                self.line = row.line;
+                Ok(Some(row))
+            }
+            Err(error) if row_error(&error, 1).is_some() => {
+                self.line = self.rows.next().unwrap_or(last).line;
+                Err((error, self.line))
+            }
+            Err(error) => Err((error, self.line)),
         }
     }
-    Ok(notes)
+}
+
+impl Row {
+    /// The fault of its quotes.
+    pub(crate) fn misquoted(&self) -> Option<Malformed> {
+        let field = self.misquoted?;
+        let message = format!("field {field} has text behind its closing quote");
+        Some(Malformed { line: self.line.saturating_sub(1), column: None, message, kind: ErrorKind::Input })
+    }
+}
+
+pub(crate) fn is_untyped(column: &Column) -> bool {
+    column.kind.is_none() && !column.key.is_empty()
 }
 
 /// The content of a field of a row.
@@ -274,7 +341,6 @@ pub(crate) enum Cell<'r> {
     /// A text, to be converted by the type of the column and the dialect.
     Text(&'r str),
     /// Values of this type in canonical form.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet has such fields"))]
     Values(Type, &'r [&'r str]),
 }
 
@@ -556,16 +622,51 @@ pub(crate) fn add_row<'r, T: Target + ?Sized>(
     Ok(())
 }
 
-/// The malformed statement for a field. The column counts characters as written, except the quotes of
-/// preceding fields.
-fn malformed(record: &StringRecord, field: usize, message: String) -> Malformed {
+/// Whether a row of APOC is an edge.
+fn is_edge(edges: &Table, record: &StringRecord) -> bool {
+    let is_end = |column: &Column| matches!(column.role, Role::Source(_) | Role::Target(_));
+    edges.columns.iter().zip(record).any(|(column, cell)| is_end(column) && !cell.is_empty())
+}
+
+/// [`add_row`] for a file of APOC, with labels as `:A:B` and lists in JSON.
+fn add_row_of_apoc<T: Target + ?Sized>(
+    table: &Table,
+    dialect: &Dialect,
+    record: &StringRecord,
+    shared: &mut RowState,
+    writer: &mut PropertyWriter<'_, '_, T>,
+) -> Result<(), RowFailure> {
+    let lists = |(column, cell): (&Column, &str)| -> Option<Vec<String>> {
+        if column.role == Role::Label && !table.is_edges {
+            return Some(cell.split(':').filter(|label| !label.is_empty()).map(str::to_owned).collect());
+        }
+        let items = column.is_array.then(|| apoc::list(cell)).flatten()?;
+        Some(items.into_iter().map(|(_, text)| text).collect())
+    };
+    let lists: Vec<Option<Vec<String>>> = table.columns.iter().zip(record).map(lists).collect();
+    let texts: Vec<Option<Vec<&str>>> = lists
+        .iter()
+        .map(|list| list.as_ref().map(|list| list.iter().map(String::as_str).collect()))
+        .collect();
+    let cells = record.iter().zip(&texts).map(|(cell, texts)| match texts {
+        Some(texts) if texts.is_empty() => Cell::Absent,
+        Some(texts) => Cell::Values(Type::String, texts),
+        None if dialect.is_null(cell) => Cell::Absent,
+        None => Cell::Text(cell),
+    });
+    add_row(table, dialect, cells, shared, writer)
+}
+
+/// The malformed statement for a field of the row that begins in `line`. The column counts characters as
+/// written, except the quotes of preceding fields.
+fn malformed(record: &StringRecord, line: u64, field: usize, message: String) -> Malformed {
     let before = record.iter().take(field).map(|field| field.chars().count() as u64 + 1).sum();
-    let line = record.position().map_or(0, |position| position.line().saturating_sub(1));
+    let line = line.saturating_sub(1);
     Malformed { line, column: Some(before), message, kind: ErrorKind::Input }
 }
 
 /// The error of the row that starts at `line` (from 1), if reading can continue.
-fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
+pub(crate) fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
     let message = match error.kind() {
         CsvError::UnequalLengths { expected_len, len, .. } => {
             format!("the row has {len} fields, the header {expected_len}")
@@ -577,7 +678,7 @@ fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
 }
 
 /// An error after which reading cannot continue.
-fn failure(name: &str, error: csv::Error, line: u64) -> Error {
+pub(crate) fn failure(name: &str, error: csv::Error, line: u64) -> Error {
     if let Some(Malformed { line, message, kind, .. }) = row_error(&error, line) {
         return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("correct the file");
     }
@@ -587,9 +688,8 @@ fn failure(name: &str, error: csv::Error, line: u64) -> Error {
             unclosed.map_or_else(
                 || read_error(name, &error),
                 |unclosed| {
-                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line)).with_hint(
-                        "close the quote, write quotes inside a quoted field twice, or load with a mapping that has no quotes",
-                    )
+                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line))
+                        .with_hint(format!("close the quote, {QUOTE_HINT}"))
                 },
             )
         }

@@ -8,7 +8,7 @@ use vervet_model::Inline;
 use vervet_model::vocab::UUID_DATATYPE;
 
 /// The names of types, for messages.
-pub(crate) const TYPES: &str = "string, int, long, biginteger, float, double, decimal, boolean, date, time, datetime, uuid, and lists such as int[]";
+pub(crate) const TYPES: &str = "string, int, long, biginteger, float, double, decimal, boolean, date, time, datetime, duration, uuid, and lists such as int[]";
 
 /// Datatypes of property columns and keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,7 @@ pub(crate) enum Type {
     Date,
     Time,
     DateTime,
+    Duration,
 }
 
 impl Type {
@@ -41,8 +42,10 @@ impl Type {
             "string" | "char" => Self::String,
             "uuid" => Self::Uuid,
             "date" => Self::Date,
-            "time" => Self::Time,
-            "datetime" => Self::DateTime,
+            // Neo4j has types for times with and without zone.
+            "time" | "localtime" => Self::Time,
+            "datetime" | "localdatetime" => Self::DateTime,
+            "duration" => Self::Duration,
             _ => return None,
         })
     }
@@ -62,6 +65,7 @@ impl Type {
             Self::Date => "date",
             Self::Time => "time",
             Self::DateTime => "datetime",
+            Self::Duration => "duration",
         }
     }
 
@@ -80,6 +84,7 @@ impl Type {
             Self::Date => "http://www.w3.org/2001/XMLSchema#date",
             Self::Time => "http://www.w3.org/2001/XMLSchema#time",
             Self::DateTime => "http://www.w3.org/2001/XMLSchema#dateTime",
+            Self::Duration => "http://www.w3.org/2001/XMLSchema#duration",
         }
     }
 
@@ -152,6 +157,12 @@ impl Type {
                 return owned(trimmed.to_owned());
             }
             Self::DateTime => return date_time(trimmed).and_then(owned),
+            Self::Duration => {
+                return trimmed
+                    .parse::<oxsdatatypes::Duration>()
+                    .ok()
+                    .and_then(|text| owned(text.to_string()));
+            }
         };
         Some(Canonical::Inline(value))
     }
@@ -181,9 +192,10 @@ impl<'t> Canonical<'t> {
 
 fn parse_float(text: &str) -> Option<f64> {
     match text {
-        "INF" | "+INF" | "Infinity" => Some(f64::INFINITY),
-        "-INF" | "-Infinity" => Some(f64::NEG_INFINITY),
-        "NaN" => Some(f64::NAN),
+        // `inf` and `nan` are those of Python.
+        "INF" | "+INF" | "Infinity" | "inf" => Some(f64::INFINITY),
+        "-INF" | "-Infinity" | "-inf" => Some(f64::NEG_INFINITY),
+        "NaN" | "nan" => Some(f64::NAN),
         _ if text.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte)) => text.parse().ok(),
         _ => None,
     }
@@ -260,8 +272,9 @@ fn uuid(text: &str) -> Option<String> {
     is_one.then(|| text.to_ascii_lowercase())
 }
 
-/// Milliseconds since 1970, or a date and time with or without zone; the zone may lack its colon, as in LDBC.
-/// UTC times become canonical.
+/// Milliseconds since 1970, or a date and time with or without zone. A blank may separate date and time, as
+/// in SQL; the zone may lack its colon, as in LDBC, or its minutes, as in Kùzu; a name of the zone in
+/// brackets, as in Neo4j, is dropped. UTC times become canonical.
 fn date_time(text: &str) -> Option<String> {
     let mut lexical = String::new();
     if let Ok(milliseconds) = text.parse::<i64>() {
@@ -272,7 +285,19 @@ fn date_time(text: &str) -> Option<String> {
         Inline::DateTime(milliseconds).write_lexical(&mut lexical);
         return Some(lexical);
     }
+    let text = match text.split_once('[') {
+        Some((start, name)) if name.ends_with(']') => start,
+        _ => text,
+    };
     lexical.push_str(text);
+    // The blank behind the date, which may have a longer year.
+    if let Some(blank) = text.find(' ') {
+        lexical.replace_range(blank..=blank, "T");
+        let hours = text.len().checked_sub(3).and_then(|at| text.get(at..));
+        if hours.is_some_and(|zone| zone.starts_with(['+', '-'])) {
+            lexical.push_str(":00");
+        }
+    }
     let zone = text.len().checked_sub(5).and_then(|at| text.get(at..));
     if let Some(zone) = zone
         && zone.starts_with(['+', '-'])
@@ -369,6 +394,15 @@ mod tests {
         check(Type::DateTime, "0", Some("1970-01-01T00:00:00Z"));
         check(Type::DateTime, "2012-01-02T03:04:05.600+0000", Some("2012-01-02T03:04:05.6Z"));
         check(Type::DateTime, "2012-01-02T03:04:05+01:00", Some("2012-01-02T03:04:05+01:00"));
+        check(Type::DateTime, "2012-01-02 03:04:05", Some("2012-01-02T03:04:05"));
+        check(Type::DateTime, "2012-01-02 03:04:05.25+00", Some("2012-01-02T03:04:05.25Z"));
+        check(Type::DateTime, "2012-01-02 03:04:05-02:30", Some("2012-01-02T03:04:05-02:30"));
+        check(Type::DateTime, "2012-01-02T03:04:05+01:00[Europe/Vienna]", Some("2012-01-02T03:04:05+01:00"));
+        check(Type::DateTime, "2012-01-02", None);
+        check(Type::DateTime, "2012-01-02 ", None);
+        check(Type::Duration, "P14DT16H12M", Some("P14DT16H12M"));
+        check(Type::Duration, "14 days", None);
+        check(Type::Double, "-inf", Some("-INF"));
         check(Type::DateTime, "9223372036854775807", None);
         check(Type::DateTime, "soon", None);
     }

@@ -22,6 +22,9 @@ use hyper::{Method, StatusCode};
 use std::time::Instant;
 use vervet::{Error, ErrorKind, Format, LoadOptions, Mapping, Source};
 
+/// The parameters of the URL.
+const PARAMETERS: [&str; 3] = ["graph", "names-from-files", "timeout"];
+
 /// A file of the request.
 struct File {
     /// The extension determines the format.
@@ -37,6 +40,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     context.allow(Role::Write).await?;
     let (state, parts) = (context.state, context.parts);
     let parameters = Parameters::of_query(parts);
+    parameters.check_known(&PARAMETERS)?;
     let timeout = parameters.timeout(state.options.limits.timeout)?;
     let mut options = LoadOptions { blank_scope: "h".to_owned(), ..LoadOptions::default() };
     options.graph = parameters.one("graph")?.map(|value| iri("graph", value)).transpose()?;
@@ -76,7 +80,14 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     })
     .await?;
     guard.disarm();
-    let report = serde_json::json!({ "statements": done?.statements });
+    let report = done?;
+    let report = serde_json::json!({
+        "statements": report.statements,
+        "merged_vertices": report.merged_vertices,
+        "missing_vertices": report.missing_vertices,
+        "undirected_edges": report.undirected_edges,
+        "notes": report.notes,
+    });
     Ok(full(StatusCode::OK, "application/json", report.to_string() + "\n"))
 }
 

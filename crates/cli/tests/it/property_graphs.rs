@@ -84,6 +84,20 @@ fn tables_are_shown_mapped_and_loaded() {
 }
 
 #[test]
+fn a_folder_of_another_database_loads() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("export")).expect("a folder");
+    place.file("export/schema.cypher", "CREATE NODE TABLE `User` (`name` STRING, PRIMARY KEY(`name`));\n");
+    place.file("export/copy.cypher", "COPY `User` (`name`) FROM \"User.csv\" (header=true);\n");
+    place.file("export/User.csv", "a.name\nAnn\n");
+    let said = place.ok(&["load", "db", "export"]);
+    assert!(said.starts_with("loaded 2 statements "), "{said}");
+    place.file("export/copy.cypher", "COPY `User` (`name`) FROM \"Users.csv\";\n");
+    let parts = ["copy.cypher:1: there is no file Users.csv in the folder", "export the database again"];
+    place.fails(&["load", "db", "export"], 1, &parts);
+}
+
+#[test]
 fn the_made_network_loads() {
     let place = Place::new();
     let said = place.ok(&["generate", "snb-like", "--persons", "40", "--seed", "3", "network"]);

@@ -1,6 +1,7 @@
 //! Integration tests of the crate, one module per subject, linked into one program.
 
 mod edges;
+mod imports;
 mod mapping;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -8,4 +9,5 @@ mod parquet;
 mod parquet_limits;
 mod property;
 mod rdf;
+mod rows;
 mod tables;

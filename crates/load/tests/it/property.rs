@@ -371,7 +371,7 @@ fn malformed_csv_has_a_position() {
         ("from,to\n1,\n", "x.csv:2:1: ", "lacks its source or its target"),
         ("name,age\n", "x.csv:1: ", "neither the id"),
         ("", "x.csv:1: ", "neither the id"),
-        ("id,x:point\n", "x.csv:1: ", "unknown type point"),
+        ("id,x:shape\n", "x.csv:1: ", "unknown type shape"),
     ] {
         let error = error("x.csv", text);
         assert!(error.to_string().starts_with(start), "{error}");

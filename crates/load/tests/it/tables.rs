@@ -83,7 +83,7 @@ fn users_38_ids_that_are_missing_are_named_or_numbered() {
 /// is an error.
 #[test]
 fn users_39_every_file_has_a_mapping_to_begin_with() {
-    let files = [("people.csv", "Name,Age\nAnn,31\n"), ("odd.csv", "place:point,x\n1,2\n")];
+    let files = [("people.csv", "Name,Age\nAnn,31\n"), ("odd.csv", "place:shape,x\n1,2\n")];
     let printed = schema(sources(&files), &options()).unwrap().to_mapping();
     assert!(printed.contains("# A guess, since the header names neither"), "{printed}");
     let mapping = Mapping::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));

@@ -14,6 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vervet::{Dataset, NamedNode};
 
+/// Maximum length of the name of a parameter in a message.
+const NAME_CHARACTERS_MAX: usize = 40;
+
 /// The media type of a body without parameters, in lower case, and its `charset` and `boundary`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MediaType {
@@ -172,6 +175,20 @@ impl Parameters {
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(other, _)| other == name)
+    }
+
+    /// # Errors
+    /// 400 for a parameter whose name is not among `known`.
+    pub(crate) fn check_known(&self, known: &[&str]) -> Outcome<()> {
+        let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let shown: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
+        let hint = match vervet_sparql::nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("the parameters are {}", known.join(", ")),
+        };
+        Err(Failure::bad(format!("unknown parameter {shown:?}")).hint(hint))
     }
 
     /// The value of a parameter that may occur once.

@@ -213,6 +213,37 @@ fn users_28_property_graphs_are_loaded_over_http() {
     assert_eq!(count("g.V().hasLabel('town').count()"), "1");
 }
 
+/// The response has the notes of a load, and an unknown parameter is an error.
+#[test]
+fn loads_answer_with_their_notes() {
+    let server = Running::start(&Database::in_memory(), |_| ());
+    let people = "id,label,age\n1,person,30\n2,person,old\n2,person,41\n";
+    let files = form(&[("people.csv", people), ("knows.csv", "from,to\n1,3\n")]);
+    let reply = server.send("POST", "/load", &[FORM], &files).expect(200).json();
+    assert_eq!((reply["merged_vertices"].as_u64(), reply["missing_vertices"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(reply["undirected_edges"].as_u64(), Some(0));
+    let note = reply["notes"][0].as_str().unwrap_or_default();
+    assert!(
+        note.starts_with("people.csv: column age holds texts") && note.contains("\"old\" in line 3"),
+        "{reply}"
+    );
+    let csv = ["Content-Type: text/csv", "Accept: application/json"];
+    for (query, name, hint) in [
+        ("grph=http%3A%2F%2Fa%2Fg", "unknown parameter \"grph\"", "did you mean graph?"),
+        ("names_from_files=true", "unknown parameter \"names_from_files\"", "did you mean names-from-files?"),
+        (
+            "timeout=5&what",
+            "unknown parameter \"what\"",
+            "the parameters are graph, names-from-files, timeout",
+        ),
+    ] {
+        let url = format!("/load?{query}");
+        let error = server.send("POST", &url, &csv, b"id:ID,:LABEL\n1,person\n").expect(400).json();
+        assert_eq!(error["error"]["message"], name, "{error}");
+        assert_eq!(error["error"]["hint"], hint, "{error}");
+    }
+}
+
 /// users 28: roles and limits apply to loads too.
 #[test]
 fn users_28_loads_have_roles_and_limits() {
