@@ -9,7 +9,8 @@
 //! `COUNT` and `SAMPLE` skip errors of their expression; a single error makes every other aggregate an error
 //! (unbound). For an empty group `SUM` and `AVG` are 0, `GROUP_CONCAT` is the empty text, `MIN`, `MAX` and
 //! `SAMPLE` are errors. `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7),
-//! and it takes the text that `STR` has for IRIs, numbers and other literals, as in Jena, Virtuoso and RDFLib.
+//! and it takes the text that `STR` has for IRIs, numbers and other literals, as in Jena, Virtuoso and
+//! RDFLib.
 //! # Not here
 //! Grouping (see `vervet-kernel`).
 

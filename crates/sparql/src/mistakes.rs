@@ -1,5 +1,6 @@
-//! Hints for common mistakes: words and symbols of SQL, Cypher and programming languages, clauses in the wrong
-//! order, typographic characters, brackets that are not closed. They cost nothing before there is an error.
+//! Hints for common mistakes: words and symbols of SQL, Cypher and programming languages, clauses in the
+//! wrong order, typographic characters, brackets that are not closed. They cost nothing before there is an
+//! error.
 
 use crate::lexer::{Lexer, Token};
 

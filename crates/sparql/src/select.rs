@@ -115,8 +115,8 @@ impl<'a> Parser<'a, '_> {
         Ok(head)
     }
 
-    /// The error for a word in the place of a column: an expression without parentheses and name, or a variable
-    /// without `?`.
+    /// The error for a word in the place of a column: an expression without parentheses and name, or a
+    /// variable without `?`.
     fn no_column(&mut self) -> QueryError {
         let (at, word) = (self.ahead, self.spelled(self.ahead));
         if nearest(word, ["WHERE", "FROM", "DISTINCT", "REDUCED"]).is_some() {
@@ -142,8 +142,8 @@ impl<'a> Parser<'a, '_> {
         error.with_hint(format!("did you mean ?{word}?"))
     }
 
-    /// The error for a text that ends before the parenthesis at `open` is closed, as in `(COUNT(?c AS ?n)`: at
-    /// the `AS` that is one level too deep, if there is one.
+    /// The error for a text that ends before the parenthesis at `open` is closed, as in `(COUNT(?c AS ?n)`:
+    /// at the `AS` that is one level too deep, if there is one.
     fn not_closed(&self, open: (Lexer<'a>, Lexeme)) -> QueryError {
         let (mut lexer, mut ahead) = open;
         let (mut depth, mut braces) = (1_usize, 0_usize);

@@ -6,8 +6,8 @@
 //! is reported with any answer, since `ORDER BY ?misspelt` leaves the rows in another order than intended.
 //! # Cost
 //! One dictionary lookup for each name of the query, some microseconds. For an unknown name, the names of at
-//! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms. Unbound variables need no
-//! lookup.
+//! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms. Unbound variables need
+//! no lookup.
 
 use crate::database::Database;
 use crate::gremlin::text::Statement;
@@ -67,7 +67,7 @@ impl Prepared {
     /// assert_eq!(
     ///     warnings,
     ///     [
-    ///         "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
+    /// "no statement has the predicate <http://example.org/nam>; did you mean <http://example.org/name>?",
     ///         "nothing binds ?m",
     ///     ]
     /// );
@@ -123,8 +123,8 @@ impl Prepared {
 }
 
 impl Database {
-    /// The names in patterns and deletions of an update that the current graph does not have, for display with
-    /// an update that changed nothing.
+    /// The names in patterns and deletions of an update that the current graph does not have, for display
+    /// with an update that changed nothing.
     ///
     /// # Errors
     /// As [`Database::update`] for an invalid request; damaged data.
