@@ -1,31 +1,40 @@
-//! Shell completion: keywords, prefixes, and the predicates and classes of the data.
+//! The helper of the line editor: completion (keywords, prefixes, predicates and classes; steps, keys and
+//! labels of Gremlin), colours, and the end of an input.
 
-use crate::request::Control;
+use crate::request::{Control, plain_command, prologue};
+use crate::{gremlin, highlight};
 use rustyline::completion::{Completer, Pair};
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::{Hint, Hinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
+use std::borrow::Cow;
 use vervet::{Database, Direction, Id, Result};
+use vervet_gremlin::text::step_names;
+use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, iri_name};
 use vervet_sparql::well_known_prefixes;
 
 /// The commands of the shell, with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 12] = [
+pub(crate) const COMMANDS: [(&str, &str); 16] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
     (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs; table, graphson, json for gremlin"),
     (".info", "show the contents of the database"),
+    (".output FILE", "write results to a file; without FILE to the terminal again"),
+    (".pager on|off", "whether a result longer than the screen goes to $PAGER, else less"),
     (".prefixes", "prefixes that need no PREFIX line"),
+    (".read FILE", "run the inputs of a file"),
+    (".schema", "list classes and predicates with their numbers"),
     (".timing on|off", "print the time of each query"),
     ("begin [serializable|snapshot]", "open a transaction for the following inputs"),
     ("commit", "commit the transaction"),
     ("rollback", "discard its changes"),
     ("savepoint NAME", "set a savepoint"),
     ("rollback to NAME", "undo the changes since that savepoint"),
-    (".quit", "leave (also Ctrl-D)"),
+    (".quit", "leave (also exit, quit, Ctrl-D)"),
 ];
 
-const KEYWORDS: [&str; 97] = [
+pub(crate) const KEYWORDS: [&str; 97] = [
     "ABS",
     "ADD",
     "ASC",
@@ -135,11 +144,16 @@ const CANDIDATES_MAX: usize = 100;
 pub(crate) struct Assistant {
     /// Predicates and classes in query notation.
     names: Vec<String>,
+    /// Keys and labels in Gremlin.
+    keys: Vec<String>,
+    /// Whether every input is Gremlin.
+    only_gremlin: bool,
+    colours: bool,
 }
 
 impl Assistant {
     /// Reads the names of the data.
-    pub(crate) fn new(database: &Database) -> Result<Self> {
+    pub(crate) fn new(database: &Database, only_gremlin: bool, colours: bool) -> Result<Self> {
         let snapshot = database.snapshot();
         let view = snapshot.as_snapshot();
         let mut ids: Vec<Id> = view.predicates().iter().map(|(id, _)| *id).collect();
@@ -148,14 +162,68 @@ impl Assistant {
         {
             types.keys(Id::UNBOUND, CLASSES_MAX, &mut ids)?;
         }
-        let mut names = Vec::with_capacity(ids.len());
+        let (mut names, mut keys) = (Vec::with_capacity(ids.len()), Vec::new());
         let mut scratch = String::new();
         for id in ids {
-            view.read_term(id, &mut scratch, &mut |parts| names.push(short(&parts.to_term().to_string())))?;
+            view.read_term(id, &mut scratch, &mut |parts| {
+                let term = parts.to_term().to_string();
+                let iri = term.trim_start_matches('<').trim_end_matches('>');
+                keys.extend(iri_name(KEY_NAMESPACE, iri).or_else(|| iri_name(LABEL_NAMESPACE, iri)));
+                names.push(short(&term));
+            })?;
         }
-        names.sort_unstable();
-        names.dedup();
-        Ok(Self { names })
+        for list in [&mut names, &mut keys] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self { names, keys, only_gremlin, colours })
+    }
+
+    fn is_gremlin(&self, line: &str) -> bool {
+        self.only_gremlin || gremlin::is_gremlin(line)
+    }
+
+    /// The start of the word to complete at the end of `line`, and its completions.
+    fn complete_at_end(&self, line: &str) -> (usize, Vec<String>) {
+        if self.is_gremlin(line) && !line.trim_start().starts_with('.') {
+            return self.of_gremlin(line);
+        }
+        let start = word_start(line);
+        (start, self.candidates(&line[start..], line))
+    }
+
+    /// Keys and labels inside of quotes, steps elsewhere.
+    fn of_gremlin(&self, line: &str) -> (usize, Vec<String>) {
+        let mut quote: Option<(char, usize)> = None;
+        let mut characters = line.char_indices();
+        while let Some((at, c)) = characters.next() {
+            match (quote, c) {
+                (_, '\\') => drop(characters.next()),
+                (Some((open, _)), c) if c == open => quote = None,
+                (None, '"' | '\'') => quote = Some((c, at + 1)),
+                _ => {}
+            }
+        }
+        if let Some((_, start)) = quote {
+            let lower = line[start..].to_lowercase();
+            let fits = |key: &&String| key.to_lowercase().starts_with(&lower);
+            return (start, self.keys.iter().filter(fits).take(CANDIDATES_MAX).cloned().collect());
+        }
+        let start = line
+            .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+            .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+        let word = line[start..].to_lowercase();
+        if start == 0 || word.is_empty() && !line.ends_with('.') {
+            return (start, Vec::new());
+        }
+        let ends = ["explain", "hasNext", "iterate", "next", "toList", "toSet"];
+        let mut found: Vec<String> = (step_names().chain(ends))
+            .filter(|name| name.to_lowercase().starts_with(&word))
+            .map(|name| format!("{name}("))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        (start, found)
     }
 
     /// The completions of `word`.
@@ -188,7 +256,7 @@ impl Assistant {
 }
 
 /// The prefixed name with a well-known prefix, if SPARQL syntax allows it.
-fn short(term: &str) -> String {
+pub(crate) fn short(term: &str) -> String {
     let Some(iri) = term.strip_prefix('<').and_then(|term| term.strip_suffix('>')) else {
         return term.to_owned();
     };
@@ -228,8 +296,8 @@ impl Completer for Assistant {
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..position).unwrap_or(line);
-        let start = word_start(before);
-        let candidates = self.candidates(&before[start..], before).into_iter();
+        let (start, candidates) = self.complete_at_end(before);
+        let candidates = candidates.into_iter();
         Ok((start, candidates.map(|name| Pair { display: name.clone(), replacement: name }).collect()))
     }
 }
@@ -244,25 +312,76 @@ impl Validator for Assistant {
     }
 }
 
-impl Hinter for Assistant {
-    type Hint = String;
+/// A word behind the cursor that the line editor cannot insert.
+pub(crate) struct Reminder;
+
+impl Hint for Reminder {
+    fn display(&self) -> &str {
+        "  ; or an empty line ends the input"
+    }
+
+    fn completion(&self) -> Option<&str> {
+        None
+    }
 }
-impl Highlighter for Assistant {}
+
+impl Hinter for Assistant {
+    type Hint = Reminder;
+
+    /// On an empty line that continues an input: how the input ends. The editor has no second prompt.
+    fn hint(&self, line: &str, position: usize, _: &Context<'_>) -> Option<Reminder> {
+        let is_continued = position == line.len() && line.ends_with('\n') && !line.trim().is_empty();
+        is_continued.then_some(Reminder)
+    }
+}
+
+impl Highlighter for Assistant {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        match self.colours {
+            true => Cow::Owned(highlight::highlight(line, self.is_gremlin(line))),
+            false => Cow::Borrowed(line),
+        }
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        match self.colours {
+            true => Cow::Owned(format!("\x1b[2m{hint}\x1b[0m")),
+            false => Cow::Borrowed(hint),
+        }
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
+        self.colours
+    }
+}
 impl Helper for Assistant {}
 
-/// Whether an input of one or more lines is complete: a command, an empty line at the end, or `;` at the end
-/// outside all brackets (inside, it separates statements). Only the first line can be a command: a later line
-/// that begins with a dot continues a traversal, even if all its brackets are closed before it.
+/// Whether an input of one or more lines is complete: a command, an empty line behind a whole input, two
+/// empty lines behind anything else, or `;` at the end outside all brackets (inside, it separates
+/// statements). Only the first line can be a command: a later line that begins with a dot continues a
+/// traversal, even if all its brackets are closed before it.
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
-    if text.is_empty() || text.starts_with('.') || Control::parse(text).is_some() {
+    let is_command = text.starts_with('.') || Control::parse(text).is_some() || plain_command(text).is_some();
+    if text.is_empty() || is_command || ends_with_semicolon(text) {
         return true;
     }
-    let last_line = input.rsplit('\n').next().unwrap_or_default();
-    if last_line.trim().is_empty() && input.contains('\n') {
-        return true;
+    let mut last_lines = input.rsplit('\n').map(|line| line.trim().is_empty());
+    match (last_lines.next(), last_lines.next()) {
+        (Some(true), Some(true)) => true,
+        (Some(true), Some(false)) => is_whole(input),
+        _ => false,
     }
-    text.ends_with(';') && open_brackets(text) == Some(0)
+}
+
+/// Whether an input ends with `;` outside of brackets.
+pub(crate) fn ends_with_semicolon(text: &str) -> bool {
+    text.trim_end().ends_with(';') && open_brackets(text.trim_end()) == Some(0)
+}
+
+/// Whether an input can be a whole query: all brackets are closed, and there is more than the prologue.
+pub(crate) fn is_whole(input: &str) -> bool {
+    open_brackets(input) == Some(0) && !prologue(input).1.trim().is_empty()
 }
 
 /// The number of open brackets at the end of the text; `None` inside a string or comment.
@@ -319,6 +438,14 @@ mod tests {
             "g.V();",
             "g.addV(\"half\")\n.property(\"a\",1);",
             "g.V()\n  .count()\n",
+            "exit",
+            "help;",
+            "\\q",
+            "PREFIX a: <u:a>\n\nASK { ?s ?p a:b }\n",
+            "SELECT * {\n\n  ?s ?p ?o\n}\n",
+            // The way out of an input with an error.
+            "SELECT * { ?s ?p ?o\n\n",
+            "PREFIX a: <u:a>\n\n",
         ] {
             assert!(is_complete(input), "{input:?}");
         }
@@ -333,6 +460,11 @@ mod tests {
             "g.V()\n.info",
             "ASK { ?s ?p 1\n.quit",
             "g.V().union(out();",
+            // users 19: a blank line in the prologue or in brackets.
+            "PREFIX a: <u:a>\n",
+            "SELECT * {\n",
+            "g.V().union(\n",
+            "# only a comment\n",
         ] {
             assert!(!is_complete(input), "{input:?}");
         }
@@ -346,8 +478,10 @@ mod tests {
                 short("<urn:vervet:key:route>"),
                 short("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"),
             ],
+            keys: vec!["airport".to_owned(), "country".to_owned()],
+            ..Assistant::default()
         };
-        let complete = |line: &str| assistant.candidates(&line[word_start(line)..], line);
+        let complete = |line: &str| assistant.complete_at_end(line).1;
         assert_eq!(complete("sel"), ["SELECT"]);
         assert_eq!(complete(".he"), [".help"]);
         assert_eq!(complete("SELECT * { ?x works"), ["<http://a/ont#worksFor>"]);
@@ -357,5 +491,13 @@ mod tests {
         assert_eq!(complete("ASK {?x foa"), ["foaf:"]);
         assert!(complete("ASK {?ro").is_empty());
         assert!(complete("ASK { ").is_empty());
+        // users 21: steps, keys and labels of Gremlin.
+        assert_eq!(complete("g.V().hasL"), ["hasLabel("]);
+        assert_eq!(complete("g.V().toLi"), ["toList("]);
+        assert!(complete("g.").contains(&"V(".to_owned()), "{:?}", complete("g."));
+        assert_eq!(complete("g.V().has(\"cou"), ["country"]);
+        assert_eq!(complete("g.V().has('code', 'x').hasLabel('air"), ["airport"]);
+        assert_eq!(assistant.complete_at_end("g.V().has('cou").0, "g.V().has('".len());
+        assert!(complete("g.V().has('code', ").is_empty());
     }
 }

@@ -1,6 +1,7 @@
-//! Gremlin on the command line: results as a table, or one GraphSON value per line.
+//! Gremlin on the command line: results as a table, or one GraphSON value per line. A table is as wide as the
+//! terminal at most.
 
-use crate::output::{Failure, Outcome, Output, time};
+use crate::output::{Failure, Outcome, Output, count, screen, time};
 use crate::table::Table;
 use crate::{interrupt, query};
 use std::io::Write;
@@ -113,10 +114,12 @@ fn warn<'v>(
     in_transaction: bool,
     mut results: impl Iterator<Item = (&'v Value, u64)>,
 ) -> Outcome {
-    let is_empty = matches!(
-        (results.next(), results.next()),
-        (None, _) | (Some((Value::Int(0) | Value::Long(0), 1)), None)
-    );
+    let is_empty = match (results.next(), results.next()) {
+        (None, _) | (Some((Value::Int(0) | Value::Long(0), 1)), None) => true,
+        (Some((Value::Map(map), 1)), None) => map.is_empty(),
+        (Some((Value::List(list), 1)), None) => list.is_empty(),
+        _ => false,
+    };
     // A transaction may contain names that others do not see.
     if is_empty && !in_transaction {
         query::warn(&database.gremlin_warnings(script)?);
@@ -160,15 +163,15 @@ fn columns(results: &GremlinResults) -> Option<Vec<String>> {
 fn write_metrics(metrics: &Metrics, out: &mut Output) -> Outcome {
     let mut table = Table::new(&["step", ">traversers", ">elements", ">time", ">share, %"]);
     for step in &metrics.steps {
-        let count = |name: &str| {
+        let measured = |name: &str| {
             let found = step.counts.iter().find(|(known, _)| **known == *name);
             found.map_or(String::new(), |(_, count)| count.to_string())
         };
         let share = step.nanoseconds as f64 * 100.0 / metrics.nanoseconds.max(1) as f64;
         table.row([
             step.name.to_string(),
-            count("traverserCount"),
-            count("elementCount"),
+            measured("traverserCount"),
+            measured("elementCount"),
             time(Duration::from_nanos(step.nanoseconds)),
             format!("{share:.1}"),
         ]);
@@ -186,14 +189,17 @@ pub(crate) fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome
     let text = |value: &Value| string::to_text(value, &NoDetails).unwrap_or_else(|error| error.to_string());
     let columns = columns(results);
     let headers: Vec<String> = columns.clone().unwrap_or_else(|| vec!["result".to_owned()]);
-    let mut table = Table::named(headers);
-    for (value, count) in results.counted() {
+    let mut table = Table::named(headers).fit(screen().map(|(columns, _)| columns));
+    let mut rows = 0_u64;
+    for (value, times) in results.counted() {
         let cells: Vec<String> = match (value, &columns) {
             (Value::Map(map), Some(_)) => map.values().map(text).collect(),
             (value, _) => vec![text(value)],
         };
-        table.rows(cells, *count);
+        table.rows(cells, *times);
+        rows = rows.saturating_add(*times);
     }
     table.write("", out)?;
+    writeln!(out, "{} {}", count(rows), if rows == 1 { "row" } else { "rows" })?;
     Ok(())
 }

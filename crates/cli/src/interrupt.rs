@@ -4,7 +4,8 @@
 //! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its effects are final: a
 //! durable commit, a published load. What it prints afterwards is true whenever Ctrl-C was pressed.
 //! # Invariants
-//! While nothing registered runs, Ctrl-C ends the process at once, so it is never ignored twice.
+//! While nothing registered runs, Ctrl-C ends the process at once, so it is never ignored twice, except by a
+//! pager, which ends itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,8 @@ enum Phase {
     Running(CancelToken),
     /// The effects are final: one Ctrl-C is ignored, the next one ends the process.
     Finishing,
+    /// A pager has the terminal and handles Ctrl-C itself.
+    Paging,
 }
 
 /// Registers a cancellable command until it is dropped.
@@ -37,6 +40,23 @@ impl Running {
     /// Marks the effects as final: a late Ctrl-C, past or future, does not count.
     pub(crate) fn finish(&self) {
         finish();
+    }
+}
+
+/// Leaves Ctrl-C to the pager until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Paging(());
+
+impl Paging {
+    pub(crate) fn start() -> Self {
+        *phase() = Phase::Paging;
+        Self(())
+    }
+}
+
+impl Drop for Paging {
+    fn drop(&mut self) {
+        *phase() = Phase::Idle;
     }
 }
 
@@ -72,6 +92,7 @@ fn press() -> bool {
             token.cancel();
         }
         Phase::Finishing => {}
+        Phase::Paging => *phase = Phase::Paging,
     }
     true
 }
@@ -116,6 +137,11 @@ mod tests {
         assert!(!requested().load(Ordering::Relaxed));
         assert!(!press(), "ends the process");
         drop(running);
+        assert!(!press(), "nothing runs");
+        // users 22: the pager handles every Ctrl-C.
+        let paging = Paging::start();
+        assert!(press() && press() && !requested().load(Ordering::Relaxed));
+        drop(paging);
         assert!(!press(), "nothing runs");
     }
 }

@@ -1,6 +1,7 @@
 //! User-visible output: results, errors, colours, exit codes, and formatting of numbers.
 
 use crate::interrupt;
+use crate::pager::Pager;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ enum Target {
     Standard(BufWriter<io::Stdout>),
     File { file: BufWriter<File>, part: PathBuf, path: PathBuf },
     Direct(BufWriter<File>),
+    Pager(BufWriter<Pager>),
 }
 
 const BUFFER_BYTES: usize = 1 << 16;
@@ -78,6 +80,17 @@ impl Output {
         Ok(Self { target: Target::File { file: create(&part)?, part, path: path.to_owned() } })
     }
 
+    /// A file that is open already.
+    pub(crate) fn open_file(file: File) -> Self {
+        Self { target: Target::Direct(BufWriter::with_capacity(BUFFER_BYTES, file)) }
+    }
+
+    /// The terminal, with a pager for more lines than the screen has.
+    pub(crate) fn paged(screen_lines: usize) -> Self {
+        let pager = Pager::new(screen_lines);
+        Self { target: Target::Pager(BufWriter::with_capacity(BUFFER_BYTES, pager)) }
+    }
+
     /// Flushes the buffer and renames the file.
     pub(crate) fn finish(mut self) -> Outcome {
         self.flush()?;
@@ -93,6 +106,7 @@ impl Output {
         match &mut self.target {
             Target::Standard(writer) => writer,
             Target::File { file, .. } | Target::Direct(file) => file,
+            Target::Pager(pager) => pager,
         }
     }
 }
@@ -127,6 +141,24 @@ fn note_reader<T>(result: io::Result<T>) -> io::Result<T> {
         READER_GONE.store(true, Ordering::Relaxed);
     }
     result
+}
+
+/// Whether the reader of the results has left since the last call: the pager was closed before the end.
+pub(crate) fn reader_left() -> bool {
+    READER_GONE.swap(false, Ordering::Relaxed)
+}
+
+/// Columns and lines of the terminal at standard output.
+#[cfg(unix)]
+pub(crate) fn screen() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// Columns and lines of the terminal at standard output.
+#[cfg(not(unix))]
+pub(crate) fn screen() -> Option<(usize, usize)> {
+    None
 }
 
 /// Reports a failure on standard error; returns the exit code of the process.

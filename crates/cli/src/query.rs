@@ -1,8 +1,10 @@
 //! `vervet query`: one query on a database or on files in memory.
 
 use crate::arguments::{Language, QueryArguments, QueryFormat};
+use crate::complete::ends_with_semicolon;
 use crate::gremlin;
-use crate::output::{Failure, Outcome, Output};
+use crate::output::{Failure, Outcome, Output, screen};
+use crate::request::prologue;
 use crate::{input, interrupt};
 use clap::{CommandFactory, error::ErrorKind};
 use oxrdf::Term;
@@ -12,10 +14,11 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{
-    CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, Transaction,
-    Warning,
+    CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, TableOptions,
+    Transaction, Warning,
 };
 use vervet_model::vocab::{VERTEX_NAMESPACE, iri_name};
+use vervet_sparql::well_known_prefixes;
 
 pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     let request = Request::new(arguments);
@@ -27,21 +30,25 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         run_gremlin(arguments, &database, &text, &running.token, &mut out)?;
         return out.finish();
     }
-    let options = options(arguments, &running.token);
+    let text = without_semicolon(&text);
+    let options = options(arguments, text, &running.token);
     let format = match arguments.format {
         None => None,
         Some(QueryFormat { sparql: Some(format), .. }) => Some(format),
         Some(_) => usage(ErrorKind::InvalidValue, "this format is only for gremlin"),
     };
     if arguments.explain {
-        let plan = database.explain(&text, &options).map_err(|error| hinted(error, &text))?;
+        let plan = database.explain(text, &options).map_err(|error| hinted(error, text))?;
         write_text(&mut out, &plan)?;
     } else if arguments.profile {
-        let prepared = prepare(&database, &text, &options)?;
+        let prepared = prepare(&database, text, &options)?;
         write_text(&mut out, &prepared.profile_with(&options)?)?;
     } else {
-        let prepared = prepare(&database, &text, &options)?;
+        let prepared = prepare(&database, text, &options)?;
         let format = format.unwrap_or_else(|| default_format(&prepared, io::stdout().is_terminal()));
+        if format.is_for_graphs() != prepared.is_graph() {
+            return Err(wrong_format(&prepared, format));
+        }
         let rows = prepared.write_with(&options, format, &mut out)?.rows;
         out.finish()?;
         warn(&prepared.warnings_after(rows)?);
@@ -54,6 +61,15 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
 pub(crate) fn warn(warnings: &[Warning]) {
     for warning in warnings {
         eprintln!("warning: {warning}");
+    }
+}
+
+/// The query without the `;` at its end, which the shell needs and SPARQL refuses. Columns and lines of
+/// errors stay the same.
+pub(crate) fn without_semicolon(text: &str) -> &str {
+    match ends_with_semicolon(text) {
+        true => text.trim_end().trim_end_matches(';'),
+        false => text,
     }
 }
 
@@ -142,12 +158,46 @@ pub(crate) fn default_format(prepared: &Prepared, terminal: bool) -> OutputForma
     }
 }
 
+/// The error of a format for rows that is to hold a graph, or the reverse.
+fn wrong_format(prepared: &Prepared, format: OutputFormat) -> Failure {
+    let (what, is_graph) = match prepared.is_graph() {
+        true => ("the result is a graph (CONSTRUCT or DESCRIBE)", true),
+        false => ("the result is a table or a truth value", false),
+    };
+    let fitting = OutputFormat::ALL.into_iter().filter(|format| format.is_for_graphs() == is_graph);
+    let names: Vec<&str> = fitting.map(OutputFormat::name).collect();
+    Error::new(vervet::ErrorKind::Input, format!("{what}, which cannot be written as {format}"))
+        .with_hint(format!("choose {}", names.join(", ")))
+        .into()
+}
+
 fn write_text(out: &mut Output, text: &str) -> io::Result<()> {
     writeln!(out, "{}", text.trim_end())
 }
 
-fn options(arguments: &QueryArguments, cancel: &CancelToken) -> QueryOptions {
+/// The well-known prefixes, which no request has to declare.
+pub(crate) fn prefixes() -> Vec<(String, String)> {
+    well_known_prefixes().iter().map(|&(name, iri)| (name.to_owned(), iri.to_owned())).collect()
+}
+
+/// Tables as wide as the terminal, with the prefixes of the query and the well-known ones.
+pub(crate) fn table_options(text: &str) -> TableOptions {
+    let mut options = TableOptions::default();
+    options.width = screen().map_or(options.width, |(columns, _)| columns);
+    options.prefixes = prologue(text).0;
+    let own = options.prefixes.len();
+    for (name, iri) in prefixes() {
+        if !options.prefixes[..own].iter().any(|(declared, _)| *declared == name) {
+            options.prefixes.push((name, iri));
+        }
+    }
+    options
+}
+
+fn options(arguments: &QueryArguments, text: &str, cancel: &CancelToken) -> QueryOptions {
     let mut options = QueryOptions::default().with_cancel(cancel);
+    options.prefixes = prefixes();
+    options.table = table_options(text);
     if let Some(timeout) = arguments.timeout {
         options.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
     }

@@ -1,4 +1,4 @@
-//! Classifies an input of the shell: a transaction command, a query or an update.
+//! Classifies an input of the shell: a command, a query or an update; and the first line of an input.
 
 use vervet::Isolation;
 
@@ -38,12 +38,24 @@ impl Control {
     }
 }
 
-/// Whether a SPARQL text is an update rather than a query: by its first word behind `PREFIX`, `BASE` and
-/// `VERSION`.
-pub(crate) fn is_update(text: &str) -> bool {
-    const UPDATES: [&str; 10] =
-        ["INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY"];
-    let mut rest = text;
+/// A word that is a command of the shell without a dot, as a newcomer types it: `exit`, `quit`, `help`,
+/// `\\q`.
+pub(crate) fn plain_command(input: &str) -> Option<&'static str> {
+    let text = input.trim().trim_end_matches(';').trim_end();
+    match text.to_ascii_lowercase().as_str() {
+        "exit" | "quit" | "\\q" | ":q" | "bye" => Some(".quit"),
+        "help" | "?" | "\\h" | "\\?" => Some(".help"),
+        _ => None,
+    }
+}
+
+const QUERIES: [&str; 4] = ["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"];
+const UPDATES: [&str; 10] =
+    ["INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY"];
+
+/// The prefixes that a SPARQL text declares, and the text behind `PREFIX`, `BASE` and `VERSION`.
+pub(crate) fn prologue(text: &str) -> (Vec<(String, String)>, &str) {
+    let (mut prefixes, mut rest) = (Vec::new(), text);
     loop {
         rest = rest.trim_start();
         if rest.starts_with('#') {
@@ -59,13 +71,43 @@ pub(crate) fn is_update(text: &str) -> bool {
                 let quote = &rest[start..=start];
                 Some(start + 1 + rest[start + 1..].find(quote)?)
             }),
-            word => return UPDATES.contains(&word),
+            _ => return (prefixes, rest),
         };
-        match close {
-            Some(close) => rest = &rest[close + 1..],
-            None => return false,
+        let Some(close) = close else { return (prefixes, "") };
+        if word == "PREFIX"
+            && let Some((name, iri)) = rest[end..close].split_once(":")
+            && let Some(iri) = iri.trim().strip_prefix('<')
+        {
+            prefixes.push((name.trim().to_owned(), iri.to_owned()));
         }
+        rest = &rest[close + 1..];
     }
+}
+
+/// Whether a SPARQL text is an update rather than a query: by its first word behind the prologue.
+pub(crate) fn is_update(text: &str) -> bool {
+    UPDATES.contains(&first_word(prologue(text).1).as_str())
+}
+
+/// Whether a line can be the first one of an input, and not the next one of an earlier input.
+pub(crate) fn begins_input(line: &str) -> bool {
+    let line = line.trim_start();
+    if let Some(step) = line.strip_prefix('.') {
+        // `.count()` continues a traversal.
+        let name = step.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(step.len());
+        return !step[name..].trim_start().starts_with('(');
+    }
+    let word = first_word(line);
+    Control::parse(line).is_some()
+        || plain_command(line).is_some()
+        || crate::gremlin::is_gremlin(line)
+        || ["PREFIX", "BASE", "VERSION"].iter().chain(&QUERIES).chain(&UPDATES).any(|known| *known == word)
+}
+
+/// The letters at the start of a text, in capitals.
+fn first_word(text: &str) -> String {
+    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    text[..end].to_ascii_uppercase()
 }
 
 #[cfg(test)]
@@ -93,6 +135,38 @@ mod tests {
         ];
         for (input, expected) in cases {
             assert_eq!(Control::parse(input), expected, "{input:?}");
+        }
+    }
+
+    /// users 20: a newcomer gets out, and gets help.
+    #[test]
+    fn users_20_plain_words_are_commands() {
+        for (input, command) in [
+            ("exit", Some(".quit")),
+            ("QUIT;", Some(".quit")),
+            ("\\q", Some(".quit")),
+            (" help ;", Some(".help")),
+            ("exit now", None),
+            ("helper", None),
+        ] {
+            assert_eq!(plain_command(input), command, "{input}");
+        }
+    }
+
+    #[test]
+    fn prologues_are_told_from_queries() {
+        let pairs = |list: &[(&str, &str)]| -> Vec<(String, String)> {
+            list.iter().map(|(name, iri)| ((*name).to_owned(), (*iri).to_owned())).collect()
+        };
+        let text = "# c\nPREFIX a: <u:a>\nBASE <x:y> prefix : <u:b#>\nSELECT * {}";
+        assert_eq!(prologue(text), (pairs(&[("a", "u:a"), ("", "u:b#")]), "SELECT * {}"));
+        assert_eq!(prologue("PREFIX a: <u:a>\n"), (pairs(&[("a", "u:a")]), ""));
+        assert_eq!(prologue("PREFIX a:"), (Vec::new(), ""));
+        for line in ["SELECT * {", "prefix a: <u:a>", ".help", "g.V()", "commit", "exit", "delete where {"] {
+            assert!(begins_input(line), "{line}");
+        }
+        for line in ["LIMIT 3", "  .count()", "} ORDER BY ?x", "?s ?p ?o", "# comment", "FILTER(?x)"] {
+            assert!(!begins_input(line), "{line}");
         }
     }
 

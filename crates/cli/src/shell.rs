@@ -1,15 +1,18 @@
-//! `vervet shell`: an interactive shell for queries and updates, with history, completion and transactions.
+//! `vervet shell`: an interactive shell for queries and updates, with history, completion, colours, a pager
+//! and transactions.
 
 use crate::arguments::{Language, ShellArguments};
-use crate::complete::{Assistant, COMMANDS, is_complete};
+use crate::complete::{Assistant, COMMANDS, is_complete, is_whole};
 use crate::output::{self, Failure, Outcome, Output};
-use crate::request::{Control, is_update};
+use crate::query::without_semicolon;
+use crate::request::{Control, begins_input, is_update, plain_command};
 use crate::work::Work;
-use crate::{gremlin, info, interrupt, query, update};
+use crate::{gremlin, info, interrupt, query, schema, update};
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 use vervet::gremlin::GremlinOptions;
@@ -27,8 +30,12 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
         gremlin_format: gremlin::Format::Table,
         timing: true,
         language: arguments.language,
+        pages: false,
+        file: None,
+        depth: 0,
     };
     if io::stdin().is_terminal() {
+        session.pages = io::stdout().is_terminal();
         session.edit()
     } else {
         session.timing = false;
@@ -44,7 +51,16 @@ struct Session {
     gremlin_format: gremlin::Format,
     timing: bool,
     language: Language,
+    /// Whether long results go to a pager.
+    pages: bool,
+    /// The file of `.output`.
+    file: Option<File>,
+    /// Number of `.read` commands that are running.
+    depth: usize,
 }
+
+/// The maximum depth of files that `.read` each other.
+const READ_DEPTH_MAX: usize = 16;
 
 /// Whether the shell continues.
 #[derive(PartialEq, Eq)]
@@ -63,7 +79,9 @@ impl Session {
             .build();
         let mut editor: Editor<Assistant, DefaultHistory> =
             Editor::with_config(config).map_err(line_error)?;
-        editor.set_helper(Some(Assistant::new(&self.database)?));
+        let only_gremlin = self.language == Language::Gremlin;
+        let colours = output::colours(&io::stdout());
+        editor.set_helper(Some(Assistant::new(&self.database, only_gremlin, colours)?));
         let history = history_file();
         if let Some(path) = &history {
             // A missing history is not an error.
@@ -75,6 +93,8 @@ impl Session {
                 Ok(input) => match self.run_input(&input) {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => break,
+                    // The rest of the result was not wanted.
+                    Err(_) if output::reader_left() => {}
                     Err(failure) => output::report(&failure),
                 },
                 // Ctrl-C clears the line, Ctrl-D ends the shell.
@@ -107,22 +127,43 @@ impl Session {
         format!("vervet [{}]> ", level.collect::<Vec<_>>().join(", "))
     }
 
-    /// Reads inputs from a file or pipe; the first error ends the session.
+    /// Reads inputs from a pipe; the first error ends the session.
     fn read(&mut self, lines: impl BufRead) -> Outcome {
+        self.read_inputs(lines)?;
+        self.end()
+    }
+
+    /// Runs the inputs of a script. A blank line ends an input only if it is whole and the next line begins
+    /// another one.
+    fn read_inputs(&mut self, lines: impl BufRead) -> Outcome<Next> {
         let mut input = String::new();
+        let mut may_end = false;
         for line in lines.lines() {
-            let line = line.map_err(|error| Error::io("read standard input", &error))?;
+            let line = line.map_err(|error| Error::io("read the script", &error))?;
+            if line.trim().is_empty() {
+                input.push('\n');
+                may_end = is_whole(&input);
+                continue;
+            }
+            if may_end && begins_input(&line) && self.run_input(&std::mem::take(&mut input))? == Next::Quit {
+                return Ok(Next::Quit);
+            }
+            // A comment may stand before the next input.
+            may_end &= line.trim_start().starts_with('#');
+            if input.trim().is_empty() {
+                input.clear();
+            }
             input.push_str(&line);
             if is_complete(&input) {
+                may_end = false;
                 if self.run_input(&std::mem::take(&mut input))? == Next::Quit {
-                    return self.end();
+                    return Ok(Next::Quit);
                 }
             } else {
                 input.push('\n');
             }
         }
-        self.run_input(&input)?;
-        self.end()
+        self.run_input(&input)
     }
 
     /// A script that ends with an open transaction is probably a mistake.
@@ -138,7 +179,7 @@ impl Session {
         let mut out = Output::standard();
         writeln!(
             out,
-            "Vervet {}, {}. A query or update ends with ; or an empty line; .help lists commands.",
+            "Vervet {}, {}. A query or update ends with ; or an empty line; help lists commands, exit leaves.",
             env!("CARGO_PKG_VERSION"),
             output::statements(self.database.snapshot().statement_count()),
         )?;
@@ -157,6 +198,9 @@ impl Session {
                 writeln!(io::stderr(), "{done}")?;
             }
             return Ok(Next::More);
+        }
+        if let Some(command) = plain_command(text) {
+            return self.command(command, "");
         }
         if text.starts_with('.') {
             let (command, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -177,12 +221,15 @@ impl Session {
     fn update(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
         let started = Instant::now();
-        let mut options = UpdateOptions { query: self.options(&running), documents: None };
+        let mut options = UpdateOptions { query: Self::options(text, &running), documents: None };
         let report = match self.work.open() {
             Some(transaction) => transaction.update_with(text, &mut options)?,
             None => self.database.update_with(text, &mut options)?,
         };
         running.finish();
+        if self.work.open().is_none() {
+            update::warn_if_unchanged(&self.database, text, &options.query, report)?;
+        }
         if self.timing {
             let summary = update::summary(report);
             writeln!(io::stderr(), "{summary} in {}", output::time(started.elapsed()))?;
@@ -193,7 +240,7 @@ impl Session {
     /// Runs a traversal in the open transaction, or as a transaction of its own.
     fn gremlin(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
-        let mut out = Output::standard();
+        let mut out = self.results()?;
         let started = Instant::now();
         let options = gremlin_options(&running);
         gremlin::run(&self.database, self.work.open(), text, &options, self.gremlin_format, &mut out)?;
@@ -205,9 +252,9 @@ impl Session {
 
     fn query(&mut self, text: &str) -> Outcome {
         let running = interrupt::start();
-        let mut out = Output::standard();
+        let mut out = self.results()?;
         let started = Instant::now();
-        let options = self.options(&running);
+        let options = Self::options(text, &running);
         let transaction = self.work.open().map(|open| &*open);
         query::run_on(&self.database, transaction, text, &options, self.format, &mut out)?;
         let elapsed = started.elapsed();
@@ -218,11 +265,47 @@ impl Session {
         out.finish()
     }
 
-    fn options(&self, running: &interrupt::Running) -> QueryOptions {
+    fn options(text: &str, running: &interrupt::Running) -> QueryOptions {
         let mut options = QueryOptions::default().with_cancel(&running.token);
-        options.prefixes =
-            well_known_prefixes().iter().map(|&(name, iri)| (name.to_owned(), iri.to_owned())).collect();
+        options.prefixes = query::prefixes();
+        options.table = query::table_options(text);
         options
+    }
+
+    /// Where results go: the file of `.output`, a pager, or standard output.
+    fn results(&self) -> Outcome<Output> {
+        if let Some(file) = &self.file {
+            return Ok(Output::open_file(file.try_clone()?));
+        }
+        Ok(match output::screen() {
+            Some((_, lines)) if self.pages => Output::paged(lines),
+            _ => Output::standard(),
+        })
+    }
+
+    /// `.output FILE`, or back to the terminal.
+    fn choose_output(&mut self, name: &str) -> Outcome {
+        self.file = match name {
+            "" | "stdout" => None,
+            name => Some(File::create(name).map_err(|error| Error::io(format!("create {name}"), &error))?),
+        };
+        Ok(())
+    }
+
+    /// `.read FILE`
+    fn read_file(&mut self, name: &str) -> Outcome<Next> {
+        if name.is_empty() {
+            return Err(unknown("", "write .read FILE"));
+        }
+        if self.depth >= READ_DEPTH_MAX {
+            let message = format!("more than {READ_DEPTH_MAX} files read each other");
+            return Err(Error::new(ErrorKind::Input, message).into());
+        }
+        let file = File::open(name).map_err(|error| Error::io(format!("open {name}"), &error))?;
+        self.depth += 1;
+        let outcome = self.read_inputs(BufReader::new(file));
+        self.depth -= 1;
+        outcome
     }
 
     /// Sets the format of both languages if both have the name; a Gremlin shell only accepts Gremlin formats.
@@ -246,7 +329,12 @@ impl Session {
     }
 
     fn command(&mut self, command: &str, argument: &str) -> Outcome<Next> {
-        let mut out = Output::standard();
+        match command {
+            ".read" => return self.read_file(without_semicolon(argument)),
+            ".output" => return self.choose_output(without_semicolon(argument)).map(|()| Next::More),
+            _ => {}
+        }
+        let mut out = self.results()?;
         match command {
             ".help" => {
                 for (command, meaning) in COMMANDS {
@@ -259,6 +347,7 @@ impl Session {
                     writeln!(out, "{:10}  <{iri}>", format!("{prefix}:"))?;
                 }
             }
+            ".schema" => schema::write(&self.database, &mut out)?,
             ".info" => info::Facts::collect(&self.database)?.write_text(false, &mut out)?,
             ".explain" => {
                 let running = interrupt::start();
@@ -267,11 +356,16 @@ impl Session {
                     let options = gremlin_options(&running);
                     gremlin::explain(&self.database, self.work.open(), text, &options, &mut out)?;
                 } else {
-                    let plan = self.database.explain(text, &self.options(&running))?;
+                    let plan = self.database.explain(text, &Self::options(text, &running))?;
                     writeln!(out, "{}", plan.trim_end())?;
                 }
             }
             ".format" => self.choose_format(without_semicolon(argument))?,
+            ".pager" => match argument {
+                "on" => self.pages = true,
+                "off" => self.pages = false,
+                _ => return Err(unknown(argument, "write .pager on or .pager off")),
+            },
             ".timing" => match argument {
                 "on" => self.timing = true,
                 "off" => self.timing = false,
@@ -290,12 +384,6 @@ fn gremlin_options(running: &interrupt::Running) -> GremlinOptions {
 
 fn unknown(word: &str, hint: &str) -> Failure {
     Error::new(ErrorKind::Input, format!("unknown: \"{word}\"")).with_hint(hint).into()
-}
-
-/// The query without its terminating `;`; columns and lines of errors stay the same.
-fn without_semicolon(text: &str) -> &str {
-    let text = text.trim_end();
-    text.strip_suffix(';').unwrap_or(text)
 }
 
 fn line_error(error: ReadlineError) -> Error {

@@ -9,7 +9,12 @@ pub(crate) struct Table {
     headers: Vec<Column>,
     /// Rows of cells with their number of consecutive repetitions.
     rows: Vec<(Vec<String>, u64)>,
+    /// The maximum width of a line.
+    width: Option<usize>,
 }
+
+/// The minimum width of a column that is cut to fit.
+const COLUMN_WIDTH_MIN: usize = 6;
 
 #[derive(Debug)]
 struct Column {
@@ -24,13 +29,20 @@ impl Table {
             Some(name) => Column { name: Cow::Borrowed(name), right: true },
             None => Column { name: Cow::Borrowed(*name), right: false },
         };
-        Self { headers: headers.iter().map(column).collect(), rows: Vec::new() }
+        Self { headers: headers.iter().map(column).collect(), rows: Vec::new(), width: None }
     }
 
     /// A table with headers from the data.
     pub(crate) fn named(headers: Vec<String>) -> Self {
         let column = |name: String| Column { name: Cow::Owned(name), right: false };
-        Self { headers: headers.into_iter().map(column).collect(), rows: Vec::new() }
+        Self { headers: headers.into_iter().map(column).collect(), rows: Vec::new(), width: None }
+    }
+
+    /// Cuts the cells of the widest columns so that a line has at most `width` characters, if there is a
+    /// width.
+    pub(crate) fn fit(mut self, width: Option<usize>) -> Self {
+        self.width = width;
+        self
     }
 
     /// Adds a row.
@@ -52,18 +64,24 @@ impl Table {
                 cells.max().unwrap_or(0).max(column.name.chars().count())
             })
             .collect();
+        let widths = self.fitted(widths, indent.len());
         let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_string()).collect();
         let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         let head = [(&headers, 1), (&rules, 1)];
         for (row, times) in head.into_iter().chain(self.rows.iter().map(|(row, times)| (row, *times))) {
             let mut line = String::from(indent);
             for ((cell, column), &width) in row.iter().zip(&self.headers).zip(&widths) {
-                let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
+                let length = cell.chars().count();
+                let cell: Cow<'_, str> = match length > width {
+                    true => cell.chars().take(width - 1).chain(['…']).collect::<String>().into(),
+                    false => cell.as_str().into(),
+                };
+                let padding = " ".repeat(width.saturating_sub(length));
                 if column.right {
                     line.push_str(&padding);
-                    line.push_str(cell);
+                    line.push_str(&cell);
                 } else {
-                    line.push_str(cell);
+                    line.push_str(&cell);
                     line.push_str(&padding);
                 }
                 line.push_str("  ");
@@ -76,11 +94,40 @@ impl Table {
         }
         Ok(())
     }
+
+    /// The widths of columns, the widest reduced until a line fits.
+    fn fitted(&self, mut widths: Vec<usize>, indent: usize) -> Vec<usize> {
+        let Some(width) = self.width else { return widths };
+        let available = width.saturating_sub(indent + 2 * widths.len().saturating_sub(1));
+        let mut limit = widths.iter().copied().max().unwrap_or(0);
+        let sum = |limit: usize| widths.iter().map(|&width| width.min(limit)).sum::<usize>();
+        while limit > COLUMN_WIDTH_MIN && sum(limit) > available {
+            limit = (limit - 1).min(available.max(COLUMN_WIDTH_MIN));
+        }
+        widths.iter_mut().for_each(|width| *width = (*width).min(limit));
+        widths
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// users 22: tables were wider than the terminal.
+    #[test]
+    fn users_22_wide_cells_are_cut_to_fit() -> io::Result<()> {
+        let write = |width| -> io::Result<String> {
+            let mut table = Table::named(vec!["a".to_owned(), "text".to_owned()]).fit(width);
+            table.rows(vec!["b".to_owned(), "größer als der Schirm".to_owned()], 2);
+            let mut out = Vec::new();
+            table.write("", &mut out)?;
+            Ok(String::from_utf8(out).expect("tables are text"))
+        };
+        assert_eq!(write(Some(14))?, "a  text\n─  ───────────\nb  größer als…\nb  größer als…\n");
+        assert_eq!(write(None)?, write(Some(80))?);
+        assert!(write(Some(1))?.lines().all(|line| line.chars().count() <= 9), "{}", write(Some(1))?);
+        Ok(())
+    }
 
     #[test]
     fn columns_line_up() -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::arguments::UpdateArguments;
 use crate::output::{self, Outcome};
-use crate::{input, interrupt};
+use crate::{input, interrupt, query};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
@@ -20,22 +20,36 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     let open = DatabaseOptions { durability: arguments.durability, to_write: true, ..Default::default() };
     let database = Database::open_or_create_with(&arguments.database, open)?;
     let mut options = UpdateOptions::default();
-    let query = &mut options.query;
-    *query = QueryOptions::default().with_cancel(&running.token);
+    let query_options = &mut options.query;
+    *query_options = QueryOptions::default().with_cancel(&running.token);
     if let Some(timeout) = arguments.timeout {
-        query.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+        query_options.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
     }
     if let Some(memory) = arguments.memory {
-        query.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
+        query_options.memory_limit_bytes = Some(memory).filter(|&bytes| bytes != 0);
     }
-    query.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
+    query_options.prefixes = query::prefixes();
+    query_options.base_iri = arguments.base.as_ref().map(|base| base.as_str().to_owned());
     for parameter in &arguments.parameters {
-        query.parameters.push((parameter.name.clone(), parameter.value.clone()));
+        query_options.parameters.push((parameter.name.clone(), parameter.value.clone()));
     }
     let report = database.update_with(&text, &mut options)?;
     running.finish();
     if io::stderr().is_terminal() {
         eprintln!("{} in {}", summary(report), output::time(started.elapsed()));
+    }
+    warn_if_unchanged(&database, &text, &options.query, report)
+}
+
+/// Prints warnings about unknown names on standard error if the request has changed nothing.
+pub(crate) fn warn_if_unchanged(
+    database: &Database,
+    text: &str,
+    options: &QueryOptions,
+    report: UpdateReport,
+) -> Outcome {
+    if report == UpdateReport::default() {
+        query::warn(&database.update_warnings(text, options)?);
     }
     Ok(())
 }

@@ -8,7 +8,9 @@
 //! above. A `SUM` of integers has 128 bits; on overflow it is unbound, like any expression that overflows.
 //! `COUNT` and `SAMPLE` skip errors of their expression; a single error makes every other aggregate an error
 //! (unbound). For an empty group `SUM` and `AVG` are 0, `GROUP_CONCAT` is the empty text, `MIN`, `MAX` and
-//! `SAMPLE` are errors. `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7).
+//! `SAMPLE` are errors. `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7),
+//! and it takes the text that `STR` has for IRIs, numbers and other literals, as in Jena, Virtuoso and
+//! RDFLib.
 //! # Not here
 //! Grouping (see `vervet-kernel`).
 
@@ -19,6 +21,7 @@ use crate::arithmetic::{Operator, Pair, apply, double_of, float_of, promote};
 use crate::batch::CompiledExpression;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
+use crate::evaluate::lexical_form;
 use crate::evaluator::Evaluator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
@@ -433,14 +436,15 @@ impl Concat {
         if matches!(self, Self::Failed) {
             return Ok(());
         }
-        let Some((text, _)) = context.text(operand)? else {
+        let value = lexical_form(operand, context)?;
+        let Some(Value::String(text)) = value else {
             *self = Self::Failed;
             return Ok(());
         };
         let mut times = times.get();
         if matches!(self, Self::Empty) {
             *heap_bytes += text.len();
-            *self = Self::Text(text.as_ref().to_owned());
+            *self = Self::Text(text.clone().into_owned());
             times -= 1;
         }
         if let Self::Text(all) = self {
@@ -456,7 +460,7 @@ impl Concat {
                 }
             }
         }
-        context.recycle(text);
+        context.recycle_value(Value::String(text));
         Ok(())
     }
 }

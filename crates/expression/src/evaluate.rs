@@ -545,7 +545,7 @@ fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>)
 }
 
 /// `STR()`: the exact lexical form, so the term is not decoded to its value.
-fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
+pub(crate) fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     if let Some(id) = operand.known_id() {
         let mut out = context.buffer();
         if let Some(inline) = Inline::from_id(id) {

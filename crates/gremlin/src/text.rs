@@ -24,6 +24,7 @@ mod error;
 mod forms;
 mod lex;
 mod literal;
+mod mistakes;
 mod number;
 mod parse;
 mod predicate;

@@ -137,8 +137,21 @@ impl RowFormat for Table {
             self.write_sample(out);
         }
         let rows = if self.row_count == 1 { "row" } else { "rows" };
-        out.extend_from_slice(format!("{} {rows}\n", self.row_count).as_bytes());
+        out.extend_from_slice(format!("{} {rows}\n", grouped(self.row_count)).as_bytes());
     }
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Shrinks the widest columns until the line fits.

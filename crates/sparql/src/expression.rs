@@ -1,8 +1,11 @@
 //! Parser of expressions and aggregates.
 
 use crate::QueryError;
-use crate::function::{builtin, cast, is_aggregate, is_function, names, nearest_cast, text_function};
+use crate::function::{
+    builtin, cast, is_aggregate, is_function, names, nearest_cast, nearest_text_function, text_function,
+};
 use crate::lexer::{Lexeme, Token};
+use crate::mistakes;
 use crate::parser::Parser;
 use crate::suggest::nearest;
 use oxiri::Iri;
@@ -29,7 +32,13 @@ impl Parser<'_, '_> {
             Token::ParenthesisOpen => self.parenthesized(),
             Token::Word => self.builtin_call(),
             Token::Iri | Token::Name => self.iri_call(true),
-            _ => Err(self.expected("a condition in parentheses or a function")),
+            _ => {
+                let error = self.expected("a condition in parentheses or a function");
+                Err(match self.ahead.token {
+                    Token::Variable | Token::Not => error.with_hint("put the condition in parentheses"),
+                    _ => error,
+                })
+            }
         }
     }
 
@@ -70,9 +79,12 @@ impl Parser<'_, '_> {
         let left = self.sum()?;
         if self.ahead.token == Token::Iri {
             // `?a<?b&&?c>?d`: the longest token wins, here an IRI (SPARQL 1.1 §19.8).
-            return Err(self
-                .expected("an operator or the end of the expression")
-                .with_hint("put a space after <"));
+            let is_unequal = self.spelled(self.ahead) == "<>";
+            return Err(self.expected("an operator or the end of the expression").with_hint(if is_unequal {
+                "did you mean !=?"
+            } else {
+                "put a space after <"
+            }));
         }
         let compare =
             |comparator, left, right| Expression::Compare(comparator, Box::new(left), Box::new(right));
@@ -242,6 +254,10 @@ impl Parser<'_, '_> {
             }
             return Ok(Expression::Call(function, arguments));
         }
+        if let Some(name) = nearest_text_function(&iri) {
+            let error = self.error(at, format!("there is no function {iri}")).unsupported();
+            return Err(error.with_hint(format!("did you mean <{name}>?")));
+        }
         let Some(function) = cast(&iri) else {
             // Other systems may support the function, so the text is valid; a name close to that of a cast is
             // an error.
@@ -317,12 +333,19 @@ impl Parser<'_, '_> {
             }
             _ if self.ahead.token == Token::ParenthesisOpen => {
                 let error = self.error(at, format!("there is no function {name}"));
-                Err(match nearest(name, names()) {
-                    Some(known) => error.with_hint(format!("did you mean {known}?")),
+                Err(match (mistakes::of_function(name), nearest(name, names())) {
+                    (Some(hint), _) => error.with_hint(hint),
+                    (None, Some(known)) => error.with_hint(format!("did you mean {known}?")),
+                    (None, None) => error,
+                })
+            }
+            _ => {
+                let error = self.error(at, format!("expected an expression, but found {name}"));
+                Err(match mistakes::of_word(name) {
+                    Some(hint) => error.with_hint(hint),
                     None => error,
                 })
             }
-            _ => Err(self.error(at, format!("expected an expression, but found {name}"))),
         }
     }
 

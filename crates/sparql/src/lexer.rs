@@ -192,7 +192,11 @@ impl<'a> Lexer<'a> {
             return Ok((Token::Word, length, 0));
         }
         let c = rest.chars().next().unwrap_or_default();
-        Err(self.error(c.len_utf8().max(prefix), format!("unexpected character {c:?}")))
+        let error = self.error(c.len_utf8().max(prefix), format!("unexpected character {c:?}"));
+        Err(match crate::mistakes::of_character(c) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        })
     }
 
     fn string(&self, bytes: &[u8], quote: u8) -> Result<(Token, usize, usize), QueryError> {

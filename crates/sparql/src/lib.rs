@@ -39,6 +39,7 @@ mod graph;
 mod group;
 mod lexer;
 pub mod limits;
+mod mistakes;
 mod parser;
 mod path;
 mod prefixes;

@@ -4,6 +4,7 @@ use crate::analysis::mark_possible;
 use crate::exists::ExistsScope;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
+use crate::mistakes;
 use crate::select::{Aggregation, SelectHead};
 use crate::suggest::nearest;
 use crate::template::{DataLabels, Template};
@@ -331,6 +332,10 @@ impl<'a, 'o> Parser<'a, 'o> {
         while self.eat_keyword(keyword)? {
             any = true;
             let is_named = self.eat_keyword("NAMED")?;
+            if self.ahead.token == Token::Word {
+                let error = self.expected("the IRI of a graph");
+                return Err(error.with_hint(format!("{keyword} names a graph, not a table")));
+            }
             let graph = self.iri()?;
             if seen.insert((is_named, graph.clone())) {
                 if is_named { &mut named } else { &mut default }.push(graph);
@@ -543,6 +548,29 @@ impl<'a, 'o> Parser<'a, 'o> {
             _ => format!("found {}", self.spelled(self.ahead).lines().next().unwrap_or_default()),
         };
         let error = self.error(self.ahead, format!("expected {what}, but {found}"));
+        match self.mistake() {
+            Some(hint) => error.with_hint(hint),
+            None => self.with_spelling(error),
+        }
+    }
+
+    /// The hint for the next token if it is a common mistake.
+    fn mistake(&self) -> Option<String> {
+        let (spelled, start) = (self.spelled(self.ahead), self.ahead.start);
+        match self.ahead.token {
+            Token::Word => mistakes::of_word(spelled).map(str::to_owned),
+            Token::End => {
+                let (bracket, at) = mistakes::open_bracket(self.text)?;
+                let place = QueryError::at(self.text, at, at + 1, "");
+                let (line, column) = (place.line(), place.column());
+                Some(format!("the {bracket} in line {line}, column {column} is not closed"))
+            }
+            _ => mistakes::of_symbol(spelled, &self.text[..start], &self.text[start..]).map(str::to_owned),
+        }
+    }
+
+    /// Adds the keyword that the next token resembles.
+    fn with_spelling(&self, error: QueryError) -> QueryError {
         if self.ahead.token != Token::Word {
             return error;
         }

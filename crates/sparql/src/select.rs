@@ -9,6 +9,7 @@ use crate::analysis::{filter, join};
 use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
+use crate::suggest::nearest;
 use foldhash::HashMap as SeededMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable, VariableSet};
 
@@ -100,6 +101,11 @@ impl<'a> Parser<'a, '_> {
                     head.items.push(Item::Expression(self.lexer, self.ahead));
                     self.skip_parenthesis(&mut head)?;
                 }
+                Token::Comma if !head.items.is_empty() => {
+                    let error = self.expected("a column or {");
+                    return Err(error.with_hint("columns have spaces between them, no commas"));
+                }
+                Token::Word if self.keyword_ahead().is_none() => return Err(self.no_column()),
                 _ if head.items.is_empty() => {
                     return Err(self.expected("*, a variable or (expression AS ?variable)"));
                 }
@@ -109,10 +115,64 @@ impl<'a> Parser<'a, '_> {
         Ok(head)
     }
 
+    /// The error for a word in the place of a column: an expression without parentheses and name, or a
+    /// variable without `?`.
+    fn no_column(&mut self) -> QueryError {
+        let (at, word) = (self.ahead, self.spelled(self.ahead));
+        if nearest(word, ["WHERE", "FROM", "DISTINCT", "REDUCED"]).is_some() {
+            return self.expected("a column or {");
+        }
+        let error = self.expected("*, a variable or (expression AS ?variable)");
+        let mut depth = 0_usize;
+        let mut is_call = false;
+        while self.advance().is_ok() && self.ahead.token != Token::End {
+            match self.ahead.token {
+                Token::ParenthesisOpen => depth += 1,
+                Token::ParenthesisClose => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            is_call |= depth > 0;
+            if depth == 0 {
+                break;
+            }
+        }
+        if is_call && self.ahead.token == Token::ParenthesisClose {
+            return error.with_hint(format!("write ({} AS ?name)", &self.text[at.start..self.ahead.end]));
+        }
+        error.with_hint(format!("did you mean ?{word}?"))
+    }
+
+    /// The error for a text that ends before the parenthesis at `open` is closed, as in `(COUNT(?c AS ?n)`:
+    /// at the `AS` that is one level too deep, if there is one.
+    fn not_closed(&self, open: (Lexer<'a>, Lexeme)) -> QueryError {
+        let (mut lexer, mut ahead) = open;
+        let (mut depth, mut braces) = (1_usize, 0_usize);
+        while ahead.token != Token::End {
+            match ahead.token {
+                Token::ParenthesisOpen => depth += 1,
+                Token::ParenthesisClose => depth = depth.saturating_sub(1),
+                Token::BraceOpen => braces += 1,
+                Token::BraceClose => braces = braces.saturating_sub(1),
+                Token::Word if depth > 1 && braces == 0 && self.spelled(ahead).eq_ignore_ascii_case("AS") => {
+                    let error = self.error(ahead, "expected ), but found AS");
+                    return error.with_hint("close the function before AS: (COUNT(?x) AS ?name)");
+                }
+                _ => {}
+            }
+            let Ok(next) = lexer.next() else { break };
+            ahead = next;
+        }
+        self.expected(")")
+    }
+
     /// Skips past the parenthesis that closes the one just consumed.
     fn skip_parenthesis(&mut self, head: &mut SelectHead<'a>) -> Result<(), QueryError> {
+        let open = (self.lexer, self.ahead);
         let mut depth = 1;
         loop {
+            if self.ahead.token == Token::End {
+                return Err(self.not_closed(open));
+            }
             let lexeme = self.advance()?;
             match lexeme.token {
                 Token::ParenthesisOpen => depth += 1,
@@ -120,7 +180,6 @@ impl<'a> Parser<'a, '_> {
                 Token::Word if self.ahead.token == Token::ParenthesisOpen => {
                     head.aggregates |= is_aggregate(self.spelled(lexeme));
                 }
-                Token::End => return Err(self.error(lexeme, "expected ), but the query ends")),
                 _ => {}
             }
             if depth == 0 {
@@ -323,6 +382,10 @@ impl<'a> Parser<'a, '_> {
                     self.link()?;
                     (self.lexer, self.ahead) = (*lexer, *ahead);
                     let expression = self.expression()?;
+                    if self.ahead.token == Token::ParenthesisClose {
+                        let text = &self.text[ahead.start..self.last_end];
+                        return Err(self.expected("AS").with_hint(format!("write ({text} AS ?name)")));
+                    }
                     self.expect_keyword("AS")?;
                     let at = self.advance()?;
                     if at.token != Token::Variable {
@@ -407,6 +470,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn not_grouped(&self, at: Lexeme, name: &str) -> QueryError {
+        // `GROUPBY ?x`, or `GROUP BY` behind another clause: the rest of the query is the cause.
+        if self.ahead.token == Token::Word {
+            return self.expected("the end of the query");
+        }
         self.error(at, format!("{name} has no single value in a group")).with_hint(format!(
             "add {name} to GROUP BY, or use it inside an aggregate such as SAMPLE({name})"
         ))
@@ -471,7 +538,12 @@ impl<'a> Parser<'a, '_> {
             let descending = self.at_keyword("DESC");
             let expression = if descending || self.at_keyword("ASC") {
                 self.advance()?;
-                self.expect(Token::ParenthesisOpen, "( after ASC or DESC")?;
+                if self.ahead.token != Token::ParenthesisOpen {
+                    let word = if descending { "DESC" } else { "ASC" };
+                    let error = self.expected("( after ASC or DESC");
+                    return Err(error.with_hint(format!("write ORDER BY {word}(?x)")));
+                }
+                self.advance()?;
                 let expression = self.expression()?;
                 self.expect(Token::ParenthesisClose, ")")?;
                 expression

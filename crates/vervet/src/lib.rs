@@ -93,6 +93,7 @@ pub use vervet_txn::{
 
 pub use vervet_algebra::Dataset;
 pub use vervet_planner::PlanStep;
+pub use vervet_results::TableOptions;
 
 /// RDF terms of the `oxrdf` crate.
 pub use oxrdf::{BlankNode, Literal, NamedNode, Term, Triple};

@@ -10,6 +10,7 @@ use vervet_algebra::Dataset;
 use vervet_driver_local::{CutPolicy, Parallelism};
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 use vervet_env::Environment;
+use vervet_results::TableOptions;
 use vervet_txn::Durability;
 
 /// The default query timeout. Long enough for any analysis, but finite.
@@ -169,6 +170,8 @@ pub struct QueryOptions {
     pub optimize: bool,
     /// The endpoints that `SERVICE` may query; `None`: `SERVICE` is off.
     pub services: Option<Services>,
+    /// Width and prefixes of results in the format [`crate::OutputFormat::Table`].
+    pub table: TableOptions,
 }
 
 impl Default for QueryOptions {
@@ -188,6 +191,7 @@ impl Default for QueryOptions {
             heavy_from: HEAVY_FROM_DEFAULT,
             optimize: true,
             services: None,
+            table: TableOptions::default(),
         }
     }
 }

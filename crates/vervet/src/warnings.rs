@@ -1,21 +1,25 @@
-//! Query warnings: names that the graph does not have, variables that are never bound, invalid `REGEX`
-//! patterns.
+//! Warnings about queries and updates: names and graphs that the database does not have, variables that are
+//! never bound, invalid `REGEX` patterns.
 //!
 //! The standards allow all of these, and they make answers empty. So they are not errors, and are only
-//! computed when an answer is empty (or is a count of 0); the caller decides.
+//! computed when an answer is empty (or is a count of 0); the caller decides. A variable that is never bound
+//! is reported with any answer, since `ORDER BY ?misspelt` leaves the rows in another order than intended.
 //! # Cost
 //! One dictionary lookup for each name of the query, some microseconds. For an unknown name, the names of at
-//! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms.
+//! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms. Unbound variables need
+//! no lookup.
 
-use crate::Transaction;
 use crate::database::Database;
 use crate::gremlin::text::Statement;
 use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
 use crate::query::prepared::Prepared;
+use crate::{QueryOptions, Transaction};
 use oxrdf::{NamedNode, NamedNodeRef, Term};
 use std::collections::BTreeSet;
 use std::fmt;
-use vervet_algebra::{Expression, Form, Function, Node, Path, Query, Slot, Variable};
+use vervet_algebra::{
+    Expression, Form, Function, GraphSlot, Node, Operation, Path, Quads, Query, Slot, TemplateTerm, Variable,
+};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, is_iri, name_iri};
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
@@ -99,7 +103,8 @@ impl Prepared {
         }
     }
 
-    /// [`Prepared::warnings`] if they may explain an answer with this number of rows; else none.
+    /// [`Prepared::warnings`] if they may explain an answer with this number of rows; else only those about
+    /// variables that are never bound.
     ///
     /// # Errors
     /// Damaged data.
@@ -109,12 +114,43 @@ impl Prepared {
         if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
             self.warnings()
         } else {
-            Ok(Vec::new())
+            let published = self.database().published();
+            let mut search =
+                UnknownNameSearch { checks_names: false, ..UnknownNameSearch::new(&published.version) };
+            search.query(self.query())?;
+            Ok(search.warnings)
         }
     }
 }
 
 impl Database {
+    /// The names in patterns and deletions of an update that the current graph does not have, for display
+    /// with an update that changed nothing.
+    ///
+    /// # Errors
+    /// As [`Database::update`] for an invalid request; damaged data.
+    pub fn update_warnings(&self, text: &str, options: &QueryOptions) -> Result<Vec<Warning>> {
+        let update = crate::update::parse(text, options)?;
+        let published = self.published();
+        let mut search = UnknownNameSearch::new(&published.version);
+        for operation in &update.operations {
+            match operation {
+                Operation::DeleteData(quads) => search.deletions(quads)?,
+                Operation::Modify(modify) => {
+                    let mut query = modify.solutions.clone();
+                    // The pattern was valid for this dataset when the update ran.
+                    if modify.dataset.restrict(&mut query.root).is_ok() {
+                        search.bound.clear();
+                        search.query(&query)?;
+                    }
+                    search.deletions(&modify.delete)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(search.warnings)
+    }
+
     /// Labels and keys of a Gremlin script that the current graph does not have, for display with an empty
     /// result or a single 0. A script that writes has no warnings.
     ///
@@ -155,14 +191,25 @@ fn of_script(snapshot: &dyn Snapshot, script: &GremlinScript) -> Result<Vec<Warn
 /// A search for unknown names, and its warnings.
 struct UnknownNameSearch<'s> {
     snapshot: &'s dyn Snapshot,
+    /// Whether names are looked up; otherwise only variables are checked.
+    checks_names: bool,
     warnings: Vec<Warning>,
     known: BTreeSet<String>,
     bound: Vec<Variable>,
+    /// Names that a traversal gives to values: labels of `as`, keys of `project`. `by` may mean them.
+    own_names: BTreeSet<String>,
 }
 
 impl<'s> UnknownNameSearch<'s> {
     fn new(snapshot: &'s dyn Snapshot) -> Self {
-        Self { snapshot, warnings: Vec::new(), known: BTreeSet::new(), bound: Vec::new() }
+        Self {
+            snapshot,
+            checks_names: true,
+            warnings: Vec::new(),
+            known: BTreeSet::new(),
+            bound: Vec::new(),
+            own_names: BTreeSet::new(),
+        }
     }
 
     fn warn(&mut self, message: String, hint: Option<String>) {
@@ -201,6 +248,7 @@ impl<'s> UnknownNameSearch<'s> {
             Node::Patterns(patterns) => {
                 for pattern in patterns {
                     self.bound.extend(pattern.variables());
+                    self.graph(&pattern.graph)?;
                     let Slot::Constant(Term::NamedNode(predicate)) = &pattern.predicate else { continue };
                     match &pattern.object {
                         Slot::Constant(Term::NamedNode(class)) if predicate.as_str() == RDF_TYPE => {
@@ -212,6 +260,7 @@ impl<'s> UnknownNameSearch<'s> {
             }
             Node::Path(path) => {
                 self.bound.extend(path.variables());
+                path.graphs.iter().try_for_each(|graph| self.graph(graph))?;
                 self.path(&path.path)?;
             }
             // Names in a service belong to another endpoint.
@@ -253,7 +302,9 @@ impl<'s> UnknownNameSearch<'s> {
     }
 
     fn expression(&mut self, expression: &Expression) -> Result<()> {
-        if let Expression::Call(Function::Regex | Function::Replace, arguments) = expression {
+        if let Expression::Call(Function::Regex | Function::Replace, arguments) = expression
+            && self.checks_names
+        {
             let is_regex = matches!(expression, Expression::Call(Function::Regex, _));
             let text = |at: usize| match arguments.get(at) {
                 Some(Expression::Constant(Term::Literal(literal))) => Some(literal.value()),
@@ -305,7 +356,7 @@ impl<'s> UnknownNameSearch<'s> {
 
     fn predicate(&mut self, predicate: &NamedNode) -> Result<()> {
         let iri = predicate.as_str();
-        if !self.known.insert(iri.to_owned()) || self.is_predicate(iri)? {
+        if !self.checks_names || !self.known.insert(iri.to_owned()) || self.is_predicate(iri)? {
             return Ok(());
         }
         let near = self.near_predicate(iri)?;
@@ -318,7 +369,7 @@ impl<'s> UnknownNameSearch<'s> {
 
     fn class(&mut self, class: &NamedNode) -> Result<()> {
         let iri = class.as_str();
-        if !self.known.insert(iri.to_owned()) || self.is_class(iri)? {
+        if !self.checks_names || !self.known.insert(iri.to_owned()) || self.is_class(iri)? {
             return Ok(());
         }
         let near = self.near_class(iri)?;
@@ -326,6 +377,46 @@ impl<'s> UnknownNameSearch<'s> {
             format!("nothing has the type {}", shown(iri)),
             near.map(|near| format!("did you mean {}?", shown(&near))),
         );
+        Ok(())
+    }
+
+    /// Checks the graph of a pattern.
+    fn graph(&mut self, graph: &GraphSlot) -> Result<()> {
+        let GraphSlot::Named(graph) = graph else { return Ok(()) };
+        let iri = graph.as_str();
+        // A graph and a predicate may have one IRI.
+        if !self.checks_names || !self.known.insert(format!("<{iri}>")) {
+            return Ok(());
+        }
+        let graphs = self.snapshot.graphs();
+        if self.id_of(iri)?.is_some_and(|id| graphs.iter().any(|(graph, _)| *graph == id)) {
+            return Ok(());
+        }
+        let ids: Vec<Id> = graphs.iter().take(CANDIDATES_MAX).map(|(id, _)| *id).collect();
+        let near = self.near(iri, &ids)?;
+        self.warn(
+            format!("no statement is in the graph {}", shown(iri)),
+            near.map(|near| format!("did you mean {}?", shown(&near))),
+        );
+        Ok(())
+    }
+
+    /// Checks the constant predicates, classes and graphs of statements to delete.
+    fn deletions(&mut self, quads: &Quads) -> Result<()> {
+        let constant = |at: u32| match quads.terms.get(at as usize) {
+            Some(TemplateTerm::Constant(Term::NamedNode(node))) => Some(node),
+            _ => None,
+        };
+        for quad in &quads.quads {
+            if let Some(graph) = quad.graph.and_then(constant) {
+                self.graph(&GraphSlot::Named(graph.clone()))?;
+            }
+            let Some(predicate) = constant(quad.predicate) else { continue };
+            match constant(quad.object) {
+                Some(class) if predicate.as_str() == RDF_TYPE => self.class(class)?,
+                _ => self.predicate(predicate)?,
+            }
+        }
         Ok(())
     }
 
@@ -368,6 +459,13 @@ impl<'s> UnknownNameSearch<'s> {
     fn step(&mut self, step: &Instruction) -> Result<()> {
         let texts: Vec<&str> = step.arguments.iter().map_while(Value::as_text).collect();
         match &*step.name {
+            "as" | "project" | "select" | "group" | "groupCount" => {
+                self.own_names.extend(texts.iter().map(|name| (*name).to_owned()));
+            }
+            "by" => match texts.first() {
+                Some(key) if !self.own_names.contains(*key) => self.key("key", key)?,
+                _ => {}
+            },
             "hasLabel" => texts.iter().try_for_each(|label| self.label(label))?,
             "has" if step.arguments.len() == 3 => {
                 texts.first().map_or(Ok(()), |label| self.label(label))?;

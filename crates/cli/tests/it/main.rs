@@ -10,5 +10,6 @@ mod property_graphs;
 mod query;
 mod serve;
 mod service;
+mod shell;
 mod transactions;
 mod update;

@@ -34,6 +34,54 @@ fn texts_for_another_command_say_which() {
     assert!(place.ok(&["load", "one", "one.nt"]).starts_with("loaded 1 statement from "));
 }
 
+/// A format that cannot hold the result is an error, not another format without a word.
+#[test]
+fn formats_fit_the_form_of_the_query() {
+    let place = people();
+    let describe = "DESCRIBE <http://example.org/ann>";
+    place.fails(
+        &["query", "db", describe, "--format", "csv"],
+        1,
+        &["result is a graph", "choose nt, turtle"],
+    );
+    place.fails(&["query", "db", "SELECT * { ?s ?p ?o }", "--format", "nt"], 1, &["choose table, tsv, csv"]);
+    place.fails(&["query", "db", "ASK {}", "--format", "turtle"], 1, &["truth value"]);
+    // users 30: of the well-known prefixes Turtle declares those that it uses.
+    let turtle = place.ok(&["query", "db", describe, "--format", "turtle"]);
+    assert!(turtle.contains("Ann") && turtle.matches("@prefix").count() <= 2, "{turtle}");
+    let construct = "CONSTRUCT { vertex:1 key:code 1 } {}";
+    let turtle = place.ok(&["query", "db", construct, "--format", "turtle"]);
+    assert!(turtle.contains("vertex:1 key:code 1") && turtle.contains("@prefix key:"), "{turtle}");
+}
+
+/// users 17: well-known prefixes need no declaration, and a `;` at the end is allowed, as in the shell.
+#[test]
+fn users_17_prefixes_and_semicolons_are_as_in_the_shell() {
+    let place = people();
+    place.ok(&["update", "db", "INSERT DATA { vertex:1 key:code 'VIE' ; a label:airport } ;"]);
+    let query = "SELECT ?c { ?v a label:airport ; key:code ?c } LIMIT 1 ;";
+    assert_eq!(place.ok(&["query", "db", query, "--format", "csv"]), "c\r\nVIE\r\n");
+    assert!(place.ok(&["query", "db", query, "--explain"]).contains("key:code"));
+    // A declaration of the query has precedence.
+    let own = "PREFIX key: <urn:own:> SELECT ?c { ?v key:code ?c }";
+    assert_eq!(place.ok(&["query", "db", own, "--format", "csv"]), "c\r\n");
+    let table = place.ok(&["query", "db", "SELECT ?v { ?v key:code ?c }", "--format", "table"]);
+    assert!(table.contains(" vertex:1\n"), "{table}");
+    let declared = "PREFIX e: <http://example.org/> SELECT ?v { ?v e:name 'Ann' }";
+    let table = place.ok(&["query", "db", declared, "--format", "table"]);
+    assert!(table.contains(" e:ann\n"), "{table}");
+}
+
+/// An update that changes nothing tells the names that are not there.
+#[test]
+fn unknown_names_of_updates_are_told() {
+    let place = people();
+    let done = place.run(&["update", "db", "DELETE WHERE { ?p <http://example.org/nam> ?n }"]);
+    assert!(done.code == 0 && done.err.contains("did you mean <http://example.org/name>?"), "{done:?}");
+    let done = place.run(&["query", "db", "g.V().groupCount().by('nosuch')", "--language", "gremlin"]);
+    assert!(done.code == 0 && done.err.contains("nothing has the key \"nosuch\""), "{done:?}");
+}
+
 #[test]
 fn tsv_to_the_letter() {
     let expected = "?p\t?name\t?age\n\

@@ -166,7 +166,9 @@ fn members(f: &mut Formatter<'_>, name: &str, values: &[Value]) -> fmt::Result {
     f.write_char(')')
 }
 
-/// The first operand must be atomic: the language has no parentheses for predicates.
+/// The language has no parentheses around predicates and needs none here: chains associate to the left, so
+/// `a.and(b).or(c)` is the `or` of `a.and(b)` and `c`. An `and` as first operand of an `and` is parsed as one
+/// longer `and`, which is equal in value.
 fn chain(f: &mut Formatter<'_>, name: &str, all: &[P]) -> fmt::Result {
     for (at, predicate) in all.iter().enumerate() {
         if at == 0 { write!(f, "{predicate}")? } else { write!(f, ".{name}({predicate})")? }

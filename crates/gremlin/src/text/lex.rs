@@ -5,6 +5,7 @@
 
 use super::TOKENS_MAX;
 use super::error::{Fault, NO_LAMBDAS, Result};
+use super::mistakes;
 
 /// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +92,10 @@ impl<'a> Lexer<'a> {
             b'"' | b'\'' => return self.string(start, byte),
             b'0'..=b'9' | b'+' | b'-' => return self.number(start),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => return self.name(start),
-            _ => return Err(self.fault(start, format!("unexpected {}", shown(byte)))),
+            _ => {
+                let fault = self.fault(start, format!("unexpected {}", shown(byte)));
+                return Err(hinted(fault, char::from(byte)));
+            }
         };
         self.at += 1;
         Ok(token(kind, start, self.at))
@@ -193,7 +197,7 @@ impl<'a> Lexer<'a> {
         }
         if at == start || !self.text[start..].starts_with(is_start) {
             let c = self.text[start..].chars().next().unwrap_or(' ');
-            return Err(self.fault(start, format!("unexpected {c:?}")));
+            return Err(hinted(self.fault(start, format!("unexpected {c:?}")), c));
         }
         self.at = at;
         Ok(token(Kind::Name, start, at))
@@ -216,6 +220,13 @@ fn is_start(c: char) -> bool {
 
 fn is_part(c: char) -> bool {
     is_start(c) || c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36F}' | '\u{203F}' | '\u{2040}')
+}
+
+fn hinted(fault: Box<Fault>, c: char) -> Box<Fault> {
+    match mistakes::of_character(c) {
+        Some(hint) => fault.hint(hint),
+        None => fault,
+    }
 }
 
 fn shown(byte: u8) -> String {

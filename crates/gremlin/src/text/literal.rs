@@ -210,6 +210,9 @@ impl Parser<'_> {
         if text == "it" {
             return fault.hint(NO_LAMBDAS);
         }
+        if let Some(hint) = super::mistakes::of_value(text) {
+            return fault.hint(hint);
+        }
         let mut known: Vec<&str> = self.options.bindings.keys().map(String::as_str).collect();
         known.sort_unstable();
         words::classes().for_each(|class| known.push(class));

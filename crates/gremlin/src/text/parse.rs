@@ -8,6 +8,7 @@
 use super::error::{Fault, NO_LAMBDAS, Result};
 use super::forms::{Callable, SOURCE, SPAWN, STEPS, TERMINALS, Table, is_terminal};
 use super::lex::{Kind, Lexer, Token};
+use super::mistakes;
 use super::suggest::nearest;
 use super::{DEPTH_MAX, ParseOptions, Statement, TEXT_BYTES_MAX, Terminal, Transaction};
 use crate::{Bytecode, Instruction, Span, Value};
@@ -151,7 +152,11 @@ impl<'a> Parser<'a> {
                 "start with a source, such as {}.V()",
                 self.options.sources.first().map_or("g", |s| s)
             );
-            return Err(self.unexpected(&format!("a traversal source ({sources})")).hint(hint));
+            let fault = self.unexpected(&format!("a traversal source ({sources})"));
+            return Err(match mistakes::of_statement(name) {
+                Some(language) => fault.hint(language),
+                None => fault.hint(hint),
+            });
         };
         self.bump()?;
         let mut bytecode = Bytecode::default();
@@ -231,7 +236,8 @@ impl<'a> Parser<'a> {
                 let instruction = self.call(name, &TERMINALS)?;
                 if self.token.kind == Kind::Dot {
                     let message = format!("no step can follow {}()", instruction.name);
-                    return Err(self.fault(self.token, message));
+                    let hint = format!("put {}() at the end", instruction.name);
+                    return Err(self.fault(self.token, message).hint(hint));
                 }
                 return Ok(Some((instruction, name)));
             }
@@ -249,6 +255,9 @@ impl<'a> Parser<'a> {
         }
         let fault =
             self.fault(name, format!("no traversal starts with {}, which is no step", self.shown(name)));
+        if let Some(hint) = mistakes::of_start(text) {
+            return fault.hint(hint);
+        }
         match nearest(text, SPAWN.names().chain(SOURCE.names())) {
             Some(near) => fault.hint(format!("did you mean {near}()?")),
             None => fault.hint(list("a traversal starts with", SPAWN.names())),
@@ -308,7 +317,11 @@ impl<'a> Parser<'a> {
         if self.token.kind == Kind::OpenBrace {
             return Err(self.unexpected("( after the name of a step").hint(NO_LAMBDAS));
         }
-        self.expect(Kind::Open, "( after the name of a step")?;
+        if self.token.kind != Kind::Open {
+            let fault = self.unexpected("( after the name of a step");
+            return Err(fault.hint(format!("a step needs its parentheses: {text}()")));
+        }
+        self.bump()?;
         let strategies = matches!(text, "withStrategies" | "withoutStrategies");
         let mut arguments = self.arguments(Kind::Close, strategies)?;
         let close = self.bump()?;
@@ -345,8 +358,15 @@ impl<'a> Parser<'a> {
         if text == "tx" || SOURCE.find(text).is_some() {
             return fault.hint(format!("{text}() must directly follow g"));
         }
+        if let Some(hint) = mistakes::of_step(text) {
+            return fault.hint(hint);
+        }
         match nearest(text, table.names()) {
             Some(near) => fault.hint(format!("did you mean {near}()?")),
+            // `g.V().name`
+            None if self.token.kind != Kind::Open => {
+                fault.hint(format!("did you mean values(\"{}\")?", self.shown(name)))
+            }
             None => fault,
         }
     }
@@ -360,9 +380,15 @@ impl<'a> Parser<'a> {
         arguments: &[Value],
     ) -> Box<Fault> {
         let types: Vec<_> = arguments.iter().map(Value::type_name).collect();
-        let given = if types.is_empty() { "no argument".to_owned() } else { types.join(", ") };
-        let fault = Fault::new(name.start, close.end, format!("{}() does not take {given}", callable.name));
-        fault.hint(callable.describe())
+        let message = match types.is_empty() {
+            true => format!("{}() needs an argument", callable.name),
+            false => format!("{}() does not take {}", callable.name, types.join(", ")),
+        };
+        let fault = Fault::new(name.start, close.end, message);
+        match (&*callable.name, arguments.first().and_then(Value::as_text)) {
+            ("value", Some(key)) => fault.hint(format!("did you mean values(\"{key}\")?")),
+            _ => fault.hint(callable.describe()),
+        }
     }
 }
 

@@ -114,7 +114,7 @@ impl RegistryEntry {
             plan,
             user = self.description.user.as_deref().unwrap_or_default(),
             cancelled = self.token.is_cancelled(),
-            text = ?self.description.text,
+            text = self.description.text.as_str(),
             "slow request"
         );
     }

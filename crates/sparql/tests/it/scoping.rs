@@ -510,6 +510,71 @@ fn error_positions() {
     }
 }
 
+/// users 13 and 14: what SQL, Cypher and programming languages write has a hint, with the caret on the cause.
+#[test]
+fn users_14_known_mistakes_have_the_right_hint() {
+    for (text, column, message, hint) in [
+        ("SELECT * { ?x :p ?n FILTER(?n == 1) }", 32, "but found =", "did you mean =?"),
+        ("SELECT * { ?x :p ?n FILTER(?n <> 1) }", 31, "but found <>", "did you mean !=?"),
+        ("SELECT * { ?x :p ?n FILTER(?n = 1 and ?x = 2) }", 35, "but found and", "did you mean &&?"),
+        ("SELECT * { ?x :p ?n FILTER(?n = 1 OR ?x = 2) }", 35, "but found OR", "did you mean ||?"),
+        ("SELECT * { ?x :p ?n FILTER(?n LIKE 'a%') }", 31, "but found LIKE", "REGEX, CONTAINS"),
+        ("SELECT * { ?x :p ?n FILTER(?n IS NULL) }", 31, "but found IS", "BOUND(?x)"),
+        ("SELECT * { ?x :p ?n FILTER(UPPER(?n) = 'A') }", 28, "no function UPPER", "did you mean UCASE?"),
+        ("SELECT * { ?x :p ?n FILTER(length(?n) = 1) }", 28, "no function length", "did you mean STRLEN?"),
+        ("SELECT * { ?x :p ?n FILTER ?n = 1 }", 28, "but found ?n", "put the condition in parentheses"),
+        ("SELECT * { ?x :p ?n FILTER NOTEXISTS { ?n :q ?x } }", 28, "found NOTEXISTS", "NOT EXISTS?"),
+        ("SELECT COUNT(?n) { ?x :p ?n }", 8, "but found COUNT", "write (COUNT(?n) AS ?name)"),
+        ("SELECT ?x COUNT(?n) { ?x :p ?n }", 11, "but found COUNT", "write (COUNT(?n) AS ?name)"),
+        ("SELECT (COUNT(?n)) { ?x :p ?n }", 18, "expected AS", "write (COUNT(?n) AS ?name)"),
+        ("SELECT (COUNT(?n AS ?m) { ?x :p ?n }", 18, "expected ), but found AS", "close the function"),
+        ("SELECT n { ?x :p ?n }", 8, "but found n", "did you mean ?n?"),
+        ("SELECT ?x WHRE { ?x :p ?n }", 11, "but found WHRE", "did you mean WHERE?"),
+        ("SELECT ?x, ?n { ?x :p ?n }", 10, "but found ,", "no commas"),
+        ("SELECT * FROM airports WHERE { ?x :p ?n }", 15, "but found airports", "not a table"),
+        (
+            "SELECT ?x (COUNT(?n) AS ?m) { ?x :p ?n } GROUPBY ?x",
+            42,
+            "found GROUPBY",
+            "did you mean GROUP BY?",
+        ),
+        (
+            "SELECT ?x (COUNT(?n) AS ?m) { ?x :p ?n } ORDER BY ?m GROUP BY ?x",
+            54,
+            "but found GROUP",
+            "the clauses of a query are",
+        ),
+        ("SELECT * { ?x :p ?n } LIMIT 3 ORDER BY ?n", 31, "but found ORDER", "the clauses of a query are"),
+        ("SELECT * { ?x :p ?n } ORDER BY ?n DESC LIMIT 3", 40, "but found LIMIT", "write ORDER BY DESC(?x)"),
+        ("SELECT * { ?x :p “a” }", 18, "unexpected character", "straight quotation marks"),
+        ("SELECT * {\u{a0}?x :p 1 }", 11, "unexpected character", "looks like a space"),
+        ("SELECT * { ?x <not an iri> ?n }", 15, "but found <", "contains no spaces"),
+        ("SELECT * { ?x :p ?n ", 21, "the query ends", "the { in line 1, column 10 is not closed"),
+        ("SELECT * { { ?x :p ?n } FILTER(1", 33, "the query ends", "the ( in line 1, column 31"),
+        ("SELECT * { ?x :p ?n } LIMIT 1;", 30, "but found ;", "does not end with ;"),
+        ("MATCH (n) RETURN n", 1, "but found MATCH", "looks like Cypher"),
+        (
+            "SELECT * { ?x :p ?n FILTER(<urn:vervet:text:matchs>(?n, 'a')) }",
+            28,
+            "there is no function",
+            "did you mean <urn:vervet:text:matches>?",
+        ),
+    ] {
+        let error = parse(text, &options()).expect_err(text);
+        assert_eq!((error.line(), error.column()), (1, column), "{error}");
+        assert!(error.message().contains(message), "{error}");
+        assert!(error.hint().unwrap_or_default().contains(hint), "{error} {:?}", error.hint());
+    }
+    // What looks alike is valid.
+    for text in [
+        "SELECT (COUNT(?n) AS ?m) { ?x :p ?n FILTER(EXISTS { SELECT (1 AS ?one) {} }) }",
+        "SELECT (EXISTS { BIND(1 AS ?one) } AS ?m) { ?x :p ?n }",
+        "SELECT * { ?x :p ?n FILTER(<urn:other:matchs>(?n, 'a')) }",
+    ] {
+        parse(text, &options()).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 /// The patterns of `EXISTS` in a query, outermost first, with their outer variables.
 fn exists_of(text: &str) -> Vec<Vec<String>> {
     fn visit(query: &Query, node: &Node, found: &mut Vec<Vec<String>>) {

@@ -3,7 +3,7 @@
 use crate::query::execute::Execution;
 use crate::query::prepared;
 use crate::{Answer, Database, QueryOptions};
-use oxrdf::NamedNode;
+use oxrdf::{NamedNode, TermRef, Triple};
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
@@ -136,7 +136,7 @@ fn write(
             }
             Answer::Graph(triples) => {
                 let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
-                let mut writer = GraphWriter::new(format, vervet_sparql::well_known_prefixes(), out)?;
+                let mut writer = GraphWriter::new(format, &used_prefixes(&triples), out)?;
                 for triple in &triples {
                     writer.triple(triple.as_ref())?;
                 }
@@ -146,6 +146,43 @@ fn write(
             Answer::Solutions(_) => Err(Error::internal("a query other than SELECT has solutions")),
         },
     }
+}
+
+/// The number of triples up to which a graph is searched for the prefixes that it uses.
+const SEARCHED_TRIPLES_MAX: usize = 1000;
+
+/// The well-known prefixes that a small graph uses; all of them for a larger one.
+fn used_prefixes(triples: &[Triple]) -> Vec<(&'static str, &'static str)> {
+    fn visit(term: TermRef<'_>, iri: &mut dyn FnMut(&str)) {
+        match term {
+            TermRef::NamedNode(node) => iri(node.as_str()),
+            TermRef::Literal(literal) => iri(literal.datatype().as_str()),
+            TermRef::Triple(triple) => {
+                let triple = triple.as_ref();
+                visit(triple.subject.into(), iri);
+                iri(triple.predicate.as_str());
+                visit(triple.object, iri);
+            }
+            TermRef::BlankNode(_) => {}
+        }
+    }
+    let mut prefixes = vervet_sparql::well_known_prefixes().to_vec();
+    if triples.len() > SEARCHED_TRIPLES_MAX {
+        return prefixes;
+    }
+    let mut used = vec![false; prefixes.len()];
+    let mut mark = |iri: &str| {
+        let all = prefixes.iter().zip(&mut used);
+        all.for_each(|((_, namespace), used)| *used |= iri.starts_with(namespace));
+    };
+    for triple in triples {
+        visit(triple.subject.as_ref().into(), &mut mark);
+        mark(triple.predicate.as_str());
+        visit(triple.object.as_ref(), &mut mark);
+    }
+    let mut used = used.into_iter();
+    prefixes.retain(|_| used.next().unwrap_or(true));
+    prefixes
 }
 
 fn write_rows(
@@ -160,7 +197,10 @@ fn write_rows(
         return Err(Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml"));
     }
     let names: Vec<&str> = columns.iter().map(|column| query.variables[column.index()].as_str()).collect();
-    let mut writer = RowWriter::new(format, &names, out)?;
+    let mut writer = match format {
+        OutputFormat::Table => RowWriter::table(execution.options.table.clone(), &names, out)?,
+        _ => RowWriter::new(format, &names, out)?,
+    };
     let mut unbound = Vec::new();
     let mut rows = 0;
     execution.run(&mut |evaluator, batch| {

@@ -14,6 +14,8 @@ v:3 a label:airport ; key:code "FRA" ; key:country "DE" .
 fn air() -> Database {
     let db = Database::in_memory();
     db.load_text(Format::Turtle, AIR).expect("it loads");
+    db.update("INSERT DATA { GRAPH <urn:graph:air> { <urn:vervet:vertex:1> <urn:vervet:key:code> 'VIE' } }")
+        .expect("it runs");
     db
 }
 
@@ -87,8 +89,18 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
             "SELECT * { ?a key:code ?c FILTER NOT EXISTS { ?a key:contry ?d } }",
             &["no statement has the predicate key:contry; did you mean key:country?"],
         ),
+        (
+            "SELECT * FROM <urn:graph:airs> { ?a key:code ?c }",
+            &["no statement is in the graph <urn:graph:airs>; did you mean <urn:graph:air>?"],
+        ),
+        (
+            "SELECT * { GRAPH <urn:graph:airs> { ?a key:code/key:code ?c } }",
+            &["no statement is in the graph <urn:graph:airs>; did you mean <urn:graph:air>?"],
+        ),
         // No warnings: existing names, other endpoints, variables bound by a sub-query, parameters.
         ("SELECT * { ?a key:code 'XXX' ; a label:airport }", &[]),
+        ("SELECT * FROM <urn:graph:air> { ?a key:code 'XXX' }", &[]),
+        ("SELECT * FROM NAMED <urn:graph:air> { GRAPH ?g { ?a key:code 'XXX' } }", &[]),
         ("SELECT ?n { { SELECT (COUNT(*) AS ?n) { ?x ?p ?o } } }", &[]),
         ("SELECT * { VALUES ?a { <urn:x> } BIND(1 AS ?b) ?a ?p ?c . ?d key:route|key:code ?e }", &[]),
         ("SELECT * { ?a a label:airport FILTER EXISTS { ?a key:code ?inner } }", &[]),
@@ -98,6 +110,22 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
     let count = db.prepare("SELECT (COUNT(*) AS ?n) { ?a <urn:vervet:key:cod> ?c }").expect("a query");
     assert!(count.warnings_after(2).expect("sound").is_empty(), "an answer with rows needs none");
     assert_eq!(count.warnings_after(1).expect("sound").len(), 1, "a count of nothing is a row");
+    // A variable that nothing binds is reported with any answer: the rows are not in the intended order.
+    for (text, expected) in [
+        ("SELECT ?code { ?a <urn:vervet:key:code> ?code } ORDER BY ?cod", &["nothing binds ?cod"][..]),
+        ("SELECT ?code { ?a <urn:vervet:key:code> ?code FILTER NOT EXISTS { ?a <urn:no> ?b } }", &[]),
+        ("SELECT ?g (COUNT(?a) AS ?n) { GRAPH ?g { ?a ?p ?c } } GROUP BY ?g ORDER BY ?n", &[]),
+        ("SELECT ?g { GRAPH ?g {} }", &[]),
+        ("SELECT ?e ?d { ?a ?p ?b ~ ?e . ?e ?q ?d }", &[]),
+        ("SELECT ?b { ?e <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( ?a ?p ?b )>> }", &[]),
+        ("SELECT ?s { { SELECT (?o AS ?s) { ?a ?p ?o } } } ORDER BY ?s", &[]),
+        ("CONSTRUCT { ?a <urn:to> _:new } { ?a <urn:vervet:key:route>+ ?b }", &[]),
+        ("DESCRIBE ?a { ?a <urn:vervet:key:code> ?b }", &[]),
+    ] {
+        let warnings = db.prepare(text).expect("a query").warnings_after(2).expect("sound");
+        let warnings: Vec<String> = warnings.iter().map(|warning| warning.message.clone()).collect();
+        assert_eq!(warnings, expected, "{text}");
+    }
     let many: String = (0..40).map(|i| format!("?a <urn:no:{i}x> ?b{i} . ")).collect();
     assert_eq!(warned(&db, &format!("SELECT * {{ {many} }}")).len(), 16, "no more than a person reads");
 }
@@ -119,6 +147,12 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
             "g.V().where(__.out('rute')).values('code')",
             &["nothing has the edge label \"rute\"; did you mean \"route\"?"],
         ),
+        (
+            "g.V().hasLabel('airport').order().by('cod')",
+            &["nothing has the key \"cod\"; did you mean \"code\"?"],
+        ),
+        ("g.V().groupCount().by('contry')", &["nothing has the key \"contry\"; did you mean \"country\"?"]),
+        ("g.V().has('code', 'XXX').project('cod').by('code').order().by('cod')", &[]),
         ("g.V().has('airport', 'code', 'XXX').outE('route').values('dist')", &[]),
         ("g.E().hasLabel('route').has('dist', 1)", &[]),
         ("g.addV('new').property('also', 1)", &[]),
@@ -129,6 +163,32 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
             db.gremlin_warnings(&script).expect("sound").iter().map(ToString::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
     }
+}
+
+/// Names of an update that changed nothing.
+#[test]
+fn updates_that_change_nothing_tell_unknown_names() {
+    let db = air();
+    let warned = |text: &str| -> Vec<String> {
+        let text = format!("PREFIX key: <urn:vervet:key:> PREFIX label: <urn:vervet:label:> {text}");
+        assert_eq!(db.update(&text).unwrap_or_else(|error| panic!("{error}")).removed, 0, "{text}");
+        let warnings = db.update_warnings(&text, &vervet::QueryOptions::default()).expect("valid");
+        warnings.iter().map(ToString::to_string).collect()
+    };
+    let cod = ["no statement has the predicate key:cod; did you mean key:code?"];
+    assert_eq!(warned("DELETE WHERE { ?a key:cod ?b }"), cod);
+    assert_eq!(warned("DELETE DATA { <urn:a> key:cod 1 }"), cod);
+    assert_eq!(warned("DELETE { ?a key:cod ?b } WHERE { ?a key:code ?b }"), cod);
+    assert_eq!(
+        warned("DELETE { ?a key:code ?b } WHERE { ?a a label:airprot ; key:code ?b }"),
+        ["nothing has the type label:airprot; did you mean label:airport?"]
+    );
+    assert_eq!(
+        warned("WITH <urn:graph:airs> DELETE { ?a key:code ?b } WHERE { ?a key:code ?b }"),
+        ["no statement is in the graph <urn:graph:airs>; did you mean <urn:graph:air>?"]
+    );
+    assert_eq!(warned("DELETE { ?a key:code ?x } WHERE { ?a key:code 'XXX' }"), ["nothing binds ?x"]);
+    assert!(warned("DELETE WHERE { ?a key:code 'XXX' }").is_empty());
 }
 
 /// users 35: the vertex count agrees with Gremlin's, also after removals.
