@@ -67,10 +67,16 @@ pub mod update;
 mod warnings;
 mod writing;
 
-/// The example of the README runs as a doc test.
+/// The examples of the README and of the book run as doc tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guides/conflicts.md")]
+    struct Conflicts;
+    #[doc = include_str!("../../../docs/tutorial/rust.md")]
+    struct RustTutorial;
+}
 
 pub use answer::{Answer, Row, Solutions};
 pub use database::{Database, GraphSnapshot, Part};
