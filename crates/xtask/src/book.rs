@@ -1,11 +1,12 @@
 //! The documentation as a book: `docs/SUMMARY.md` lists its pages, mdBook builds it into `target/book`.
 //!
 //! Before the build, and alone with `--check`: every relative link resolves to a file, and to a heading of it
-//! if it has an anchor; every page of `docs` is in the summary; every `{{#include}}` names a file and an anchor
-//! of it; the chart of the README is drawn from the current benchmark tables.
+//! if it has an anchor; every page of `docs` is in the summary; every `{{#include}}` names a file and an
+//! anchor of it; the chart of the README is drawn from the current benchmark tables.
 //!
 //! Pages link to each other as files of the repository, so that they work there too. The build runs on a copy
-//! in `target/book-pages`, where links are relative to `docs` and links to files outside of the book are text.
+//! in `target/book-pages`, where links are relative to `docs` and links to files outside of the book are
+//! text.
 
 use crate::chart;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

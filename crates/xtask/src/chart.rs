@@ -1,6 +1,7 @@
 //! The chart of the README: how many times faster than a peer each query of three suites is, as dots on a
-//! logarithmic axis with the geometric mean of each suite. `cargo xtask chart` draws `docs/benchmarks/speed.svg`
-//! from the tables beside it; its colours are readable on light and dark backgrounds.
+//! logarithmic axis with the geometric mean of each suite. `cargo xtask chart` draws
+//! `docs/benchmarks/speed.svg` from the tables beside it; its colours are readable on light and dark
+//! backgrounds.
 
 use std::fmt::Write;
 use std::fs;
@@ -109,9 +110,9 @@ fn draw(suites: &[Suite]) -> String {
     for suite in suites {
         let y = bottom + ROW / 2.0;
         let mean = geometric_mean(&suite.ratios);
-        let _ = write!(
+        let _ = writeln!(
             rows,
-            "<text x=\"0\" y=\"{:.0}\">{}</text><text x=\"0\" y=\"{:.0}\" class=\"small\">against {}</text>\n",
+            "<text x=\"0\" y=\"{:.0}\">{}</text><text x=\"0\" y=\"{:.0}\" class=\"small\">against {}</text>",
             y - 3.0,
             suite.title,
             y + 15.0,

@@ -5,8 +5,8 @@
 //! `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social
 //! network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md). `cargo xtask tidy`
 //! runs source checks beyond lints. `cargo xtask page` builds and tests the web console, if npm is available
-//! (so does `ci`). `cargo xtask book` checks the links of the documentation (`--check` only this, as `ci` does)
-//! and builds it as a book; `cargo xtask chart` draws the chart of the README.
+//! (so does `ci`). `cargo xtask book` checks the links of the documentation (`--check` only this, as `ci`
+//! does) and builds it as a book; `cargo xtask chart` draws the chart of the README.
 #![forbid(unsafe_code)]
 
 mod book;

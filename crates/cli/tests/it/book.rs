@@ -1,5 +1,5 @@
-//! The snippets of the README, of docs/tutorial and of docs/guides, run with the built binary: the blocks of a
-//! page in order, in a folder of its own. The test fails on a block that it can neither run nor skip.
+//! The snippets of the README, of docs/tutorial and of docs/guides, run with the built binary: the blocks of
+//! a page in order, in a folder of its own. The test fails on a block that it can neither run nor skip.
 //!
 //! | block | what the test does |
 //! | --- | --- |

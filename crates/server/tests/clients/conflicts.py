@@ -6,12 +6,13 @@ Usage: conflicts.py 127.0.0.1:7878, a server without users and with an empty dat
 import sys
 import threading
 
+from gremlin_python.driver.protocol import GremlinServerError
+
 # ANCHOR: gremlinpython
 import random
 import time
 
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
-from gremlin_python.driver.protocol import GremlinServerError
 from gremlin_python.process.anonymous_traversal import traversal
 
 
@@ -23,10 +24,10 @@ def transact(g, work, attempts=10):
             result = work(tx.begin())
             tx.commit().all().result()  # commit() alone does not raise
             return result
-        except GremlinServerError as error:
+        except Exception as error:
             if tx.is_open():
                 tx.rollback().all().result()
-            if error.status_code != 596 or attempt == attempts:
+            if getattr(error, "status_code", None) != 596 or attempt == attempts:
                 raise
             time.sleep(random.uniform(0, 0.002 * 2**attempt))
 
@@ -119,6 +120,11 @@ try:
     raise AssertionError("fail() passed")
 except GremlinServerError as error:
     assert error.status_code == 595, error
+try:
+    transact(source, lambda g: [g.add_v("lost").iterate(), 1 / 0])
+    raise AssertionError("a division by zero passed")
+except ZeroDivisionError:
+    assert source.V().has_label("lost").count().next() == 0
 try:
     update(f"http://{sys.argv[1]}", "INSERT DATA { oops }")
     raise AssertionError("a mistake passed")
