@@ -1,7 +1,8 @@
 //! The HTTP server of Vervet: SPARQL 1.1 Protocol, Graph Store Protocol, Gremlin Server, service description,
 //! metrics, users and TLS.
 //!
-//! docs/server.md is the manual: addresses, limits, configuration, security.
+//! docs/server.md is the manual: configuration, security, Gremlin; docs/http.md has the addresses,
+//! docs/limits.md the limits.
 //!
 //! # Shape
 //! ```text

@@ -61,10 +61,16 @@ mod transaction;
 pub mod update;
 mod warnings;
 
-/// The example of the README runs as a doc test.
+/// The examples of the README and of the book run as doc tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guides/conflicts.md")]
+    struct Conflicts;
+    #[doc = include_str!("../../../docs/tutorial/rust.md")]
+    struct RustTutorial;
+}
 
 pub use database::{ComponentSize, Database, GraphSnapshot};
 pub use gremlin::{GremlinOptions, GremlinResults, GremlinScript};

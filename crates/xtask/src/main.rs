@@ -5,10 +5,13 @@
 //! `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social
 //! network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md). `cargo xtask tidy`
 //! runs source checks beyond lints. `cargo xtask page` builds and tests the web console, if npm is available
-//! (so does `ci`).
+//! (so does `ci`). `cargo xtask book` checks the links of the documentation (`--check` only this, as `ci`
+//! does) and builds it as a book; `cargo xtask chart` draws the chart of the README.
 #![forbid(unsafe_code)]
 
+mod book;
 mod bundle;
+mod chart;
 mod circles;
 mod page;
 mod tidy;
@@ -16,7 +19,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -68,6 +71,9 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::tidy(),
         ["page"] => page::page(false),
+        ["book"] => book::book(false),
+        ["book", "--check"] => book::book(true),
+        ["chart"] => chart::chart(),
         ["conformance", "protocol"] => {
             // This suite is a test of the server.
             let run =
@@ -99,6 +105,8 @@ fn ci() -> Result<(), String> {
     };
     println!("== tidy");
     measured("tidy", &mut tidy::tidy)?;
+    println!("== book");
+    measured("book", &mut || book::book(true))?;
     // Before the build of the server, which embeds the page's files.
     println!("== page");
     measured("page", &mut || page::page(true))?;

@@ -1,5 +1,6 @@
 //! Integration tests of the crate, one module per subject, in one program that is linked once.
 
+mod book;
 mod common;
 mod crash;
 mod database;

@@ -3,7 +3,7 @@
 //! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst`. Takes some eleven minutes;
 //! `--minutes 0.5` is enough for a look; `--only load`, `--only hostile` and `--only siege` do one part. It
 //! fails (exit code 1) if anything comes back that is neither the right answer nor a limit that
-//! docs/server.md names.
+//! docs/limits.md names.
 //!
 //! # Shape
 //! ```text

@@ -79,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// A limit of docs/server.md, and whether it was one of those that may be reached here.
+    /// A limit of docs/limits.md, and whether it was one of those that may be reached here.
     fn limit(&mut self, answer: &Answer) -> bool {
         let what = match answer.status {
             503 if answer.retry_after => "503, no free place",

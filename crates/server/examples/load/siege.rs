@@ -4,7 +4,7 @@
 //! # Shape
 //! One thread for each hostile request sends it, reads the answer and sends it again, twenty times a second
 //! at most. Light questions arrive at a fixed rate meanwhile, on connections of their own, and were measured
-//! alone before. A hostile request may be answered right or be refused by a limit that docs/server.md names;
+//! alone before. A hostile request may be answered right or be refused by a limit that docs/limits.md names;
 //! nothing else may come back, the server must not end, and its memory must stay flat. The 99th percentile of
 //! the light questions is compared with the time alone.
 //! # Source

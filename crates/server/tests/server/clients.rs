@@ -96,6 +96,14 @@ fn drive(command: &mut Command, last: &str) {
     open.wait_for("vervet_requests_running", 0.0);
 }
 
+/// Runs the retry pattern of docs/guides/conflicts.md with the address of an empty server.
+fn retry(command: &mut Command, last: &str) {
+    let open = Running::start(&Database::in_memory(), |_| ());
+    let text = run(command.arg(open.address.to_string()));
+    assert!(text.ends_with(last), "{text}");
+    open.wait_for("vervet_gremlin_sessions", 0.0);
+}
+
 #[test]
 fn gremlin_python() {
     let python = std::env::var("VERVET_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
@@ -104,7 +112,8 @@ fn gremlin_python() {
         eprintln!("skipped: {python} has no gremlinpython (see tests/clients/README.md)");
         return;
     }
-    drive(Command::new(python).arg(folder().join("gremlin_client.py")), "gremlinpython: ok\n");
+    drive(Command::new(&python).arg(folder().join("gremlin_client.py")), "gremlinpython: ok\n");
+    retry(Command::new(&python).arg(folder().join("conflicts.py")), "conflicts.py: ok\n");
 }
 
 #[test]
@@ -116,6 +125,7 @@ fn gremlin_javascript() {
         return;
     }
     drive(Command::new("node").arg(folder.join("client.mjs")), "gremlin-javascript: ok\n");
+    retry(Command::new("node").arg(folder.join("conflicts.mjs")), "conflicts.mjs: ok\n");
 }
 
 #[test]
@@ -128,4 +138,5 @@ fn gremlin_java() {
     }
     let classes = format!("{}:{}/*", target.join("classes").display(), target.join("dependency").display());
     drive(Command::new("java").args(["-cp", &classes, "Client"]), "gremlin-driver: ok\n");
+    retry(Command::new("java").args(["-cp", &classes, "Conflicts"]), "Conflicts: ok\n");
 }
