@@ -90,4 +90,5 @@ pub use config::resolve;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };
+pub use page::has_console;
 pub use server::{Reloader, Server, Stopper};

@@ -3,6 +3,7 @@
 mod common;
 mod crash;
 mod database;
+mod generated;
 mod killed;
 mod leftovers;
 mod logging;
