@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 use vervet::{ConstraintKind, Durability, Format, OutputFormat, THREADS_MAX};
 
@@ -84,9 +85,29 @@ Examples:
   vervet load ./db *.csv --print-mapping > mapping.toml; vervet load ./db *.csv --mapping mapping.toml
   zcat dump.nt.gz | vervet load ./db - --format nt --memory 2G";
 
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  vervet completions bash > ~/.local/share/bash-completion/completions/vervet
+  vervet completions zsh > \"${fpath[1]}/_vervet\"
+  vervet completions fish > ~/.config/fish/completions/vervet.fish";
+
+/// Version and commit, from `build.rs`.
+const VERSION: &str = env!("VERVET_VERSION");
+
+/// What `--version` prints; `-V` prints the first line only.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let has = |part: bool| if part { "yes" } else { "no" };
+    format!(
+        "{VERSION}\nweb console: {}\nParquet: {}\ntarget: {}",
+        has(vervet_server::has_console()),
+        has(cfg!(feature = "parquet")),
+        env!("VERVET_TARGET")
+    )
+});
+
 /// Vervet: one graph database for RDF with SPARQL and for property graphs.
 #[derive(Parser, Debug)]
-#[command(name = "vervet", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "vervet", version = VERSION, long_version = LONG_VERSION.as_str(), after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub log: LogOptions,
@@ -155,6 +176,25 @@ pub(crate) enum Command {
     Password,
     /// A tour on the world's air routes: queries, updates and a plan, in SPARQL and Gremlin
     Demo(DemoArguments),
+    /// Print the completion script of a shell
+    Completions(CompletionsArguments),
+    /// Write man pages of all commands to a directory
+    ManPages(ManPagesArguments),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManPagesArguments {
+    /// Directory of the pages, created if missing
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -13,6 +13,7 @@ mod arguments;
 mod backup;
 mod check;
 mod complete;
+mod completions;
 mod constraint;
 mod demo;
 mod export;
@@ -77,6 +78,8 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),
         Command::Password => password::run(),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::ManPages(arguments) => completions::man_pages(&arguments),
     };
     output::finish(outcome)
 }

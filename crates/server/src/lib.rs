@@ -68,6 +68,7 @@ mod state;
 mod worker_threads;
 
 pub use config::resolve;
+pub use endpoints::console::has_console;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };

@@ -4,6 +4,7 @@ mod book;
 mod common;
 mod crash;
 mod database;
+mod generated;
 mod killed;
 mod leftovers;
 mod logging;

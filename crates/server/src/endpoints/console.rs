@@ -25,6 +25,12 @@ static ASSETS: &[File] = &include!(concat!(env!("OUT_DIR"), "/page.rs"));
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
                       font-src 'self' data:; worker-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'";
 
+/// Whether the binary contains the web console.
+#[must_use]
+pub fn has_console() -> bool {
+    ASSETS.iter().any(|file| file.path == "/index.html")
+}
+
 /// Handles a request.
 pub(crate) fn answer(parts: &Parts) -> Outcome {
     let path = if parts.uri.path() == "/" { "/index.html" } else { parts.uri.path() };
