@@ -9,8 +9,7 @@
 //! 2. An assigned number has its term: all terms below the ends can be read, in order, and so be written to a
 //!    log. Nothing here waits for that.
 //! 3. A sealed part ([`MutableDictionary::seal_and_succeed`]) assigns no numbers: it delegates to its
-//! successor, so holders of an
-//!    old version of the graph still find every term.
+//!    successor, so holders of an old version of the graph still find every term.
 //! # Cost
 //! Reading a term: two cache misses, no lock. Looking one up: a read lock, which waits only while one term is
 //! added. Memory: about 70 bytes and the text for each term.

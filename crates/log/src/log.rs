@@ -17,9 +17,8 @@
 //! is appended.)
 //! # Invariants
 //! 1. `acknowledged <= durable <= end` at [`Durability::Sync`], `acknowledged`, `durable` <= `end` at others;
-//! the
-//!    buffer holds the bytes before `end`, `unwritten` those before the buffer; all earlier bytes are written
-//!    or held by the leader.
+//!    the buffer holds the bytes before `end`, `unwritten` those before the buffer; all earlier bytes are
+//!    written or held by the leader.
 //! 2. The publisher never holds the file, so its callbacks may wait for locks that are held while appending.
 //! 3. Once `failure` is set, no leader starts. A failed sync is never retried: the system may afterwards call
 //!    pages clean that it has not written, and a second sync would succeed (Rebello et al., "Can Applications

@@ -105,6 +105,8 @@ fn ci() -> Result<(), String> {
     };
     println!("== tidy");
     measured("tidy", &mut tidy::tidy)?;
+    println!("== dependencies");
+    measured("dependencies", &mut dependencies)?;
     println!("== book");
     measured("book", &mut || book::book(true))?;
     // Before the build of the server, which embeds the page's files.
@@ -120,6 +122,16 @@ fn ci() -> Result<(), String> {
     }
     println!("{:8.0}  in all", costs.iter().map(|(_, seconds)| seconds).sum::<f64>());
     Ok(())
+}
+
+/// Checks licences, sources and duplicates of the dependencies by `deny.toml`, if cargo-deny is installed.
+/// Advisories need the network: `cargo deny check` has them.
+fn dependencies() -> Result<(), String> {
+    if !Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: there is no cargo-deny; install it with `cargo install cargo-deny`");
+        return Ok(());
+    }
+    cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"], &[])
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
