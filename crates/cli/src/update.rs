@@ -2,7 +2,7 @@
 
 use crate::arguments::UpdateArguments;
 use crate::output::{self, Outcome};
-use crate::{input, interrupt, query};
+use crate::{gremlin, input, interrupt, query};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
@@ -33,7 +33,13 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     for parameter in &arguments.parameters {
         query_options.parameters.push((parameter.name.clone(), parameter.value.clone()));
     }
-    let report = database.update_with(&text, &mut options)?;
+    let report =
+        database.update_with(&text, &mut options).map_err(|error| match gremlin::is_gremlin(&text) {
+            true => {
+                error.with_hint("this looks like Gremlin: vervet query DB --language gremlin TEXT runs it")
+            }
+            false => error,
+        })?;
     running.finish();
     if io::stderr().is_terminal() {
         eprintln!("{} in {}", summary(report), output::time(started.elapsed()));

@@ -128,3 +128,14 @@ fn a_backup_is_restored_where_no_database_is() {
         place.fails(command, 1, &["files of a database", "MANIFEST", "hint:"]);
     }
 }
+
+#[test]
+fn a_traversal_is_referred_to_the_command_that_runs_it() {
+    let place = people();
+    let traversal = "g.V().has('name', 'Ann').property('city', 'Graz')";
+    place.fails(
+        &["update", "db", traversal],
+        1,
+        &["hint: this looks like Gremlin", "vervet query DB --language gremlin"],
+    );
+}
