@@ -274,7 +274,7 @@ fn uuid(text: &str) -> Option<String> {
 
 /// Milliseconds since 1970, or a date and time with or without zone. A blank may separate date and time, as
 /// in SQL; the zone may lack its colon, as in LDBC, or its minutes, as in Kùzu; a name of the zone in
-/// brackets, as in Neo4j, is dropped. UTC times become canonical.
+/// brackets, as in Neo4j, is dropped behind an offset. UTC times become canonical.
 fn date_time(text: &str) -> Option<String> {
     let mut lexical = String::new();
     if let Ok(milliseconds) = text.parse::<i64>() {
@@ -286,7 +286,11 @@ fn date_time(text: &str) -> Option<String> {
         return Some(lexical);
     }
     let text = match text.split_once('[') {
-        Some((start, name)) if name.ends_with(']') => start,
+        // Without an offset the name alone would say which moment is meant, and times have no names of zones.
+        Some((start, name)) if name.ends_with(']') => {
+            let (_, time) = start.split_once(['T', ' '])?;
+            Some(start).filter(|_| time.contains(['+', '-', 'Z']))?
+        }
         _ => text,
     };
     lexical.push_str(text);
@@ -398,6 +402,7 @@ mod tests {
         check(Type::DateTime, "2012-01-02 03:04:05.25+00", Some("2012-01-02T03:04:05.25Z"));
         check(Type::DateTime, "2012-01-02 03:04:05-02:30", Some("2012-01-02T03:04:05-02:30"));
         check(Type::DateTime, "2012-01-02T03:04:05+01:00[Europe/Vienna]", Some("2012-01-02T03:04:05+01:00"));
+        check(Type::DateTime, "2012-01-02T03:04:05[Europe/Vienna]", None);
         check(Type::DateTime, "2012-01-02", None);
         check(Type::DateTime, "2012-01-02 ", None);
         check(Type::Duration, "P14DT16H12M", Some("P14DT16H12M"));
