@@ -434,10 +434,11 @@ impl PendingResponse {
     /// # Errors
     /// As [`Results::new`].
     pub(super) fn buffered_results<'h>(
-        &self,
+        &mut self,
         buffer: &'h mut BufferedMessages,
         result_options: ResultOptions,
     ) -> Result<Results<'h>, GremlinError> {
+        self.cancel = result_options.cancel.clone().unwrap_or_default();
         let (format, id, attributes) = (self.format, self.id.unwrap_or_default(), self.attributes());
         Results::new(buffer, format, id, attributes, result_options)
     }

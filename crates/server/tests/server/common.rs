@@ -90,6 +90,25 @@ impl Running {
 }
 
 impl Running {
+    /// Waits until requests run and no more bytes are sent, those of the metrics aside.
+    pub(crate) fn wait_for_unread_responses(&self) {
+        let mut before = None;
+        loop {
+            let list = self.get("/api/queries", &[]).expect(200).json();
+            let running: Vec<_> = list["queries"]
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(|entry| entry["id"].as_u64())
+                .collect();
+            if !running.is_empty() && before.as_ref() == Some(&running) {
+                return;
+            }
+            before = Some(running);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
     /// Waits until the oldest request finds no more rows: its client does not read, and all buffers are full.
     pub(crate) fn wait_for_full_buffers(&self) {
         let mut before = None;

@@ -357,3 +357,21 @@ fn handshakes_are_validated() {
         answer.push(byte[0]);
     }
 }
+
+/// Results that are complete wait for a client that does not read: the end of the server does not.
+#[test]
+fn unread_results_do_not_delay_the_end() {
+    let server = Running::start(&modern(), |options| {
+        options.limits.shutdown_timeout = Duration::from_millis(100);
+    });
+    let mut client = Client::new(&server, Format::GraphBinary1);
+    let text = format!("g.inject('{}').repeat(union(identity(), identity())).times(6)", "x".repeat(1000));
+    for _ in 0..250 {
+        client.send("eval", "", args([("gremlin", text.as_str().into())]));
+    }
+    server.wait_for_unread_responses();
+    let begin = Instant::now();
+    server.stopper.stop();
+    server.join();
+    assert!(begin.elapsed() < Duration::from_secs(4), "it took {:?}", begin.elapsed());
+}
