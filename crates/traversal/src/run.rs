@@ -1,7 +1,8 @@
 //! `Traversal` and `Run`: compilation, execution and results of a traversal.
 
 use crate::Host;
-use crate::compile::{Compiler, path_needs};
+use crate::analysis::path_needs;
+use crate::compile::Compiler;
 use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
@@ -9,9 +10,8 @@ use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::memory::Memory;
 use crate::step::Pipeline;
 use crate::steps::query::QueryStep;
-use crate::steps::start::start_value;
 use crate::strategy::Strategies;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use foldhash::HashMap as SeededMap;
 use std::sync::Arc;
 use std::time::Instant;

@@ -10,8 +10,8 @@
 //!    `repeat`) lasts until `reset`.
 
 use crate::context::Context;
-use crate::memory::Queue;
-use crate::steps::make::Outputs;
+use crate::outputs::Outputs;
+use crate::queue::Queue;
 use crate::traverser::{Labels, Traverser};
 use std::any::Any;
 use std::sync::Arc;

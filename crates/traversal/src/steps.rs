@@ -28,43 +28,12 @@ pub(crate) mod write;
 
 pub(crate) use make::{constant, identity};
 
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::is_write;
+use crate::compile::Compiler;
+use crate::modulated::Modulated;
 use crate::step::Node;
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::Result;
-
-/// Whether a step accepts `by()`.
-pub(crate) fn takes_by(name: &str) -> bool {
-    matches!(
-        name,
-        "aggregate"
-            | "store"
-            | "group"
-            | "groupCount"
-            | "order"
-            | "path"
-            | "project"
-            | "select"
-            | "tree"
-            | "dedup"
-            | "where"
-            | "sack"
-            | "sample"
-            | "math"
-            | "propertyMap"
-            | "valueMap"
-            | "cyclicPath"
-            | "simplePath"
-            | "format"
-            | "concat"
-            | "map"
-            | "cap"
-            | "dateDiff"
-            | "elementMap"
-            | "with"
-            | "subgraph"
-    )
-}
 
 /// Appends the nodes of a step to `nodes`.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
@@ -94,7 +63,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         | "asString" | "asBool" | "asNumber" | "asDate" | "dateAdd" | "dateDiff" | "concat" | "format"
         | "math" | "reverse" | "conjoin" | "combine" | "difference" | "disjunct" | "intersect" | "merge"
         | "product" => scalar::build(step, compiler)?,
-        name if write::is_write(name) => return write::build(step, compiler, nodes),
+        name if is_write(name) => return write::build(step, compiler, nodes),
         "match" => pattern::build(step, compiler)?,
         "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,

@@ -25,16 +25,16 @@ mod repeat;
 
 pub(crate) use entries::{Entries, EntryPart, Fold};
 
-use crate::compile::Modulated;
 use crate::context::Settings;
 use crate::graph::Names;
-use crate::graph::ids::{EVERY, vertex_name};
+use crate::graph::ids::{EVERY, is_of_one_vertex, vertex_name};
 use crate::graph::literal::{equal_literals, literal};
 use crate::graph::names::{
     has_edge_terms, has_integers_only, has_one_type_of_integers, has_other_numbers, has_values,
     has_vertex_objects,
 };
-use crate::steps::has::{is_of_one_vertex, predicate};
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use oxrdf::{NamedNode, Term};
 use std::sync::Arc;
 use vervet_algebra::{Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};

@@ -13,9 +13,10 @@
 mod edges;
 mod paths;
 
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::ids::vertex_id;
+use crate::modulated::Modulated;
 use crate::semantic::text_of;
 use crate::step::Step;
 use crate::steps::make;
@@ -31,11 +32,6 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Accounted size of a computed value, in bytes.
 const COMPUTED_BYTES: u64 = 64;
-
-/// Whether traversers are still at the source vertices after this step, so that they need no counting.
-pub(crate) fn stays_at_source(name: &str) -> bool {
-    matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
-}
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     if compiler.is_nested() {

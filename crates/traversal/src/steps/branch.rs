@@ -1,13 +1,15 @@
 //! Branching steps: `union`, `coalesce`, `optional`, `choose`, `branch`.
 
-use super::has::predicate;
 use super::make;
 use super::subquery::SubqueryFilter;
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::gathers;
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
-use vervet_gremlin::{Bytecode, Instruction, P, Pick, T, Token, Value};
+use vervet_gremlin::{Instruction, P, Pick, T, Token, Value};
 use vervet_model::{Error, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -38,28 +40,6 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             }
         }
         name => choice(step, name == "branch", compiler)?,
-    })
-}
-
-/// Whether a traversal consumes all of its input before its first output.
-pub(crate) fn gathers(value: &Value) -> bool {
-    let Value::Traversal(traversal) = value else { return false };
-    gathers_steps(traversal)
-}
-
-fn gathers_steps(traversal: &Bytecode) -> bool {
-    traversal.steps.iter().any(|step| {
-        let local =
-            step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(s)) if s.name() == "local"));
-        match &*step.name {
-            "count" | "sum" | "min" | "max" | "mean" | "order" | "dedup" | "tail" | "sample" => !local,
-            "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit"
-            | "range" => !local,
-            "union" | "choose" | "branch" | "option" | "repeat" | "optional" | "local" => {
-                step.arguments.iter().any(gathers)
-            }
-            _ => false,
-        }
     })
 }
 
@@ -120,7 +100,8 @@ fn condition_of(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Pipelin
         }
         Some(Value::Token(Token::T(token))) => {
             let token: T = *token;
-            let step = make::map(move |t, context| super::property::token_value(&t.value, token, context));
+            let step =
+                make::map(move |t, context| crate::graph::element::token_value(&t.value, token, context));
             Pipeline::new(vec![compiler.node(step)])
         }
         Some(value) => Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))]),

@@ -3,11 +3,13 @@
 //! The services have the names that TinkerGraph registers: `tinker.search` finds elements with a text in a
 //! property, `tinker.degree.centrality` counts edges.
 
-use super::make::{self, Outputs};
-use crate::compile::{Compiler, Modulated};
+use super::make::{self};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::{degree, edge_value, properties, vertex_value};
 use crate::graph::scan::{EdgeScan, VertexScan};
+use crate::modulated::Modulated;
+use crate::outputs::Outputs;
 use crate::step::{Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! Filter steps: `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
 
 use super::fused::FusedStep;
-use super::has::predicate;
 use super::make::{self, Test};
 use super::subquery::SubqueryFilter;
 use crate::bulk::Bulk;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::{Context, Random};
+use crate::modulated::Modulated;
 use crate::scope::scoped;
-use crate::semantic::passes;
+use crate::semantic::{passes, predicate};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;

@@ -6,16 +6,17 @@
 use super::make::{self, Test};
 use super::start::{Elements, label_names};
 use super::walk::Neighbours;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::graph::ids::find_vertex;
+use crate::graph::element::token_value;
+use crate::graph::ids::{find_vertex, is_of_one_vertex};
 use crate::graph::read::{is_of_one_type, values, vertex_has_label, vertex_value};
-use crate::semantic::passes;
+use crate::modulated::Modulated;
+use crate::semantic::{passes, predicate};
 use crate::step::{Node, Pipeline, Step};
-use crate::steps::property::token_value;
 use crate::traverser::Traverser;
 use std::sync::Arc;
-use vervet_gremlin::{Comparison, P, T, Token, Value};
+use vervet_gremlin::{P, T, Token, Value};
 use vervet_model::{Id, Result};
 
 /// A condition on an element.
@@ -188,14 +189,6 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     Ok(())
 }
 
-/// An argument as a predicate; a value means equality.
-pub(crate) fn predicate(argument: &Value) -> P {
-    match argument {
-        Value::P(test) => test.as_ref().clone(),
-        value => P::Compare(Comparison::Eq, value.clone()),
-    }
-}
-
 fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condition>> {
     let arguments = step.arguments();
     let wrong = |compiler: &Compiler| {
@@ -274,12 +267,6 @@ fn id_test(test: P) -> Condition {
         P::Without(values) => P::Without(values.iter().map(text).collect()),
         other => other,
     })
-}
-
-/// Whether the look-up of this text finds the only vertex that can have this id as text. Other ids that look
-/// alike are numbers, UUIDs or blank nodes.
-pub(crate) fn is_of_one_vertex(id: &str) -> bool {
-    id.contains(':') && !id.starts_with("_:")
 }
 
 /// The values, with lists flattened.

@@ -2,9 +2,10 @@
 //!
 //! The host decides on access to files.
 
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::host::FileFormat;
+use crate::modulated::Modulated;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Numeric reductions: `count`, `sum`, `min`, `max`, `mean`, global or local.
 
 use super::make;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::modulated::Modulated;
 use crate::semantic::map_error;
 use crate::step::Step;
 use crate::traverser::Traverser;

@@ -8,9 +8,10 @@
 
 use super::filter::named_ends;
 use super::make;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::memory::Queue;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
 use crate::step::{Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use std::sync::Arc;

@@ -4,9 +4,10 @@
 
 use super::make;
 use crate::bulk::Bulk;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;

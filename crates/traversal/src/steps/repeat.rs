@@ -8,13 +8,14 @@
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 
-use super::branch::gathers;
-use super::has::predicate;
 use super::make;
 use super::transform::BulkQueue;
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::gathers;
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::memory::Queue;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
+use crate::semantic::predicate;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Loop, Traverser};
 use std::rc::Rc;

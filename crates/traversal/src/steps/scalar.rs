@@ -2,10 +2,11 @@
 
 use super::make;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::values;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::scope::scoped;
 use crate::semantic::{map_error, with_ids};
 use crate::size::{VALUE_BYTES, VALUES_MAX};

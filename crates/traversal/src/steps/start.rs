@@ -5,15 +5,16 @@
 //! fused into them as conditions; the most selective condition is answered by an index.
 
 use super::has::Condition;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::{
     edge_predicates, edge_value, is_of_one_type, is_vertex, labels_of, objects_equal, vertex_value,
 };
 use crate::graph::scan::{EdgeScan, KeyScan, ObjectScan, VertexScan, edge_count};
 use crate::graph::{ids, literal};
+use crate::modulated::Modulated;
 use crate::step::{Input, Node, Step};
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, is_start};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vervet_gremlin::{Comparison, P, T, Value};
@@ -113,15 +114,6 @@ impl Step for Inject {
         // New traversers have their path; passed traversers keep theirs.
         false
     }
-}
-
-/// The value of the initial traverser, which no step can create.
-pub(crate) fn start_value() -> Value {
-    Value::Token(vervet_gremlin::Token::Barrier(vervet_gremlin::Barrier::NormSack))
-}
-
-fn is_start(value: &Value) -> bool {
-    *value == start_value()
 }
 
 /// The `V` and `E` steps.

@@ -18,12 +18,12 @@
 //! decomposes such walks.
 
 use super::fused::{FusedStep, fused_steps_of_all};
-use super::has::is_of_one_vertex;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::graph::ids::find_vertex;
+use crate::graph::ids::{find_vertex, is_of_one_vertex};
 use crate::graph::read::neighbours;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::step::Pipeline;
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;

@@ -1,12 +1,13 @@
 //! Transform steps: `map`, `flatMap`, `local`, `unfold`, `fold`, `sideEffect`, `index`, `constant`,
 //! `identity`.
 
-use super::branch::gathers;
 use super::make;
+use crate::analysis::gathers;
 use crate::bulk::Bulk;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::memory::{Memory, Reservation};
+use crate::modulated::Modulated;
 use crate::semantic::map_error;
 use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Input, Pipeline, Step};

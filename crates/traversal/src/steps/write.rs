@@ -25,60 +25,22 @@ mod merge_vertex;
 mod put;
 
 use crate::bulk::Bulk;
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::illegal;
 use crate::graph::computed::is_computed;
 use crate::graph::ids;
 use crate::graph::literal::literal;
 use crate::graph::read::{is_vertex, properties};
 use crate::host::Owner;
+use crate::modulated::Modulated;
+use crate::outputs::Outputs;
+use crate::semantic::error_text;
 use crate::step::{Input, Node, Pipeline, Step};
-use crate::steps::make::Outputs;
-use crate::steps::start::start_value;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
-use vervet_gremlin::{Bytecode, Cardinality, EdgeKey, Instruction, PropertyKey, T, Token, Value};
-use vervet_model::{Error, ErrorKind, Result};
-
-/// Whether running the traversal may change the graph.
-#[must_use]
-pub fn mutates(bytecode: &Bytecode) -> bool {
-    bytecode.source.iter().chain(&bytecode.steps).any(writes)
-}
-
-/// Whether a step or a nested traversal may change the graph.
-pub(crate) fn writes(instruction: &Instruction) -> bool {
-    // `read` belongs to `io`.
-    is_write(&instruction.name)
-        || &*instruction.name == "read"
-        || instruction.arguments.iter().any(value_writes)
-}
-
-/// Whether the step itself changes the graph.
-pub(crate) fn is_write(name: &str) -> bool {
-    matches!(name, "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")
-}
-
-fn value_writes(value: &Value) -> bool {
-    match value {
-        Value::Traversal(traversal) => mutates(traversal),
-        Value::List(values) => values.iter().any(value_writes),
-        Value::Map(map) => map.iter().any(|(key, value)| value_writes(key) || value_writes(value)),
-        Value::Strategy(strategy) => strategy.options.iter().any(|(_, value)| value_writes(value)),
-        _ => false,
-    }
-}
-
-/// Whether the graph may be read after the step has produced its first output. Barriers complete all reads
-/// before their first output.
-pub(crate) fn reads_after_first_output(name: &str, before: bool) -> bool {
-    match name {
-        "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,
-        "fold" | "count" | "sum" | "min" | "max" | "mean" | "order" | "barrier" | "cap" => false,
-        name => before || !is_write(name),
-    }
-}
+use vervet_gremlin::{Cardinality, EdgeKey, PropertyKey, T, Token, Value};
+use vervet_model::{Error, Result};
 
 /// Appends the nodes of a mutating step.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
@@ -100,71 +62,6 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     };
     nodes.push(compiler.node(built));
     Ok(())
-}
-
-/// One key and value of a `property()`.
-#[derive(Clone, Debug)]
-pub(crate) struct Write<'b> {
-    pub(crate) cardinality: Option<Cardinality>,
-    pub(crate) key: &'b Value,
-    pub(crate) value: &'b Value,
-    /// Keys and values of its meta-properties.
-    pub(crate) about: &'b [Value],
-}
-
-impl<'b> Write<'b> {
-    /// All keys of a `property()`.
-    pub(crate) fn all(instruction: &'b Instruction) -> Result<Vec<Self>> {
-        let (cardinality, arguments) = match instruction.arguments.as_slice() {
-            [Value::Token(Token::Cardinality(cardinality)), rest @ ..] => (Some(*cardinality), rest),
-            all => (None, all),
-        };
-        match arguments {
-            [Value::Null] => Ok(Vec::new()),
-            [Value::Map(map)] => Ok(map
-                .iter()
-                .map(|(key, value)| match value {
-                    Value::WithCardinality(with) => {
-                        Self { cardinality: Some(with.0), key, value: &with.1, about: &[] }
-                    }
-                    value => Self { cardinality, key, value, about: &[] },
-                })
-                .collect()),
-            [Value::Token(Token::T(_)), Value::Null, ..] => Err(illegal("Value of T cannot be null")),
-            [key, value, about @ ..] => {
-                if about.len() % 2 != 0 {
-                    return Err(illegal(
-                        "keyValues must contain key/value pairs, found key without matching value",
-                    ));
-                }
-                Ok(vec![Self { cardinality, key, value, about }])
-            }
-            _ => Err(illegal("property() does not take these arguments")),
-        }
-    }
-
-    /// Whether it is part of the step that adds the element.
-    pub(crate) fn belongs_to(&self, adds: &str) -> Result<bool> {
-        match (adds, self.cardinality) {
-            ("addE", Some(cardinality @ (Cardinality::List | Cardinality::Set))) => Err(illegal(format!(
-                "Multi-property cardinality of [{}] can only be set for a Vertex but is being used for addE() with key: {}",
-                cardinality.name(),
-                vervet_gremlin_text(self.key)
-            ))),
-            ("addE", _) => Ok(true),
-            ("addV", cardinality) => Ok(self.about.is_empty()
-                && match self.key {
-                    Value::Token(_) | Value::Traversal(_) => true,
-                    _ => cardinality.is_none(),
-                }),
-            _ => Ok(false),
-        }
-    }
-}
-
-/// A query error with TinkerPop's message.
-fn illegal(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Query, message)
 }
 
 /// An argument: a constant, or a traversal that computes it.
@@ -193,7 +90,7 @@ impl WriteArgument {
 }
 
 fn no_value(from: &Value) -> Error {
-    let from = if *from == start_value() { "the start".to_owned() } else { vervet_gremlin_text(from) };
+    let from = if *from == start_value() { "the start".to_owned() } else { error_text(from) };
     illegal(format!("The provided traverser does not map to a value: {from}"))
 }
 

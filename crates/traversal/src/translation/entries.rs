@@ -12,8 +12,8 @@
 //! order alike; if the value itself is output, all values must have one type.
 
 use super::{Builder, CurrentObject, QueryOutput};
-use crate::compile::Modulated;
-use crate::steps::has::predicate;
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Slot, Variable};
 use vervet_gremlin::{Column, Instruction, Order, P, Scope, Token, Value};

@@ -1,7 +1,7 @@
 //! Translation of aggregating steps: `order`, `groupCount`, `group`, `count`, and ranges of ordered results.
 
 use super::{Builder, CurrentObject, QueryOutput, Value};
-use crate::compile::Modulated;
+use crate::modulated::Modulated;
 use oxrdf::NamedNode;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, OrderKey, Pattern, Slot, Variable};

@@ -2,10 +2,12 @@
 
 use super::edges::{Arcs, beginning, of_vertex, other_end};
 use super::{Options, limits};
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::{edge_value, values, vertex_value};
-use crate::memory::{Queue, Reservation};
+use crate::memory::Reservation;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
 use crate::semantic::to_f64;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;

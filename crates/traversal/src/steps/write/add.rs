@@ -3,17 +3,19 @@
 //! All arguments are evaluated on the input traverser, before the element exists.
 
 use super::{
-    Write, WriteArgument, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
-    put_on_vertex, writing,
+    WriteArgument, find_vertex, is_token, legal_key, legal_label, no_value, put_on_owner, put_on_vertex,
+    writing,
 };
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::illegal;
 use crate::graph::read::{edge_value, vertex_value};
 use crate::host::Owner;
+use crate::modulated::Modulated;
+use crate::property_write::Write;
 use crate::scope::scoped;
 use crate::step::Step;
-use crate::steps::start::start_value;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Instruction, Pop, T, Value};
 use vervet_model::Result;

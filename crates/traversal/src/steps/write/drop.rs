@@ -1,9 +1,10 @@
 //! `drop`: removes elements and properties, with their dependents. Computed properties are not in the graph.
 
-use super::{find_edge, find_vertex, illegal};
-use crate::by::vervet_gremlin_text;
+use super::{find_edge, find_vertex};
+use crate::error::illegal;
 use crate::graph::computed::is_computed;
 use crate::host::Owner;
+use crate::semantic::error_text;
 use crate::step::Step;
 use crate::steps::make;
 use vervet_gremlin::Value;
@@ -39,7 +40,7 @@ pub(super) fn build() -> Box<dyn Step> {
                 _ => return Err(illegal("the owner of this property is not in the graph")),
             },
             other => {
-                let message = format!("The incoming object is not removable: {}", vervet_gremlin_text(other));
+                let message = format!("The incoming object is not removable: {}", error_text(other));
                 return Err(illegal(message));
             }
         }

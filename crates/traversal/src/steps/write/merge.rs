@@ -1,14 +1,15 @@
 //! Arguments of `mergeV` and `mergeE`: validation of maps, and search for matching elements.
 
-use super::{WriteArgument, illegal, legal_key, legal_label};
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
+use super::{WriteArgument, legal_key, legal_label};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::illegal;
+use crate::modulated::Modulated;
+use crate::outputs::Outputs;
+use crate::semantic::error_text;
 use crate::step::Pipeline;
-use crate::steps::make::Outputs;
-use crate::steps::start::start_value;
 use crate::strategy::Strategies;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Direction, Instruction, Map, Merge, T, Token, Value};
 use vervet_model::Result;
@@ -203,7 +204,7 @@ fn map_of(what: MergeKind, value: Value) -> Result<Map> {
 fn key_text(key: &Value) -> String {
     match key {
         Value::Token(token) => token.name().to_owned(),
-        key => vervet_gremlin_text(key),
+        key => error_text(key),
     }
 }
 
@@ -273,7 +274,7 @@ fn check_overrides(searched: &Map, create: &Map) -> Result<()> {
             return Err(illegal(format!(
                 "option(onCreate) cannot override values from merge() argument: ({}, {})",
                 key_text(key),
-                vervet_gremlin_text(value)
+                error_text(value)
             )));
         }
     }

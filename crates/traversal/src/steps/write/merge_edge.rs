@@ -1,13 +1,15 @@
 //! `mergeE`: the edges that match a map, or a new edge.
 
 use super::merge::{ID, IN, LABEL, MergeKind, Merging, OUT, found_by, split, vertices_like};
-use super::{WriteArgument, find_vertex, illegal, legal_key, put_on_owner, writing};
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
+use super::{WriteArgument, find_vertex, legal_key, put_on_owner, writing};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::illegal;
 use crate::graph::between::edges_between;
 use crate::graph::read::{edge_value, vertex_value};
 use crate::host::Owner;
+use crate::modulated::Modulated;
+use crate::semantic::error_text;
 use crate::step::Step;
 use crate::steps::has::Condition;
 use crate::traverser::Traverser;
@@ -52,7 +54,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 return Err(illegal(message));
             };
             find_vertex(&vertex, context)?.ok_or_else(|| {
-                let vertex = vervet_gremlin_text(&vertex);
+                let vertex = error_text(&vertex);
                 illegal(format!("Vertex id could not be resolved from mergeE: {vertex}"))
             })
         };
@@ -113,7 +115,7 @@ fn vertex_of(
             .next()
             .ok_or_else(|| illegal(format!("Could not resolve vertex for option({})", token.name()))),
         other => {
-            let other = vervet_gremlin_text(&other);
+            let other = error_text(&other);
             Err(illegal(format!("Vertex could not be resolved from mergeE: {other}")))
         }
     }

@@ -3,8 +3,9 @@
 use super::add::add_vertex;
 use super::merge::{ID, LABEL, MergeKind, Merging, split, vertices_like};
 use super::{legal_key, put_on_vertex, writing};
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::graph::read::vertex_value;
+use crate::modulated::Modulated;
 use crate::step::Step;
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Value};

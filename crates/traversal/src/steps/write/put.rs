@@ -1,11 +1,11 @@
 //! `property` of an existing element.
 
-use super::{
-    Write, WriteArgument, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
-};
+use super::{WriteArgument, find_edge, find_vertex, is_token, legal_key, put_on_owner, put_on_vertex};
 use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::illegal;
 use crate::host::Owner;
+use crate::property_write::Write;
 use crate::step::Step;
 use crate::steps::make;
 use std::sync::Arc;
