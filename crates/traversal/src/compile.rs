@@ -11,6 +11,7 @@
 use crate::analysis::{reads_after_first_output, side_effects_written_by, stays_at_source};
 use crate::by::{By, selected, values_of};
 use crate::context::Settings;
+use crate::fusion::Test;
 use crate::modulated::{Modulated, modulated};
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::fused::fuse;
@@ -117,12 +118,12 @@ impl Compiler {
         pipeline
     }
 
-    /// Builds a part to which element strategies do not apply: the conditions of those strategies.
-    pub(crate) fn without_strategies<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// The test of a strategy on elements; strategies do not apply to it.
+    pub(crate) fn strategy_test(&mut self, traversal: &Bytecode) -> Result<Box<dyn Test>> {
         let kept = std::mem::take(&mut self.strategies);
-        let built = build(self);
+        let test = self.nested(traversal);
         self.strategies = kept;
-        built
+        Ok(Box::new(test?))
     }
 
     /// The traversals among the arguments of an instruction.

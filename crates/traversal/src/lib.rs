@@ -7,6 +7,7 @@
 //! * `analysis`, `modulated`, `compile`, `strategy`: from bytecode to steps.
 //! * `step`, `traverser`, `bulk`, `memory`, `queue`, `outputs`, `context`, `collection_index`: execution of
 //!   steps, and their limits.
+//! * `condition`, `fusion`: filters, and the descriptions by which steps absorb and fuse each other.
 //! * `steps`: the steps of the language, one file per family.
 //! * `graph`: the snapshot as vertices, edges, properties and their values.
 //! # Not here
@@ -18,8 +19,10 @@ mod bulk;
 mod by;
 mod collection_index;
 mod compile;
+mod condition;
 mod context;
 mod error;
+mod fusion;
 mod graph;
 mod host;
 mod memory;

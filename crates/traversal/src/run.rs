@@ -9,7 +9,6 @@ use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::memory::Memory;
 use crate::step::Pipeline;
-use crate::steps::query::QueryStep;
 use crate::strategy::Strategies;
 use crate::traverser::{Traverser, start_value};
 use foldhash::HashMap as SeededMap;
@@ -144,8 +143,7 @@ impl Traversal {
     /// The query of the first line, if kernels run it. On a graph where it is not equivalent, the steps run
     /// one by one.
     pub fn query(&mut self) -> Option<&Query> {
-        let first = self.pipeline.nodes.first_mut()?;
-        first.step.as_any().downcast_mut::<QueryStep>().map(|solve| solve.query())
+        self.pipeline.nodes.first()?.step.query()
     }
 
     /// Starts the traversal.

@@ -52,7 +52,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         "select" | "path" | "project" | "loops" => select::build(step, compiler)?,
         "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect"
         | "index" => transform::build(step, compiler)?,
-        "count" if start::takes_count(step, nodes, compiler) => return Ok(()),
+        "count" if numbers::replace_by_count(step, nodes, compiler) => return Ok(()),
         "count" | "sum" | "min" | "max" | "mean" => numbers::build(step, compiler)?,
         "union" | "coalesce" | "optional" | "choose" | "branch" => branch::build(step, compiler)?,
         "order" | "dedup" | "sample" | "barrier" => order::build(step, compiler)?,

@@ -3,6 +3,7 @@
 //! A closure is cloned with its step, so each clone owns its captured state.
 
 use crate::context::Context;
+use crate::fusion::{EdgeWalkPart, FusedStep, Test};
 use crate::memory::Reservation;
 use crate::outputs::Outputs;
 use crate::queue::Queue;
@@ -40,12 +41,7 @@ pub(crate) fn filter(
     Box::new(Filter { passes })
 }
 
-/// A pure filter.
-pub(crate) trait Test {
-    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool>;
-}
-
-/// As [`filter`], for a test that fused pipelines can recognize (see [`super::fused`]).
+/// As [`filter`], for a test with a description for fusion.
 pub(crate) fn test<T: Test + Clone + 'static>(test: T) -> Box<dyn Step> {
     Box::new(TestFilter(test))
 }
@@ -204,7 +200,7 @@ where
 
 /// See [`test`].
 #[derive(Clone)]
-pub(crate) struct TestFilter<T>(pub(crate) T);
+struct TestFilter<T>(T);
 
 impl<T: Test + Clone + 'static> Step for TestFilter<T> {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
@@ -219,31 +215,13 @@ impl<T: Test + Clone + 'static> Step for TestFilter<T> {
     fn moves(&self) -> bool {
         false
     }
-}
 
-/// A step with an annotation that the compiler can read.
-#[derive(Clone)]
-pub(crate) struct Annotated<M> {
-    step: Box<dyn Step>,
-    pub(crate) annotation: M,
-}
-
-/// The step with an annotation for the compiler (see [`super::fused`]).
-pub(crate) fn annotated<M: Clone + 'static>(step: Box<dyn Step>, annotation: M) -> Box<dyn Step> {
-    Box::new(Annotated { step, annotation })
-}
-
-impl<M: Clone + 'static> Step for Annotated<M> {
-    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        self.step.next(input, context)
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        self.0.fused_steps()
     }
 
-    fn reset(&mut self) {
-        self.step.reset();
-    }
-
-    fn moves(&self) -> bool {
-        self.step.moves()
+    fn edge_walk_part(&self) -> Option<EdgeWalkPart<'_>> {
+        self.0.edge_walk_part()
     }
 }
 

@@ -4,7 +4,7 @@ use super::make;
 use crate::compile::Compiler;
 use crate::modulated::Modulated;
 use crate::semantic::map_error;
-use crate::step::Step;
+use crate::step::{Node, Step};
 use crate::traverser::Traverser;
 use vervet_gremlin::semantics::number::{Extreme, Mean, Sum, counted};
 use vervet_gremlin::{Scope, Token, Value};
@@ -124,4 +124,16 @@ fn length(value: &Value) -> usize {
         Value::Path(path) => path.objects.len(),
         _ => 1,
     }
+}
+
+/// Replaces the first step of a traversal by the step that counts its results without a list of them, if it
+/// has one: `E().count()`.
+pub(super) fn replace_by_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
+    let [node] = nodes else { return false };
+    if !step.arguments().is_empty() || !node.labels.is_empty() || compiler.is_nested() {
+        return false;
+    }
+    let Some(count) = node.step.count() else { return false };
+    node.step = count;
+    true
 }

@@ -3,12 +3,12 @@
 use super::make;
 use crate::by::By;
 use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
 use crate::graph::element::token_value;
 use crate::graph::read;
 use crate::modulated::Modulated;
 use crate::step::Step;
-use crate::steps::has::Condition;
 use crate::traverser::Traverser;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -37,9 +37,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         "values" | "properties" => {
             let only_values = step.name() == "values";
             let mut test = match compiler.strategies.vertex_properties.clone() {
-                Some(strategy) => {
-                    Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?))
-                }
+                Some(strategy) => Some(Condition::Traversal(compiler.strategy_test(&strategy)?)),
                 None => None,
             };
             make::flat_map(move |traverser, context, out| {
@@ -128,7 +126,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
     }
     let mut by = compiler.bys(step)?;
     let mut test = match compiler.strategies.vertex_properties.clone() {
-        Some(strategy) => Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?)),
+        Some(strategy) => Some(Condition::Traversal(compiler.strategy_test(&strategy)?)),
         None => None,
     };
     Ok(make::map(move |traverser, context| {

@@ -64,10 +64,6 @@ impl QueryStep {
         Self { prefix: Rc::new(prefix), labels, fallback, label: None, state: State::New }
     }
 
-    pub(crate) fn query(&self) -> &Query {
-        &self.prefix.query
-    }
-
     fn begin(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<()> {
         let prefix = self.prefix.clone();
         let is_applicable = !prefix.is_hidden(|name| context.side_effects.contains_key(name))
@@ -231,5 +227,9 @@ impl Step for QueryStep {
     fn moves(&self) -> bool {
         // Rows already contain the complete path.
         false
+    }
+
+    fn query(&self) -> Option<&Query> {
+        Some(&self.prefix.query)
     }
 }

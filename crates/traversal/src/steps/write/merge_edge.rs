@@ -3,6 +3,7 @@
 use super::merge::{ID, IN, LABEL, MergeKind, Merging, OUT, found_by, split, vertices_like};
 use super::{WriteArgument, find_vertex, legal_key, put_on_owner, writing};
 use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
 use crate::error::illegal;
 use crate::graph::between::edges_between;
@@ -11,7 +12,6 @@ use crate::host::Owner;
 use crate::modulated::Modulated;
 use crate::semantic::error_text;
 use crate::step::Step;
-use crate::steps::has::Condition;
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Comparison, EdgeKey, Instruction, Map, Merge, P, Token, Value};
