@@ -11,11 +11,13 @@
 use crate::analysis::{reads_after_first_output, side_effects_written_by, stays_at_source};
 use crate::by::{By, selected, values_of};
 use crate::context::Settings;
+use crate::error::query_error;
 use crate::fusion::Test;
 use crate::modulated::{Modulated, modulated};
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::fused::fuse;
-use crate::steps::{self, make};
+use crate::steps::make::{barrier, constant, identity};
+use crate::steps::query::QueryStep;
 use crate::strategy::Strategies;
 use crate::translation::translate;
 use crate::traverser::Labels;
@@ -29,8 +31,13 @@ pub const STEPS_MAX: usize = 500;
 /// Maximum nesting depth of traversals.
 pub const DEPTH_MAX: usize = 64;
 
+/// Builds one step: appends its nodes. `steps::build`, which knows all step families, is the only one; the
+/// compiler receives it as a value, since the step families use the compiler for nested traversals.
+pub(crate) type BuildStep = fn(&Modulated<'_>, &mut Compiler, &mut Vec<Node>) -> Result<()>;
+
 /// State of the compilation of one traversal.
 pub(crate) struct Compiler {
+    pub(crate) build_step: BuildStep,
     pub(crate) settings: Settings,
     pub(crate) strategies: Strategies,
     /// Whether steps keep their text, for `explain` and `profile`.
@@ -53,8 +60,14 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    pub(crate) fn new(settings: Settings, strategies: Strategies, texts: bool) -> Self {
+    pub(crate) fn new(
+        build_step: BuildStep,
+        settings: Settings,
+        strategies: Strategies,
+        texts: bool,
+    ) -> Self {
         Self {
+            build_step,
             settings,
             strategies,
             texts,
@@ -94,12 +107,6 @@ impl Compiler {
         if self.strategies.unconnected { Cow::Borrowed(steps) } else { connected(steps, root) }
     }
 
-    /// An error about an instruction.
-    pub(crate) fn error(&self, instruction: &Instruction, message: impl Into<String>) -> Error {
-        let _ = instruction;
-        Error::new(ErrorKind::Query, message)
-    }
-
     /// Compiles a nested traversal.
     pub(crate) fn nested(&mut self, traversal: &Bytecode) -> Result<Pipeline> {
         if !traversal.source.is_empty() {
@@ -134,7 +141,7 @@ impl Compiler {
             .map(|argument| match argument {
                 Value::Traversal(traversal) => self.nested(traversal),
                 // A constant in place of a traversal yields that constant.
-                other => Ok(Pipeline::new(vec![self.node(Box::new(steps::constant(other.clone())))])),
+                other => Ok(Pipeline::new(vec![self.node(Box::new(constant(other.clone())))])),
             })
             .collect()
     }
@@ -150,8 +157,8 @@ impl Compiler {
             "valueMap" | "propertyMap" => Some("PropertyMap"),
             _ => None,
         };
-        if let (Some(name), [_, second, ..]) = (single, step.bys.as_slice()) {
-            return Err(self.error(second, format!("{name} step can only have one by modulator")));
+        if let (Some(name), [_, _, ..]) = (single, step.bys.as_slice()) {
+            return Err(query_error(format!("{name} step can only have one by modulator")));
         }
         step.bys.iter().map(|by| Ok(self.by(by)?.0)).collect()
     }
@@ -192,10 +199,11 @@ impl Compiler {
             }
             Value::Null => By::Identity,
             other => {
-                return Err(self.error(
-                    instruction,
-                    format!("{}() cannot take a {}", instruction.name, other.type_name()),
-                ));
+                return Err(query_error(format!(
+                    "{}() cannot take a {}",
+                    instruction.name,
+                    other.type_name()
+                )));
             }
         })
     }
@@ -216,7 +224,7 @@ impl Compiler {
         let taken = (translated && is_plain).then(|| translate(&steps, &self.settings)).flatten();
         let Some((query, count)) = taken else { return self.nodes(&steps, true) };
         let fallback = self.nodes(&steps[..count], false)?;
-        let mut first = self.node(Box::new(steps::query::QueryStep::new(query, fallback)));
+        let mut first = self.node(Box::new(QueryStep::new(query, fallback)));
         if self.texts {
             let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
             first.text = format!("kernels: {}", taken.join(".")).into();
@@ -249,18 +257,18 @@ impl Compiler {
             let labels: Vec<Arc<str>> = step.labels.clone();
             if &*step.instruction.name == "as" {
                 // A label before the first step names the input.
-                let step = Box::new(steps::identity());
+                let step = Box::new(identity());
                 let mut node = self.node(step);
                 node.labels = labels.into();
                 nodes.push(node);
                 continue;
             }
             if self.reading && step.contains_write() {
-                nodes.push(self.node(make::barrier(|all, _| Ok(all))));
+                nodes.push(self.node(barrier(|all, _| Ok(all))));
                 self.reading = false;
             }
             let first = nodes.len();
-            steps::build(step, self, &mut nodes)?;
+            (self.build_step)(step, self, &mut nodes)?;
             self.reading = reads_after_first_output(step.name(), self.reading);
             self.walked |= !self.is_nested() && !stays_at_source(step.name());
             let text: Arc<str> = match self.texts {
@@ -282,7 +290,7 @@ impl Compiler {
                     && nodes.len() <= first
                     && !(last.moves && last.labels.is_empty())
                 {
-                    let step = Box::new(steps::identity());
+                    let step = Box::new(identity());
                     nodes.push(self.node(step));
                 }
                 if let Some(last) = nodes.last_mut() {

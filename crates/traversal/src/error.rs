@@ -2,7 +2,7 @@
 
 use vervet_model::{Error, ErrorKind};
 
-/// A query error with TinkerPop's message.
-pub(crate) fn illegal(message: impl Into<String>) -> Error {
+/// An error of a traversal or of the values that it finds.
+pub(crate) fn query_error(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Query, message)
 }

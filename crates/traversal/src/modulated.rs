@@ -4,7 +4,7 @@
 //! `property` steps after `addV` and `addE` are gathered at the step that they modify.
 
 use crate::analysis::writes;
-use crate::error::illegal;
+use crate::error::query_error;
 use crate::property_write::Write;
 use std::sync::Arc;
 use vervet_gremlin::{Instruction, Token, Value};
@@ -91,7 +91,7 @@ pub(crate) fn modulated<'b>(instructions: &'b [Instruction]) -> Result<Vec<Modul
     let mut all: Vec<Modulated<'b>> = Vec::new();
     let mut ahead: Vec<&'b Instruction> = Vec::new();
     for instruction in instructions {
-        let misplaced = || illegal(format!("{}() modulates nothing", instruction.name));
+        let misplaced = || query_error(format!("{}() modulates nothing", instruction.name));
         match &*instruction.name {
             "as" => {
                 let labels = instruction.arguments.iter().filter_map(Value::as_text).map(Arc::from);
@@ -107,7 +107,7 @@ pub(crate) fn modulated<'b>(instructions: &'b [Instruction]) -> Result<Vec<Modul
             "by" => {
                 let step = all.last_mut().ok_or_else(misplaced)?;
                 if !takes_by(&step.instruction.name) {
-                    return Err(illegal(format!("{}() does not take by()", step.instruction.name)));
+                    return Err(query_error(format!("{}() does not take by()", step.instruction.name)));
                 }
                 step.bys.push(instruction);
             }
@@ -145,7 +145,7 @@ pub(crate) fn modulated<'b>(instructions: &'b [Instruction]) -> Result<Vec<Modul
                 if name == "repeat" {
                     step.before = std::mem::take(&mut ahead);
                 } else if let Some(first) = ahead.first() {
-                    return Err(illegal(format!(
+                    return Err(query_error(format!(
                         "The repeat()-traversal was not defined: {}() has no repeat()",
                         first.name
                     )));
@@ -155,9 +155,10 @@ pub(crate) fn modulated<'b>(instructions: &'b [Instruction]) -> Result<Vec<Modul
         }
     }
     match ahead.first() {
-        Some(first) => {
-            Err(illegal(format!("The repeat()-traversal was not defined: {}() has no repeat()", first.name)))
-        }
+        Some(first) => Err(query_error(format!(
+            "The repeat()-traversal was not defined: {}() has no repeat()",
+            first.name
+        ))),
         None => Ok(all),
     }
 }

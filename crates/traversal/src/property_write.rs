@@ -1,6 +1,6 @@
 //! The arguments of `property()`, of which `addV` and `addE` take some over.
 
-use crate::error::illegal;
+use crate::error::query_error;
 use crate::semantic::error_text;
 use vervet_gremlin::{Cardinality, Instruction, Token, Value};
 use vervet_model::Result;
@@ -33,27 +33,29 @@ impl<'b> Write<'b> {
                     value => Self { cardinality, key, value, about: &[] },
                 })
                 .collect()),
-            [Value::Token(Token::T(_)), Value::Null, ..] => Err(illegal("Value of T cannot be null")),
+            [Value::Token(Token::T(_)), Value::Null, ..] => Err(query_error("Value of T cannot be null")),
             [key, value, about @ ..] => {
                 if about.len() % 2 != 0 {
-                    return Err(illegal(
+                    return Err(query_error(
                         "keyValues must contain key/value pairs, found key without matching value",
                     ));
                 }
                 Ok(vec![Self { cardinality, key, value, about }])
             }
-            _ => Err(illegal("property() does not take these arguments")),
+            _ => Err(query_error("property() does not take these arguments")),
         }
     }
 
     /// Whether it is part of the step that adds the element.
     pub(crate) fn belongs_to(&self, adds: &str) -> Result<bool> {
         match (adds, self.cardinality) {
-            ("addE", Some(cardinality @ (Cardinality::List | Cardinality::Set))) => Err(illegal(format!(
-                "Multi-property cardinality of [{}] can only be set for a Vertex but is being used for addE() with key: {}",
-                cardinality.name(),
-                error_text(self.key)
-            ))),
+            ("addE", Some(cardinality @ (Cardinality::List | Cardinality::Set))) => {
+                Err(query_error(format!(
+                    "Multi-property cardinality of [{}] can only be set for a Vertex but is being used for addE() with key: {}",
+                    cardinality.name(),
+                    error_text(self.key)
+                )))
+            }
             ("addE", _) => Ok(true),
             ("addV", cardinality) => Ok(self.about.is_empty()
                 && match self.key {

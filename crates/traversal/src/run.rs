@@ -9,6 +9,7 @@ use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::memory::Memory;
 use crate::step::Pipeline;
+use crate::steps;
 use crate::strategy::Strategies;
 use crate::traverser::{Traverser, start_value};
 use foldhash::HashMap as SeededMap;
@@ -97,12 +98,12 @@ impl Traversal {
         }
         strategies.check_computer()?;
         let seed = strategies.seed;
-        let (steps, profiles) = match bytecode.steps.split_last() {
-            Some((last, steps)) if &*last.name == "profile" && last.arguments.is_empty() => (steps, true),
+        let (instructions, profiles) = match bytecode.steps.split_last() {
+            Some((last, before)) if &*last.name == "profile" && last.arguments.is_empty() => (before, true),
             _ => (bytecode.steps.as_slice(), false),
         };
-        let mut compiler = Compiler::new(settings, strategies, texts || profiles);
-        let mut pipeline = compiler.root(steps, kernels)?;
+        let mut compiler = Compiler::new(steps::build, settings, strategies, texts || profiles);
+        let mut pipeline = compiler.root(instructions, kernels)?;
         for (name, value) in compiler.side_effects.drain(..) {
             side_effects.entry(name).or_insert(SideEffect { value, operator: None });
         }

@@ -26,10 +26,9 @@ pub(crate) mod transform;
 pub(crate) mod walk;
 pub(crate) mod write;
 
-pub(crate) use make::{constant, identity};
-
 use crate::analysis::is_write;
 use crate::compile::Compiler;
+use crate::error::query_error;
 use crate::modulated::Modulated;
 use crate::step::Node;
 use vervet_gremlin::{Instruction, Value};
@@ -53,7 +52,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect"
         | "index" => transform::build(step, compiler)?,
         "count" if numbers::replace_by_count(step, nodes, compiler) => return Ok(()),
-        "count" | "sum" | "min" | "max" | "mean" => numbers::build(step, compiler)?,
+        "count" | "sum" | "min" | "max" | "mean" => numbers::build(step)?,
         "union" | "coalesce" | "optional" | "choose" | "branch" => branch::build(step, compiler)?,
         "order" | "dedup" | "sample" | "barrier" => order::build(step, compiler)?,
         "group" | "groupCount" | "aggregate" | "store" | "cap" | "tree" | "subgraph" | "sack" => {
@@ -71,7 +70,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
             algorithm::build(step, compiler)?
         }
         "io" => io::build(step, nodes.is_empty(), compiler)?,
-        name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
+        name => return Err(query_error(format!("the step {name}() is not supported"))),
     };
     compiler.strategies.check_walk(step)?;
     nodes.push(compiler.node(built));

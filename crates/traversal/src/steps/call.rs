@@ -6,6 +6,7 @@
 use super::make::{self};
 use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::read::{degree, edge_value, properties, vertex_value};
 use crate::graph::scan::{EdgeScan, VertexScan};
 use crate::modulated::Modulated;
@@ -52,11 +53,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let service: Arc<str> = match arguments.next() {
         None => LIST.into(),
         Some(Value::String(name)) => name.clone(),
-        Some(_) => return Err(compiler.error(step.instruction, "call() needs the name of a service")),
+        Some(_) => return Err(query_error("call() needs the name of a service")),
     };
     if ![LIST, SEARCH, DEGREE].contains(&&*service) {
         let message = format!("there is no service {service}");
-        return Err(compiler.error(step.instruction, message).with_hint("call() lists the services"));
+        return Err(query_error(message).with_hint("call() lists the services"));
     }
     let mut maps = Vec::new();
     for argument in arguments {

@@ -11,6 +11,7 @@ use crate::by::By;
 use crate::collection_index::{CollectionIndex, TreeIndex};
 use crate::compile::Compiler;
 use crate::context::{Context, SideEffect};
+use crate::error::query_error;
 use crate::memory::{Reservation, TRAVERSER_BYTES};
 use crate::modulated::Modulated;
 use crate::semantic::{add_counts, map_error};
@@ -50,7 +51,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("sack", _) => sack(step, compiler.bys(step)?),
         _ => {
             let message = format!("{}() does not take these arguments", step.name());
-            return Err(compiler.error(step.instruction, message));
+            return Err(query_error(message));
         }
     })
 }

@@ -10,7 +10,7 @@ use crate::graph::element::value_of;
 use crate::memory::Reservation;
 use crate::semantic::{add_counts, map_error, order, passes, with_ids};
 use crate::sort::sorted;
-use crate::translation::{Entries, EntryPart, Fold};
+use crate::translation::prefix::{Entries, EntryPart, Fold};
 use indexmap::IndexMap;
 use std::cmp::Ordering;
 use std::collections::VecDeque;

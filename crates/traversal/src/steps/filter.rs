@@ -6,6 +6,7 @@ use crate::bulk::Bulk;
 use crate::by::By;
 use crate::compile::Compiler;
 use crate::context::{Context, Random};
+use crate::error::query_error;
 use crate::fusion::{Connective, FusedStep, Test, TestClone};
 use crate::modulated::Modulated;
 use crate::scope::scoped;
@@ -21,9 +22,7 @@ use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
-    let wrong = |compiler: &Compiler| {
-        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
-    };
+    let wrong = || query_error(format!("{}() does not take these arguments", step.name()));
     Ok(match (step.name(), arguments) {
         ("discard", []) | ("none", []) => make::filter(|_, _| Ok(false)),
         ("is", [argument]) => {
@@ -79,7 +78,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         ("coin", [share]) => {
-            let share = crate::semantic::to_f64(share).ok_or_else(|| wrong(compiler))?;
+            let share = crate::semantic::to_f64(share).ok_or_else(&wrong)?;
             let mut random = None;
             make::with_each(move |mut traverser, context| {
                 let random = random.get_or_insert_with(|| Random::new(context.seed));
@@ -91,7 +90,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("timeLimit", [milliseconds]) => {
             let limit = milliseconds.as_integer().and_then(|ms| u64::try_from(ms).ok());
-            let limit = Duration::from_millis(limit.ok_or_else(|| wrong(compiler))?);
+            let limit = Duration::from_millis(limit.ok_or_else(&wrong)?);
             Box::new(TimeLimit { limit, end: None })
         }
         ("simplePath" | "cyclicPath", []) => {
@@ -117,7 +116,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 Ok(simple)
             })
         }
-        _ => return Err(wrong(compiler)),
+        _ => return Err(wrong()),
     })
 }
 

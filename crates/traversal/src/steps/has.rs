@@ -6,6 +6,7 @@
 use super::make;
 use crate::compile::Compiler;
 use crate::condition::{Condition, label_names};
+use crate::error::query_error;
 use crate::graph::element::token_value;
 use crate::graph::ids::is_of_one_vertex;
 use crate::modulated::Modulated;
@@ -30,9 +31,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
 
 fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condition>> {
     let arguments = step.arguments();
-    let wrong = |compiler: &Compiler| {
-        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
-    };
+    let wrong = || query_error(format!("{}() does not take these arguments", step.name()));
     Ok(match (step.name(), arguments) {
         ("has", [Value::String(key)]) => vec![Condition::Key(key.clone())],
         ("has", [Value::String(key), Value::Traversal(traversal)]) => {
@@ -84,7 +83,7 @@ fn conditions(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Vec<Condi
         ("hasKey", [_, ..]) => vec![Condition::Token(T::Key, P::Within(flat(arguments)))],
         ("hasValue", [Value::P(test)]) => vec![Condition::Token(T::Value, test.as_ref().clone())],
         ("hasValue", [_, ..]) => vec![Condition::Token(T::Value, P::Within(flat(arguments)))],
-        _ => return Err(wrong(compiler)),
+        _ => return Err(wrong()),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::make;
 use crate::compile::Compiler;
+use crate::error::query_error;
 use crate::modulated::Modulated;
 use crate::semantic::map_error;
 use crate::step::{Node, Step};
@@ -57,13 +58,13 @@ impl State {
     }
 }
 
-pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+pub(crate) fn build(step: &Modulated<'_>) -> Result<Box<dyn Step>> {
     let local = match step.arguments() {
         [] => false,
         [Value::Token(Token::Scope(scope))] => *scope == Scope::Local,
         _ => {
             let message = format!("{}() takes only a scope", step.name());
-            return Err(compiler.error(step.instruction, message));
+            return Err(query_error(message));
         }
     };
     let kind = match step.name() {

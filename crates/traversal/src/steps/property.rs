@@ -5,6 +5,7 @@ use crate::by::By;
 use crate::compile::Compiler;
 use crate::condition::Condition;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::element::token_value;
 use crate::graph::read;
 use crate::modulated::Modulated;
@@ -81,7 +82,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         "propertyMap" | "valueMap" | "elementMap" => maps(step, keys, compiler)?,
-        other => return Err(compiler.error(step.instruction, format!("{other}() is not a property"))),
+        other => return Err(query_error(format!("{other}() is not a property"))),
     })
 }
 

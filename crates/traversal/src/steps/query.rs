@@ -8,7 +8,7 @@ use crate::graph::read::edge_value;
 use crate::memory::Reservation;
 use crate::semantic::add_counts;
 use crate::step::{Input, Pipeline, Step};
-use crate::translation::{OutputObject, QueryOutput, TranslatedPrefix};
+use crate::translation::prefix::{OutputObject, QueryOutput, TranslatedPrefix};
 use crate::traverser::{Labels, Traverser};
 use indexmap::IndexMap;
 use indexmap::map::Entry;

@@ -13,6 +13,7 @@ use super::transform::BulkQueue;
 use crate::analysis::gathers;
 use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::modulated::Modulated;
 use crate::queue::Queue;
 use crate::semantic::predicate;
@@ -56,10 +57,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let (name, body) = match step.arguments() {
         [Value::Traversal(body)] => (None, body),
         [Value::String(name), Value::Traversal(body)] => (Some(name.clone()), body),
-        _ => return Err(compiler.error(step.instruction, "repeat() needs a traversal")),
+        _ => return Err(query_error("repeat() needs a traversal")),
     };
-    if let Some(inject) = body.steps.first().filter(|step| &*step.name == "inject") {
-        return Err(compiler.error(inject, "The parent of inject()-step can not be repeat()-step"));
+    if body.steps.first().is_some_and(|step| &*step.name == "inject") {
+        return Err(query_error("The parent of inject()-step can not be repeat()-step"));
     }
     compiler.loops += 1;
     let body = compiler.nested(body);
@@ -93,7 +94,7 @@ fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
         }
         _ => {
             let message = format!("{}() does not take these arguments", modulator.name);
-            return Err(compiler.error(modulator, message));
+            return Err(query_error(message));
         }
     })
 }

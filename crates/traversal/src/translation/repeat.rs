@@ -70,7 +70,7 @@ impl Builder {
             return None;
         }
         let CurrentObject::Vertex(from) = self.object else { return None };
-        self.edge_keys.push(label.clone());
+        self.requirements.edge_keys.push(label.clone());
         let to = self.fresh()?;
         let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
         let walk = match &*walk.name {

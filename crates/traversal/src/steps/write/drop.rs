@@ -1,7 +1,7 @@
 //! `drop`: removes elements and properties, with their dependents. Computed properties are not in the graph.
 
-use super::{find_edge, find_vertex};
-use crate::error::illegal;
+use super::element::{find_edge, find_vertex};
+use crate::error::query_error;
 use crate::graph::computed::is_computed;
 use crate::host::Owner;
 use crate::semantic::error_text;
@@ -37,11 +37,11 @@ pub(super) fn build() -> Box<dyn Step> {
                 Value::VertexProperty(owner) if owner.key.vertex != 0 => {
                     context.host.remove_property(Owner::VertexProperty(owner.key), &property.key)?;
                 }
-                _ => return Err(illegal("the owner of this property is not in the graph")),
+                _ => return Err(query_error("the owner of this property is not in the graph")),
             },
             other => {
                 let message = format!("The incoming object is not removable: {}", error_text(other));
-                return Err(illegal(message));
+                return Err(query_error(message));
             }
         }
         Ok(false)
