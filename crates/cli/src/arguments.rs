@@ -593,11 +593,14 @@ pub(crate) enum Language {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueryFormat {
     pub sparql: Option<OutputFormat>,
-    pub gremlin: Option<crate::gremlin::Format>,
+    pub gremlin: Option<crate::gremlin_format::GremlinFormat>,
 }
 
 fn query_format(name: &str) -> Result<QueryFormat, String> {
-    let format = QueryFormat { sparql: name.parse().ok(), gremlin: crate::gremlin::Format::from_name(name) };
+    let format = QueryFormat {
+        sparql: name.parse().ok(),
+        gremlin: crate::gremlin_format::GremlinFormat::from_name(name),
+    };
     match format {
         QueryFormat { sparql: None, gremlin: None } => {
             Err("known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json"
