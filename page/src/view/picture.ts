@@ -40,6 +40,10 @@ const ENLARGED_MAX = 24;
 /** Maximum width of a line of a label, and the approximate width of a character, in pixels. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
+/** Up to this number of vertices, a click leaves all of them visible. */
+const REVEALED_MAX = 60;
+/** The maximum zoom of a view that the page chooses. */
+const ZOOM_MAX = 1.4;
 /** Above this number, edges are thin: the overall structure matters. */
 const THIN_FROM = 200;
 
@@ -249,7 +253,7 @@ export class PictureView {
       this.#draw();
       await this.#complete();
       this.#core?.resize();
-      this.#core?.animate({ fit: { eles: this.#core.getElementById(id).closedNeighborhood(), padding: 40 } }, { duration: still() ? 0 : 300 });
+      this.#reveal(id);
     } catch (error) {
       vertex.expanded = false;
       this.#options.onProblem(error instanceof Error ? error.message : String(error));
@@ -286,10 +290,26 @@ export class PictureView {
     this.#core?.resize();
     this.#core?.fit(undefined, 36);
     // A few vertices need not fill the screen.
-    if (this.#core !== null && this.#core.zoom() > 1.4) {
-      this.#core.zoom(1.4);
+    if (this.#core !== null && this.#core.zoom() > ZOOM_MAX) {
+      this.#core.zoom(ZOOM_MAX);
       this.#core.center();
     }
+  }
+
+  /**
+   * Moves the view so that the neighbourhood of a vertex is visible: with the rest of a small picture, and never
+   * at a larger zoom than that of a new picture.
+   */
+  #reveal(id: string): void {
+    const core = this.#core;
+    if (core === null) return;
+    const all = core.nodes().length <= REVEALED_MAX;
+    const box = (all ? core.elements() : core.getElementById(id).closedNeighborhood()).boundingBox();
+    const [width, height, padding] = [core.width(), core.height(), 36];
+    const fitting = Math.min((width - 2 * padding) / Math.max(1, box.w), (height - 2 * padding) / Math.max(1, box.h));
+    const zoom = Math.max(core.minZoom(), Math.min(ZOOM_MAX, fitting));
+    const pan = { x: width / 2 - (zoom * (box.x1 + box.x2)) / 2, y: height / 2 - (zoom * (box.y1 + box.y2)) / 2 };
+    core.animate({ zoom, pan }, { duration: still() ? 0 : 300 });
   }
 
   /** Enlarges labels at low zoom, so that they stay readable. */
