@@ -297,7 +297,8 @@ class App {
       this.#inspector.dismiss();
       const whole = result.content.kind === 'values' ? 'GraphSON has' : 'files have';
       // Short enough for the status line.
-      this.#say(result.complete ? `${note} · ${bytes(result.bytes)}` : `${note}; ${whole} all`);
+      const size = result.bytes === 0 ? '' : ` · ${bytes(result.bytes)}`;
+      this.#say(result.complete ? note + size : `${note}; ${whole} all`);
       this.#remember(text, language, note);
       const wasAway = this.#info.classList.contains('bad');
       if (writes || wasAway) {
