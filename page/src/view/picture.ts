@@ -40,6 +40,8 @@ const ENLARGED_MAX = 24;
 /** Maximum width of a line of a label, and the approximate width of a character, in pixels. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
+/** The maximum length of an edge at rest that has room for its label. */
+const EDGE_MAX = 190;
 /** Up to this number of vertices, a click leaves all of them visible. */
 const REVEALED_MAX = 60;
 /** The maximum zoom of a view that the page chooses. */
@@ -169,8 +171,11 @@ export class PictureView {
       const width = Math.max(size(id), Math.min(text, LABEL_WIDTH)) + 12;
       return { id, width, height: size(id) + below + 8, drop: below / 2, at: this.#places.get(id) ?? null };
     });
-    this.#places = arrange(boxes, [...model.edges.values()], core.width() / Math.max(1, core.height()));
     const few = model.edges.size <= LABELLED_EDGES_MAX;
+    // Room for the labels of the edges, beside two vertices and a label of one of them.
+    const longest = few ? Math.max(0, ...[...model.edges.values()].map((edge) => Math.min(edge.label.length, LABEL_MAX))) : 0;
+    const length = longest === 0 ? undefined : Math.min(EDGE_MAX, 72 + longest * CHARACTER);
+    this.#places = arrange(boxes, [...model.edges.values()], core.width() / Math.max(1, core.height()), length);
     core.batch(() => {
       for (const vertex of model.vertices.values()) {
         const at = this.#places.get(vertex.id) ?? { x: 0, y: 0 };
