@@ -1,7 +1,7 @@
 //! The edges of a load: their names, and the claims whose statements are not found yet. `edges` fills it.
 
 use crate::block::{Block, BlockPosition};
-use foldhash::HashMap as SeededMap;
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use foldhash::fast::RandomState;
 use vervet_model::{Id, Tag};
 
@@ -24,8 +24,11 @@ pub(crate) struct Edges {
     pub(crate) late: bool,
     /// Claims whose statement is not found yet.
     pub(crate) claims: Vec<Claim>,
-    /// Subject, predicate, object and graph of the last statement of the last block.
-    pub(crate) last: Option<[Id; 4]>,
+    /// Subject, predicate, object and graph of the last statement of the last block, and whether it was added
+    /// without an edge.
+    pub(crate) last: Option<([Id; 4], bool)>,
+    /// Statements that ended a block without an edge and got one in the next block: they are counted once.
+    pub(crate) replaced: SeededSet<[Id; 4]>,
 }
 
 pub(crate) struct NamedEdge {
@@ -63,7 +66,7 @@ impl Edges {
     }
 
     /// Records the terms of a block whose statements have been added.
-    pub(crate) fn record_block(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
+    pub(crate) fn record_block(&mut self, ids: &[Id], last: Option<([Id; 4], bool)>) {
         let vertices = ids.iter().filter(|id| id.is_vertex());
         self.vertex_end = vertices.map(|id| id.payload() + 1).fold(self.vertex_end, u64::max);
         self.last = last.or(self.last);

@@ -27,22 +27,27 @@ impl<T: Target + ?Sized> Merger<'_, T> {
     /// Adds the statements of `block` if it concerns edges. `graph`: the graph of statements without one.
     pub(crate) fn merge_edges(&mut self, block: &Block, graph: Id) -> Result<bool> {
         if !self.edges.concerns_edges(block, &self.ids) {
-            let last = block.triples.last().map(|_| self.raw(block, block.triples.len() - 1, graph));
+            let last = block.triples.last().map(|_| (self.raw(block, block.triples.len() - 1, graph), true));
             self.edges.record_block(&self.ids, last);
             return Ok(false);
         }
         let mut claims = self.declare(block, graph)?;
+        let before = self.edges.last;
+        let ends_last_block = |claim: &Claim| before.is_some_and(|(last, _)| last == claim.statement);
         let mut found: SeededMap<[Id; 4], bool> =
-            claims.iter().map(|claim| (claim.statement, self.edges.last == Some(claim.statement))).collect();
+            claims.iter().map(|claim| (claim.statement, ends_last_block(claim))).collect();
+        // The statement with the edge replaces the one without, which was counted with the last block.
+        let replaces_last =
+            before.is_some_and(|(_, is_plain)| is_plain) && claims.iter().any(ends_last_block);
         let mut statements = Vec::with_capacity(block.triples.len() + claims.len());
         let mut last = None;
         for row in 0..block.triples.len() {
             let Some(statement) = self.statement(block, row, graph)? else { continue };
-            last = Some(statement);
             match found.get_mut(&statement) {
                 Some(found) => *found = true,
                 None => statements.push(with_edge(statement, Id::UNBOUND)),
             }
+            last = Some((statement, !found.contains_key(&statement)));
         }
         claims.retain(|claim| {
             let found = found.get(&claim.statement).is_some_and(|found| *found);
@@ -53,8 +58,13 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         });
         self.edges.claims.append(&mut claims);
         self.target.add(&statements)?;
+        let last = last.or(before.map(|(last, is_plain)| (last, is_plain && !replaces_last)));
         self.edges.record_block(&self.ids, last);
         self.record_added(statements.len())?;
+        if let Some((last, _)) = before.filter(|_| replaces_last) {
+            self.edges.replaced.insert(last);
+            self.report.statements = self.report.statements.saturating_sub(1);
+        }
         Ok(true)
     }
 
@@ -217,7 +227,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
                     *found = true;
                     // The statement with the edge replaces the one without.
                     let keep = statement.edge.is_bound();
-                    removed += u64::from(!keep);
+                    removed += u64::from(!keep && !edges.replaced.contains(&key));
                     keep
                 }
                 None => true,

@@ -161,6 +161,10 @@ impl Table {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
+        if self.columns.is_empty() {
+            return Err(Error::new(ErrorKind::Input, "the file is empty: it has no header")
+                .with_hint("its first line must name the columns, such as id,label,name or from,to,label"));
+        }
         let count = |is: fn(&Role) -> bool| self.columns.iter().filter(|column| is(&column.role)).count();
         let ids = count(|role| matches!(role, Role::Id(_)));
         let sources = count(|role| matches!(role, Role::Source(_)));
