@@ -4,8 +4,8 @@
 //! of `packaging/` for systemd and containers. Beside it are the folder as `.tar.gz`, and `SHA256SUMS`.
 //!
 //! On Linux the binary is static: with musl if `rustup` has the target and `musl-gcc` is installed, otherwise
-//! with glibc. Two runs on one commit with one toolchain write the same bytes: folders of the machine are not
-//! in the binary, and files of the archive are sorted and have the time of the commit.
+//! with glibc. The result depends on the commit and the toolchain: folders of the machine are not in the
+//! binary, and files of the archive are sorted and have the time of the commit.
 
 use crate::bundle;
 use crate::command::{cargo, output};
@@ -68,6 +68,10 @@ pub(crate) fn dist(triple: Option<&str>) -> Result<(), String> {
         None => choose(&output(Command::new("rustc").arg("-vV"))?),
     };
     println!("== dist: {}: {}", target.triple, target.note);
+    let changes = output(Command::new("git").current_dir(&root).args(["status", "--porcelain"]));
+    if changes.is_ok_and(|changes| !changes.is_empty()) {
+        println!("== dist: the sources differ from the commit that the binary will name");
+    }
     let metadata = metadata(&root, &target.triple)?;
     let (version, output_folder) = (cli_version(&metadata)?, target_folder(&metadata)?);
 

@@ -133,7 +133,10 @@ pub(crate) fn render(title: &str, components: &[Component]) -> String {
             true => "its package has no text".to_owned(),
             false => format!("texts {}", own.join(", ")),
         };
-        let _ = writeln!(list, "{}", format!("{name} {version} | {licence} | {home} | {own}").trim_end());
+        let head = format!("{name} {version}");
+        let fields = [&head, licence, home, &own].map(String::as_str);
+        let fields: Vec<_> = fields.into_iter().filter(|field| !field.is_empty()).collect();
+        let _ = writeln!(list, "{}", fields.join(" | "));
     }
     let rule = "=".repeat(100);
     let mut out = format!("{title}\n\n{list}");
