@@ -2,9 +2,10 @@
 //!
 //! # Cost
 //! A comparison of a column with one or two constants (or columns of one value, as parameters are), or an
-//! equality with a constant, takes 1 to 3 ns a row if ids decide it. Other expressions are evaluated as a tree for each row: about 10 ns for a comparison of two
-//! columns of integers, 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (most of it for reading
-//! the text), 600 for a multiplication or division of decimals (`tests/speed.rs`, 2026-11-20, two shared
+//! equality with a constant, takes 1 to 3 ns a row if ids decide it. Other expressions are evaluated as a
+//! tree for each row: about 10 ns for a comparison of two columns of integers, 80 for a sum of two, 150 for
+//! `CONTAINS` on a text of 50 bytes (most of it for reading the text), 600 for a multiplication or division
+//! of decimals (`tests/speed.rs`, 2026-11-20, two shared
 //! cores). A row with the same inputs as the previous row reuses its result; an expression of one variable
 //! also caches the results of [`SLOTS`] other values of the batch, so expansions to a few vertices do not
 //! read the same texts repeatedly.

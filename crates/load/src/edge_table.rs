@@ -1,8 +1,8 @@
 //! The edges of a load: their names, and the claims whose statements are not found yet. `edges` fills it.
 
 use crate::block::{Block, BlockPosition};
-use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use foldhash::fast::RandomState;
+use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use vervet_model::{Id, Tag};
 
 /// The edges of a load.

@@ -6,20 +6,24 @@
 //! network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md). `cargo xtask tidy`
 //! runs source checks beyond lints. `cargo xtask page` builds and tests the web console, if npm is available
 //! (so does `ci`). `cargo xtask book` checks the links of the documentation (`--check` only this, as `ci`
-//! does) and builds it as a book; `cargo xtask chart` draws the chart of the README.
+//! does) and builds it as a book; `cargo xtask chart` draws the chart of the README; `cargo xtask dist`
+//! (`--target TRIPLE`) builds the program for distribution.
 #![forbid(unsafe_code)]
 
 mod book;
 mod bundle;
 mod chart;
 mod circles;
+mod command;
+mod dist;
+mod licences;
 mod page;
 mod tidy;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -74,6 +78,8 @@ fn main() -> ExitCode {
         ["book"] => book::book(false),
         ["book", "--check"] => book::book(true),
         ["chart"] => chart::chart(),
+        ["dist"] => dist::dist(None),
+        ["dist", "--target", triple] => dist::dist(Some(triple)),
         ["conformance", "protocol"] => {
             // This suite is a test of the server.
             let run =
@@ -135,8 +141,7 @@ fn dependencies() -> Result<(), String> {
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = command::cargo()
         .args(arguments)
         .envs(environment.iter().copied())
         .status()

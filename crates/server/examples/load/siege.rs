@@ -6,9 +6,9 @@
 //! at most. Light questions arrive at a fixed rate meanwhile, on connections of their own, and were measured
 //! alone before. A hostile request may be answered right or be refused by a limit that docs/limits.md names;
 //! nothing else may come back, the server must not end, and its memory must stay flat. The 99th percentile of
-//! the light questions is compared with the time alone, and with the time beside one thread for each processor
-//! that only computes, at the priority of a heavy request: what the scheduler of this machine takes for work
-//! that has nothing to do with the server.
+//! the light questions is compared with the time alone, and with the time beside one thread for each
+//! processor that only computes, at the priority of a heavy request: what the scheduler of this machine takes
+//! for work that has nothing to do with the server.
 //! # Source
 //! The requests are the reproducers of docs/testing.md, "Findings of the reviews".
 
