@@ -24,6 +24,7 @@ mod locate;
 mod packed;
 mod sparse;
 mod tiered;
+mod varint;
 
 pub use array::{Array, ArrayView};
 pub use bitmap::{Bitmap, BitmapView};
@@ -35,3 +36,4 @@ pub use locate::{Locate, NONE};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};
 pub use tiered::{Tiered, TieredView};
+pub use varint::{VARINT_BYTES_MAX, read_varint, write_varint};

@@ -20,10 +20,9 @@
 
 use crate::Overlay;
 use crate::cell::CellKey;
-use crate::merged::EVERY;
 use std::sync::Arc;
 use vervet_model::Id;
-use vervet_snapshot::{ClassId, ClassPairCount, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, EntryFilter, SegmentStatistics};
 
 /// Number of cells sampled for an estimate.
 const SAMPLES: u64 = 256;
@@ -62,7 +61,7 @@ impl Overlay {
         let mut degrees = vec![0; keys.len()];
         if let Some(lower) = &self.lower {
             // If this fails, so will the query that could have used a better estimate.
-            let _ = lower.degrees(&keys, EVERY, &mut degrees);
+            let _ = lower.degrees(&keys, EntryFilter::ALL, &mut degrees);
         }
         let new = keys.iter().zip(degrees).filter(|(_, degree)| *degree == 0).map(|(key, _)| {
             let below = |key| self.cells.sum_below(key).items;

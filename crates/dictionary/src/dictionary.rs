@@ -18,13 +18,14 @@
 use crate::body::Body;
 use crate::header::{self, Header, Section, order_bytes};
 use crate::index_slots::{fingerprint, home_slot, index_width};
-use crate::integers::{read_first_le, read_le, read_varint};
+use crate::integers::{read_first_le, read_le};
 use crate::key::{
     Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, with_literal_kind,
 };
 use crate::record_blocks::{BLOCK_OF, BLOCK_TERMS, RecordBlock, offset_width};
 use crate::template::{self, Template, TemplateKind};
 use oxrdf::TermRef;
+use vervet_codec::read_varint;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
 

@@ -20,11 +20,12 @@
 use crate::Dictionary;
 use crate::builder::{DictionaryBuilder, KIND_STRING};
 use crate::header::Section;
-use crate::integers::{bytes_for, read_first_le, read_le, read_varint, write_varint};
+use crate::integers::{bytes_for, read_first_le, read_le};
 use crate::key::Seed;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
+use vervet_codec::{read_varint, write_varint};
 use vervet_model::{
     Id, LiteralKind, METER_STEP, Meter, Part, Result, TermParts, TextSearch, Watch, for_each_word,
 };

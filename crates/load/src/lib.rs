@@ -74,7 +74,7 @@ pub use mapping::Mapping;
 pub use options::{LoadOptions, LoadReport, NOTES_MAX, Progress};
 pub use schema::{Schema, schema};
 pub use source::{Format, Source};
-pub use target::{Kind, Statement, Target, TermRef};
+pub use target::{Statement, Target, TermRef};
 
 use merge::Merger;
 use std::io::Write;

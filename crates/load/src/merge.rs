@@ -10,13 +10,13 @@ use crate::edge_table::{Edges, InputPosition};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::source::Source;
-use crate::target::{Kind, Statement, Target, TermRef};
+use crate::target::{Statement, Target, TermRef};
 use crate::vertex_sets::VertexSets;
 use foldhash::HashMap as SeededMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vervet_model::{Error, ErrorKind, Id, Position, Result, with_labels};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Position, Result, with_labels};
 
 /// Terms per call of the target, which stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
@@ -211,7 +211,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
                 };
                 match *term {
                     TermRef::Blank(label) => scoped(label, &mut labels),
-                    TermRef::Literal { value, kind: Kind::Triple } => {
+                    TermRef::Literal { value, kind: LiteralKind::Triple } => {
                         with_labels(value, &mut scoped, &mut labels);
                     }
                     _ => continue,
@@ -222,14 +222,14 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             let mut ends = ends.iter();
             for term in &mut terms[..tokens.len()] {
                 let is_blank = matches!(term, TermRef::Blank(_));
-                if !is_blank && !matches!(term, TermRef::Literal { kind: Kind::Triple, .. }) {
+                if !is_blank && !matches!(term, TermRef::Literal { kind: LiteralKind::Triple, .. }) {
                     continue;
                 }
                 let Some(end) = ends.next() else { break };
                 let text = &labels[at..*end];
                 *term = match is_blank {
                     true => TermRef::Blank(text),
-                    false => TermRef::Literal { value: text, kind: Kind::Triple },
+                    false => TermRef::Literal { value: text, kind: LiteralKind::Triple },
                 };
                 at = *end;
             }

@@ -16,7 +16,7 @@ use crate::target::Target;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Result, lock};
 
 /// The pipeline of blocks of one input.
 struct BlockPipeline {
@@ -65,8 +65,8 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
 
 impl BlockPipeline {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // State is consistent between any two statements that change it, so poisoning is ignored.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        // State is consistent between any two statements that change it.
+        lock(&self.state)
     }
 
     fn run_worker(&self) {
@@ -117,7 +117,7 @@ impl BlockPipeline {
         let mut block = state.spare.pop().unwrap_or_default();
         drop(state);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let cut = self.input.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block.text);
+            let cut = lock(&self.input).next(&mut block.text);
             let Some(number) = cut? else { return Ok(None) };
             parser.parse(&mut block);
             Ok(Some(number))

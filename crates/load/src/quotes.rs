@@ -14,7 +14,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use vervet_model::lock;
 
 /// Hint for a file with a wrong quote.
 pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
@@ -51,12 +52,12 @@ pub(crate) struct Rows(Arc<Mutex<VecDeque<Row>>>);
 impl Rows {
     /// Removes the next row.
     pub(crate) fn next(&self) -> Option<Row> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        lock(&self.0).pop_front()
     }
 
     /// The next row, which remains.
     pub(crate) fn peek(&self) -> Option<Row> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
+        lock(&self.0).front().copied()
     }
 }
 
@@ -116,7 +117,7 @@ impl<R: Read> QuoteGuard<R> {
 
     fn follow(&mut self, bytes: &[u8]) -> io::Result<()> {
         let rows = self.rows.clone();
-        let mut rows = rows.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = lock(&rows.0);
         let Quoting { quote, escape, separator } = self.quoting;
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {

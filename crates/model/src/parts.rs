@@ -4,7 +4,7 @@ use crate::vocab::EDGE_NAMESPACE;
 use std::fmt::Write;
 
 /// Datatype or language of a literal, besides its lexical form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiteralKind<'a> {
     /// `xsd:string`.
     String,

@@ -43,6 +43,24 @@ pub struct EntryFilter {
     pub parallel: bool,
 }
 
+impl EntryFilter {
+    /// Every statement of every graph counts, parallel edges too.
+    pub const ALL: Self = Self { graph: GraphFilter::Any, parallel: true };
+    /// Entries of every graph, parallel edges once.
+    pub const ANY_GRAPH: Self = Self { graph: GraphFilter::Any, parallel: false };
+}
+
+/// The least position above an entry (neighbour, graph, edge), such as the start of the next call of
+/// [`crate::Segment::entries`].
+#[inline]
+#[must_use]
+pub fn successor([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
+    match edge.bits().checked_add(1) {
+        Some(next) => [neighbour, graph, Id::from_bits(next)],
+        None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
+    }
+}
+
 /// Selection of the entries of a key by their order keys ([`vervet_model::order_key`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OrderRange {

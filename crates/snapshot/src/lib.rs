@@ -18,7 +18,7 @@
 mod expansion;
 mod statistics;
 
-pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
+pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, successor};
 pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;

@@ -8,7 +8,7 @@
 
 use crate::encode::optional_id;
 use crate::sort;
-use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, load_u64, write_u64};
+use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, Watch};
 
@@ -99,10 +99,7 @@ impl EdgeTable {
     }
 
     fn parse(bytes: Bytes) -> Result<Self, Damaged> {
-        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
-        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
-        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
-        let mut meta = Reader::new(&bytes[start..end]);
+        let mut meta = Reader::of_section(&bytes)?;
         let section = bytes.len();
         let keys = KeySet::read_meta(&mut meta, section)?;
         let mut column = || Codes::read_meta(&mut meta, section);

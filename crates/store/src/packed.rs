@@ -165,22 +165,14 @@ impl<const COLUMNS: bool> PackedEntries<COLUMNS> {
     }
 }
 
-/// Packed form of `buffers::drop_plain_twins`.
+/// Drops the plain twins of edges: see [`vervet_model::drop_plain_twins`].
 fn drop_plain_twins(numbers: &mut Vec<u64>, layout: &BitLayout) {
     let edge = layout.0[3];
-    if edge.common != 0 {
-        return;
+    if edge.common == 0 {
+        let is_plain = |number: &u64| edge.get(*number) == 0;
+        let is_same = |number: &u64, next: &u64| layout.same_but_edge(*number, *next);
+        vervet_model::drop_plain_twins(numbers, is_plain, is_same);
     }
-    let mut kept = 0;
-    for index in 0..numbers.len() {
-        let number = numbers[index];
-        let has_twin = numbers.get(index + 1).is_some_and(|next| layout.same_but_edge(number, *next));
-        if edge.get(number) != 0 || !has_twin {
-            numbers[kept] = number;
-            kept += 1;
-        }
-    }
-    numbers.truncate(kept);
 }
 
 /// Key, neighbour, graph, edge.

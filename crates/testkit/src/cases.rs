@@ -181,11 +181,9 @@ fn compare_filtered(
 
     let other: Vec<Id> = asked
         .iter()
-        .map(|key| {
-            match expected(entries, *key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false) {
-                found if !found.is_empty() && !random.one_in(3) => random.pick(&found)[0],
-                _ => random.pick(entries)[1],
-            }
+        .map(|key| match expected(entries, *key, EntryFilter::ALL, false) {
+            found if !found.is_empty() && !random.one_in(3) => random.pick(&found)[0],
+            _ => random.pick(entries)[1],
         })
         .collect();
     let has = |key: Id, neighbour: Id| {
@@ -233,7 +231,7 @@ fn compare_stretches(
         let mut bounds = Vec::new();
         segment.split(key, parts, entries_min, &mut bounds).expect("whole");
         assert!(bounds.is_sorted_by(|a, b| a < b), "{context}: bounds of {key:?} {bounds:?}");
-        let degree = expected(entries, key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false);
+        let degree = expected(entries, key, EntryFilter::ALL, false);
         let is_cut = parts > 1 && degree.first().map(|e| e[0]) != degree.last().map(|e| e[0]);
         let is_long = degree.len() >= 2 * entries_min * parts;
         assert!(!(is_cut && is_long && bounds.is_empty()), "{context}: {key:?} is not cut");

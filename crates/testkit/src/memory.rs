@@ -470,7 +470,7 @@ impl Segment for MemorySegment {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let all = EntryFilter::ALL;
         let mut found: Vec<Id> = self.matching(key, all, false).into_iter().map(|entry| entry[1]).collect();
         let parts = parts.min(found.len() / entries_min.max(1)).max(1);
         let stretch = (found.len() / parts).max(1);
@@ -544,7 +544,7 @@ impl Segment for MemorySegment {
     }
 
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
-        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let all = EntryFilter::ALL;
         let found = self
             .matching(key, all, false)
             .into_iter()

@@ -23,7 +23,8 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use vervet_model::lock;
 
 /// Maximum size of the footer of a Parquet file, in bytes: about 300,000 column chunks.
 pub const FOOTER_BYTES_MAX: usize = 32 << 20;
@@ -131,7 +132,7 @@ impl Store {
             Self::File(file) => {
                 let mut buffer = vec![0; length];
                 // A panic of the library during a read does not change the file.
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut file = lock(file);
                 file.seek(SeekFrom::Start(start))?;
                 file.read_exact(&mut buffer)?;
                 Ok(buffer.into())

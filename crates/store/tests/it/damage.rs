@@ -47,7 +47,7 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
             let mut keys = Vec::new();
             segment.keys(Id::UNBOUND, usize::MAX, &mut keys)?;
             let mut degrees = Vec::new();
-            segment.degrees(&keys, EntryFilter { graph: GraphFilter::Any, parallel: true }, &mut degrees)?;
+            segment.degrees(&keys, EntryFilter::ALL, &mut degrees)?;
             say(&degrees);
             for key in &keys {
                 let mut neighbours = Vec::new();

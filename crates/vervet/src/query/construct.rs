@@ -13,7 +13,7 @@ use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
 use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, depth_of_term, triple_text};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Snapshot};
 
 /// Batch size: resources described at a time, and entries read at a time.
 const CHUNK: usize = 1024;
@@ -176,7 +176,7 @@ fn statements_of(
     subjects: &[Id],
     control: &Control<'_>,
 ) -> Result<Vec<(u32, Id, Id)>> {
-    let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+    let filter = EntryFilter::ANY_GRAPH;
     let mut statements = Vec::new();
     let mut expansion = Expansion::new(CHUNK);
     let mut counted = 0;
