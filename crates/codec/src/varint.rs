@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn varints_come_back() {
+    fn varints_round_trip() {
         for value in [0, 1, 127, 128, 300, 1 << 35, u64::MAX - 1, u64::MAX] {
             let mut bytes = Vec::new();
             write_varint(value, &mut bytes);

@@ -77,7 +77,7 @@ impl Segment for OrderOverlay {
             entries.clear();
             self.segment.entries(key, first, AHEAD, &mut entries)?;
             from = (entries.last().filter(|_| entries.len() == AHEAD)).map(|last| successor(*last));
-            for [neighbour, of, edge] in entries.iter().copied().filter(|entry| graph.passes(entry[1])) {
+            for [neighbour, of, edge] in entries.iter().copied().filter(|entry| graph.matches(entry[1])) {
                 let subject = if self.by_edges { edge } else { neighbour };
                 let order_key = match &self.values {
                     Some(values) if subject.is_bound() => order_key_of(&**values, subject)?,

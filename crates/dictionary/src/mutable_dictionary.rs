@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, METER_STEP, Meter, Result, Tag, TermParts, TextSearch, speaks_of_edge,
+    Error, ErrorKind, Id, LiteralKind, METER_STEP, Meter, Result, Tag, TermParts, TextSearch, mentions_edge,
     triple_text,
 };
 
@@ -215,7 +215,7 @@ impl MutableDictionary {
         let interned = with_location(term, |place| match place {
             TermLocation::Inline(id) => Ok(id),
             TermLocation::Entry(Key { kind: TermKind::Literal(LiteralKind::Triple), text, .. })
-                if speaks_of_edge(text) =>
+                if mentions_edge(text) =>
             {
                 Err(Error::new(
                     ErrorKind::Unsupported,

@@ -16,7 +16,7 @@ use foldhash::HashMap as SeededMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Position, Result, with_labels};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Position, Result, replace_blank_labels};
 
 /// Terms per call of the target, which stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
@@ -212,7 +212,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
                 match *term {
                     TermRef::Blank(label) => scoped(label, &mut labels),
                     TermRef::Literal { value, kind: LiteralKind::Triple } => {
-                        with_labels(value, &mut scoped, &mut labels);
+                        replace_blank_labels(value, &mut scoped, &mut labels);
                     }
                     _ => continue,
                 }

@@ -8,7 +8,7 @@ use oxrdf::{
 };
 use std::cell::RefCell;
 use vervet_model::vocab::{RDF_REIFIES, is_blank_label};
-use vervet_model::{LiteralKind, TRIPLE_DEPTH_MAX, speaks_of_edge, triple_text, with_labels};
+use vervet_model::{LiteralKind, TRIPLE_DEPTH_MAX, mentions_edge, replace_blank_labels, triple_text};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -126,7 +126,7 @@ fn text_of(
     let text = triple_text(triple).ok_or_else(|| {
         format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)")
     })?;
-    if speaks_of_edge(&text) {
+    if mentions_edge(&text) {
         return Err("a triple term other than of rdf:reifies cannot have an edge in it".to_owned());
     }
     let Some(labels) = labels else { return Ok(text) };
@@ -134,7 +134,7 @@ fn text_of(
     let mut rename = |label: &str, out: &mut String| {
         out.push_str(labels.borrow_mut().label(BlankNodeRef::new_unchecked(label)))
     };
-    with_labels(&text, &mut rename, &mut renamed);
+    replace_blank_labels(&text, &mut rename, &mut renamed);
     Ok(renamed)
 }
 

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_forms_go_inside_and_come_back() {
+    fn canonical_forms_round_trip_in_ids() {
         for (lexical, datatype) in [
             ("", "string"),
             ("AUS", "string"),
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_stay_in_the_dictionary() {
+    fn noncanonical_forms_are_dictionary_entries() {
         for (lexical, datatype) in [
             ("12345678", "string"),
             ("01", "integer"),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_keep_the_order_of_values() {
+    fn ids_have_the_order_of_values() {
         let sorted = [
             vec![
                 ("-10", "integer"),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_enclose_the_ids_of_what_lies_between() {
+    fn bounds_enclose_the_ids_of_values_in_range() {
         let texts = [
             "",
             "\0",

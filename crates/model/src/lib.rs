@@ -12,12 +12,12 @@ mod inline;
 mod iri;
 mod meter;
 mod multiplicity;
-mod parts;
-mod search;
 mod statement;
 mod suggest;
 mod sync;
 mod term_conversion;
+mod term_parts;
+mod text_search;
 mod triple;
 pub mod vocab;
 mod watch;
@@ -30,14 +30,16 @@ pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, sh
 pub use iri::is_plain_iri;
 pub use meter::{METER_STEP, Meter, unmetered};
 pub use multiplicity::Multiplicity;
-pub use parts::{LiteralKind, TermParts};
-pub use search::{Part, SEARCH_WORDS_MAX, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word};
 pub use statement::{Statement, drop_plain_twins};
 pub use suggest::nearest;
 pub use sync::lock;
 pub use term_conversion::{triple_term, triple_text, with_nt, with_parts};
+pub use term_parts::{LiteralKind, TermParts};
+pub use text_search::{
+    SEARCH_WORDS_MAX, SearchClause, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word,
+};
 pub use triple::{
-    TRIPLE_DEPTH_MAX, depth_of_term, is_triple_text, speaks_of_edge, triple_depth, triple_parts, with_labels,
-    write_triple,
+    TRIPLE_DEPTH_MAX, is_triple_text, mentions_edge, replace_blank_labels, term_depth, triple_depth,
+    triple_parts, write_triple,
 };
 pub use watch::{Ticker, Watch};

@@ -20,7 +20,7 @@ impl GraphFilter {
     /// Whether an entry of this graph ([`Id::UNBOUND`]: default) passes.
     #[inline]
     #[must_use]
-    pub fn passes(self, graph: Id) -> bool {
+    pub fn matches(self, graph: Id) -> bool {
         match self {
             Self::Default => !graph.is_bound(),
             Self::Named(name) => graph == name && name.is_bound(),
@@ -153,7 +153,7 @@ impl Expansion {
 
     /// Number of entries that still fit.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_capacity(&self) -> usize {
         self.capacity - self.rows.len()
     }
 

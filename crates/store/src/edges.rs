@@ -47,15 +47,15 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Optio
         sort::sort(&mut distinct, u64::MAX, &mut scratch, watch)?;
         distinct.dedup();
         let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
-        let wants_table = Codes::wants_table(rows.len(), distinct.len(), minimum, maximum);
+        let is_table_smaller = Codes::is_table_smaller(rows.len(), distinct.len(), minimum, maximum);
         let framed = {
             let (values, distinct) =
-                (rows.iter().map(|row| row[column]), wants_table.then_some(distinct.len()));
+                (rows.iter().map(|row| row[column]), is_table_smaller.then_some(distinct.len()));
             Codes::write_framed(values, rows.len(), distinct, minimum, maximum, &mut body)
         };
         let codes = if let Some(framed) = framed {
             framed
-        } else if wants_table {
+        } else if is_table_smaller {
             let code = |value: u64| distinct.binary_search(&value).expect("`distinct` has all values") as u64;
             Codes::write_table(&distinct, rows.iter().map(|row| code(row[column])), rows.len(), &mut body)
         } else {

@@ -388,7 +388,7 @@ impl Segment for BaseSegment {
                 return Err(Error::corrupt("an order column", "it names an entry that does not exist"));
             }
             let SegmentEntry { neighbour, graph: of, edge, .. } = view.entry(entries.start + position);
-            if graph.passes(of) {
+            if graph.matches(of) {
                 out.push(OrderedEntry { neighbour, graph: of, edge, order_key });
                 left -= 1;
             }

@@ -151,7 +151,7 @@ fn compare_filtered(
             segment.expand(asked, filter, &mut cursor, &mut out).expect("whole");
             calls += 1;
             assert!(out.len() <= out.capacity && calls < 100_000, "{context}");
-            assert!(cursor.row == asked.len() || out.room() == 0, "{context}: stopped early");
+            assert!(cursor.row == asked.len() || out.remaining_capacity() == 0, "{context}: stopped early");
             assert_eq!(out.neighbours.len(), out.len(), "{context}");
             assert_eq!(out.edges.len(), if want_edges { out.len() } else { 0 }, "{context}");
             assert_eq!(out.graphs.len(), if want_graphs { out.len() } else { 0 }, "{context}");

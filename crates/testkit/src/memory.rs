@@ -451,7 +451,7 @@ impl Segment for MemorySegment {
             }
             let offset = usize::try_from(cursor.offset).expect("an offset into memory");
             for entry in found.get(offset..).unwrap_or_default() {
-                if out.room() == 0 {
+                if out.remaining_capacity() == 0 {
                     return Ok(());
                 }
                 out.rows.push(u32::try_from(cursor.row).expect("a batch is small"));
@@ -529,7 +529,7 @@ impl Segment for MemorySegment {
         _graph: GraphFilter,
         _out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
-        Err(vervet_snapshot::no_order())
+        Err(vervet_snapshot::no_order_error())
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {

@@ -25,7 +25,7 @@ fn live(model: &mut Model, simulation: &Simulation, random: &SeededRandom) -> Re
 fn accident(simulation: &Simulation, random: &SeededRandom) -> &'static str {
     match random.below(5) {
         0 => {
-            simulation.files.heal();
+            simulation.files.clear_faults();
             "process"
         }
         1 => {

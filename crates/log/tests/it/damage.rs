@@ -155,7 +155,7 @@ fn cutting_may_be_interrupted() {
                 if power {
                     simulation.files.crash_reordering();
                 } else {
-                    simulation.files.heal();
+                    simulation.files.clear_faults();
                 }
                 drop(result);
                 let (found, after) = read_all(&environment, Lsn(0), &cutting).expect("cuts");

@@ -65,7 +65,7 @@ fn interval_syncs_by_itself() {
     }
     let error = log.close().expect_err("failed");
     assert_eq!(error.kind(), ErrorKind::Io);
-    simulation.files.heal();
+    simulation.files.clear_faults();
     let (_, records) = read_all(&simulation.environment(), Lsn(0), &ReadOptions::default()).expect("reads");
     assert_eq!(records[0], (lsn, 0, b"soon".to_vec()));
     // The disk took half of the batch, which is larger if the thread of the log came late.

@@ -50,7 +50,7 @@ fn b3_a_full_disk_is_no_end() {
         if log.refuses() {
             assert!(log.check().is_err() && log.status().refusal.is_some());
         }
-        simulation.files.heal();
+        simulation.files.clear_faults();
         for number in 30..35 {
             one(&log, number).unwrap_or_else(|error| panic!("VERVET_SEED={seed}, {level}, {n}: {error}"));
         }
@@ -135,8 +135,8 @@ fn b10_a_bad_sector_is_an_error() {
     log.close().expect("works");
     let file = environment.files.list(Path::new(DIR)).expect("works").remove(0);
     for position in [0, 45, 1000, 2000] {
-        simulation.files.heal();
-        simulation.files.break_sector(&file, position);
+        simulation.files.clear_faults();
+        simulation.files.add_bad_sector(&file, position);
         for beside_writer in [false, true] {
             let options = ReadOptions { beside_writer, ..ReadOptions::default() };
             let error = read_all(&environment, Lsn(0), &options).expect_err("it cannot be read");

@@ -51,7 +51,7 @@ fn every_operation_may_fail() {
                 if power {
                     simulation.files.crash();
                 }
-                simulation.files.heal();
+                simulation.files.clear_faults();
                 match Store::open(&environment, &dir) {
                     Ok(store) => {
                         store.validate().unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -100,7 +100,7 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
         let before = simulation.files.write_count();
         simulation.files.fail_write(n, Fault::Io);
         let killed = second.try_build(options(&environment), &target).is_err();
-        simulation.files.heal();
+        simulation.files.clear_faults();
         let is_new = Store::open(&environment, &dir).expect("old or new").generation() == Some(2);
         if killed && is_new {
             for at in 0..8 {
@@ -135,12 +135,12 @@ fn b18_an_ancestor_that_cannot_be_synced() {
         Shape { vertices: 9, statements: 40, predicates: 2, types: 2, edges: false, named_graphs: false };
     let graph = Graph::random(shape, &mut random);
     let dir = PathBuf::from("/mnt/fuse/db");
-    simulation.files.refuse_sync_dir(&PathBuf::from("/mnt"));
+    simulation.files.fail_directory_syncs(&PathBuf::from("/mnt"));
     let store = graph.build(options(&simulation.environment()), &Target::Directory(dir.clone()));
     compare(&store, &graph, &mut random, "above");
     // The database directory itself holds the names of its files.
     let simulation = Simulation::new(1);
-    simulation.files.refuse_sync_dir(&dir);
+    simulation.files.fail_directory_syncs(&dir);
     let refused = graph.try_build(options(&simulation.environment()), &Target::Directory(dir));
     assert_eq!(refused.expect_err("its names would not be durable").kind(), ErrorKind::Io);
 }

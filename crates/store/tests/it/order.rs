@@ -80,7 +80,7 @@ fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) -> 
                 let bounded = from.is_bound() || before.is_bound();
                 let inside = |entry: &OrderedEntry| {
                     let key = entry.order_key;
-                    filter.passes(entry.graph)
+                    filter.matches(entry.graph)
                         && (!bounded || key.is_bound() && key >= from && (!before.is_bound() || key < before))
                 };
                 let of_key =

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n_triples_form_is_that_of_the_library() {
+    fn n_triples_match_the_library() {
         let literal = |head, tail, kind| TermParts::Literal { head, tail, kind };
         for parts in [
             TermParts::Iri { namespace: "http://example.org/", local: "a" },
