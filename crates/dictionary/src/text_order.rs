@@ -294,7 +294,7 @@ mod tests {
     use crate::header::ORDER_WIDTH_MAX;
 
     #[test]
-    fn numbers_come_back_at_every_width() {
+    fn numbers_round_trip_at_every_width() {
         assert_eq!([0, 1, 2, 3, 4, 5].map(order_width), [0, 0, 1, 2, 2, 3]);
         assert_eq!(order_bytes(u64::MAX), None);
         for width in 1..=ORDER_WIDTH_MAX {

@@ -111,8 +111,8 @@ pub fn load<T: Target + ?Sized>(
     }
     merger.resolve_edges_at_end()?;
     merger.record_added(0)?;
-    merger.report.merged_vertices = merger.seen.merged;
-    merger.report.missing_vertices = merger.seen.missing();
+    merger.report.merged_vertices = merger.vertex_sets.merged;
+    merger.report.missing_vertices = merger.vertex_sets.missing();
     Ok(merger.report)
 }
 
@@ -166,7 +166,7 @@ fn load_source<T: Target + ?Sized>(
 ) -> Result<()> {
     let bytes = Arc::clone(&merger.bytes);
     if let Some(format) = document_parser::library_format(format) {
-        let again = source.again();
+        let again = source.reopen();
         let input = source.open(&bytes)?;
         return document::load_document(source.name(), input, again, format, merger);
     }
@@ -181,7 +181,7 @@ fn load_source<T: Target + ?Sized>(
             graphml::load_graphml(source.name(), input, merger)
         }
         Format::GraphSon | Format::GraphSon2 => {
-            let again = source.again();
+            let again = source.reopen();
             let input = source.open(&bytes)?;
             graphson::load_graphson(source.name(), input, again, merger)
         }

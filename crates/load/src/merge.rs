@@ -37,7 +37,7 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     /// Edges declared in RDF.
     pub(crate) edges: Edges,
     /// Vertices of property graphs.
-    pub(crate) seen: VertexSets,
+    pub(crate) vertex_sets: VertexSets,
     /// Files started so far: name, a second source of the same input, format.
     files: Vec<(String, Option<Source>, Format)>,
     file: String,
@@ -57,10 +57,10 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         skipped_to: &'a mut dyn Write,
         bytes_total: Option<u64>,
     ) -> Self {
-        let seen = VertexSets::new(target.vertex_count());
+        let vertex_sets = VertexSets::new(target.vertex_count());
         Self {
             target,
-            seen,
+            vertex_sets,
             options,
             skipped_to,
             report: LoadReport::default(),
@@ -82,7 +82,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     /// Starts the file with this number.
     pub(crate) fn begin(&mut self, source: &Source, format: Format, number: usize) {
         source.name().clone_into(&mut self.file);
-        self.files.push((self.file.clone(), source.again(), format));
+        self.files.push((self.file.clone(), source.reopen(), format));
         self.scope = format!("{}{number}_", self.options.blank_scope);
         self.lines = 0;
     }

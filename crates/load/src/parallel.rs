@@ -21,7 +21,7 @@ use vervet_model::{Error, Result, lock};
 /// The pipeline of blocks of one input.
 struct BlockPipeline {
     input: Mutex<LineBlocks>,
-    state: Mutex<State>,
+    state: Mutex<PipelineState>,
     changed: Condvar,
     blocks_max: usize,
     with_graph: bool,
@@ -29,7 +29,7 @@ struct BlockPipeline {
 }
 
 #[derive(Default)]
-struct State {
+struct PipelineState {
     ready: BTreeMap<u64, Block>,
     /// Number of blocks that are being cut, being parsed, or ready.
     in_flight: usize,
@@ -64,8 +64,8 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
 }
 
 impl BlockPipeline {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // State is consistent between any two statements that change it.
+    fn lock(&self) -> MutexGuard<'_, PipelineState> {
+        // The state is consistent between any two statements that change it.
         lock(&self.state)
     }
 
@@ -112,7 +112,7 @@ impl BlockPipeline {
     }
 
     /// Cuts one block and parses it. A read error or a parser panic ends the input.
-    fn parse_one(&self, mut state: MutexGuard<'_, State>, parser: &mut LineParser) {
+    fn parse_one(&self, mut state: MutexGuard<'_, PipelineState>, parser: &mut LineParser) {
         state.in_flight += 1;
         let mut block = state.spare.pop().unwrap_or_default();
         drop(state);

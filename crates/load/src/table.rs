@@ -131,7 +131,7 @@ pub(crate) fn interpret(
     known: &mut SeededMap<String, Table>,
     guess: bool,
 ) -> Result<Interpretation> {
-    source.keep()?;
+    source.buffer_stream()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
     // A mapping takes precedence over other descriptions.

@@ -124,7 +124,7 @@ mod tests {
 
     /// Marks and records are found at any position, also across the end of a chunk.
     #[test]
-    fn chunks_hide_nothing() {
+    fn frames_across_chunks_are_found() {
         let environment = Environment::simulated(1);
         let path = Path::new("/log");
         let id = LogId(7);

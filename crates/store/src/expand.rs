@@ -321,7 +321,7 @@ mod tests {
 
     /// Neighbours are packed in small segments, and framed in those with many edges.
     #[test]
-    fn neighbours_of_many_edges_are_framed_and_whole() -> Result<()> {
+    fn neighbours_of_many_edges_are_framed_and_complete() -> Result<()> {
         let seed = vervet_testkit::seed();
         println!("seed {seed}");
         let mut random = Random(seed);

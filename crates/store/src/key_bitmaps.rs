@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_come_once_enough_was_asked_and_say_the_same() {
+    fn bitmaps_are_built_after_enough_checks_and_agree() {
         let bitmaps = KeyBitmaps::default();
         let (type_id, other) = (Id::vertex(3), Id::vertex(4));
         assert!(matches!(bitmaps.ask(type_id, 60, 100), BitmapLookup::Absent));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_neighbours_than_some() {
+    fn the_number_of_bitmaps_is_limited() {
         let bitmaps = KeyBitmaps::default();
         (0..1000).for_each(|number| drop(bitmaps.ask(Id::vertex(number), 100, 100)));
         assert_eq!(bitmaps.all.lock().expect("no panic").len(), BITMAPS_MAX);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_dense_keys_and_few_neighbours() {
+    fn bitmaps_need_dense_keys_and_few_neighbours() {
         assert!(KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(700), 5));
         assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(900), 5));
         assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::literal(0), 5));

@@ -231,7 +231,7 @@ mod tests {
 
     /// Columns of any width at any position, with and without edges, against the library's sort.
     #[test]
-    fn packed_entries_are_those_that_the_library_sorts() {
+    fn packed_entries_agree_with_a_library_sort() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_comes_back() {
+    fn entries_that_do_not_fit_are_returned() {
         let entries = vec![[0, 0], [u64::MAX, 1]];
         let watch = Watch::new("test");
         assert_eq!(PackedEntries::<false>::both(entries.clone(), &watch).unwrap(), Err(entries));

@@ -88,7 +88,7 @@ pub fn check_segment(
             let filter = EntryFilter { graph: graph_filter, parallel };
             let context = format!("{context}, {filter:?}");
             compare_filtered(segment, entries, &asked, filter, random, &context);
-            compare_stretches(segment, entries, &asked, filter, random, &context);
+            compare_ranges(segment, entries, &asked, filter, random, &context);
         }
     }
 }
@@ -187,7 +187,7 @@ fn compare_filtered(
         })
         .collect();
     let has = |key: Id, neighbour: Id| {
-        entries.iter().any(|e| e[0] == key && e[1] == neighbour && passes(filter, e[2]))
+        entries.iter().any(|e| e[0] == key && e[1] == neighbour && matches_filter(filter, e[2]))
     };
     let mut rows = vec![9];
     segment.check(asked, &other, filter, &mut rows).expect("whole");
@@ -213,7 +213,7 @@ fn compare_filtered(
 }
 
 /// Checks that the ranges of a key hold all its entries, without duplicates.
-fn compare_stretches(
+fn compare_ranges(
     segment: &dyn Segment,
     entries: &[[Id; 4]],
     asked: &[Id],
@@ -255,7 +255,7 @@ fn compare_stretches(
     }
 }
 
-fn passes(filter: EntryFilter, graph: Id) -> bool {
+fn matches_filter(filter: EntryFilter, graph: Id) -> bool {
     match filter.graph {
         GraphFilter::Default => !graph.is_bound(),
         GraphFilter::Named(name) => graph == name && graph.is_bound(),
@@ -268,7 +268,7 @@ fn passes(filter: EntryFilter, graph: Id) -> bool {
 fn expected(entries: &[[Id; 4]], key: Id, filter: EntryFilter, want_edges: bool) -> Vec<[Id; 3]> {
     let mut found: Vec<[Id; 3]> = Vec::new();
     for [_, neighbour, graph, edge] in entries.iter().filter(|entry| entry[0] == key) {
-        if !passes(filter, *graph) || want_edges && !edge.is_bound() {
+        if !matches_filter(filter, *graph) || want_edges && !edge.is_bound() {
             continue;
         }
         let same = |other: &[Id; 3]| other[0] == *neighbour && other[1] == *graph;

@@ -128,7 +128,7 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
 /// Storage B18: a load succeeds although an ancestor of the directory is on a file system without directory
 /// syncs (FUSE, drvfs).
 #[test]
-fn b18_an_ancestor_that_cannot_be_synced() {
+fn b18_unsyncable_ancestors_are_tolerated() {
     let simulation = Simulation::new(1);
     let mut random = Random(1);
     let shape =

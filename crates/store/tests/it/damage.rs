@@ -98,7 +98,7 @@ fn check(environment: &Environment, dir: &Path, answers: &str, what: &str) -> bo
 }
 
 #[test]
-fn a_changed_byte_is_found_or_harmless() {
+fn a_changed_byte_is_detected_or_harmless() {
     let (environment, dir, answers) = database();
     for path in environment.files.list(&dir).expect("it is there") {
         let whole = environment.files.read(&path).expect("it is there");
@@ -144,7 +144,7 @@ fn older_versions_are_read_or_refused() {
 }
 
 #[test]
-fn a_file_cut_short_or_made_longer_is_found() {
+fn wrong_file_lengths_are_detected() {
     let (environment, dir, answers) = database();
     for path in environment.files.list(&dir).expect("it is there") {
         let whole = environment.files.read(&path).expect("it is there");

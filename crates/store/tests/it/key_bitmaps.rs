@@ -8,7 +8,7 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_store::Target;
 
 #[test]
-fn checks_stay_the_same_however_often_they_are_made() {
+fn checks_do_not_depend_on_repetition() {
     let seed = seed();
     for named_graphs in [false, true] {
         let mut random = Random(seed | 1);

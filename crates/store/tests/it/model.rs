@@ -66,7 +66,7 @@ fn many_keys_and_hubs() {
 
 /// Columns in the order of the input are framed, with the same results.
 #[test]
-fn a_network_is_small() {
+fn a_social_network_is_small() {
     let seed = seed();
     let mut random = Random(seed | 1);
     let graph = Graph::network(4000, &mut random);
@@ -105,7 +105,7 @@ fn a_store_rebuilds_from_its_statements() {
 }
 
 #[test]
-fn an_empty_store_is_whole() {
+fn an_empty_store_is_valid() {
     let store = Store::empty().expect("cannot fail");
     store.validate().expect("whole");
     assert_eq!((store.statement_count(), store.vertex_count()), (0, 0));
@@ -118,7 +118,7 @@ fn an_empty_store_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused() {
+fn invalid_statements_are_refused() {
     let environment = Environment::simulated(1);
     let mut dictionary = vervet_dictionary::DictionaryBuilder::new();
     let v = dictionary.intern_iri("http://e/v").expect("short");
@@ -147,7 +147,7 @@ fn what_cannot_be_stored_is_refused() {
 }
 
 #[test]
-fn statements_can_be_rewritten_before_the_end() {
+fn statements_can_be_rewritten_before_finishing() {
     let seed = seed();
     for round in 0..20 {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);

@@ -102,7 +102,7 @@ fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) -> 
 }
 
 #[test]
-fn entries_come_in_the_order_of_a_property() {
+fn entries_are_ordered_by_a_property() {
     let seed = seed();
     let mut listed = 0;
     for round in 0..300 {
@@ -130,7 +130,7 @@ fn entries_come_in_the_order_of_a_property() {
 }
 
 #[test]
-fn without_an_order_there_is_an_honest_error() {
+fn a_missing_order_is_an_error() {
     let mut random = Random(7);
     let shape =
         Shape { vertices: 9, statements: 60, predicates: 3, types: 2, edges: false, named_graphs: false };
