@@ -435,7 +435,7 @@ pub(crate) fn two_statements(edge: Id) -> Error {
         .with_hint("an edge has one statement; use another number, or remove the other statement first")
 }
 
-/// One more, or one less.
+/// Adds or subtracts one.
 fn adjust_count(count: u64, up: bool) -> u64 {
     assert!(up || count > 0, "a removed statement was not counted");
     if up { count + 1 } else { count - 1 }

@@ -38,7 +38,7 @@ struct ApocElement {
     end: Option<Endpoint>,
 }
 
-/// An end of a relationship; its labels are those of its node.
+/// An endpoint of a relationship. Its labels are those of the node and are ignored.
 #[derive(Deserialize)]
 struct Endpoint {
     id: NodeId,
@@ -157,7 +157,7 @@ fn load_document<T: Target + ?Sized>(
     }
 }
 
-/// The elements of a document, each added when it is read.
+/// Visitor that adds each element of a document as it is parsed.
 struct ElementVisitor<'e, 'm, 'a, T: Target + ?Sized> {
     writer: &'e mut PropertyWriter<'m, 'a, T>,
     /// An error other than that of an element.

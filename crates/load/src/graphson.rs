@@ -64,7 +64,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
     writer.finish()
 }
 
-/// Adds a vertex with the edges that count at it. A malformed vertex adds no statements.
+/// Adds a vertex and those of its edges that this vertex counts. A malformed vertex adds no statements.
 fn add_vertex<T: Target + ?Sized>(
     vertex: &GraphVertex,
     writer: &mut PropertyWriter<'_, '_, T>,

@@ -1,6 +1,6 @@
-//! Folders that `EXPORT DATABASE` of Kùzu and of its fork Ladybug writes: `schema.cypher` has the tables with
-//! the types of their columns, `copy.cypher` the file of each table with the order of its columns and the
-//! form of its CSV.
+//! Loader of the folders that `EXPORT DATABASE` of Kùzu and of its fork Ladybug writes. `schema.cypher`
+//! defines the tables and the types of their columns; `copy.cypher` names the file of each table, the order
+//! of its columns and its CSV dialect.
 //!
 //! A table of nodes becomes vertices with the table name as label and id space, and the primary key as id and
 //! property. A table of relationships becomes edges, one file for each pair of tables.

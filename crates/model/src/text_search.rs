@@ -17,12 +17,12 @@
 //! # Invariants
 //! The index of a dictionary and the test of a text use the same segmentation, so they agree.
 //! # Cost
-//! A test segments its text, and compares each word once for each part of the search.
+//! A test segments its text, and compares each word once for each clause of the search.
 
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum number of compared bytes of a word, or up to three fewer.
+/// Maximum number of bytes of a word that are compared; up to three fewer, to end between characters.
 pub const WORD_BYTES_MAX: usize = 128;
 /// Maximum number of words of a search.
 pub const SEARCH_WORDS_MAX: usize = 64;
@@ -75,7 +75,7 @@ pub struct SearchClause {
     pub words: Vec<String>,
     /// Whether the last word is a prefix.
     pub is_prefix: bool,
-    /// Whether the part must not occur.
+    /// Whether the clause must not match.
     pub is_excluded: bool,
 }
 
@@ -161,7 +161,7 @@ impl TextSearch {
         }
     }
 
-    /// Alternatives of the search, each a conjunction of parts.
+    /// Alternatives of the search, each a conjunction of clauses.
     #[must_use]
     pub fn alternatives(&self) -> &[Vec<SearchClause>] {
         &self.alternatives
@@ -214,7 +214,7 @@ impl TextSearch {
 }
 
 impl SearchClause {
-    /// Ranges of words at which the part occurs.
+    /// Ranges of words that match the clause.
     fn occurrences<'a>(&'a self, words: &'a Words) -> impl Iterator<Item = Range<usize>> + 'a {
         let length = self.words.len();
         let ends = length..words.len() + 1;

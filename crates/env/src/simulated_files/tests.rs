@@ -127,7 +127,7 @@ fn the_nth_operation_fails() {
     assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
 }
 
-/// The faults that reviews of storage asked for: an unreadable sector, a panic, directories without syncs.
+/// An unreadable sector, a panic during a write, a directory that cannot be synced, a full disk.
 #[test]
 fn bad_sectors_and_slow_syncs_are_simulated() {
     let files = SimulatedFiles::new(0);
