@@ -170,7 +170,7 @@ impl Version {
         for (statement, change) in &single {
             self.apply(statement, *change);
         }
-        self.tidy(predicate);
+        self.drop_unchanged(predicate);
         fresh.len() as u64 + came
     }
 

@@ -31,7 +31,7 @@ pub(crate) const SPREAD_CLASSES: usize = 16;
 
 impl Overlay {
     /// Widens the flags for an added entry.
-    pub(crate) fn widen(&mut self, [neighbour, graph, edge]: [Id; 3]) {
+    pub(crate) fn widen_flags(&mut self, [neighbour, graph, edge]: [Id; 3]) {
         let known = &self.statistics;
         let (named, edged) = (graph.is_bound(), edge.is_bound());
         let (literal, vertex) = (neighbour.is_stored_literal(), neighbour.is_vertex());

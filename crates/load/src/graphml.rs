@@ -147,7 +147,7 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
             count => format!("{count} keys, such as {first}, declare no type, so their values are texts"),
         };
         let note = format!("{name}: {keys}; APOC writes types with useTypes: true");
-        loader.writer.merger.report.note(note);
+        loader.writer.merger.report.add_note(note);
     }
     loader.writer.finish()
 }

@@ -104,7 +104,7 @@ pub fn load<T: Target + ?Sized>(
     check_mapping(&sources, options)?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
-    notes.into_iter().for_each(|note| merger.report.note(note));
+    notes.into_iter().for_each(|note| merger.report.add_note(note));
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
         merger.begin(source, format, number);
         load_source(source, format, &mut merger)?;

@@ -4,7 +4,7 @@
 //! length. A read then gives an error of kind `Corrupt` or the unchanged results; never a panic and never a
 //! wrong result.
 
-use crate::common::{Graph, Random, Shape, options, seed};
+use crate::common::{Graph, GraphParameters, Random, options, seed};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,14 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
 fn database() -> (Environment, PathBuf, String) {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape =
-        Shape { vertices: 12, statements: 60, predicates: 5, types: 3, edges: true, named_graphs: true };
+    let shape = GraphParameters {
+        vertices: 12,
+        statements: 60,
+        predicates: 5,
+        types: 3,
+        edges: true,
+        named_graphs: true,
+    };
     let graph = Graph::random(shape, &mut random);
     let environment = Environment::simulated(seed);
     let dir = PathBuf::from("/db");

@@ -4,7 +4,7 @@
 //! edges, named graphs, literals and edges as neighbours, and self-loops; in memory and in files, on one
 //! thread and several, with and without temporary files.
 
-use crate::common::{Graph, Random, Shape, compare, options, seed};
+use crate::common::{Graph, GraphParameters, Random, compare, options, seed};
 use std::path::PathBuf;
 use vervet_env::Environment;
 use vervet_model::Direction;
@@ -16,7 +16,7 @@ fn random_graphs() {
     let seed = seed();
     for round in 0..150 {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let shape = Shape::random(&mut random);
+        let shape = GraphParameters::random(&mut random);
         let graph = Graph::random(shape, &mut random);
         let context = format!("seed {seed}, round {round}, {shape:?}");
         let environment = Environment::simulated(seed);
@@ -49,7 +49,7 @@ fn random_graphs() {
 fn many_keys_and_hubs() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape = Shape {
+    let shape = GraphParameters {
         vertices: 3000,
         statements: 12_000,
         predicates: 4,
@@ -93,7 +93,8 @@ fn a_social_network_is_small() {
 fn a_store_rebuilds_from_its_statements() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let graph = Graph::random(Shape { edges: true, ..Shape::random(&mut random) }, &mut random);
+    let graph =
+        Graph::random(GraphParameters { edges: true, ..GraphParameters::random(&mut random) }, &mut random);
     let environment = Environment::simulated(seed);
     let store = graph.build(options(&environment), &Target::Memory);
     let mut builder = StoreBuilder::new(options(&environment));
@@ -151,7 +152,7 @@ fn statements_can_be_rewritten_before_finishing() {
     let seed = seed();
     for round in 0..20 {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let shape = Shape { edges: true, ..Shape::random(&mut random) };
+        let shape = GraphParameters { edges: true, ..GraphParameters::random(&mut random) };
         let graph = Graph::random(shape, &mut random);
         let environment = Environment::simulated(seed);
         let dir = PathBuf::from("/db");
