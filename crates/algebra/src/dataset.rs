@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_look_at_the_graphs_of_the_dataset() {
+    fn patterns_are_restricted_to_the_dataset() {
         let in_graph = |name| Node::Patterns(vec![pattern(GraphSlot::Named(named(name)))]);
         let all = || vec![Variable(0), Variable(1), Variable(2)];
         let whole = Dataset::default();

@@ -176,7 +176,7 @@ mod tests {
     use crate::bytes::PADDING;
 
     #[test]
-    fn the_smaller_form_is_taken() {
+    fn the_smaller_form_is_chosen() {
         let form = |values: &[u64]| {
             let (low, high) = (values.iter().min().copied(), values.iter().max().copied());
             let mut body = Vec::new();

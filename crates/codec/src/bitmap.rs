@@ -88,7 +88,7 @@ impl Blocks<'_> {
     }
 
     #[inline(always)]
-    pub(crate) fn before(&self, block: usize) -> u64 {
+    pub(crate) fn rank_at_block(&self, block: usize) -> u64 {
         load_u64(self.0, block.wrapping_mul(BLOCK_BYTES).wrapping_add(8)) & u64::from(u32::MAX)
     }
 
@@ -107,22 +107,22 @@ impl Blocks<'_> {
     }
 
     /// Number of elements in blocks before this one, or in it and below `bit`.
-    pub(crate) fn below(&self, block: usize, bit: u64) -> u64 {
-        self.before(block) + u64::from((self.bits(block) & ((1 << bit) - 1)).count_ones())
+    pub(crate) fn rank(&self, block: usize, bit: u64) -> u64 {
+        self.rank_at_block(block) + u64::from((self.bits(block) & ((1 << bit) - 1)).count_ones())
     }
 
     /// Number of elements in the first `count` blocks.
-    pub(crate) fn end(&self, count: usize) -> u64 {
+    pub(crate) fn rank_after(&self, count: usize) -> u64 {
         let Some(last) = count.checked_sub(1) else { return 0 };
-        self.before(last) + u64::from(self.bits(last).count_ones())
+        self.rank_at_block(last) + u64::from(self.bits(last).count_ones())
     }
 
     /// The last of `count` blocks that has at most `position` keys before it.
-    pub(crate) fn block_of(&self, position: u64, count: usize) -> usize {
+    pub(crate) fn block_at_rank(&self, position: u64, count: usize) -> usize {
         let (mut low, mut high) = (0, count);
         while low + 1 < high {
             let middle = low.midpoint(high);
-            if self.before(middle) <= position { low = middle } else { high = middle }
+            if self.rank_at_block(middle) <= position { low = middle } else { high = middle }
         }
         low
     }
@@ -148,15 +148,15 @@ impl BitmapView<'_> {
     pub(crate) fn lower_bound(&self, key: u64) -> u64 {
         let distance = key.saturating_sub(self.first);
         match usize::try_from(distance >> 6) {
-            Ok(block) if block < self.count => self.blocks.below(block, distance & 63),
-            _ => self.blocks.end(self.count),
+            Ok(block) if block < self.count => self.blocks.rank(block, distance & 63),
+            _ => self.blocks.rank_after(self.count),
         }
     }
 
     /// Calls `out` with the keys at positions `start..end`.
     pub(crate) fn list(&self, start: u64, end: u64, out: &mut impl FnMut(u64)) {
-        let low = self.blocks.block_of(start, self.count);
-        let mut position = self.blocks.before(low);
+        let low = self.blocks.block_at_rank(start, self.count);
+        let mut position = self.blocks.rank_at_block(low);
         for block in low..self.count {
             let mut bits = self.blocks.bits(block);
             while bits != 0 {

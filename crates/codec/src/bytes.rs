@@ -35,6 +35,17 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
+    /// A reader of the metadata at the end of a section, followed by its length (8 bytes).
+    ///
+    /// # Errors
+    /// The section is too short for its metadata.
+    pub fn of_section(section: &'a [u8]) -> Result<Self, Damaged> {
+        let end = section.len().checked_sub(8).ok_or(Damaged("section too short"))?;
+        let length = usize::try_from(load_u64(section, end)).unwrap_or(usize::MAX);
+        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
+        Ok(Self::new(&section[start..end]))
+    }
+
     /// The next number, in the encoding of [`write_u64`].
     ///
     /// # Errors

@@ -26,7 +26,7 @@ impl Codes {
     /// Whether a column of `count` elements between `minimum` and `maximum`, with `distinct` distinct values,
     /// should have a table.
     #[must_use]
-    pub fn wants_table(count: usize, distinct: usize, minimum: u64, maximum: u64) -> bool {
+    pub fn is_table_smaller(count: usize, distinct: usize, minimum: u64, maximum: u64) -> bool {
         let plain = Packed::width_of(maximum.saturating_sub(minimum));
         let code = Packed::width_of(distinct.saturating_sub(1) as u64).max(1);
         code <= 2 && code * 2 <= plain && count * code + distinct * plain <= count * plain
@@ -206,16 +206,16 @@ mod tests {
     use crate::bytes::PADDING;
 
     #[test]
-    fn a_table_is_taken_where_it_halves_the_width() {
-        assert!(Codes::wants_table(10_000, 200, 0, 70_000));
-        assert!(!Codes::wants_table(10_000, 300, 0, 70_000));
-        assert!(Codes::wants_table(1_000_000, 60_000, 0, 1 << 60));
-        assert!(!Codes::wants_table(1_000_000, 70_000, 0, 1 << 60));
-        assert!(!Codes::wants_table(10, 1, 5, 5));
+    fn a_table_is_chosen_if_it_halves_the_width() {
+        assert!(Codes::is_table_smaller(10_000, 200, 0, 70_000));
+        assert!(!Codes::is_table_smaller(10_000, 300, 0, 70_000));
+        assert!(Codes::is_table_smaller(1_000_000, 60_000, 0, 1 << 60));
+        assert!(!Codes::is_table_smaller(1_000_000, 70_000, 0, 1 << 60));
+        assert!(!Codes::is_table_smaller(10, 1, 5, 5));
     }
 
     #[test]
-    fn values_come_back_from_both_forms() {
+    fn values_round_trip_in_both_forms() {
         let table = [3_u64, 5, 1 << 40, u64::MAX];
         let positions = [0_u64, 3, 2, 2, 1];
         let values: Vec<u64> = positions.iter().map(|p| table[*p as usize]).collect();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn framed_values_are_taken_where_they_save_a_quarter() {
+    fn framing_is_chosen_if_it_saves_a_quarter() {
         let mut body = Vec::new();
         let values: Vec<u64> = (0..10_000).map(|number| 70_000 + number / 3).collect();
         let write = |distinct, body: &mut Vec<u8>| {

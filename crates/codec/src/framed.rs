@@ -30,7 +30,7 @@ const HEAD_BYTES: usize = 12;
 const SPAN_BITS: u32 = 48;
 const SLOPE: u64 = 64;
 /// Upper bound of bit positions.
-const PLACE_END: u64 = 1 << 40;
+const BIT_POSITION_END: u64 = 1 << 40;
 /// Marker in place of the width of a packed array.
 pub(crate) const FRAMED_WIDTH: u64 = 9;
 
@@ -66,7 +66,7 @@ impl Framed {
                 length += 1;
             }
             let place = (body.len() - offset) as u64;
-            let form = Form::of(&frame[..length]).filter(|_| place < PLACE_END);
+            let form = FrameEncoding::of(&frame[..length]).filter(|_| place < BIT_POSITION_END);
             let Some(form) = form.filter(|_| body.len() - offset <= bytes_max) else {
                 body.truncate(offset);
                 return None;
@@ -145,13 +145,13 @@ impl Framed {
 }
 
 /// Encoding parameters of a frame.
-struct Form {
+struct FrameEncoding {
     reference: u64,
     width: u32,
     is_slope: bool,
 }
 
-impl Form {
+impl FrameEncoding {
     /// The parameters with the fewest bits; `None` if the numbers are too large.
     fn of(frame: &[u64]) -> Option<Self> {
         let (mut low, mut high) = (u64::MAX, 0);
@@ -252,7 +252,7 @@ impl FramedView<'_> {
     }
 
     #[inline]
-    fn head(&self, frame: usize) -> Option<Head> {
+    fn head(&self, frame: usize) -> Option<FrameHead> {
         // One bounds check for all of the head; padding follows the last one.
         let at = frame.wrapping_mul(HEAD_BYTES);
         let head = u128::from_le_bytes(*self.bytes.get(at..)?.first_chunk::<16>()?);
@@ -260,9 +260,9 @@ impl FramedView<'_> {
         let (reference, tail) =
             (head as u64 & ((1 << SPAN_BITS) - 1), (head >> SPAN_BITS) as u64 & ((1 << 48) - 1));
         let form = tail >> 40;
-        Some(Head {
+        Some(FrameHead {
             base: self.minimum.wrapping_add(reference),
-            at: tail & (PLACE_END - 1),
+            at: tail & (BIT_POSITION_END - 1),
             width: form & (SLOPE - 1),
             slope: u64::from(form & SLOPE != 0),
         })
@@ -289,7 +289,7 @@ impl FramedView<'_> {
 
 /// A decoded head of a frame.
 #[derive(Clone, Copy, Default)]
-struct Head {
+struct FrameHead {
     /// Sum of minimum and reference.
     base: u64,
     /// Position of its bits.
@@ -299,7 +299,7 @@ struct Head {
     slope: u64,
 }
 
-impl Head {
+impl FrameHead {
     #[inline(always)]
     fn element(&self, bytes: &[u8], place: u64) -> u64 {
         let bit = place * self.width;
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_back() {
+    fn elements_round_trip() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_count_up_take_no_bits() {
+    fn counting_numbers_take_no_bits() {
         let values: Vec<u64> = (1000..2000).collect();
         assert_eq!(check(&values, 0), 8 * HEAD_BYTES);
         // They may begin below their index in the frame; then the slope would start below the minimum, and is
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_far_from_each_other_are_refused() {
+    fn numbers_beyond_the_span_are_refused() {
         let write = |values: &[u64]| {
             let mut body = vec![3];
             let framed = Framed::write(values.iter().copied(), values.len(), 0, usize::MAX, &mut body);

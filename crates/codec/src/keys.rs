@@ -18,14 +18,15 @@ use crate::sparse::{Sparse, SparseView};
 use crate::tiered::{Tiered, TieredView};
 use std::cmp::Ordering;
 
-/// Maximum size of a bitmap of either form relative to sorted numbers, for keys with one of [`WALKED_TAGS`].
+/// Maximum size of a bitmap of either form relative to sorted numbers, for keys with one of
+/// [`JOIN_KEY_TAGS`].
 const BITMAP_FACTOR: u64 = 5;
 /// The high bits of keys that joins look up for every row: vertices and edges.
-const WALKED_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
+const JOIN_KEY_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
 /// A bitmap of at most this many bytes is always used: there are few segments, and it stays in a cache.
 const BITMAP_BYTES: u64 = 1 << 16;
 /// Shift to the bits that are equal for keys with the same tag.
-const PART_SHIFT: u32 = 60;
+const TAG_SHIFT: u32 = 60;
 
 /// The keys with one tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +64,7 @@ impl KeySet {
             u32::try_from(keys.len()).ok().filter(|count| *count < NONE).ok_or(Damaged("too many keys"))?;
         let mut parts = Vec::new();
         let mut position = 0_u32;
-        for part in keys.chunk_by(|a, b| a >> PART_SHIFT == b >> PART_SHIFT) {
+        for part in keys.chunk_by(|a, b| a >> TAG_SHIFT == b >> TAG_SHIFT) {
             parts.push((position, write_part(part, body)));
             position += u32::try_from(part.len()).map_err(|_| Damaged("too many keys"))?;
         }
@@ -159,7 +160,7 @@ impl KeySet {
     pub fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
         let mut below = 0;
         for (base, part) in &self.parts {
-            match (part.first(section) >> PART_SHIFT).cmp(&(key >> PART_SHIFT)) {
+            match (part.first(section) >> TAG_SHIFT).cmp(&(key >> TAG_SHIFT)) {
                 Ordering::Less => below = u64::from(*base) + part.len(),
                 Ordering::Equal => return u64::from(*base) + part.lower_bound(section, key).min(part.len()),
                 Ordering::Greater => break,
@@ -198,7 +199,7 @@ fn write_part(keys: &[u64], body: &mut Vec<u8>) -> KeyPart {
     // Bitmaps are three to five times as fast (5 ns against 15 to 27 for a row, LUBM-40, 2026-11-20), so they
     // may be larger than the sorted numbers. The plain one saves a cache miss, so it may be somewhat larger
     // than the tiered one.
-    let limit = if WALKED_TAGS.contains(&(first >> PART_SHIFT)) {
+    let limit = if JOIN_KEY_TAGS.contains(&(first >> TAG_SHIFT)) {
         (count * crate::Packed::width_of(span) as u64).saturating_mul(BITMAP_FACTOR)
     } else {
         // Values are looked up a few at a time, and read in order: the smallest form, unless a bitmap takes
@@ -330,11 +331,11 @@ impl<'a> PartsView<'a> {
     /// tags. A tag without keys has an empty part.
     #[inline]
     pub fn of_all(&self, mut keys: impl Iterator<Item = u64>) -> Option<(u32, KeySetView<'a>)> {
-        let tag = keys.next()? >> PART_SHIFT;
-        if keys.any(|key| key >> PART_SHIFT != tag) {
+        let tag = keys.next()? >> TAG_SHIFT;
+        if keys.any(|key| key >> TAG_SHIFT != tag) {
             return None;
         }
-        let found = self.parts.iter().find(|(_, part)| part.first(self.section) >> PART_SHIFT == tag);
+        let found = self.parts.iter().find(|(_, part)| part.first(self.section) >> TAG_SHIFT == tag);
         Some(match found {
             Some((base, part)) => (*base, part.view(self.section)),
             None => (0, KeySetView::Range(RangeView { first: 0, count: 0 })),
@@ -346,8 +347,8 @@ impl Locate for PartsView<'_> {
     #[inline]
     fn position(&self, key: u64) -> u32 {
         for (base, part) in self.parts {
-            if part.first(self.section) >> PART_SHIFT == key >> PART_SHIFT {
-                return Behind { base: *base, part: part.view(self.section) }.position(key);
+            if part.first(self.section) >> TAG_SHIFT == key >> TAG_SHIFT {
+                return OffsetPart { base: *base, part: part.view(self.section) }.position(key);
             }
         }
         NONE
@@ -356,14 +357,14 @@ impl Locate for PartsView<'_> {
 
 /// A part after other parts: positions count from the first key of all.
 #[derive(Clone, Copy, Debug)]
-pub struct Behind<L> {
+pub struct OffsetPart<L> {
     /// The position of its first key.
     pub base: u32,
     /// The part.
     pub part: L,
 }
 
-impl<L: Locate> Locate for Behind<L> {
+impl<L: Locate> Locate for OffsetPart<L> {
     #[inline(always)]
     fn position(&self, key: u64) -> u32 {
         match self.part.position(key) {

@@ -24,14 +24,16 @@ mod locate;
 mod packed;
 mod sparse;
 mod tiered;
+mod varint;
 
 pub use array::{Array, ArrayView};
 pub use bitmap::{Bitmap, BitmapView};
 pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 pub use codes::{Codes, CodesView, PackedCodes};
 pub use framed::{Framed, FramedView};
-pub use keys::{Behind, KeyPart, KeySet, KeySetView, PartsView, RangeView};
+pub use keys::{KeyPart, KeySet, KeySetView, OffsetPart, PartsView, RangeView};
 pub use locate::{Locate, NONE};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};
 pub use tiered::{Tiered, TieredView};
+pub use varint::{VARINT_BYTES_MAX, read_varint, write_varint};

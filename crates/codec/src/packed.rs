@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_back_at_every_width() {
+    fn elements_round_trip_at_every_width() {
         for bits in 0..=64_u32 {
             let top = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
             let minimum = 77_u64.min(u64::MAX - top);

@@ -97,9 +97,9 @@ impl TieredView<'_> {
         let distance = key.saturating_sub(self.first);
         let Ok(block) = usize::try_from(self.words.lower_bound(distance >> 6)) else { return 0 };
         match self.words.position(distance >> 6) {
-            NONE if block < self.count => self.blocks.before(block),
-            NONE => self.blocks.end(self.count),
-            _ => self.blocks.below(block, distance & 63),
+            NONE if block < self.count => self.blocks.rank_at_block(block),
+            NONE => self.blocks.rank_after(self.count),
+            _ => self.blocks.rank(block, distance & 63),
         }
     }
 
@@ -108,10 +108,10 @@ impl TieredView<'_> {
         if start >= end {
             return;
         }
-        let low = self.blocks.block_of(start, self.count);
-        let high = self.blocks.block_of(end - 1, self.count) as u64 + 1;
+        let low = self.blocks.block_at_rank(start, self.count);
+        let high = self.blocks.block_at_rank(end - 1, self.count) as u64 + 1;
         let mut block = low;
-        let mut position = self.blocks.before(low);
+        let mut position = self.blocks.rank_at_block(low);
         self.words.list(low as u64, high, &mut |word| {
             let mut bits = self.blocks.bits(block);
             block += 1;

@@ -6,7 +6,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use std::collections::BTreeSet;
-use vervet_codec::{Behind, KeySet, KeySetView, Locate, NONE, PADDING, Reader};
+use vervet_codec::{KeySet, KeySetView, Locate, NONE, OffsetPart, PADDING, Reader};
 
 /// A small generator of random numbers (xorshift64*).
 struct Random(u64);
@@ -63,7 +63,7 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
             assert_eq!(part.is_some(), one_tag, "{context}, {some:x?}");
             let Some((base, part)) = part else { continue };
             for key in some {
-                let position = Behind { base, part }.position(key);
+                let position = OffsetPart { base, part }.position(key);
                 assert_eq!(position, view.position(key), "{context}, key {key:#x}");
             }
         }

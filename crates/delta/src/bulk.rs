@@ -14,7 +14,8 @@ use crate::predicate::segment;
 use crate::tree::TreeItem;
 use crate::version::largest_classes;
 use rustc_hash::FxHashMap;
-use vervet_model::{Direction, Id, Result, Statement};
+use vervet_model::{Direction, Id, Result, Statement, drop_plain_twins};
+use vervet_snapshot::EntryFilter;
 
 /// Minimum size of a bulk; fewer statements are inserted one by one.
 const BULK_MIN: usize = 32;
@@ -65,7 +66,12 @@ impl Version {
     fn work(&self, predicate: Id, mut cells: Vec<Cell>) -> Result<PredicateInsertions> {
         cells.sort_unstable_by_key(TreeItem::key);
         cells.dedup();
-        drop_plain_twins(&mut cells);
+        let statement = |cell: &Cell| (cell.key, cell.neighbour, cell.graph);
+        drop_plain_twins(
+            &mut cells,
+            |cell| !cell.entry()[2].is_bound(),
+            |cell, next| statement(cell) == statement(next),
+        );
         let mut work = PredicateInsertions {
             predicate,
             fresh: Vec::with_capacity(cells.len()),
@@ -88,7 +94,7 @@ impl Version {
             hits.clear();
             keys.extend(batch.iter().map(|cell| cell.key));
             neighbours.extend(batch.iter().map(|cell| cell.neighbour));
-            segment.check(&keys, &neighbours, crate::merged::EVERY, &mut hits)?;
+            segment.check(&keys, &neighbours, EntryFilter::ALL, &mut hits)?;
             let mut hits = hits.iter().copied().peekable();
             for (row, cell) in (0_u32..).zip(batch) {
                 let hit = hits.next_if_eq(&row).is_some();
@@ -164,7 +170,7 @@ impl Version {
         for (statement, change) in &single {
             self.apply(statement, *change);
         }
-        self.tidy(predicate);
+        self.drop_unchanged(predicate);
         fresh.len() as u64 + came
     }
 
@@ -179,20 +185,4 @@ impl Version {
 fn statement_of(predicate: Id, cell: &Cell) -> Statement {
     let [object, graph, edge] = cell.entry();
     Statement { subject: cell.key, predicate, object, graph, edge }
-}
-
-/// Drops statements without an edge that also occur with one; the cells are sorted, so the one without comes
-/// first.
-fn drop_plain_twins(cells: &mut Vec<Cell>) {
-    let same = |a: &Cell, b: &Cell| (a.key, a.neighbour, a.graph) == (b.key, b.neighbour, b.graph);
-    let mut kept = 0;
-    for index in 0..cells.len() {
-        let cell = cells[index];
-        let has_twin = cells.get(index + 1).is_some_and(|next| same(&cell, next));
-        if cell.entry()[2].is_bound() || !has_twin {
-            cells[kept] = cell;
-            kept += 1;
-        }
-    }
-    cells.truncate(kept);
 }

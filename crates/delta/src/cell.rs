@@ -10,7 +10,7 @@ use vervet_model::Id;
 /// Highest bit of an edge: the entry is removed.
 const ABSENT: u64 = 1 << 63;
 
-/// States that one entry is present although the lower segment lacks it, or removed although it has it.
+/// One change: an entry that the lower segment lacks is present, or one that it has is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell {
     pub(crate) key: Id,

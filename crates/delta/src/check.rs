@@ -89,7 +89,7 @@ fn existence_by_cells(
     for cell in cells.take_while(|cell| cell.key == key && cell.neighbour == neighbour) {
         if !cell.is_present() {
             is_any_gone = true;
-        } else if filter.graph.passes(cell.graph) {
+        } else if filter.graph.matches(cell.graph) {
             return Ok(Some(true));
         }
     }
@@ -101,7 +101,7 @@ fn existence_by_cells(
         if other != neighbour {
             break;
         }
-        if filter.graph.passes(graph) {
+        if filter.graph.matches(graph) {
             return Ok(Some(true));
         }
     }

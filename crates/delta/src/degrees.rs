@@ -74,7 +74,7 @@ fn change_of(overlay: &Overlay, key: Id, filter: EntryFilter) -> Result<i64> {
             *(if cell.is_present() { &mut present } else { &mut absent }) += 1;
             next = cells.next_if(same);
         }
-        if !filter.graph.passes(first.graph) {
+        if !filter.graph.matches(first.graph) {
             continue;
         }
         if filter.parallel {

@@ -20,10 +20,9 @@
 
 use crate::Overlay;
 use crate::cell::CellKey;
-use crate::merged::EVERY;
 use std::sync::Arc;
 use vervet_model::Id;
-use vervet_snapshot::{ClassId, ClassPairCount, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, EntryFilter, SegmentStatistics};
 
 /// Number of cells sampled for an estimate.
 const SAMPLES: u64 = 256;
@@ -32,7 +31,7 @@ pub(crate) const SPREAD_CLASSES: usize = 16;
 
 impl Overlay {
     /// Widens the flags for an added entry.
-    pub(crate) fn widen(&mut self, [neighbour, graph, edge]: [Id; 3]) {
+    pub(crate) fn widen_flags(&mut self, [neighbour, graph, edge]: [Id; 3]) {
         let known = &self.statistics;
         let (named, edged) = (graph.is_bound(), edge.is_bound());
         let (literal, vertex) = (neighbour.is_stored_literal(), neighbour.is_vertex());
@@ -62,7 +61,7 @@ impl Overlay {
         let mut degrees = vec![0; keys.len()];
         if let Some(lower) = &self.lower {
             // If this fails, so will the query that could have used a better estimate.
-            let _ = lower.degrees(&keys, EVERY, &mut degrees);
+            let _ = lower.degrees(&keys, EntryFilter::ALL, &mut degrees);
         }
         let new = keys.iter().zip(degrees).filter(|(_, degree)| *degree == 0).map(|(key, _)| {
             let below = |key| self.cells.sum_below(key).items;

@@ -22,7 +22,7 @@ pub(crate) fn expand(
     cursor: &mut Cursor,
     out: &mut Expansion,
 ) -> Result<()> {
-    while cursor.row < keys.len() && out.room() > 0 {
+    while cursor.row < keys.len() && out.remaining_capacity() > 0 {
         let ahead = keys.len().min(cursor.row + STRETCH);
         let rest = &keys[cursor.row..ahead];
         let mut found = None;
@@ -100,13 +100,13 @@ fn one(
         if out.end.is_some_and(|(row, below)| row == cursor.row && neighbour >= below) {
             break;
         }
-        if !filter.graph.passes(graph) || out.want_edges && !edge.is_bound() {
+        if !filter.graph.matches(graph) || out.want_edges && !edge.is_bound() {
             continue;
         }
         if once && last.replace((neighbour, graph)) == Some((neighbour, graph)) {
             continue;
         }
-        if out.room() == 0 {
+        if out.remaining_capacity() == 0 {
             cursor.resume = entry;
             return Ok(());
         }

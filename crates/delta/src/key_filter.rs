@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_is_missed_and_few_are_found_that_are_not_there() {
+    fn no_false_negatives_and_few_false_positives() {
         for count in [1, 16, 1000, 65_536, 100_000] {
             for step in [1, 7, 1 << 20] {
                 let filter = KeyFilter::for_keys(count);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fills_up() {
+    fn the_filter_reaches_its_capacity() {
         let filter = KeyFilter::for_keys(1000);
         (0..5000).for_each(|number| filter.add(Id::vertex(number)));
         assert!(filter.keys() > filter.capacity());

@@ -9,9 +9,9 @@
 use crate::Overlay;
 use crate::cell::{Cell, CellKey};
 use crate::degrees::weight_of;
-use crate::merged::EVERY;
 use crate::tree::Iter;
 use vervet_model::{Id, Result};
+use vervet_snapshot::EntryFilter;
 
 /// See [`vervet_snapshot::Segment::keys`].
 pub(crate) fn keys(overlay: &Overlay, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
@@ -64,7 +64,7 @@ pub(crate) fn keys_below(overlay: &Overlay, key: Id) -> Result<u64> {
 fn lower_degree(overlay: &Overlay, key: Id) -> Result<u64> {
     let mut degrees = Vec::new();
     if let Some(lower) = &overlay.lower {
-        lower.degrees(&[key], EVERY, &mut degrees)?;
+        lower.degrees(&[key], EntryFilter::ALL, &mut degrees)?;
     }
     Ok(degrees.first().copied().unwrap_or(0))
 }

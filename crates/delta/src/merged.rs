@@ -6,7 +6,7 @@
 use crate::cell::{Cell, CellKey};
 use crate::tree::{Iter, Tree};
 use vervet_model::{Id, Result};
-use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+use vervet_snapshot::{Segment, successor};
 
 /// Size of the first chunk, and of the largest, in entries.
 const CHUNK_FIRST: usize = 16;
@@ -93,16 +93,8 @@ impl<'a> MergedEntries<'a> {
         }
         self.ask = if self.chunk.len() < self.ask { 0 } else { (self.ask * 4).min(CHUNK_MAX) };
         if let Some(last) = self.chunk.last() {
-            self.from = after(*last);
+            self.from = successor(*last);
         }
         Ok(())
     }
 }
-
-/// Least upper bound after an entry: no later entry is below it.
-pub(crate) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
-    [neighbour, graph, Id::from_bits(edge.bits().saturating_add(1))]
-}
-
-/// Every entry counts.
-pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };

@@ -15,7 +15,7 @@ pub(crate) fn neighbours(overlay: &Overlay, key: Id, filter: EntryFilter, out: &
     let mut entries = overlay.all_entries(key, cells);
     let mut last = Id::UNBOUND;
     while let Some([neighbour, graph, _]) = entries.next()? {
-        if neighbour != last && filter.graph.passes(graph) {
+        if neighbour != last && filter.graph.matches(graph) {
             out.push(neighbour);
             last = neighbour;
         }

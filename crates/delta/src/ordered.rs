@@ -10,11 +10,11 @@
 //! # Not here
 //! Predicates without an order in the store: an order is declared when a store is built.
 
-use crate::merged::EVERY;
 use std::sync::Arc;
 use vervet_model::{Id, Result, order_key};
 use vervet_snapshot::{
     Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
+    successor,
 };
 
 /// Number of entries that are read ahead.
@@ -47,7 +47,7 @@ impl OrderOverlay {
 /// The order key of the least value of `subject`; unbound if no value has one.
 pub(crate) fn order_key_of(values: &dyn Segment, subject: Id) -> Result<Id> {
     let mut found = Vec::new();
-    values.neighbours(subject, EVERY, &mut found)?;
+    values.neighbours(subject, EntryFilter::ALL, &mut found)?;
     let keys = found.into_iter().map(order_key).filter(|key| key.is_bound());
     Ok(keys.min().unwrap_or_default())
 }
@@ -76,9 +76,8 @@ impl Segment for OrderOverlay {
         while let Some(first) = from {
             entries.clear();
             self.segment.entries(key, first, AHEAD, &mut entries)?;
-            from =
-                (entries.last().filter(|_| entries.len() == AHEAD)).map(|last| crate::merged::after(*last));
-            for [neighbour, of, edge] in entries.iter().copied().filter(|entry| graph.passes(entry[1])) {
+            from = (entries.last().filter(|_| entries.len() == AHEAD)).map(|last| successor(*last));
+            for [neighbour, of, edge] in entries.iter().copied().filter(|entry| graph.matches(entry[1])) {
                 let subject = if self.by_edges { edge } else { neighbour };
                 let order_key = match &self.values {
                     Some(values) if subject.is_bound() => order_key_of(&**values, subject)?,

@@ -148,7 +148,7 @@ impl Overlay {
                 let is_present = change == CellTransition::Add;
                 self.touch([key].into_iter());
                 if is_present {
-                    self.widen(entry);
+                    self.widen_flags(entry);
                 }
                 self.cells.insert(Cell::new(key, entry, is_present));
             }
@@ -199,7 +199,7 @@ impl Overlay {
             let [neighbour, graph, edge] = cell.entry();
             let kinds = (neighbour.tag(), graph.is_bound(), edge.is_bound());
             if last != Some(kinds) {
-                self.widen(cell.entry());
+                self.widen_flags(cell.entry());
                 last = Some(kinds);
             }
         }

@@ -5,7 +5,7 @@ use crate::predicate::entry_of;
 use crate::version::two_statements;
 use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
-use vervet_snapshot::Snapshot;
+use vervet_snapshot::{EntryFilter, Snapshot};
 
 impl Version {
     /// Checks that the ids of a statement are known and valid for their roles.
@@ -77,7 +77,7 @@ impl Version {
         for (predicate, _) in self.predicates() {
             for direction in Direction::BOTH {
                 if let Some(segment) = self.segment(*predicate, direction)? {
-                    segment.degrees(&[edge], crate::merged::EVERY, &mut degrees)?;
+                    segment.degrees(&[edge], EntryFilter::ALL, &mut degrees)?;
                     let (key, _) = entry_of(statement, direction);
                     let own = u64::from(key == edge && *predicate == statement.predicate);
                     if degrees.first().is_some_and(|degree| *degree > own) {

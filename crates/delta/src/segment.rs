@@ -66,7 +66,7 @@ impl Segment for Overlay {
         _graph: GraphFilter,
         _out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
-        Err(vervet_snapshot::no_order())
+        Err(vervet_snapshot::no_order_error())
     }
 
     fn keys_below(&self, key: Id) -> Result<u64> {

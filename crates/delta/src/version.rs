@@ -163,7 +163,7 @@ impl Version {
         }
         self.apply(statement, change);
         if change == CellTransition::Restore {
-            self.tidy(statement.predicate);
+            self.drop_unchanged(statement.predicate);
         }
         Ok(true)
     }
@@ -192,7 +192,7 @@ impl Version {
         let Some(change) = self.removal(statement)? else { return Ok(false) };
         self.prepare(statement.predicate)?;
         self.apply(statement, change);
-        self.tidy(statement.predicate);
+        self.drop_unchanged(statement.predicate);
         Ok(true)
     }
 
@@ -307,7 +307,7 @@ impl Version {
     }
 
     /// Drops the overlays of a predicate that equals the store's.
-    pub(crate) fn tidy(&mut self, predicate: Id) {
+    pub(crate) fn drop_unchanged(&mut self, predicate: Id) {
         if self.predicates.get(predicate).is_some_and(|changed| changed.cells() == 0) {
             self.predicates.remove(predicate);
         }
@@ -435,7 +435,7 @@ pub(crate) fn two_statements(edge: Id) -> Error {
         .with_hint("an edge has one statement; use another number, or remove the other statement first")
 }
 
-/// One more, or one less.
+/// Adds or subtracts one.
 fn adjust_count(count: u64, up: bool) -> u64 {
     assert!(up || count > 0, "a removed statement was not counted");
     if up { count + 1 } else { count - 1 }

@@ -15,7 +15,6 @@
 //! # Not here
 //! Encoding of the finished dictionary (see `encode`).
 
-use crate::integers::{VARINT_BYTES_MAX, read_varint, write_varint};
 use crate::key::{
     Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, too_deep, with_literal_kind,
 };
@@ -24,6 +23,7 @@ use foldhash::quality::RandomState;
 use oxrdf::TermRef;
 use std::collections::HashMap;
 use std::ops::Range;
+use vervet_codec::{VARINT_BYTES_MAX, read_varint, write_varint};
 use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, triple_text};
 
 const OFFSET_BITS: u32 = 40;

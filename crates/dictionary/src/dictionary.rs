@@ -15,16 +15,17 @@
 //! # Source
 //! DESIGN §2 and §3 (number templates).
 
-use crate::body::Body;
 use crate::header::{self, Header, Section, order_bytes};
 use crate::index_slots::{fingerprint, home_slot, index_width};
-use crate::integers::{read_first_le, read_le, read_varint};
+use crate::integers::{read_first_le, read_le};
 use crate::key::{
     Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, with_literal_kind,
 };
 use crate::record_blocks::{BLOCK_OF, BLOCK_TERMS, RecordBlock, offset_width};
+use crate::sections::Sections;
 use crate::template::{self, Template, TemplateKind};
 use oxrdf::TermRef;
+use vervet_codec::read_varint;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
 
@@ -38,7 +39,7 @@ const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 #[derive(Debug)]
 pub struct Dictionary {
     image: Bytes,
-    body: Body,
+    sections: Sections,
     templates: Vec<Template>,
     vertices: TermTable,
     literals: TermTable,
@@ -86,7 +87,7 @@ pub(crate) struct EncodedTerm<'a> {
 }
 
 impl TermTable {
-    fn new(header: &Header, of: usize, body: &Body) -> Option<Self> {
+    fn new(header: &Header, of: usize, sections: &Sections) -> Option<Self> {
         let (terms, [offsets, records, index]) = match of {
             0 => (header.vertices, [Section::VertexOffsets, Section::VertexRecords, Section::VertexIndex]),
             _ => (header.literals, [Section::LiteralOffsets, Section::LiteralRecords, Section::LiteralIndex]),
@@ -97,18 +98,18 @@ impl TermTable {
             index,
             offsets,
             records,
-            offset_width: offset_width(body.length(records)),
+            offset_width: offset_width(sections.length(records)),
             index_width: index_width(terms),
             slots,
-            slots_end: (body.length(index) / slot_bytes) as u64,
+            slots_end: (sections.length(index) / slot_bytes) as u64,
             wraps: header.wraps,
         };
         // The sections exist, so their lengths bound this product if the counts are correct.
         let blocks = usize::try_from(terms.div_ceil(BLOCK_TERMS as u64)).ok()?;
         let offsets_bytes = blocks.checked_mul(table.offset_width)?;
         let right_slots = if table.wraps { slots == table.slots_end } else { slots <= table.slots_end };
-        let right = body.length(offsets) == offsets_bytes
-            && body.length(index).is_multiple_of(slot_bytes)
+        let right = sections.length(offsets) == offsets_bytes
+            && sections.length(index).is_multiple_of(slot_bytes)
             && right_slots
             && table.slots_end >= terms
             && (slots > 0 || table.slots_end == 0);
@@ -127,20 +128,20 @@ impl Dictionary {
         let image = bytes.clone();
         let layout = header::read(&bytes, name)?;
         let header = layout.header;
-        let body = Body::new(layout, name);
-        let templates = template::read_all(body.all(Section::Templates)?)
-            .ok_or_else(|| body.damaged("its templates cannot be read"))?;
-        let tables = [0, 1].map(|of| TermTable::new(&header, of, &body));
-        let order_fits = order_bytes(header.literals) == Some(body.length(Section::LiteralOrder));
+        let sections = Sections::new(layout, name);
+        let templates = template::read_all(sections.all(Section::Templates)?)
+            .ok_or_else(|| sections.damaged("its templates cannot be read"))?;
+        let tables = [0, 1].map(|of| TermTable::new(&header, of, &sections));
+        let order_fits = order_bytes(header.literals) == Some(sections.length(Section::LiteralOrder));
         let ([Some(vertices), Some(literals)], true) = (tables, order_fits) else {
-            return Err(body.damaged("the lengths of its sections do not match its counts"));
+            return Err(sections.damaged("the lengths of its sections do not match its counts"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
         let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);
         let (seed, is_old) = (header.seed, header.wraps);
         Ok(Self {
             image,
-            body,
+            sections,
             templates,
             vertices,
             literals,
@@ -178,9 +179,10 @@ impl Dictionary {
             ("literal order", Section::LiteralOrder),
             ("literal words", Section::LiteralWords),
         ];
-        let mut parts: Vec<_> = named.map(|(name, section)| (name, self.body.length(section) as u64)).into();
-        let body: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
-        parts.push(("header and checksums", self.file_bytes - body));
+        let mut parts: Vec<_> =
+            named.map(|(name, section)| (name, self.sections.length(section) as u64)).into();
+        let sections_bytes: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+        parts.push(("header and checksums", self.file_bytes - sections_bytes));
         parts
     }
 
@@ -274,7 +276,7 @@ impl Dictionary {
                 Tag::Literal => &self.literals,
                 _ => continue,
             };
-            touched ^= self.body.touch_block(
+            touched ^= self.sections.touch_block(
                 table.offsets,
                 table.records,
                 id.payload() / BLOCK_TERMS as u64,
@@ -339,11 +341,11 @@ impl Dictionary {
     }
 
     pub(crate) fn damaged(&self, what: &str) -> Error {
-        self.body.damaged(what)
+        self.sections.damaged(what)
     }
 
-    pub(crate) fn body(&self) -> &Body {
-        &self.body
+    pub(crate) fn sections(&self) -> &Sections {
+        &self.sections
     }
 
     /// Both tables, each with the constructor of its ids.
@@ -380,7 +382,7 @@ impl Dictionary {
 
     #[cold]
     fn unknown(&self, id: Id) -> Error {
-        Error::internal(format!("{} has no term for the id {id:?}", self.body.name()))
+        Error::internal(format!("{} has no term for the id {id:?}", self.sections.name()))
     }
 
     /// The record of a vertex or literal.
@@ -429,17 +431,17 @@ impl Dictionary {
         // Below the number of blocks, whose offsets fit the sections of this file; a larger result is out of
         // bounds.
         let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(table.offset_width);
-        let left = self.body.length(table.offsets).saturating_sub(at);
-        let offsets = self.body.get(table.offsets, at, left.min(OFFSETS_BYTES))?;
+        let left = self.sections.length(table.offsets).saturating_sub(at);
+        let offsets = self.sections.get(table.offsets, at, left.min(OFFSETS_BYTES))?;
         // An offset that does not fit is out of bounds, as is the largest.
         let start = usize::try_from(read_first_le(offsets, table.offset_width)).unwrap_or(usize::MAX);
         let end = match offsets.get(table.offset_width..) {
             Some(next) if !next.is_empty() => {
                 usize::try_from(read_first_le(next, table.offset_width)).unwrap_or(usize::MAX)
             }
-            _ => self.body.length(table.records),
+            _ => self.sections.length(table.records),
         };
-        let bytes = self.body.get(table.records, start, end.saturating_sub(start))?;
+        let bytes = self.sections.get(table.records, start, end.saturating_sub(start))?;
         RecordBlock::new(bytes).ok_or_else(|| self.damaged_block())
     }
 
@@ -447,10 +449,10 @@ impl Dictionary {
     pub(crate) fn block_start(&self, table: &TermTable, block: u64) -> Result<u64> {
         // Lossless: the section is in memory.
         let at = usize::try_from(block).unwrap_or(usize::MAX).saturating_mul(table.offset_width);
-        if at >= self.body.length(table.offsets) {
-            return Ok(self.body.length(table.records) as u64);
+        if at >= self.sections.length(table.offsets) {
+            return Ok(self.sections.length(table.records) as u64);
         }
-        Ok(read_le(self.body.get(table.offsets, at, table.offset_width)?))
+        Ok(read_le(self.sections.get(table.offsets, at, table.offset_width)?))
     }
 
     /// The bytes of the record with this number, which must exist.
@@ -497,7 +499,7 @@ impl Dictionary {
                 let count = (end - slot).min(PROBE_SLOTS);
                 let start = usize::try_from(slot).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
                 let length = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(slot_bytes);
-                for bytes in self.body.get(table.index, start, length)?.chunks_exact(slot_bytes) {
+                for bytes in self.sections.get(table.index, start, length)?.chunks_exact(slot_bytes) {
                     let (print, stored) = (bytes[0], &bytes[1..]);
                     if print == fingerprint(key.hash) || print == 0 {
                         let stored = read_le(stored);

@@ -20,7 +20,7 @@ use crate::full_text::write_words;
 use crate::header::{FileWriter, Header, Section, file_bytes};
 use crate::index::IndexBuilder;
 use crate::index_slots::slot_count;
-use crate::integers::write_varint;
+
 use crate::key::Seed;
 use crate::pattern::{CODED, Pattern, REST, SLOT, SplitPattern, namespace};
 use crate::record_blocks::{RecordBlocks, offset_width};
@@ -28,6 +28,7 @@ use crate::template::{self, TEMPLATES_MAX, TemplateEntry, TemplateKind};
 use crate::text_order::write_order;
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
+use vervet_codec::write_varint;
 use vervet_model::{Result, Watch};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -81,8 +81,8 @@ impl<'d> Extension<'d> {
     /// Damaged dictionary; those of `sink`; those of `watch`, which gets some steps for each term.
     pub fn write(self, sink: &mut dyn FnMut(&[u8]) -> Result<()>, watch: &Watch<'_>) -> Result<()> {
         let Self { dictionary, new, .. } = self;
-        let body = dictionary.body();
-        let templates = body.all(Section::Templates)?;
+        let sections = dictionary.sections();
+        let templates = sections.all(Section::Templates)?;
         let mut scheme = Scheme::of_file(templates, &new)
             .ok_or_else(|| dictionary.damaged("its templates cannot be read"))?;
         let pieces = new.pieces(1);
@@ -129,7 +129,7 @@ fn write_blocks(
     new: &[EncodedRecords],
     file: &mut FileWriter<'_>,
 ) -> Result<()> {
-    let body = dictionary.body();
+    let sections = dictionary.sections();
     let full = table.terms / BLOCK_OF;
     let kept = dictionary.block_start(table, full)?;
     let mut blocks = RecordBlocks::default();
@@ -138,7 +138,7 @@ fn write_blocks(
     }
     new.iter().flat_map(EncodedRecords::iter).for_each(|(_, record)| blocks.push(record));
     // Lossless: the section is in memory.
-    let kept_records = body.get(table.records, 0, usize::try_from(kept).unwrap_or(usize::MAX))?;
+    let kept_records = sections.get(table.records, 0, usize::try_from(kept).unwrap_or(usize::MAX))?;
     let width = offset_width(kept_records.len() + blocks.records.len());
     for block in 0..full {
         file.write(table.offsets, &dictionary.block_start(table, block)?.to_le_bytes()[..width])?;

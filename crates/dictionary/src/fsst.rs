@@ -407,7 +407,7 @@ mod tests {
 
     /// Random texts of random words, bytes that are not text, and texts unlike the training sample.
     #[test]
-    fn texts_come_back() {
+    fn texts_round_trip() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_takes_less_than_half() {
+    fn prose_is_compressed_below_half() {
         let words =
             ["about", "early", "team", "first", "season", "album", "the", "of", "and", "became", "war"];
         let mut random = fastrand::Rng::with_seed(7);

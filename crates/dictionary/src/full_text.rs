@@ -20,13 +20,14 @@
 use crate::Dictionary;
 use crate::builder::{DictionaryBuilder, KIND_STRING};
 use crate::header::Section;
-use crate::integers::{bytes_for, read_first_le, read_le, read_varint, write_varint};
+use crate::integers::{bytes_for, read_first_le, read_le};
 use crate::key::Seed;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
+use vervet_codec::{read_varint, write_varint};
 use vervet_model::{
-    Id, LiteralKind, METER_STEP, Meter, Part, Result, TermParts, TextSearch, Watch, for_each_word,
+    Id, LiteralKind, METER_STEP, Meter, Result, SearchClause, TermParts, TextSearch, Watch, for_each_word,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -117,7 +118,7 @@ pub(crate) fn candidates(
 }
 
 /// The words that a text must have to match these parts.
-fn wanted(parts: &[Part]) -> impl Iterator<Item = WordQuery<'_>> {
+fn wanted(parts: &[SearchClause]) -> impl Iterator<Item = WordQuery<'_>> {
     parts.iter().filter(|part| !part.is_excluded).flat_map(|part| {
         let last = part.words.len() - 1;
         let words = part.words.iter().enumerate();
@@ -281,7 +282,7 @@ pub(crate) struct FullTextIndex<'d> {
 
 impl<'d> FullTextIndex<'d> {
     pub(crate) fn open(dictionary: &'d Dictionary) -> Result<Self> {
-        let header = dictionary.body().get(Section::LiteralWords, 0, NUMBERS_BYTES)?;
+        let header = dictionary.sections().get(Section::LiteralWords, 0, NUMBERS_BYTES)?;
         let [words, texts, lists] = [0, 8, 16].map(|at| read_le(&header[at..at + 8]));
         let widths = [bytes_for(texts), bytes_for(lists)];
         let mut at = NUMBERS_BYTES as u64;
@@ -296,14 +297,14 @@ impl<'d> FullTextIndex<'d> {
             *start = usize::try_from(at).unwrap_or(usize::MAX);
             at = length.and_then(|length| at.checked_add(length)).unwrap_or(u64::MAX);
         }
-        if at != dictionary.body().length(Section::LiteralWords) as u64 {
+        if at != dictionary.sections().length(Section::LiteralWords) as u64 {
             return Err(dictionary.damaged("the length of its index of words does not match its header"));
         }
         Ok(Self { dictionary, words, widths, starts })
     }
 
     fn bytes(&self, start: usize, length: usize) -> Result<&'d [u8]> {
-        self.dictionary.body().get(Section::LiteralWords, start, length)
+        self.dictionary.sections().get(Section::LiteralWords, start, length)
     }
 
     /// Total size of the texts (0) or lists (1), in bytes.
@@ -431,7 +432,7 @@ impl Dictionary {
     /// Whether there is an index of words.
     #[must_use]
     pub fn has_words(&self) -> bool {
-        self.body().length(Section::LiteralWords) > 0
+        self.sections().length(Section::LiteralWords) > 0
     }
 
     /// Upper estimate of the number of results of [`Dictionary::search`]; `None` without an index.
@@ -475,7 +476,7 @@ impl Dictionary {
             })?;
             for_each_word(&text, &mut words, |word| gathered.push(word, number));
         }
-        let length = self.body().length(Section::LiteralWords);
+        let length = self.sections().length(Section::LiteralWords);
         if gathered.section(&Watch::new("check"))? != index.bytes(0, length)? {
             return Err(self.damaged("its index of words does not match its literals"));
         }

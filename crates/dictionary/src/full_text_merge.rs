@@ -12,8 +12,9 @@ use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
 use crate::full_text::{FullTextIndex, SortedPostings, gather, section_numbers, write_list};
 use crate::header::{FileWriter, Section};
-use crate::integers::{bytes_for, write_varint};
+use crate::integers::bytes_for;
 use std::ops::Range;
+use vervet_codec::write_varint;
 use vervet_model::{Result, Watch};
 
 /// A new word.

@@ -99,7 +99,7 @@ pub(crate) fn merge(
     let mut merge = IndexMerge { file, section: table.index, new, slots, width: index_width(terms), next: 0 };
     let mut ticker = watch.ticker();
     let slot_bytes = index_width(table.terms) + 1;
-    let all = dictionary.body().length(table.index) / slot_bytes;
+    let all = dictionary.sections().length(table.index) / slot_bytes;
     // The terms of a cluster with their hashes, if these are needed, and its start.
     let (mut cluster, mut start) = (Vec::new(), 0);
     let mut scratch = [String::new(), String::new()];
@@ -109,7 +109,7 @@ pub(crate) fn merge(
         // Lossless: the section is in memory.
         let [from, length] =
             [at, count].map(|slots| usize::try_from(slots).unwrap_or(usize::MAX) * slot_bytes);
-        for slot in dictionary.body().get(table.index, from, length)?.chunks_exact(slot_bytes) {
+        for slot in dictionary.sections().get(table.index, from, length)?.chunks_exact(slot_bytes) {
             ticker.step()?;
             let stored = read_le(&slot[1..]);
             if slots == table.slots {
@@ -227,7 +227,7 @@ mod tests {
             dictionary.validate().expect("whole");
             let [(table, _), _] = dictionary.tables();
             let slot_bytes = index_width(table.terms) + 1;
-            let slots = dictionary.body().length(table.index) / slot_bytes;
+            let slots = dictionary.sections().length(table.index) / slot_bytes;
             assert!(slots as u64 > table.slots + table.terms / 2, "seed {seed}: {slots}");
             for (number, iri) in (0..).zip(&iris) {
                 assert_eq!(
@@ -256,7 +256,7 @@ mod tests {
         let other = Dictionary::open(Bytes::from(builder.finish().expect("small")), "sample").expect("whole");
         other.validate().expect("whole");
         let [(table, _), _] = other.tables();
-        let slots = other.body().length(table.index) / (index_width(table.terms) + 1);
+        let slots = other.sections().length(table.index) / (index_width(table.terms) + 1);
         assert!((slots as u64) < table.slots + table.terms / 4, "seed {seed}: {slots}");
     }
 }

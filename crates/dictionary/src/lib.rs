@@ -22,7 +22,6 @@
 //! `docs/dictionary.md` describes the bytes of the file.
 #![forbid(unsafe_code)]
 
-mod body;
 mod builder;
 mod dictionary;
 mod encode;
@@ -40,6 +39,7 @@ mod mutable_dictionary;
 mod pattern;
 mod rebuild;
 mod record_blocks;
+mod sections;
 mod template;
 mod text_order;
 mod text_runs;

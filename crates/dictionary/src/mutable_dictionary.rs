@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[cfg(not(feature = "shuttle"))]
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, METER_STEP, Meter, Result, Tag, TermParts, TextSearch, speaks_of_edge,
+    Error, ErrorKind, Id, LiteralKind, METER_STEP, Meter, Result, Tag, TermParts, TextSearch, mentions_edge,
     triple_text,
 };
 
@@ -215,7 +215,7 @@ impl MutableDictionary {
         let interned = with_location(term, |place| match place {
             TermLocation::Inline(id) => Ok(id),
             TermLocation::Entry(Key { kind: TermKind::Literal(LiteralKind::Triple), text, .. })
-                if speaks_of_edge(text) =>
+                if mentions_edge(text) =>
             {
                 Err(Error::new(
                     ErrorKind::Unsupported,
@@ -627,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_come_back_and_are_numbered_densely() {
+    fn terms_round_trip_and_are_numbered_densely() {
         let terms = MutableDictionary::new(10, 20);
         let mut told = BTreeSet::new();
         for round in 0..2 {
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_inside_an_id_has_no_entry() {
+    fn inline_values_have_no_entry() {
         let terms = MutableDictionary::new(0, 0);
         let id = terms.intern(Literal::from(5).as_ref().into());
         assert_eq!(id.expect("an integer").tag(), Tag::Integer);
@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_part_answers_for_its_successor() {
+    fn sealed_terms_are_found_through_the_successor() {
         let old = MutableDictionary::new(0, 0);
         let intern = |terms: &MutableDictionary, number| {
             terms.intern(term(number).as_ref()).expect("no limit is reached")

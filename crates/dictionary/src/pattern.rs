@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_taken_out() {
+    fn numbers_are_split_off() {
         let mut pattern = Pattern::default();
         assert!(pattern.take_numbers(b"a1b007c"));
         assert_eq!(pattern.bytes, b"a\xFF\x01b\xFF\x03c");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_by_form() {
+    fn numbers_are_split_by_pattern() {
         let texts: [&[u8]; 12] = [
             b"a1b007c",
             b"a2b008c",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_found_wherever_they_are() {
+    fn digits_are_found_at_any_offset() {
         for byte in 0..=u8::MAX {
             for length in 0..20 {
                 for place in 0..length {

@@ -4,7 +4,8 @@
 //! Reading a record takes the same few instructions for each place in its block, unless a record of the block
 //! is [`LONG`].
 
-use crate::integers::{bytes_for, read_varint, write_varint};
+use crate::integers::bytes_for;
+use vervet_codec::{read_varint, write_varint};
 
 /// Number of terms of one block; their lengths precede them.
 pub(crate) const BLOCK_TERMS: usize = 16;

@@ -13,9 +13,10 @@
 //! Opening a dictionary reads all templates; there are at most [`TEMPLATES_MAX`].
 
 use crate::fsst::SymbolTable;
-use crate::integers::{DECIMAL_BYTES_MAX, Decimal, put_decimal, read_varint, write_varint};
+use crate::integers::{DECIMAL_BYTES_MAX, Decimal, put_decimal};
 use crate::pattern::{CODED, DIGITS_MAX, REST, SLOT};
 use std::sync::Arc;
+use vervet_codec::{read_varint, write_varint};
 use vervet_model::{LiteralKind, TermParts, is_triple_text};
 
 /// Maximum number of templates; terms without one are stored as text.

@@ -189,8 +189,8 @@ impl Dictionary {
         let bit = position * u64::from(width);
         // Lossless: the section is in memory.
         let at = usize::try_from(bit / 8).unwrap_or(usize::MAX);
-        let length = self.body().length(Section::LiteralOrder).saturating_sub(at).min(8);
-        let window = read_le(self.body().get(Section::LiteralOrder, at, length)?);
+        let length = self.sections().length(Section::LiteralOrder).saturating_sub(at).min(8);
+        let window = read_le(self.sections().get(Section::LiteralOrder, at, length)?);
         let number = window >> (bit % 8) & ((1 << width) - 1);
         if number >= count {
             return Err(self.damaged("its order of literals names a literal that does not exist"));
@@ -294,7 +294,7 @@ mod tests {
     use crate::header::ORDER_WIDTH_MAX;
 
     #[test]
-    fn numbers_come_back_at_every_width() {
+    fn numbers_round_trip_at_every_width() {
         assert_eq!([0, 1, 2, 3, 4, 5].map(order_width), [0, 0, 1, 2, 2, 3]);
         assert_eq!(order_bytes(u64::MAX), None);
         for width in 1..=ORDER_WIDTH_MAX {

@@ -119,7 +119,7 @@ mod tests {
     /// Alternating insertions and range queries, also by versions that do not know the newest literals, and
     /// across successors, against a sorted list.
     #[test]
-    fn ranges_are_those_of_a_sorted_list() {
+    fn ranges_agree_with_a_sorted_list() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);

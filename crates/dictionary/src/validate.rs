@@ -23,7 +23,7 @@ impl Dictionary {
             Section::LiteralOrder,
             Section::LiteralWords,
         ] {
-            self.body().all(section)?;
+            self.sections().all(section)?;
         }
         let mut scratch = String::new();
         let mut text = String::new();
@@ -41,7 +41,7 @@ impl Dictionary {
                 }
             }
             let slot_bytes = index_width(table.terms) + 1;
-            let slots = self.body().all(table.index)?.chunks_exact(slot_bytes);
+            let slots = self.sections().all(table.index)?.chunks_exact(slot_bytes);
             let full = slots.filter(|slot| slot[1..].iter().any(|&byte| byte != 0)).count() as u64;
             if full != table.terms {
                 return Err(self.damaged("its index does not have one entry for each term"));

@@ -34,9 +34,10 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
+use vervet_model::lock;
 
 /// Slots in addition to one for each processor, for moments in which a holder is blocked or the scheduler
 /// runs two on one processor: without one, a fifth of the processors idled beside builds (2026-11-23).
@@ -285,11 +286,6 @@ impl vervet_kernel::Gate for Gate {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The guarded data is consistent after each change, so poisoning is ignored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

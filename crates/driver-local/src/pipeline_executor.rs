@@ -12,12 +12,12 @@ use crate::pool::{Pool, Requeue, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError, TrySendError, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use vervet_kernel::parallel::{Morsels, Partial, Worker};
 use vervet_kernel::plan::{Pipeline, StepProfile};
 use vervet_kernel::{Batch, Control, Flow, PipelineCut, Run};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Result, lock};
 
 /// Channel capacity in batches for each thread.
 const BATCHES_WAITING: usize = 2;
@@ -335,9 +335,4 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
     Error::internal(format!("a thread of the query panicked: {message}"))
-}
-
-/// The guarded data is consistent after each change, so a panic elsewhere does not corrupt it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

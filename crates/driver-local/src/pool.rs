@@ -15,8 +15,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use vervet_model::lock;
 
 /// Stack size of a helper: that of a main thread, since batches run through steps depth first.
 const STACK_BYTES: usize = 8 << 20;
@@ -223,11 +224,6 @@ fn help(shared: &Shared) {
             shared.waiting.store(queue.jobs.len(), Relaxed);
         }
     }
-}
-
-/// The guarded data is consistent after each change, so a panic elsewhere does not corrupt it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

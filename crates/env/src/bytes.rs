@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_outlive_the_whole() {
+    fn slices_outlive_their_source() {
         let all = Bytes::from(b"hello world".to_vec());
         let world = all.slice(6..);
         drop(all);

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simulated_time_moves_only_when_told() {
+    fn simulated_time_advances_only_on_request() {
         let clock = SimulatedClock::default();
         let (now, wall) = (clock.now(), clock.wall());
         clock.advance(Duration::from_secs(3));

@@ -113,7 +113,7 @@ pub fn is_disk_full(error: &io::Error) -> bool {
 /// Whether a directory sync failed because its file system has no such operation (some network and FUSE file
 /// systems, drvfs). Names there are as durable as possible.
 #[must_use]
-pub fn cannot_sync_dir(error: &io::Error) -> bool {
+pub fn is_directory_sync_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 

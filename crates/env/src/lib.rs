@@ -17,7 +17,7 @@ mod space;
 
 pub use bytes::Bytes;
 pub use clock::{Clock, RealClock, SimulatedClock};
-pub use files::{FileSystem, LockGuard, WriteFile, cannot_sync_dir, is_disk_full};
+pub use files::{FileSystem, LockGuard, WriteFile, is_directory_sync_unsupported, is_disk_full};
 pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};
 pub use real_files::RealFiles;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_decides_everything() {
+    fn runs_are_deterministic_by_seed() {
         let draw = |seed| {
             let mut bytes = [0; 21];
             SeededRandom::new(seed).fill(&mut bytes).expect("never fails");

@@ -1,6 +1,6 @@
 //! The operating system's file system.
 
-use crate::files::{cannot_sync_dir, locked_by};
+use crate::files::{is_directory_sync_unsupported, locked_by};
 use crate::{Bytes, FileSystem, LockGuard, WriteFile, space};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
 /// Options for a file that only its user may read, on systems with users.
-fn private() -> OpenOptions {
+fn owner_only() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
@@ -42,11 +42,11 @@ impl FileSystem for RealFiles {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(private().write(true).create(true).truncate(true).open(path)?))
+        Ok(Box::new(owner_only().write(true).create(true).truncate(true).open(path)?))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(private().append(true).create(true).open(path)?))
+        Ok(Box::new(owner_only().append(true).create(true).open(path)?))
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
@@ -111,7 +111,7 @@ impl FileSystem for RealFiles {
         }
         match File::open(dir)?.sync_all() {
             // Like PostgreSQL's `fsync_fname`: the alternative is to refuse such file systems.
-            Err(error) if cannot_sync_dir(&error) => Ok(()),
+            Err(error) if is_directory_sync_unsupported(&error) => Ok(()),
             synced => synced,
         }
     }
@@ -127,7 +127,7 @@ impl FileSystem for RealFiles {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         loop {
             // Not truncated on opening: until this process has the lock, the text belongs to the owner.
-            let mut file = private().read(true).write(true).create(true).truncate(false).open(path)?;
+            let mut file = owner_only().read(true).write(true).create(true).truncate(false).open(path)?;
             match file.try_lock() {
                 // The previous owner has removed the file since it was opened: the name refers to another
                 // file, or none.
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_real_file_system_keeps_the_contract() {
+    fn the_real_file_system_meets_the_contract() {
         let dir = std::env::temp_dir().join(format!("vervet-env-{}", std::process::id()));
         crate::simulated_files::contract::check(&RealFiles, &dir);
         assert!(!dir.exists());

@@ -3,8 +3,8 @@
 //! # Shape
 //! A tree of nodes. A file is its bytes and the number of synced ones; a directory is its current names and
 //! those of its last sync. A crash therefore restores the synced names, and keeps of each file the synced
-//! bytes and possibly some more. Bytes that a failed sync should have saved are doomed: they can be read, and
-//! later syncs succeed, but no crash keeps them, as on systems that mark pages clean after a failed write
+//! bytes and possibly some more. Bytes that a failed sync should have saved stay unsaved: they can be read,
+//! and later syncs succeed, but no crash keeps them, as on systems that mark pages clean after a failed write
 //! (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
 //! # Invariants
 //! 1. A handle or lock from before a crash is dead: it can neither write nor read.
@@ -31,8 +31,8 @@ pub enum Fault {
     /// This operation fails, later ones work again. A write writes half of its bytes first; data of a failed
     /// sync stays readable, but no later sync saves it.
     Io,
-    /// The disk is full: every operation that needs space fails until [`SimulatedFiles::heal`]. A write first
-    /// writes half of its bytes and reports so; the next one fails and writes nothing.
+    /// The disk is full: every operation that needs space fails until [`SimulatedFiles::clear_faults`]. A
+    /// write first writes half of its bytes and reports so; the next one fails and writes nothing.
     DiskFull,
     /// Loss of power: this and every later change fails, until a crash ([`SimulatedFiles::crash`] and its
     /// variants) restores power.
@@ -56,7 +56,7 @@ struct State {
     writes: u64,
     write_fault: Option<(u64, Fault)>,
     disk_full: bool,
-    dark: bool,
+    is_powered_off: bool,
     reads: u64,
     read_fault: Option<u64>,
     /// Unreadable bytes: file, position in it.
@@ -69,8 +69,8 @@ struct State {
     available: Option<u64>,
 }
 
-type Directory = Arc<Mutex<Names>>;
-type File = Arc<Mutex<Content>>;
+type Directory = Arc<Mutex<DirectoryEntries>>;
+type File = Arc<Mutex<FileContent>>;
 
 #[derive(Clone, Debug)]
 enum Node {
@@ -79,34 +79,34 @@ enum Node {
 }
 
 #[derive(Debug, Default)]
-struct Names {
+struct DirectoryEntries {
     now: BTreeMap<OsString, Node>,
     synced: BTreeMap<OsString, Node>,
 }
 
 #[derive(Debug, Default)]
-struct Content {
+struct FileContent {
     bytes: Vec<u8>,
     /// Number of leading bytes that survive a crash.
     synced: usize,
     /// Exceptions: ranges whose sync has failed.
-    doomed: Vec<Range<usize>>,
+    unsaved: Vec<Range<usize>>,
     locked: bool,
 }
 
 /// Policy for unsynced data in a crash.
 #[derive(Clone, Copy)]
-enum Luck<'a> {
+enum CrashPolicy<'a> {
     /// No unsynced data is kept.
-    None,
+    LoseUnsynced,
     /// A prefix of a file, all names of a directory or none.
     Prefix(&'a SeededRandom),
     /// Any sectors of a file, any names of a directory.
-    Parts(&'a SeededRandom),
+    AnySectors(&'a SeededRandom),
 }
 
 /// Locks, ignoring poison: no operation panics half way, so the guarded data is consistent.
-fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -121,7 +121,7 @@ impl SimulatedFiles {
             writes: 0,
             write_fault: None,
             disk_full: false,
-            dark: false,
+            is_powered_off: false,
             reads: 0,
             read_fault: None,
             bad_sectors: BTreeSet::new(),
@@ -136,88 +136,88 @@ impl SimulatedFiles {
     /// every directory with changed names has, at random, those of its last sync or the changed ones. Faults
     /// are healed.
     pub fn crash(&self) {
-        self.crash_with(|random| Luck::Prefix(random));
+        self.crash_with(|random| CrashPolicy::Prefix(random));
     }
 
     /// [`SimulatedFiles::crash`] that keeps no unsynced data.
     pub fn crash_losing_all(&self) {
-        self.crash_with(|_| Luck::None);
+        self.crash_with(|_| CrashPolicy::LoseUnsynced);
     }
 
     /// [`SimulatedFiles::crash`] in which unsynced data reached the disk in any order: of the unsynced bytes
     /// some sectors (of 8 to 512 bytes) are kept and others are zeros; of the changed names of a directory
     /// some are old and some new.
     pub fn crash_reordering(&self) {
-        self.crash_with(|random| Luck::Parts(random));
+        self.crash_with(|random| CrashPolicy::AnySectors(random));
     }
 
     /// A new disk with the state that [`SimulatedFiles::crash_losing_all`] would leave of this one now.
     #[must_use]
     pub fn after_power_loss(&self) -> Self {
         let left = Self::new(0);
-        let root = surviving(&guard(&self.state).root);
-        guard(&left.state).root = root;
+        let root = synced_copy(&lock(&self.state).root);
+        lock(&left.state).root = root;
         left
     }
 
-    fn crash_with(&self, luck: impl FnOnce(&SeededRandom) -> Luck<'_>) {
-        let mut state = guard(&self.state);
+    fn crash_with(&self, policy: impl FnOnce(&SeededRandom) -> CrashPolicy<'_>) {
+        let mut state = lock(&self.state);
         state.epoch += 1;
-        state.heal();
+        state.clear_faults();
         let root = state.root.clone();
-        crash_directory(&root, luck(&state.random));
+        crash_directory(&root, policy(&state.random));
     }
 
     /// Lets the `n`-th modifying operation from now (0: the next one) fail.
     pub fn fail_write(&self, n: u64, fault: Fault) {
-        let mut state = guard(&self.state);
+        let mut state = lock(&self.state);
         state.write_fault = Some((state.writes + n, fault));
     }
 
     /// Lets the `n`-th operation from now that reads a file (0: the next one) fail.
     pub fn fail_read(&self, n: u64) {
-        let mut state = guard(&self.state);
+        let mut state = lock(&self.state);
         state.read_fault = Some(state.reads + n);
     }
 
-    /// Makes this byte of a file unreadable until [`SimulatedFiles::heal`]. Reading it is an error; mapping
-    /// the file panics, in place of the SIGBUS that would end the process on access.
-    pub fn break_sector(&self, path: &Path, position: usize) {
-        guard(&self.state).bad_sectors.insert((path.to_owned(), position));
+    /// Makes this byte of a file unreadable until [`SimulatedFiles::clear_faults`]. Reading it is an
+    /// error; mapping the file panics, in place of the SIGBUS that would end the process on access.
+    pub fn add_bad_sector(&self, path: &Path, position: usize) {
+        lock(&self.state).bad_sectors.insert((path.to_owned(), position));
     }
 
     /// Makes syncs of this directory fail as on a file system without directory syncs: an error of kind
     /// [`io::ErrorKind::InvalidInput`].
-    pub fn refuse_sync_dir(&self, dir: &Path) {
-        guard(&self.state).unsyncable.insert(dir.to_owned());
+    pub fn fail_directory_syncs(&self, dir: &Path) {
+        lock(&self.state).unsyncable.insert(dir.to_owned());
     }
 
     /// Sets the duration of each later sync of a file, by the real clock.
-    pub fn slow_syncs(&self, time: Duration) {
-        guard(&self.state).sync_time = time;
+    pub fn set_sync_time(&self, time: Duration) {
+        lock(&self.state).sync_time = time;
     }
 
     /// Sets the reported free space of the disk; `None`: unlimited. It does not limit writes.
     pub fn set_available(&self, bytes: Option<u64>) {
-        guard(&self.state).available = bytes;
+        lock(&self.state).available = bytes;
     }
 
     /// Ends all faults, including a full disk.
-    pub fn heal(&self) {
-        guard(&self.state).heal();
+    pub fn clear_faults(&self) {
+        lock(&self.state).clear_faults();
     }
 
     /// Number of modifying operations (writes, syncs, creations, removals, renames), so that a test can let
     /// each of them fail in turn.
     #[must_use]
     pub fn write_count(&self) -> u64 {
-        guard(&self.state).writes
+        lock(&self.state).writes
     }
 
     /// Number of operations that have read a file.
     #[must_use]
     pub fn read_count(&self) -> u64 {
-        guard(&self.state).reads
+        lock(&self.state).reads
     }
 
     /// Overwrites one byte of a file, like a failing disk.
@@ -225,37 +225,37 @@ impl SimulatedFiles {
     /// # Errors
     /// The file does not exist, or is shorter.
     pub fn damage(&self, path: &Path, position: usize, byte: u8) -> io::Result<()> {
-        let state = guard(&self.state);
+        let state = lock(&self.state);
         let file = state.file(path)?;
-        let mut content = guard(&file);
+        let mut content = lock(&file);
         *content.bytes.get_mut(position).ok_or(io::ErrorKind::UnexpectedEof)? = byte;
         Ok(())
     }
 
     /// The bytes of a file, and the position of the first unreadable one.
-    fn reading(&self, path: &Path) -> io::Result<(Vec<u8>, Option<usize>)> {
-        let mut state = guard(&self.state);
+    fn read_file(&self, path: &Path) -> io::Result<(Vec<u8>, Option<usize>)> {
+        let mut state = lock(&self.state);
         let number = state.reads;
         state.reads += 1;
         if state.read_fault.is_some_and(|at| at == number) {
-            return Err(injected());
+            return Err(injected_error());
         }
         let file = state.file(path)?;
-        let bytes = guard(&file).bytes.clone();
+        let bytes = lock(&file).bytes.clone();
         let bad = state.bad_sectors.iter().filter(|(file, at)| file == path && *at < bytes.len());
         let bad = bad.map(|(_, at)| *at).min();
         Ok((bytes, bad))
     }
 
-    fn writer(&self, path: &Path, empty_it: bool) -> io::Result<Box<dyn WriteFile>> {
-        let mut state = guard(&self.state);
-        state.change(true)?;
+    fn open_writer(&self, path: &Path, empty_it: bool) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = lock(&self.state);
+        state.begin_write(true)?;
         let (parent, name) = state.parent(path)?;
-        let mut names = guard(&parent);
+        let mut names = lock(&parent);
         let node = names.now.entry(name).or_insert_with(|| Node::File(File::default()));
         let Node::File(file) = node else { return Err(io::ErrorKind::IsADirectory.into()) };
         if empty_it {
-            let mut content = guard(file);
+            let mut content = lock(file);
             content.truncate(0);
         }
         Ok(Box::new(Handle { state: self.state.clone(), file: file.clone(), epoch: state.epoch }))
@@ -263,28 +263,32 @@ impl SimulatedFiles {
 }
 
 /// A copy of the synced state.
-fn surviving(directory: &Directory) -> Directory {
+fn synced_copy(directory: &Directory) -> Directory {
     let copy = |node: &Node| match node {
-        Node::Directory(inner) => Node::Directory(surviving(inner)),
+        Node::Directory(inner) => Node::Directory(synced_copy(inner)),
         Node::File(file) => {
-            let Content { bytes, synced, doomed, .. } = &*guard(file);
-            let mut left =
-                Content { bytes: bytes.clone(), synced: *synced, doomed: doomed.clone(), locked: false };
-            left.crash(Luck::None);
+            let FileContent { bytes, synced, unsaved, .. } = &*lock(file);
+            let mut left = FileContent {
+                bytes: bytes.clone(),
+                synced: *synced,
+                unsaved: unsaved.clone(),
+                locked: false,
+            };
+            left.crash(CrashPolicy::LoseUnsynced);
             Node::File(Arc::new(Mutex::new(left)))
         }
     };
     let names: BTreeMap<OsString, Node> =
-        guard(directory).synced.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
-    Arc::new(Mutex::new(Names { now: names.clone(), synced: names }))
+        lock(directory).synced.iter().map(|(name, node)| (name.clone(), copy(node))).collect();
+    Arc::new(Mutex::new(DirectoryEntries { now: names.clone(), synced: names }))
 }
 
-fn crash_directory(directory: &Directory, luck: Luck<'_>) {
-    let mut names = guard(directory);
-    match luck {
-        Luck::Prefix(random) if random.below(2) == 0 => {}
-        Luck::Parts(random) => {
-            let Names { now, synced } = &mut *names;
+fn crash_directory(directory: &Directory, policy: CrashPolicy<'_>) {
+    let mut names = lock(directory);
+    match policy {
+        CrashPolicy::Prefix(random) if random.below(2) == 0 => {}
+        CrashPolicy::AnySectors(random) => {
+            let DirectoryEntries { now, synced } = &mut *names;
             let all: BTreeSet<OsString> = now.keys().chain(synced.keys()).cloned().collect();
             for name in all {
                 if random.below(2) == 0 {
@@ -295,27 +299,27 @@ fn crash_directory(directory: &Directory, luck: Luck<'_>) {
                 }
             }
         }
-        Luck::None | Luck::Prefix(_) => names.now = names.synced.clone(),
+        CrashPolicy::LoseUnsynced | CrashPolicy::Prefix(_) => names.now = names.synced.clone(),
     }
     names.synced = names.now.clone();
     for node in names.now.values() {
         match node {
-            Node::Directory(inner) => crash_directory(inner, luck),
-            Node::File(file) => guard(file).crash(luck),
+            Node::Directory(inner) => crash_directory(inner, policy),
+            Node::File(file) => lock(file).crash(policy),
         }
     }
 }
 
-impl Content {
-    fn crash(&mut self, luck: Luck<'_>) {
+impl FileContent {
+    fn crash(&mut self, policy: CrashPolicy<'_>) {
         let tail = (self.bytes.len() - self.synced) as u64;
-        let kept = match luck {
-            Luck::None => 0,
-            Luck::Prefix(random) | Luck::Parts(random) => random.below(tail + 1),
+        let kept = match policy {
+            CrashPolicy::LoseUnsynced => 0,
+            CrashPolicy::Prefix(random) | CrashPolicy::AnySectors(random) => random.below(tail + 1),
         };
         let length = self.synced + usize::try_from(kept).unwrap_or(0);
         self.bytes.truncate(length);
-        if let Luck::Parts(random) = luck {
+        if let CrashPolicy::AnySectors(random) = policy {
             let sector = 8 << random.below(7);
             let mut start = self.synced;
             while start < length {
@@ -326,8 +330,8 @@ impl Content {
                 start = end;
             }
         }
-        for doomed in std::mem::take(&mut self.doomed) {
-            self.bytes[doomed.start.min(length)..doomed.end.min(length)].fill(0);
+        for unsaved in std::mem::take(&mut self.unsaved) {
+            self.bytes[unsaved.start.min(length)..unsaved.end.min(length)].fill(0);
         }
         self.synced = length;
         self.locked = false;
@@ -335,54 +339,54 @@ impl Content {
 
     fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
-        self.doomed.retain_mut(|doomed| {
-            doomed.end = doomed.end.min(length);
-            doomed.start < doomed.end
+        self.unsaved.retain_mut(|unsaved| {
+            unsaved.end = unsaved.end.min(length);
+            unsaved.start < unsaved.end
         });
         self.synced = self.bytes.len();
     }
 }
 
-fn injected() -> io::Error {
+fn injected_error() -> io::Error {
     io::Error::other("the simulated disk failed")
 }
 
 impl State {
-    fn heal(&mut self) {
+    fn clear_faults(&mut self) {
         self.write_fault = None;
         self.read_fault = None;
         self.bad_sectors.clear();
         self.disk_full = false;
-        self.dark = false;
+        self.is_powered_off = false;
     }
 
     /// Counts a modifying operation, and fails it if a fault is due.
-    fn change(&mut self, needs_space: bool) -> io::Result<()> {
+    fn begin_write(&mut self, needs_space: bool) -> io::Result<()> {
         let number = self.writes;
         self.writes += 1;
         match self.write_fault {
             Some((at, fault)) if at == number => {
                 self.write_fault = None;
                 match fault {
-                    Fault::Io => return Err(injected()),
+                    Fault::Io => return Err(injected_error()),
                     Fault::DiskFull => self.disk_full = true,
-                    Fault::Power => self.dark = true,
+                    Fault::Power => self.is_powered_off = true,
                     Fault::Panic => panic!("a simulated panic"),
                 }
             }
             _ => {}
         }
-        if self.dark {
-            return Err(injected());
+        if self.is_powered_off {
+            return Err(injected_error());
         }
         if self.disk_full && needs_space { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     fn node(&self, path: &Path) -> io::Result<Node> {
         let mut node = Node::Directory(self.root.clone());
-        for name in names_of(path)? {
+        for name in path_components(path)? {
             let Node::Directory(directory) = node else { return Err(io::ErrorKind::NotADirectory.into()) };
-            node = guard(&directory).now.get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
+            node = lock(&directory).now.get(name).cloned().ok_or(io::ErrorKind::NotFound)?;
         }
         Ok(node)
     }
@@ -408,9 +412,9 @@ impl State {
     }
 
     fn remove(&mut self, path: &Path, directory: bool) -> io::Result<()> {
-        self.change(false)?;
+        self.begin_write(false)?;
         let (parent, name) = self.parent(path)?;
-        let mut names = guard(&parent);
+        let mut names = lock(&parent);
         match names.now.get(&name).ok_or(io::ErrorKind::NotFound)? {
             Node::File(_) if directory => return Err(io::ErrorKind::NotADirectory.into()),
             Node::Directory(_) if !directory => return Err(io::ErrorKind::IsADirectory.into()),
@@ -421,7 +425,7 @@ impl State {
 }
 
 /// The names from the root to `path`; relative paths start at the root too.
-fn names_of(path: &Path) -> io::Result<Vec<&OsStr>> {
+fn path_components(path: &Path) -> io::Result<Vec<&OsStr>> {
     let mut names = Vec::new();
     for component in path.components() {
         match component {
@@ -435,11 +439,11 @@ fn names_of(path: &Path) -> io::Result<Vec<&OsStr>> {
 
 impl FileSystem for SimulatedFiles {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        let mut state = guard(&self.state);
-        state.change(true)?;
+        let mut state = lock(&self.state);
+        state.begin_write(true)?;
         let mut directory = state.root.clone();
-        for name in names_of(dir)? {
-            let next = guard(&directory)
+        for name in path_components(dir)? {
+            let next = lock(&directory)
                 .now
                 .entry(name.to_owned())
                 .or_insert_with(|| Node::Directory(Directory::default()))
@@ -451,86 +455,86 @@ impl FileSystem for SimulatedFiles {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        self.writer(path, true)
+        self.open_writer(path, true)
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        self.writer(path, false)
+        self.open_writer(path, false)
     }
 
     fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
-        let mut state = guard(&self.state);
-        state.change(false)?;
+        let mut state = lock(&self.state);
+        state.begin_write(false)?;
         let file = state.file(path)?;
-        let mut content = guard(&file);
+        let mut content = lock(&file);
         content.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         Ok(())
     }
 
     fn map(&self, path: &Path) -> io::Result<Bytes> {
-        let (bytes, bad) = self.reading(path)?;
+        let (bytes, bad) = self.read_file(path)?;
         assert!(bad.is_none(), "SIGBUS: {} is mapped and has a bad sector", path.display());
         Ok(Bytes::from(bytes))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match self.reading(path)? {
+        match self.read_file(path)? {
             (bytes, None) => Ok(bytes),
-            (_, Some(_)) => Err(injected()),
+            (_, Some(_)) => Err(injected_error()),
         }
     }
 
     fn open_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        let (bytes, bad) = self.reading(path)?;
+        let (bytes, bad) = self.read_file(path)?;
         let at = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-        Ok(Box::new(Reading { bytes, at, bad }))
+        Ok(Box::new(SimulatedReader { bytes, at, bad }))
     }
 
     fn length(&self, path: &Path) -> io::Result<u64> {
-        let file = guard(&self.state).file(path)?;
-        let length = guard(&file).bytes.len();
+        let file = lock(&self.state).file(path)?;
+        let length = lock(&file).bytes.len();
         Ok(length as u64)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = guard(&self.state);
-        state.change(true)?;
+        let mut state = lock(&self.state);
+        state.begin_write(true)?;
         let node = state.node(from)?;
         let (old, old_name) = state.parent(from)?;
         let (new, new_name) = state.parent(to)?;
-        if matches!(node, Node::Directory(_)) && names_of(to)?.starts_with(&names_of(from)?) {
+        if matches!(node, Node::Directory(_)) && path_components(to)?.starts_with(&path_components(from)?) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let replaced = guard(&new).now.get(&new_name).cloned();
+        let replaced = lock(&new).now.get(&new_name).cloned();
         match (&node, &replaced) {
             (Node::File(_), Some(Node::Directory(_))) => return Err(io::ErrorKind::IsADirectory.into()),
             (Node::Directory(_), Some(Node::File(_))) => return Err(io::ErrorKind::NotADirectory.into()),
-            (Node::Directory(_), Some(Node::Directory(inner))) if !guard(inner).now.is_empty() => {
+            (Node::Directory(_), Some(Node::Directory(inner))) if !lock(inner).now.is_empty() => {
                 return Err(io::ErrorKind::DirectoryNotEmpty.into());
             }
             _ => {}
         }
-        guard(&old).now.remove(&old_name);
-        guard(&new).now.insert(new_name, node);
+        lock(&old).now.remove(&old_name);
+        lock(&new).now.insert(new_name, node);
         Ok(())
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        guard(&self.state).remove(path, false)
+        lock(&self.state).remove(path, false)
     }
 
     fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
-        guard(&self.state).remove(dir, true)
+        lock(&self.state).remove(dir, true)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        let directory = guard(&self.state).directory(dir)?;
-        let names = guard(&directory);
+        let directory = lock(&self.state).directory(dir)?;
+        let names = lock(&directory);
         Ok(names.now.keys().map(|name| dir.join(name)).collect())
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        match guard(&self.state).node(path) {
+        match lock(&self.state).node(path) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -538,38 +542,38 @@ impl FileSystem for SimulatedFiles {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let mut state = guard(&self.state);
-        state.change(false)?;
+        let mut state = lock(&self.state);
+        state.begin_write(false)?;
         if state.unsyncable.contains(dir) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let directory = state.directory(dir)?;
-        let mut names = guard(&directory);
+        let mut names = lock(&directory);
         names.synced = names.now.clone();
         Ok(())
     }
 
     fn sync_file(&self, path: &Path) -> io::Result<()> {
-        let mut state = guard(&self.state);
-        state.change(false)?;
+        let mut state = lock(&self.state);
+        state.begin_write(false)?;
         let file = state.file(path)?;
-        let mut content = guard(&file);
+        let mut content = lock(&file);
         content.synced = content.bytes.len();
         Ok(())
     }
 
     fn available_bytes(&self, _dir: &Path) -> io::Result<Option<u64>> {
-        let state = guard(&self.state);
+        let state = lock(&self.state);
         Ok(if state.disk_full { Some(0) } else { state.available })
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
-        let state = guard(&self.state);
+        let state = lock(&self.state);
         let (parent, name) = state.parent(path)?;
-        let mut names = guard(&parent);
+        let mut names = lock(&parent);
         let node = names.now.entry(name).or_insert_with(|| Node::File(File::default()));
         let Node::File(file) = node else { return Err(io::ErrorKind::IsADirectory.into()) };
-        let mut content = guard(file);
+        let mut content = lock(file);
         if content.locked {
             return Err(locked_by(&String::from_utf8_lossy(&content.bytes)));
         }
@@ -589,29 +593,29 @@ struct Handle {
 }
 
 impl Handle {
-    fn change(&self, needs_space: bool) -> io::Result<()> {
-        let mut state = guard(&self.state);
+    fn begin_write(&self, needs_space: bool) -> io::Result<()> {
+        let mut state = lock(&self.state);
         if state.epoch != self.epoch {
             return Err(io::Error::other("this file was opened before the power failed"));
         }
-        state.change(needs_space)
+        state.begin_write(needs_space)
     }
 }
 
 /// A file opened for reading.
 #[derive(Debug)]
-struct Reading {
+struct SimulatedReader {
     bytes: Vec<u8>,
     at: usize,
     /// The first unreadable byte.
     bad: Option<usize>,
 }
 
-impl Read for Reading {
+impl Read for SimulatedReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let length = out.len().min(self.bytes.len() - self.at);
         let end = match self.bad {
-            Some(bad) if bad == self.at && length > 0 => return Err(injected()),
+            Some(bad) if bad == self.at && length > 0 => return Err(injected_error()),
             Some(bad) if bad > self.at => bad.min(self.at + length),
             _ => self.at + length,
         };
@@ -624,9 +628,9 @@ impl Read for Reading {
 
 impl Write for Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let was_full = guard(&self.state).disk_full;
+        let was_full = lock(&self.state).disk_full;
         let half = bytes.len() / 2;
-        let (written, result) = match self.change(true) {
+        let (written, result) = match self.begin_write(true) {
             Ok(()) => (bytes.len(), Ok(bytes.len())),
             // Like a real disk that fills up: a short write, then an error that has written nothing.
             Err(error) if error.kind() == io::ErrorKind::StorageFull && (was_full || half == 0) => {
@@ -635,8 +639,8 @@ impl Write for Handle {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => (half, Ok(half)),
             Err(error) => (half, Err(error)),
         };
-        if guard(&self.state).epoch == self.epoch {
-            guard(&self.file).bytes.extend_from_slice(&bytes[..written]);
+        if lock(&self.state).epoch == self.epoch {
+            lock(&self.file).bytes.extend_from_slice(&bytes[..written]);
         }
         result
     }
@@ -648,17 +652,17 @@ impl Write for Handle {
 
 impl WriteFile for Handle {
     fn sync(&mut self) -> io::Result<()> {
-        let time = guard(&self.state).sync_time;
+        let time = lock(&self.state).sync_time;
         if !time.is_zero() {
             std::thread::sleep(time);
         }
-        let result = self.change(false);
-        if result.is_ok() || guard(&self.state).epoch == self.epoch {
-            let mut content = guard(&self.file);
+        let result = self.begin_write(false);
+        if result.is_ok() || lock(&self.state).epoch == self.epoch {
+            let mut content = lock(&self.file);
             let tail = content.synced..content.bytes.len();
             match result {
                 Ok(()) => content.synced = tail.end,
-                Err(_) => content.doomed.push(tail),
+                Err(_) => content.unsaved.push(tail),
             }
         }
         result
@@ -672,8 +676,8 @@ impl LockGuard for Lock {}
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if guard(&self.0.state).epoch == self.0.epoch {
-            let mut content = guard(&self.0.file);
+        if lock(&self.0.state).epoch == self.0.epoch {
+            let mut content = lock(&self.0.file);
             content.locked = false;
             content.bytes.clear();
             content.synced = 0;

@@ -20,8 +20,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, Tag, TermParts, lock};
 
 /// Number of shards: low contention for sixteen threads that mostly intern terms.
 const SHARDS: usize = 32;
@@ -212,7 +212,7 @@ impl ComputedTerms {
             Box::default()
         });
         // The table is consistent after each change, so a panic elsewhere does not corrupt it.
-        shards[shard].0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&shards[shard].0)
     }
 }
 

@@ -4,6 +4,7 @@ use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
 use std::fmt::Write;
+use vervet_model::hex;
 
 /// Hash functions; the result is in lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,15 +24,6 @@ pub(crate) fn hash(function: Hash, text: &str) -> String {
         Hash::Sha384 => hex(&Sha384::digest(text)),
         Hash::Sha512 => hex(&Sha512::digest(text)),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// Percent-encodes all characters except the unreserved ones of RFC 3986.

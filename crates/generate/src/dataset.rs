@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_follow_from_the_seed() {
+    fn data_is_deterministic_by_seed() {
         let options = RandomDataset::default();
         assert_eq!(options.generate(3), options.generate(3));
         assert_ne!(options.generate(3), options.generate(4));

@@ -4,7 +4,7 @@
 //! | | |
 //! | --- | --- |
 //! | [`generate_lubm`] | universities after the profile of the LUBM benchmark, streamed as N-Triples |
-//! | [`generate_snb`] | a social network in the form and with the shape of LDBC's, as CSV |
+//! | [`generate_snb`] | a social network with the files and statistics of LDBC SNB, as CSV |
 //! | [`PowerLaw`] | a directed graph whose degrees follow a power law |
 //! | [`RandomDataset`] | a few hundred quads full of corner cases, for comparing two engines |
 //!

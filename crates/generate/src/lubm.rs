@@ -74,7 +74,7 @@ pub struct LubmStatistics {
 /// # Errors
 /// Those of `out`.
 pub fn generate_lubm(universities: u32, seed: u64, out: &mut dyn Write) -> io::Result<LubmStatistics> {
-    let mut sheet = StatementWriter {
+    let mut writer = StatementWriter {
         out,
         buffer: Vec::with_capacity(FLUSH_BYTES + (FLUSH_BYTES >> 2)),
         named: vec![false; DEGREE_UNIVERSITIES as usize],
@@ -82,15 +82,15 @@ pub fn generate_lubm(universities: u32, seed: u64, out: &mut dyn Write) -> io::R
     };
     for university in 0..universities {
         let mut random = Random::for_part(seed, &[u64::from(university)]);
-        sheet.university(university);
+        writer.university(university);
         for department in 0..random.between(15..=25) {
             let random = Random::for_part(seed, &[u64::from(university), u64::from(department)]);
-            Department::new(university, department, random).write(&mut sheet)?;
+            Department::new(university, department, random).write(&mut writer)?;
         }
-        sheet.statistics.universities += 1;
+        writer.statistics.universities += 1;
     }
-    sheet.flush()?;
-    Ok(sheet.statistics)
+    writer.flush()?;
+    Ok(writer.statistics)
 }
 
 /// ` <http://…univ-bench.owl#…`, followed by `$rest` after the local name.
@@ -265,37 +265,37 @@ impl Department {
         }
     }
 
-    fn write(mut self, sheet: &mut StatementWriter<'_>) -> io::Result<()> {
-        sheet.class(&self.iri, class!("Department"));
-        sheet.statement(&self.iri, ub!("name", "\"Department"), &[self.number.bytes()], END_TEXT);
+    fn write(mut self, writer: &mut StatementWriter<'_>) -> io::Result<()> {
+        writer.class(&self.iri, class!("Department"));
+        writer.statement(&self.iri, ub!("name", "\"Department"), &[self.number.bytes()], END_TEXT);
         let university: [&[u8]; 2] = [self.university.bytes(), b".edu"];
-        sheet.statement(&self.iri, ub!("subOrganizationOf", "<http://www.University"), &university, END_IRI);
+        writer.statement(&self.iri, ub!("subOrganizationOf", "<http://www.University"), &university, END_IRI);
         let head = self.random.below(self.ranks[0]);
         for rank in 0..RANKS.len() {
             for member in 0..self.ranks[rank] {
-                self.member_of_faculty(sheet, rank, member);
+                self.faculty_member(writer, rank, member);
                 if rank == 0 && member == head {
-                    sheet.statement(&self.subject, ub!("headOf", ""), &[&self.iri], END_IRI);
+                    writer.statement(&self.subject, ub!("headOf", ""), &[&self.iri], END_IRI);
                 }
             }
-            sheet.flush_if_long()?;
+            writer.flush_if_long()?;
         }
         for group in 0..self.random.between(10..=20) {
             self.address(b"ResearchGroup", &Digits::new(group));
-            sheet.class(&self.subject, class!("ResearchGroup"));
-            sheet.statement(&self.subject, ub!("subOrganizationOf", ""), &[&self.iri], END_IRI);
+            writer.class(&self.subject, class!("ResearchGroup"));
+            writer.statement(&self.subject, ub!("subOrganizationOf", ""), &[&self.iri], END_IRI);
         }
         let faculty: u32 = self.ranks.iter().sum();
         let undergraduates = self.random.between(8 * faculty..=14 * faculty);
         for student in 0..undergraduates {
-            self.undergraduate(sheet, student);
-            sheet.flush_if_long()?;
+            self.undergraduate(writer, student);
+            writer.flush_if_long()?;
         }
         let graduates = self.random.between(3 * faculty..=4 * faculty);
-        self.graduates(sheet, graduates)?;
-        sheet.statistics.departments += 1;
-        sheet.statistics.faculty += u64::from(faculty);
-        sheet.statistics.students += u64::from(undergraduates + graduates);
+        self.graduates(writer, graduates)?;
+        writer.statistics.departments += 1;
+        writer.statistics.faculty += u64::from(faculty);
+        writer.statistics.students += u64::from(undergraduates + graduates);
         Ok(())
     }
 
@@ -309,18 +309,18 @@ impl Department {
         self.subject.extend_from_slice(number.bytes());
     }
 
-    fn member_of_faculty(&mut self, sheet: &mut StatementWriter<'_>, rank: usize, member: u32) {
+    fn faculty_member(&mut self, writer: &mut StatementWriter<'_>, rank: usize, member: u32) {
         let (of_rank, number) = (RANKS[rank], Digits::new(member));
         self.address(of_rank.name, &number);
-        sheet.class(&self.subject, of_rank.class);
-        self.person(sheet, of_rank.name, &number);
-        sheet.statement(&self.subject, ub!("worksFor", ""), &[&self.iri], END_IRI);
+        writer.class(&self.subject, of_rank.class);
+        self.person(writer, of_rank.name, &number);
+        writer.statement(&self.subject, ub!("worksFor", ""), &[&self.iri], END_IRI);
         for degree in DEGREES {
-            sheet.degree(&self.subject, degree, &mut self.random);
+            writer.degree(&self.subject, degree, &mut self.random);
         }
         if of_rank.professor {
             let interest = Digits::new(self.random.below(RESEARCH_INTERESTS));
-            sheet.statement(
+            writer.statement(
                 &self.subject,
                 ub!("researchInterest", "\"Research"),
                 &[interest.bytes()],
@@ -329,13 +329,13 @@ impl Department {
         }
         let author = self.subject.clone();
         for _ in 0..self.random.between(1..=2) {
-            self.course(sheet, &author, false);
+            self.course(writer, &author, false);
         }
         for _ in 0..self.random.between(1..=2) {
-            self.course(sheet, &author, true);
+            self.course(writer, &author, true);
         }
         for publication in 0..self.random.between(of_rank.publications.0..=of_rank.publications.1) {
-            self.publication(sheet, &author, publication);
+            self.publication(writer, &author, publication);
             self.publications.push((rank, member, publication));
         }
         self.subject = author;
@@ -343,14 +343,14 @@ impl Department {
 
     /// Writes name, address and telephone of the subject.
     #[inline]
-    fn person(&self, sheet: &mut StatementWriter<'_>, kind: &[u8], number: &Digits) {
-        sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
+    fn person(&self, writer: &mut StatementWriter<'_>, kind: &[u8], number: &Digits) {
+        writer.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
         let address: [&[u8]; 4] = [kind, number.bytes(), b"@", &self.host];
-        sheet.statement(&self.subject, ub!("emailAddress", "\""), &address, END_TEXT);
-        sheet.statement(&self.subject, ub!("telephone", "\"xxx-xxx-xxxx"), &[], END_TEXT);
+        writer.statement(&self.subject, ub!("emailAddress", "\""), &address, END_TEXT);
+        writer.statement(&self.subject, ub!("telephone", "\"xxx-xxx-xxxx"), &[], END_TEXT);
     }
 
-    fn course(&mut self, sheet: &mut StatementWriter<'_>, teacher: &[u8], graduate: bool) {
+    fn course(&mut self, writer: &mut StatementWriter<'_>, teacher: &[u8], graduate: bool) {
         let (kind, class, next): (&[u8], _, _) = if graduate {
             (b"GraduateCourse", class!("GraduateCourse"), &mut self.graduate_courses)
         } else {
@@ -359,47 +359,47 @@ impl Department {
         let number = Digits::new(*next);
         *next += 1;
         self.address(kind, &number);
-        sheet.statement(teacher, ub!("teacherOf", ""), &[&self.subject], END_IRI);
-        sheet.class(&self.subject, class);
-        sheet.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
+        writer.statement(teacher, ub!("teacherOf", ""), &[&self.subject], END_IRI);
+        writer.class(&self.subject, class);
+        writer.statement(&self.subject, ub!("name", "\""), &[kind, number.bytes()], END_TEXT);
     }
 
-    fn publication(&mut self, sheet: &mut StatementWriter<'_>, author: &[u8], publication: u32) {
+    fn publication(&mut self, writer: &mut StatementWriter<'_>, author: &[u8], publication: u32) {
         let number = Digits::new(publication);
         self.subject.clear();
         self.subject.extend_from_slice(author);
         self.subject.extend_from_slice(b"/Publication");
         self.subject.extend_from_slice(number.bytes());
-        sheet.class(&self.subject, class!("Publication"));
-        sheet.statement(&self.subject, ub!("name", "\"Publication"), &[number.bytes()], END_TEXT);
-        sheet.statement(&self.subject, ub!("publicationAuthor", ""), &[author], END_IRI);
+        writer.class(&self.subject, class!("Publication"));
+        writer.statement(&self.subject, ub!("name", "\"Publication"), &[number.bytes()], END_TEXT);
+        writer.statement(&self.subject, ub!("publicationAuthor", ""), &[author], END_IRI);
     }
 
-    fn undergraduate(&mut self, sheet: &mut StatementWriter<'_>, student: u32) {
+    fn undergraduate(&mut self, writer: &mut StatementWriter<'_>, student: u32) {
         let number = Digits::new(student);
         self.address(b"UndergraduateStudent", &number);
-        sheet.class(&self.subject, class!("UndergraduateStudent"));
-        self.person(sheet, b"UndergraduateStudent", &number);
-        sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
+        writer.class(&self.subject, class!("UndergraduateStudent"));
+        self.person(writer, b"UndergraduateStudent", &number);
+        writer.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
         let courses = DistinctNumbers::choose(2..=4, self.courses, &mut self.random);
         for &course in courses.numbers() {
             let course = Digits::new(course);
             let object: [&[u8]; 3] = [&self.iri, b"/Course", course.bytes()];
-            sheet.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
+            writer.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
         }
-        if self.random.once_in(5) {
-            self.advisor(sheet);
+        if self.random.one_in(5) {
+            self.advisor(writer);
         }
     }
 
-    fn advisor(&mut self, sheet: &mut StatementWriter<'_>) {
+    fn advisor(&mut self, writer: &mut StatementWriter<'_>) {
         let rank = self.random.index(PROFESSOR_RANKS);
         let member = Digits::new(self.random.below(self.ranks[rank]));
         let object: [&[u8]; 4] = [&self.iri, b"/", RANKS[rank].name, member.bytes()];
-        sheet.statement(&self.subject, ub!("advisor", ""), &object, END_IRI);
+        writer.statement(&self.subject, ub!("advisor", ""), &object, END_IRI);
     }
 
-    fn graduates(&mut self, sheet: &mut StatementWriter<'_>, graduates: u32) -> io::Result<()> {
+    fn graduates(&mut self, writer: &mut StatementWriter<'_>, graduates: u32) -> io::Result<()> {
         let teaching = self.random.between(graduates / 5..=graduates / 4);
         let research = self.random.between(graduates / 4..=graduates / 3);
         // The position of a student in a random order determines the post, so no student has two.
@@ -413,34 +413,34 @@ impl Department {
         for student in 0..graduates {
             let number = Digits::new(student);
             self.address(b"GraduateStudent", &number);
-            sheet.class(&self.subject, class!("GraduateStudent"));
+            writer.class(&self.subject, class!("GraduateStudent"));
             let place = order[student as usize];
             if place < teaching {
-                sheet.class(&self.subject, class!("TeachingAssistant"));
+                writer.class(&self.subject, class!("TeachingAssistant"));
                 let course = Digits::new(courses[place as usize]);
                 let object: [&[u8]; 3] = [&self.iri, b"/Course", course.bytes()];
-                sheet.statement(&self.subject, ub!("teachingAssistantOf", ""), &object, END_IRI);
+                writer.statement(&self.subject, ub!("teachingAssistantOf", ""), &object, END_IRI);
             } else if place < teaching + research {
-                sheet.class(&self.subject, class!("ResearchAssistant"));
+                writer.class(&self.subject, class!("ResearchAssistant"));
             }
-            self.person(sheet, b"GraduateStudent", &number);
-            sheet.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
-            sheet.degree(&self.subject, DEGREES[0], &mut self.random);
+            self.person(writer, b"GraduateStudent", &number);
+            writer.statement(&self.subject, ub!("memberOf", ""), &[&self.iri], END_IRI);
+            writer.degree(&self.subject, DEGREES[0], &mut self.random);
             let taken = DistinctNumbers::choose(1..=3, self.graduate_courses, &mut self.random);
             for &course in taken.numbers() {
                 let course = Digits::new(course);
                 let object: [&[u8]; 3] = [&self.iri, b"/GraduateCourse", course.bytes()];
-                sheet.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
+                writer.statement(&self.subject, ub!("takesCourse", ""), &object, END_IRI);
             }
-            self.advisor(sheet);
-            self.co_author(sheet, &publications);
-            sheet.flush_if_long()?;
+            self.advisor(writer);
+            self.co_author(writer, &publications);
+            writer.flush_if_long()?;
         }
         Ok(())
     }
 
     /// Writes the publications of which the subject is a co-author.
-    fn co_author(&mut self, sheet: &mut StatementWriter<'_>, publications: &[(usize, u32, u32)]) {
+    fn co_author(&mut self, writer: &mut StatementWriter<'_>, publications: &[(usize, u32, u32)]) {
         let count = u32::try_from(publications.len()).unwrap_or(u32::MAX);
         let chosen = DistinctNumbers::choose(0..=5, count, &mut self.random);
         let student = std::mem::take(&mut self.subject);
@@ -449,7 +449,7 @@ impl Department {
             self.address(RANKS[rank].name, &Digits::new(member));
             self.subject.extend_from_slice(b"/Publication");
             self.subject.extend_from_slice(Digits::new(publication).bytes());
-            sheet.statement(&self.subject, ub!("publicationAuthor", ""), &[&student], END_IRI);
+            writer.statement(&self.subject, ub!("publicationAuthor", ""), &[&student], END_IRI);
         }
         self.subject = student;
     }
@@ -463,7 +463,7 @@ mod tests {
     /// The same arguments give the same bytes, another seed different ones; no statement is written twice;
     /// the statistics are correct.
     #[test]
-    fn the_text_is_repeatable_and_without_repetition() {
+    fn output_is_deterministic_and_distinct() {
         let make = |seed| {
             let mut text = Vec::new();
             let statistics = generate_lubm(2, seed, &mut text).unwrap();

@@ -51,11 +51,11 @@ impl PowerLaw {
         let wanted = usize::try_from(u64::from(self.edges).min(possible / 2)).unwrap_or(usize::MAX);
         let mut numbers: Vec<u32> = (0..self.vertices).collect();
         random.shuffle(&mut numbers);
-        let ranks = Ranks::new(self);
+        let ranks = RankSampler::new(self);
         let mut edges = FxHashSet::with_capacity_and_hasher(wanted, rustc_hash::FxBuildHasher);
         while edges.len() < wanted {
-            let source = numbers[ranks.draw(&mut random)];
-            let target = numbers[ranks.draw(&mut random)];
+            let source = numbers[ranks.sample(&mut random)];
+            let target = numbers[ranks.sample(&mut random)];
             if source != target {
                 edges.insert((source, target));
             }
@@ -78,7 +78,7 @@ pub fn write_edges(edges: &[(u32, u32)], out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// Draws ranks by inverting the integral of `(r + offset)^-a`.
-struct Ranks {
+struct RankSampler {
     count: usize,
     offset: f64,
     power: f64,
@@ -86,7 +86,7 @@ struct Ranks {
     high: f64,
 }
 
-impl Ranks {
+impl RankSampler {
     fn new(graph: &PowerLaw) -> Self {
         let count = f64::from(graph.vertices);
         let power = 1.0 - 1.0 / (graph.exponent.max(2.001) - 1.0);
@@ -124,7 +124,7 @@ impl Ranks {
         clippy::cast_sign_loss,
         reason = "a conversion from float saturates, and the result is capped"
     )]
-    fn draw(&self, random: &mut Random) -> usize {
+    fn sample(&self, random: &mut Random) -> usize {
         let at = self.low + random.unit() * (self.high - self.low);
         let rank = at.powf(1.0 / self.power) - self.offset;
         (rank as usize).min(self.count.saturating_sub(1))
@@ -138,7 +138,7 @@ mod tests {
     /// Exact number of edges, no loop, no repetition, and a heavy tail: the largest degree is far above the
     /// mean, and about as large as specified.
     #[test]
-    fn degrees_have_a_tail() {
+    fn degrees_are_heavy_tailed() {
         let graph = PowerLaw { vertices: 10_000, edges: 100_000, ..PowerLaw::default() };
         let edges = graph.generate();
         assert_eq!(edges.len(), 100_000);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn small_and_impossible_graphs_end() {
+    fn small_and_impossible_graphs_terminate() {
         for vertices in 0..4 {
             let graph = PowerLaw { vertices, edges: 100, ..PowerLaw::default() };
             let most = u64::from(vertices) * u64::from(vertices.saturating_sub(1)) / 2;

@@ -77,7 +77,7 @@ impl Random {
 
     /// True once in `times`.
     #[inline]
-    pub fn once_in(&mut self, times: u32) -> bool {
+    pub fn one_in(&mut self, times: u32) -> bool {
         self.below(times) == 0
     }
 
@@ -114,7 +114,7 @@ mod tests {
 
     /// Every member of a range occurs about equally often, and no other number occurs.
     #[test]
-    fn ranges_are_even() {
+    fn ranges_are_uniform() {
         let mut random = Random::new(1);
         let mut counts = [0u32; 10];
         for _ in 0..100_000 {
@@ -126,7 +126,7 @@ mod tests {
 
     /// The sequence of numbers is part of the format of generated data and must not change.
     #[test]
-    fn numbers_stay_what_they_are() {
+    fn the_sequence_is_stable() {
         let mut random = Random::new(0);
         assert_eq!(random.next_u64(), 0x5317_5d61_490b_23df);
         let mut reordered: Vec<u32> = (0..100).collect();

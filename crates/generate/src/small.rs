@@ -65,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_out() {
+    fn digits_match_numbers() {
         for number in [0, 7, 10, 99, 100, 256, 1000, 65536, u32::MAX] {
             assert_eq!(Digits::new(number).bytes(), number.to_string().as_bytes());
         }
     }
 
     #[test]
-    fn chosen_numbers_differ() {
+    fn chosen_numbers_are_distinct() {
         let mut random = Random::new(5);
         for bound in 0..8 {
             let chosen = DistinctNumbers::choose(2..=5, bound, &mut random);

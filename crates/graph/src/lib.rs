@@ -24,7 +24,7 @@ use vervet_model::vocab::{
 };
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, order_key};
 use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot,
+    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot, successor,
 };
 
 /// A vertex of a graph.
@@ -143,7 +143,6 @@ pub struct Graph<'a> {
     snapshot: &'a dyn Snapshot,
 }
 
-const ALL: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 const CHUNK: usize = 4096;
 /// Number of entries of one vertex read at a time.
 const FEW: usize = 64;
@@ -183,7 +182,7 @@ impl<'a> Graph<'a> {
         };
         let mut vertices = Vec::new();
         if let Some(segment) = self.snapshot.segment(type_predicate, Direction::In)? {
-            segment.neighbours(label, ALL, &mut vertices)?;
+            segment.neighbours(label, EntryFilter::ALL, &mut vertices)?;
         }
         Ok(vertices.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
     }
@@ -201,7 +200,7 @@ impl<'a> Graph<'a> {
         if let (Some(segment), Some(value)) =
             (self.segment(key, Direction::In)?, self.snapshot.lookup(value.into())?)
         {
-            segment.neighbours(value, ALL, &mut vertices)?;
+            segment.neighbours(value, EntryFilter::ALL, &mut vertices)?;
         }
         Ok(vertices.into_iter().filter(|id| id.is_vertex()).map(Vertex).collect())
     }
@@ -215,7 +214,7 @@ impl<'a> Graph<'a> {
         if let Some(predicate) = self.snapshot.type_predicate()
             && let Some(segment) = self.snapshot.segment(predicate, Direction::Out)?
         {
-            segment.neighbours(vertex.0, ALL, &mut labels)?;
+            segment.neighbours(vertex.0, EntryFilter::ALL, &mut labels)?;
         }
         labels.into_iter().map(|label| self.name_of(LABEL_NAMESPACE, label)).collect()
     }
@@ -297,9 +296,7 @@ impl<'a> Graph<'a> {
             let between = entries.iter().take_while(|[neighbour, ..]| *neighbour == target.0);
             edges.extend(between.map(|&[.., id]| Edge { source, label, target, id }));
             match entries.last() {
-                Some(&[neighbour, graph, id]) if entries.len() >= CHUNK && neighbour == target.0 => {
-                    from = [neighbour, graph, Id::from_bits(id.bits().saturating_add(1))];
-                }
+                Some(last) if entries.len() >= CHUNK && last[0] == target.0 => from = successor(*last),
                 _ => return Ok(edges),
             }
         }
@@ -336,7 +333,7 @@ impl<'a> Graph<'a> {
                 continue;
             }
             // Statements without an edge id are edges, too.
-            segment.degrees(&sources, ALL, &mut degrees)?;
+            segment.degrees(&sources, EntryFilter::ALL, &mut degrees)?;
             if degrees.iter().sum::<u64>() > count {
                 for source in &sources {
                     let edges = self.edges_of(segment, Vertex(*source), label, Direction::Out)?;
@@ -358,7 +355,7 @@ impl<'a> Graph<'a> {
             return Ok(Vec::new());
         };
         let mut ids = Vec::new();
-        segment.neighbours(value, ALL, &mut ids)?;
+        segment.neighbours(value, EntryFilter::ALL, &mut ids)?;
         let mut edges = Vec::new();
         for id in ids.into_iter().filter(|id| id.tag() == Tag::Edge) {
             let [source, label, target, _] = self.snapshot.edge(id)?;
@@ -421,7 +418,7 @@ impl<'a> Graph<'a> {
     pub fn degree(&self, vertex: Vertex, label: &str, direction: Direction) -> Result<u64> {
         let Some(segment) = self.segment(label, direction)? else { return Ok(0) };
         let mut degrees = Vec::new();
-        segment.degrees(&[vertex.0], ALL, &mut degrees)?;
+        segment.degrees(&[vertex.0], EntryFilter::ALL, &mut degrees)?;
         Ok(degrees.first().copied().unwrap_or(0))
     }
 
@@ -450,7 +447,7 @@ impl<'a> Graph<'a> {
             return Ok(Vec::new());
         };
         let mut values = Vec::new();
-        segment.neighbours(subject, ALL, &mut values)?;
+        segment.neighbours(subject, EntryFilter::ALL, &mut values)?;
         values.into_iter().map(|value| self.term(value)).collect()
     }
 
@@ -470,7 +467,7 @@ impl<'a> Graph<'a> {
                 continue;
             };
             let mut values = Vec::new();
-            segment.neighbours(subject, ALL, &mut values)?;
+            segment.neighbours(subject, EntryFilter::ALL, &mut values)?;
             for value in values.into_iter().filter(|value| value.is_stored_literal()) {
                 properties.push((self.name_of(KEY_NAMESPACE, predicate)?, self.term(value)?));
             }
@@ -530,7 +527,7 @@ fn for_each_entry(
     let mut cursor = Cursor::default();
     while cursor.row < keys.len() {
         expansion.clear();
-        segment.expand(keys, ALL, &mut cursor, &mut expansion)?;
+        segment.expand(keys, EntryFilter::ALL, &mut cursor, &mut expansion)?;
         for (i, (&row, &neighbour)) in expansion.rows.iter().zip(&expansion.neighbours).enumerate() {
             visit(row as usize, neighbour, expansion.edges.get(i).copied().unwrap_or_default());
         }

@@ -5,7 +5,7 @@
 
 use crate::{Graph, Vertex};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
 const BATCH: usize = 1024;
 
@@ -17,7 +17,7 @@ impl Graph<'_> {
     /// Damaged data.
     pub fn reach(&self, start: Vertex, label: &str, direction: Direction) -> Result<Vec<Vertex>> {
         let Some(segment) = self.segment(label, direction)? else { return Ok(Vec::new()) };
-        let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+        let filter = EntryFilter::ANY_GRAPH;
         let words = usize::try_from(self.snapshot.vertex_count().div_ceil(64)).unwrap_or(usize::MAX);
         let mut seen = vec![0_u64; words];
         let mut frontier = vec![start.0];

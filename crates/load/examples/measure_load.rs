@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
-use vervet_load::testing::{CheapTarget, CountTarget};
+use vervet_load::testing::{CountTarget, HashTarget};
 use vervet_load::{LoadOptions, Source, Statement, Target, TermRef, load};
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result};
 use vervet_store::{BuildOptions, StoreBuilder};
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         print("parse", report.statements, start.elapsed());
 
         let start = Instant::now();
-        let mut target = Timed { target: CheapTarget::default(), spent: Duration::ZERO };
+        let mut target = Timed { target: HashTarget::default(), spent: Duration::ZERO };
         let report = load(sources(), &options, &mut target, &mut std::io::sink())?;
         print("parse and merge", report.statements, start.elapsed());
         print("  of it in the target", report.statements, target.spent);
@@ -102,7 +102,7 @@ impl Target for Builders {
                 *hash = match *term {
                     TermRef::Iri(iri) => hash_iri(iri),
                     TermRef::Blank(label) => hash_blank(label),
-                    TermRef::Literal { value, kind } => hash_literal(value, kind.into()),
+                    TermRef::Literal { value, kind } => hash_literal(value, kind),
                 };
             }
             self.dictionary.prefetch(&hashes[..terms.len()]);
@@ -111,7 +111,7 @@ impl Target for Builders {
                     TermRef::Iri(iri) => self.dictionary.intern_iri_hashed(iri, hash)?,
                     TermRef::Blank(label) => self.dictionary.intern_blank_hashed(label, hash)?,
                     TermRef::Literal { value, kind } => {
-                        self.dictionary.intern_literal_hashed(value, kind.into(), hash)?
+                        self.dictionary.intern_literal_hashed(value, kind, hash)?
                     }
                 });
             }

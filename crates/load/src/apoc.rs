@@ -25,33 +25,33 @@ const LINE_BYTES_MAX: u64 = 256 << 20;
 
 /// A node or a relationship.
 #[derive(Deserialize)]
-struct Element {
+struct ApocElement {
     #[serde(rename = "type")]
     kind: String,
-    id: Option<Name>,
+    id: Option<NodeId>,
     #[serde(default)]
     labels: Vec<String>,
     label: Option<String>,
     #[serde(default)]
     properties: Map<String, Value>,
-    start: Option<End>,
-    end: Option<End>,
+    start: Option<Endpoint>,
+    end: Option<Endpoint>,
 }
 
-/// An end of a relationship; its labels are those of its node.
+/// An endpoint of a relationship. Its labels are those of the node and are ignored.
 #[derive(Deserialize)]
-struct End {
-    id: Name,
+struct Endpoint {
+    id: NodeId,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Name {
+enum NodeId {
     Text(String),
     Number(Number),
 }
 
-impl Name {
+impl NodeId {
     fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -103,7 +103,7 @@ pub(crate) fn load_apoc<T: Target + ?Sized>(
         }
         let malformed =
             |message: String, column| Malformed { line: number, column, message, kind: ErrorKind::Input };
-        let added = match serde_json::from_slice::<Element>(&line) {
+        let added = match serde_json::from_slice::<ApocElement>(&line) {
             Ok(element) => match add(element, &mut writer) {
                 Ok(()) => continue,
                 Err(Rejected::Name(message)) => malformed(message, None),
@@ -140,7 +140,7 @@ fn load_document<T: Target + ?Sized>(
     let mut failure = None;
     let input = Cursor::new(line).chain(&mut reader);
     let mut parser = serde_json::Deserializer::from_reader(input);
-    let elements = Elements { writer: &mut writer, failure: &mut failure, level: 0 };
+    let elements = ElementVisitor { writer: &mut writer, failure: &mut failure, level: 0 };
     let done = elements.deserialize(&mut parser).and_then(|()| parser.end());
     if let Some(error) = reader.failure() {
         return Err(read_error(name, error));
@@ -157,8 +157,8 @@ fn load_document<T: Target + ?Sized>(
     }
 }
 
-/// The elements of a document, each added when it is read.
-struct Elements<'e, 'm, 'a, T: Target + ?Sized> {
+/// Visitor that adds each element of a document as it is parsed.
+struct ElementVisitor<'e, 'm, 'a, T: Target + ?Sized> {
     writer: &'e mut PropertyWriter<'m, 'a, T>,
     /// An error other than that of an element.
     failure: &'e mut Option<Error>,
@@ -166,8 +166,8 @@ struct Elements<'e, 'm, 'a, T: Target + ?Sized> {
     level: u8,
 }
 
-impl<T: Target + ?Sized> Elements<'_, '_, '_, T> {
-    fn add<E: serde::de::Error>(&mut self, element: Element) -> std::result::Result<(), E> {
+impl<T: Target + ?Sized> ElementVisitor<'_, '_, '_, T> {
+    fn add<E: serde::de::Error>(&mut self, element: ApocElement) -> std::result::Result<(), E> {
         add(element, self.writer).map_err(|rejected| match rejected {
             Rejected::Name(message) => E::custom(message),
             Rejected::Other(error) => {
@@ -179,7 +179,7 @@ impl<T: Target + ?Sized> Elements<'_, '_, '_, T> {
     }
 }
 
-impl<'de, T: Target + ?Sized> DeserializeSeed<'de> for Elements<'_, '_, '_, T> {
+impl<'de, T: Target + ?Sized> DeserializeSeed<'de> for ElementVisitor<'_, '_, '_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
@@ -187,7 +187,7 @@ impl<'de, T: Target + ?Sized> DeserializeSeed<'de> for Elements<'_, '_, '_, T> {
     }
 }
 
-impl<'de, T: Target + ?Sized> Visitor<'de> for Elements<'_, '_, '_, T> {
+impl<'de, T: Target + ?Sized> Visitor<'de> for ElementVisitor<'_, '_, '_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -207,7 +207,8 @@ impl<'de, T: Target + ?Sized> Visitor<'de> for Elements<'_, '_, '_, T> {
                 let element = map.next_value()?;
                 self.add(element)?;
             } else if key == "nodes" || key == "rels" {
-                let inner = Elements { writer: &mut *self.writer, failure: &mut *self.failure, level: 1 };
+                let inner =
+                    ElementVisitor { writer: &mut *self.writer, failure: &mut *self.failure, level: 1 };
                 map.next_value_seed(inner)?;
             } else {
                 let key: String = key.chars().take(40).collect();
@@ -221,11 +222,11 @@ impl<'de, T: Target + ?Sized> Visitor<'de> for Elements<'_, '_, '_, T> {
 
 /// Adds an element. A malformed one adds no statements.
 fn add<T: Target + ?Sized>(
-    element: Element,
+    element: ApocElement,
     writer: &mut PropertyWriter<'_, '_, T>,
 ) -> std::result::Result<(), Rejected> {
     let missing = |what: &str| Rejected::Name(format!("the {what}"));
-    let id = element.id.map(Name::into_text).filter(|id| !id.is_empty());
+    let id = element.id.map(NodeId::into_text).filter(|id| !id.is_empty());
     let subject = match element.kind.as_str() {
         "node" => {
             let vertex = writer.vertex("", &id.ok_or_else(|| missing("node has no id"))?)?;
@@ -245,7 +246,7 @@ fn add<T: Target + ?Sized>(
         "relationship" => {
             let label = element.label.filter(|label| !label.is_empty());
             let label = writer.key(&label.ok_or_else(|| missing("relationship has no label"))?)?;
-            let mut end = |end: Option<End>, what: &str| {
+            let mut end = |end: Option<Endpoint>, what: &str| {
                 let id = end.map(|end| end.id.into_text()).filter(|id| !id.is_empty());
                 writer.vertex("", &id.ok_or_else(|| missing(&format!("relationship has no {what}")))?)
             };

@@ -13,11 +13,11 @@
 //! # Cost
 //! One hash of the token and about one comparison for each position of a statement.
 
-use crate::target::{Kind, TermRef};
+use crate::target::TermRef;
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, LiteralKind, Result};
 
 /// Marker of the default graph in the named-graph column.
 pub(crate) const DEFAULT_GRAPH: u32 = u32::MAX;
@@ -168,10 +168,10 @@ impl Block {
         match token.kind {
             TokenKind::Iri => Ok(TermRef::Iri(part(start + 1..end - 1)?)),
             TokenKind::Blank => Ok(TermRef::Blank(part(start + 2..end)?)),
-            TokenKind::String => literal(Kind::String),
-            TokenKind::Language => literal(Kind::Language(part(value_end + 2..end)?)),
-            TokenKind::Typed => literal(Kind::Typed(part(value_end + 4..end - 1)?)),
-            TokenKind::Triple => Ok(TermRef::Literal { value: part(start..end)?, kind: Kind::Triple }),
+            TokenKind::String => literal(LiteralKind::String),
+            TokenKind::Language => literal(LiteralKind::Language(part(value_end + 2..end)?)),
+            TokenKind::Typed => literal(LiteralKind::Typed(part(value_end + 4..end - 1)?)),
+            TokenKind::Triple => Ok(TermRef::Literal { value: part(start..end)?, kind: LiteralKind::Triple }),
         }
     }
 }
@@ -305,7 +305,7 @@ impl BlockBuilder {
                 out.extend_from_slice(label.as_bytes());
                 (TokenKind::Blank, 0)
             }
-            TermRef::Literal { value, kind: Kind::Triple } => {
+            TermRef::Literal { value, kind: LiteralKind::Triple } => {
                 out.extend_from_slice(value.as_bytes());
                 (TokenKind::Triple, 0)
             }
@@ -314,13 +314,13 @@ impl BlockBuilder {
                 out.extend_from_slice(value.as_bytes());
                 out.push(b'"');
                 let kind = match kind {
-                    Kind::String | Kind::Triple => TokenKind::String,
-                    Kind::Language(tag) => {
+                    LiteralKind::String | LiteralKind::Triple => TokenKind::String,
+                    LiteralKind::Language(tag) => {
                         out.push(b'@');
                         out.extend_from_slice(tag.as_bytes());
                         TokenKind::Language
                     }
-                    Kind::Typed(iri) => {
+                    LiteralKind::Typed(iri) => {
                         out.extend_from_slice(b"^^<");
                         out.extend_from_slice(iri.as_bytes());
                         out.push(b'>');

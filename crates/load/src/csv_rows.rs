@@ -2,7 +2,7 @@
 
 use crate::block::Malformed;
 use crate::dialect::Dialect;
-use crate::quotes::{QUOTE_HINT, QuoteGuard, Quoting, Row, Rows, UnclosedQuote};
+use crate::quotes::{QUOTE_HINT, QuoteGuard, Quoting, Row, RowQueue, UnclosedQuote};
 use crate::source::{Source, read_error};
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
 use std::io::Read;
@@ -13,7 +13,7 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The rows of a file with their lines.
 pub(crate) struct CsvRows {
     reader: csv::Reader<Box<dyn Read + Send>>,
-    rows: Rows,
+    rows: RowQueue,
     has_header: bool,
     /// The line of the last row.
     line: u64,

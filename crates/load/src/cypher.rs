@@ -10,12 +10,12 @@ use std::borrow::Cow;
 /// A token with the line in which it begins, from 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Token<'t> {
-    pub(crate) kind: Kind<'t>,
+    pub(crate) kind: LexemeKind<'t>,
     pub(crate) line: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind<'t> {
+pub(crate) enum LexemeKind<'t> {
     /// A word: letters, digits, `_`.
     Word(&'t str),
     /// A name in backticks.
@@ -30,29 +30,29 @@ pub(crate) enum Kind<'t> {
 impl<'t> Token<'t> {
     /// Whether the token is this word, in any letter case.
     pub(crate) fn is_word(&self, word: &str) -> bool {
-        matches!(self.kind, Kind::Word(text) if text.eq_ignore_ascii_case(word))
+        matches!(self.kind, LexemeKind::Word(text) if text.eq_ignore_ascii_case(word))
     }
 
     pub(crate) fn is_symbol(&self, symbol: char) -> bool {
-        self.kind == Kind::Symbol(symbol)
+        self.kind == LexemeKind::Symbol(symbol)
     }
 
     /// The name of a table, a label or a key.
     pub(crate) fn name(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Word(text) => Some(text),
-            Kind::Quoted(text) => Some(text),
+            LexemeKind::Word(text) => Some(text),
+            LexemeKind::Quoted(text) => Some(text),
             _ => None,
         }
     }
 
     /// The token as written, shortened for messages.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_text(&self) -> String {
         let text = match &self.kind {
-            Kind::Word(text) | Kind::Number(text) => (*text).to_owned(),
-            Kind::Quoted(text) => format!("`{text}`"),
-            Kind::Text(text) => format!("{text:?}"),
-            Kind::Symbol(symbol) => symbol.to_string(),
+            LexemeKind::Word(text) | LexemeKind::Number(text) => (*text).to_owned(),
+            LexemeKind::Quoted(text) => format!("`{text}`"),
+            LexemeKind::Text(text) => format!("{text:?}"),
+            LexemeKind::Symbol(symbol) => symbol.to_string(),
         };
         text.chars().take(40).collect()
     }
@@ -60,7 +60,7 @@ impl<'t> Token<'t> {
 
 /// A position and the reason why the text cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SyntaxError {
     pub(crate) line: u64,
     pub(crate) message: String,
 }
@@ -83,7 +83,7 @@ impl<'t> Tokens<'t> {
 
     /// The tokens of the next statement without its semicolon, into `tokens`; false at the end. A line that
     /// begins with `:` (a command of a shell) is a statement of its own, without tokens if it has no `=>`.
-    pub(crate) fn statement(&mut self, tokens: &mut Vec<Token<'t>>) -> Result<bool, Fault> {
+    pub(crate) fn statement(&mut self, tokens: &mut Vec<Token<'t>>) -> Result<bool, SyntaxError> {
         tokens.clear();
         loop {
             if tokens.is_empty() {
@@ -117,34 +117,34 @@ impl<'t> Tokens<'t> {
         loop {
             let rest = self.rest.trim_start();
             let skipped = self.rest.len() - rest.len();
-            self.pass(skipped);
+            self.advance(skipped);
             if !self.rest.starts_with("//") {
                 return;
             }
-            self.pass(self.rest.find('\n').unwrap_or(self.rest.len()));
+            self.advance(self.rest.find('\n').unwrap_or(self.rest.len()));
         }
     }
 
     /// Skips bytes and counts their lines.
-    fn pass(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         let (skipped, rest) = self.rest.split_at(bytes);
         self.line += memchr::memchr_iter(b'\n', skipped.as_bytes()).count() as u64;
         self.rest = rest;
     }
 
-    fn next(&mut self) -> Result<Option<Token<'t>>, Fault> {
+    fn next(&mut self) -> Result<Option<Token<'t>>, SyntaxError> {
         self.skip_blanks();
         let line = self.line;
         let Some(first) = self.rest.chars().next() else { return Ok(None) };
         let until = |is_end: &dyn Fn(char) -> bool| self.rest.find(is_end).unwrap_or(self.rest.len());
         let kind = match first {
-            '`' => Kind::Quoted(self.quoted_name(line)?),
-            '"' | '\'' => Kind::Text(self.text(first, line)?),
+            '`' => LexemeKind::Quoted(self.quoted_name(line)?),
+            '"' | '\'' => LexemeKind::Text(self.text(first, line)?),
             _ if first.is_alphabetic() || first == '_' => {
                 let end = until(&|letter| !letter.is_alphanumeric() && letter != '_');
                 let word = &self.rest[..end];
-                self.pass(end);
-                Kind::Word(word)
+                self.advance(end);
+                LexemeKind::Word(word)
             }
             _ if first.is_ascii_digit() => {
                 let mut last = ' ';
@@ -160,18 +160,18 @@ impl<'t> Tokens<'t> {
                     last = letter;
                 }
                 let number = &self.rest[..end];
-                self.pass(end);
-                Kind::Number(number)
+                self.advance(end);
+                LexemeKind::Number(number)
             }
             symbol => {
-                self.pass(symbol.len_utf8());
-                Kind::Symbol(symbol)
+                self.advance(symbol.len_utf8());
+                LexemeKind::Symbol(symbol)
             }
         };
         Ok(Some(Token { kind, line }))
     }
 
-    fn quoted_name(&mut self, line: u64) -> Result<Cow<'t, str>, Fault> {
+    fn quoted_name(&mut self, line: u64) -> Result<Cow<'t, str>, SyntaxError> {
         let inner = &self.rest[1..];
         let mut name = Cow::Borrowed("");
         let mut start = 0;
@@ -185,29 +185,29 @@ impl<'t> Tokens<'t> {
                 Cow::Borrowed(_) => name = Cow::Borrowed(&inner[start..at]),
                 Cow::Owned(name) => name.push_str(&inner[start..at]),
             }
-            self.pass(at + 2);
+            self.advance(at + 2);
             return Ok(name);
         }
-        Err(Fault { line, message: "the name in backticks is not closed".to_owned() })
+        Err(SyntaxError { line, message: "the name in backticks is not closed".to_owned() })
     }
 
-    fn text(&mut self, quote: char, line: u64) -> Result<Cow<'t, str>, Fault> {
+    fn text(&mut self, quote: char, line: u64) -> Result<Cow<'t, str>, SyntaxError> {
         let inner = &self.rest[1..];
         let mut text = Cow::Borrowed("");
         let mut start = 0;
         loop {
             let Some(at) = inner[start..].find(['\\', quote]).map(|at| start + at) else {
-                return Err(Fault { line, message: "the string is not closed".to_owned() });
+                return Err(SyntaxError { line, message: "the string is not closed".to_owned() });
             };
             match &mut text {
                 Cow::Borrowed("") => text = Cow::Borrowed(&inner[start..at]),
                 text => text.to_mut().push_str(&inner[start..at]),
             }
             if !inner[at..].starts_with('\\') {
-                self.pass(at + 2);
+                self.advance(at + 2);
                 return Ok(text);
             }
-            let wrong = |message: &str| Fault { line, message: message.to_owned() };
+            let wrong = |message: &str| SyntaxError { line, message: message.to_owned() };
             let Some(escape) = inner[at + 1..].chars().next() else {
                 return Err(wrong("the string is not closed"));
             };
@@ -256,12 +256,12 @@ fn unicode(text: &str, start: usize, digits: usize) -> Option<(char, usize)> {
 mod tests {
     use super::*;
 
-    fn statements(text: &str) -> Result<Vec<String>, Fault> {
+    fn statements(text: &str) -> Result<Vec<String>, SyntaxError> {
         let mut tokens = Tokens::new(text);
         let (mut all, mut statement) = (Vec::new(), Vec::new());
         while tokens.statement(&mut statement)? {
-            let shown: Vec<String> = statement.iter().map(Token::shown).collect();
-            all.push(format!("{}: {}", statement[0].line, shown.join(" ")));
+            let display_text: Vec<String> = statement.iter().map(Token::display_text).collect();
+            all.push(format!("{}: {}", statement[0].line, display_text.join(" ")));
         }
         Ok(all)
     }

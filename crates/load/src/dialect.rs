@@ -92,7 +92,7 @@ impl Dialect {
         match pattern {
             None => kind.value(text),
             Some(pattern) => {
-                let written = Moment::read(text.trim(), pattern)?.written(kind);
+                let written = DateTimeFields::read(text.trim(), pattern)?.written(kind);
                 kind.canonical(&written).map(|text| Canonical::Text(Cow::Owned(text.into_owned())))
             }
         }
@@ -101,7 +101,7 @@ impl Dialect {
 
 /// Fields of a parsed date and time.
 #[derive(Default)]
-struct Moment {
+struct DateTimeFields {
     year: u32,
     month: u32,
     day: u32,
@@ -126,7 +126,7 @@ pub(crate) fn is_pattern(pattern: &str) -> bool {
     true
 }
 
-impl Moment {
+impl DateTimeFields {
     fn read(text: &str, pattern: &str) -> Option<Self> {
         let mut moment = Self { month: 1, day: 1, ..Self::default() };
         let mut rest = text;

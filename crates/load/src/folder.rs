@@ -86,7 +86,7 @@ fn header(source: &mut Source) -> Result<Option<Layout>> {
     if !is_csv || !stem.ends_with("header") || prefix(&stem).is_empty() {
         return Ok(None);
     }
-    source.keep()?;
+    source.buffer_stream()?;
     let head = source.head()?;
     let separator = separator(&head);
     let mut rows =

@@ -23,7 +23,7 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// A `<key>`.
 #[derive(Clone, Debug)]
-struct Key {
+struct KeyDefinition {
     name: String,
     kind: Type,
     /// Whether values are lists in JSON, as APOC writes them.
@@ -35,7 +35,7 @@ struct Key {
 
 /// The `<node>` or `<edge>` that is being read.
 #[derive(Default)]
-struct Element {
+struct GraphmlElement {
     is_edge: bool,
     id: Option<String>,
     source: Option<String>,
@@ -49,14 +49,14 @@ struct Element {
 }
 
 /// The target of collected text.
-enum Text {
+enum TextTarget {
     Nothing,
     Default(String),
     Data(String),
 }
 
 /// Scope of an error.
-enum Failure {
+enum GraphmlError {
     /// The element is malformed; reading continues.
     Element(String),
     /// Reading cannot continue.
@@ -64,13 +64,13 @@ enum Failure {
     Other(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for GraphmlError {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<Rejected> for Failure {
+impl From<Rejected> for GraphmlError {
     fn from(refused: Rejected) -> Self {
         match refused {
             Rejected::Name(message) => Self::Element(message),
@@ -100,11 +100,11 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
     let mut reader = Reader::from_reader(Positioned::new(input));
-    let mut loader = Loader {
+    let mut loader = GraphmlLoader {
         writer: PropertyWriter::new(merger)?,
         keys: BTreeMap::default(),
         element: None,
-        text: Text::Nothing,
+        text: TextTarget::Nothing,
         content: String::new(),
         graphs: 0,
         is_undirected: false,
@@ -121,24 +121,24 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
                 Err(not_graphml("the file has no element <graphml>: it is empty, or not GraphML"))
             }
             Ok(Event::Eof) => {
-                Err(Failure::File("the file ends inside an element".to_owned(), ErrorKind::Input))
+                Err(GraphmlError::File("the file ends inside an element".to_owned(), ErrorKind::Input))
             }
             Ok(event) => loader.event(&event),
             Err(quick_xml::Error::Io(error)) => return Err(read_error(name, &error)),
-            Err(error) => Err(Failure::File(error.to_string(), ErrorKind::Input)),
+            Err(error) => Err(GraphmlError::File(error.to_string(), ErrorKind::Input)),
         };
         let at = reader.get_ref();
         let malformed =
             |message, kind| Malformed { line: at.line(), column: Some(at.column()), message, kind };
         match outcome {
             Ok(()) => {}
-            Err(Failure::Element(message)) => {
+            Err(GraphmlError::Element(message)) => {
                 loader.writer.merger.malformed(&malformed(message, ErrorKind::Input))?;
             }
-            Err(Failure::File(message, kind)) => {
+            Err(GraphmlError::File(message, kind)) => {
                 return Err(loader.writer.merger.fatal(&malformed(message, kind)));
             }
-            Err(Failure::Other(error)) => return Err(error),
+            Err(GraphmlError::Other(error)) => return Err(error),
         }
     }
     if let Some(first) = loader.untyped.first() {
@@ -147,16 +147,16 @@ pub(crate) fn load_graphml<T: Target + ?Sized>(
             count => format!("{count} keys, such as {first}, declare no type, so their values are texts"),
         };
         let note = format!("{name}: {keys}; APOC writes types with useTypes: true");
-        loader.writer.merger.report.note(note);
+        loader.writer.merger.report.add_note(note);
     }
     loader.writer.finish()
 }
 
-struct Loader<'m, 'a, T: Target + ?Sized> {
+struct GraphmlLoader<'m, 'a, T: Target + ?Sized> {
     writer: PropertyWriter<'m, 'a, T>,
-    keys: BTreeMap<String, Key>,
-    element: Option<Element>,
-    text: Text,
+    keys: BTreeMap<String, KeyDefinition>,
+    element: Option<GraphmlElement>,
+    text: TextTarget,
     content: String,
     /// Number of open `<graph>` elements.
     graphs: u32,
@@ -170,8 +170,8 @@ struct Loader<'m, 'a, T: Target + ?Sized> {
     untyped: Vec<String>,
 }
 
-impl<T: Target + ?Sized> Loader<'_, '_, T> {
-    fn event(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+impl<T: Target + ?Sized> GraphmlLoader<'_, '_, T> {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), GraphmlError> {
         match event {
             Event::Start(start) => {
                 self.check_root(start)?;
@@ -188,15 +188,15 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 self.depth = self.depth.saturating_sub(1);
                 self.end(end.local_name().as_ref())
             }
-            Event::Text(text) if !matches!(self.text, Text::Nothing) => {
+            Event::Text(text) if !matches!(self.text, TextTarget::Nothing) => {
                 self.content.push_str(&text.xml10_content());
                 Ok(())
             }
-            Event::CData(text) if !matches!(self.text, Text::Nothing) => {
+            Event::CData(text) if !matches!(self.text, TextTarget::Nothing) => {
                 self.content.push_str(&text.xml10_content());
                 Ok(())
             }
-            Event::GeneralRef(reference) if !matches!(self.text, Text::Nothing) => {
+            Event::GeneralRef(reference) if !matches!(self.text, TextTarget::Nothing) => {
                 self.content.push_str(&resolve(reference)?);
                 Ok(())
             }
@@ -205,7 +205,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
     }
 
     /// Checks the root element: other XML would load as an empty graph.
-    fn check_root(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+    fn check_root(&mut self, start: &BytesStart<'_>) -> Result<(), GraphmlError> {
         if self.depth == 0 && start.local_name().as_ref() != "graphml" {
             // Input that is not XML may have a tag of any length.
             let name: String = start.name().as_ref().chars().take(40).collect();
@@ -215,21 +215,24 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         Ok(())
     }
 
-    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), GraphmlError> {
         match start.local_name().as_ref() {
             "key" => self.key(start)?,
             "graph" => {
                 self.graphs += 1;
                 self.is_undirected = attribute(start, "edgedefault")?.as_deref() == Some("undirected");
                 if self.graphs > 1 || self.element.is_some() {
-                    return Err(Failure::File(
+                    return Err(GraphmlError::File(
                         "nested graphs cannot be loaded".to_owned(),
                         ErrorKind::Unsupported,
                     ));
                 }
             }
             "hyperedge" => {
-                return Err(Failure::File("hyperedges cannot be loaded".to_owned(), ErrorKind::Unsupported));
+                return Err(GraphmlError::File(
+                    "hyperedges cannot be loaded".to_owned(),
+                    ErrorKind::Unsupported,
+                ));
             }
             "node" => self.element = Some(element(start, false)?),
             "edge" => self.element = Some(element(start, true)?),
@@ -237,11 +240,11 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 let key = attribute(start, "key")?;
                 self.content.clear();
                 self.text = match (key, &self.element) {
-                    (Some(key), Some(_)) => Text::Data(key),
+                    (Some(key), Some(_)) => TextTarget::Data(key),
                     // Data of the graph itself is ignored.
-                    (_, None) => Text::Nothing,
+                    (_, None) => TextTarget::Nothing,
                     (None, Some(_)) => {
-                        return Err(Failure::Element("<data> has no attribute key".to_owned()));
+                        return Err(GraphmlError::Element("<data> has no attribute key".to_owned()));
                     }
                 };
             }
@@ -251,19 +254,19 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         Ok(())
     }
 
-    fn end(&mut self, name: &str) -> Result<(), Failure> {
+    fn end(&mut self, name: &str) -> Result<(), GraphmlError> {
         match name {
             "graph" => self.graphs = self.graphs.saturating_sub(1),
             "default" => {
-                if let Text::Default(id) = &self.text
+                if let TextTarget::Default(id) = &self.text
                     && let Some(key) = self.keys.get_mut(id)
                 {
                     key.default = Some(self.content.clone());
                 }
             }
-            "key" => self.text = Text::Nothing,
+            "key" => self.text = TextTarget::Nothing,
             "data" => {
-                if let Text::Data(key) = std::mem::replace(&mut self.text, Text::Nothing)
+                if let TextTarget::Data(key) = std::mem::replace(&mut self.text, TextTarget::Nothing)
                     && let Some(element) = &mut self.element
                 {
                     element.data.push((key, std::mem::take(&mut self.content)));
@@ -279,9 +282,9 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         Ok(())
     }
 
-    fn key(&mut self, start: &BytesStart<'_>) -> Result<(), Failure> {
+    fn key(&mut self, start: &BytesStart<'_>) -> Result<(), GraphmlError> {
         let Some(id) = attribute(start, "id")? else {
-            return Err(Failure::File("<key> has no attribute id".to_owned(), ErrorKind::Input));
+            return Err(GraphmlError::File("<key> has no attribute id".to_owned(), ErrorKind::Input));
         };
         let name = attribute(start, "attr.name")?.unwrap_or_else(|| id.clone());
         let kind = match attribute(start, "attr.type")? {
@@ -292,7 +295,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 Type::String
             }
             Some(name) => Type::from_name(&name).ok_or_else(|| {
-                Failure::File(format!("<key> {id} has the unknown type {name}"), ErrorKind::Unsupported)
+                GraphmlError::File(format!("<key> {id} has the unknown type {name}"), ErrorKind::Unsupported)
             })?,
         };
         let of = match attribute(start, "for")?.as_deref() {
@@ -302,15 +305,16 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
             Some(_) => [false, false],
         };
         let is_list = attribute(start, "attr.list")?.is_some();
-        self.keys.insert(id.clone(), Key { name, kind, is_list, of, default: None });
-        self.text = Text::Default(id);
+        self.keys.insert(id.clone(), KeyDefinition { name, kind, is_list, of, default: None });
+        self.text = TextTarget::Default(id);
         Ok(())
     }
 
     /// Adds a complete element. A malformed one adds no statements.
-    fn element(&mut self, mut element: Element) -> Result<(), Failure> {
+    fn element(&mut self, mut element: GraphmlElement) -> Result<(), GraphmlError> {
         let what = if element.is_edge { "edge" } else { "node" };
-        let missing = |attribute: &str| Failure::Element(format!("<{what}> has no attribute {attribute}"));
+        let missing =
+            |attribute: &str| GraphmlError::Element(format!("<{what}> has no attribute {attribute}"));
         for (id, key) in &self.keys {
             if let Some(default) = &key.default
                 && key.of[usize::from(element.is_edge)]
@@ -323,7 +327,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
         let mut properties = Vec::with_capacity(element.data.len());
         for (id, text) in &element.data {
             let Some(key) = self.keys.get(id) else {
-                return Err(Failure::Element(format!("<data> of {what} has the undeclared key {id}")));
+                return Err(GraphmlError::Element(format!("<data> of {what} has the undeclared key {id}")));
             };
             let named = &self.writer.merger.options.label_keys;
             if id == label_key
@@ -342,7 +346,7 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
                 continue;
             }
             let refused =
-                |what: &str| Failure::Element(format!("{text:?} of key {} is not {what}", key.name));
+                |what: &str| GraphmlError::Element(format!("{text:?} of key {} is not {what}", key.name));
             let items = match key.is_list {
                 true => {
                     let items = apoc::list(text).ok_or_else(|| refused("a list in JSON"))?;
@@ -392,11 +396,11 @@ impl<T: Target + ?Sized> Loader<'_, '_, T> {
     }
 }
 
-fn not_graphml(message: &str) -> Failure {
-    Failure::File(message.to_owned(), ErrorKind::Input)
+fn not_graphml(message: &str) -> GraphmlError {
+    GraphmlError::File(message.to_owned(), ErrorKind::Input)
 }
 
-fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
+fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<GraphmlElement, GraphmlError> {
     let label_attribute = attribute(start, if is_edge { "label" } else { "labels" })?;
     let labels = match (is_edge, &label_attribute) {
         (true, Some(label)) => vec![label.clone()],
@@ -405,7 +409,7 @@ fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
         }
         _ => Vec::new(),
     };
-    Ok(Element {
+    Ok(GraphmlElement {
         is_edge,
         id: attribute(start, "id")?,
         source: attribute(start, "source")?,
@@ -417,8 +421,8 @@ fn element(start: &BytesStart<'_>, is_edge: bool) -> Result<Element, Failure> {
     })
 }
 
-fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Failure> {
-    let bad = |error: &dyn std::fmt::Display| Failure::File(error.to_string(), ErrorKind::Input);
+fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, GraphmlError> {
+    let bad = |error: &dyn std::fmt::Display| GraphmlError::File(error.to_string(), ErrorKind::Input);
     match start.try_get_attribute(name).map_err(|error| bad(&error))? {
         None => Ok(None),
         Some(attribute) => attribute
@@ -429,8 +433,8 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> Result<Option<String>, Failu
 }
 
 /// Resolves `&name;` or `&#number;`.
-fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, Failure> {
-    let bad = |reason: String| Failure::File(reason, ErrorKind::Input);
+fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, GraphmlError> {
+    let bad = |reason: String| GraphmlError::File(reason, ErrorKind::Input);
     if let Some(character) = reference.resolve_char_ref().map_err(|error| bad(error.to_string()))? {
         return Ok(Cow::Owned(character.to_string()));
     }

@@ -64,7 +64,7 @@ pub(crate) fn load_graphson<T: Target + ?Sized>(
     writer.finish()
 }
 
-/// Adds a vertex with the edges that count at it. A malformed vertex adds no statements.
+/// Adds a vertex and those of its edges that this vertex counts. A malformed vertex adds no statements.
 fn add_vertex<T: Target + ?Sized>(
     vertex: &GraphVertex,
     writer: &mut PropertyWriter<'_, '_, T>,
@@ -168,7 +168,7 @@ fn malformed(name: &str, error: &ReadError, at: &Positioned, again: Option<&Sour
         _ => ErrorKind::Input,
     };
     let position =
-        again.and_then(Source::again).and_then(|mut source| line_and_column(&mut source, error.at()));
+        again.and_then(Source::reopen).and_then(|mut source| line_and_column(&mut source, error.at()));
     let (line, column, message) = match position {
         Some((line, column)) => (line, Some(column), error.message().to_owned()),
         None => (at.line(), None, error.message().to_owned()),

@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_say_nothing_are_refused() {
+    fn headers_without_roles_are_refused() {
         for header in
             [&["name", "age"][..], &["id", "id"], &["from", "label"], &["id", "x:shape"], &["id", ""], &[]]
         {

@@ -25,15 +25,15 @@ const CLASSES: usize = 3;
 
 /// The values of a column so far, by class: texts, booleans, numbers.
 #[derive(Default)]
-struct Values {
-    classes: [Class; CLASSES],
+struct ColumnValues {
+    classes: [ValueClass; CLASSES],
     /// Lists in JSON, and the narrowest type of their items.
     lists: u64,
     items: Option<Type>,
 }
 
 #[derive(Default)]
-struct Class {
+struct ValueClass {
     count: u64,
     /// The narrowest type.
     kind: Option<Type>,
@@ -41,7 +41,7 @@ struct Class {
     first: Option<(u64, String)>,
 }
 
-impl Values {
+impl ColumnValues {
     fn add(&mut self, cell: &str, line: u64) {
         let found = Type::infer(cell.trim());
         let class = &mut self.classes[match found {
@@ -95,8 +95,8 @@ pub(crate) fn infer(
     (name, options): (&str, &LoadOptions<'_>),
     dialect: &Dialect,
 ) -> Result<Vec<String>> {
-    let mut values: Vec<Values> = Vec::new();
-    values.resize_with(columns.len(), Values::default);
+    let mut values: Vec<ColumnValues> = Vec::new();
+    values.resize_with(columns.len(), ColumnValues::default);
     let mut record = StringRecord::new();
     for count in 0_u64.. {
         // Relaxed: the flag synchronizes no other memory.

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_end_at_line_ends_and_lose_nothing() {
+    fn blocks_end_at_line_ends_and_are_complete() {
         for text in ["", "a", "a\n", "aaaa\nbb\n\nccccccccccccccc\nd", "\n\n\n"] {
             for block_bytes in 1..9 {
                 let mut blocks = LineBlocks::new("x", Box::new(text.as_bytes()), block_bytes);

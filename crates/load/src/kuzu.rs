@@ -1,13 +1,13 @@
-//! Folders that `EXPORT DATABASE` of Kùzu and of its fork Ladybug writes: `schema.cypher` has the tables with
-//! the types of their columns, `copy.cypher` the file of each table with the order of its columns and the
-//! form of its CSV.
+//! Loader of the folders that `EXPORT DATABASE` of Kùzu and of its fork Ladybug writes. `schema.cypher`
+//! defines the tables and the types of their columns; `copy.cypher` names the file of each table, the order
+//! of its columns and its CSV dialect.
 //!
 //! A table of nodes becomes vertices with the table name as label and id space, and the primary key as id and
 //! property. A table of relationships becomes edges, one file for each pair of tables.
 //! # Not here
 //! Sequences, macros, indexes and extensions, which have no data.
 
-use crate::cypher::{Fault, Kind, Token, Tokens};
+use crate::cypher::{LexemeKind, SyntaxError, Token, Tokens};
 use crate::dialect::{Dialect, ListForm};
 use crate::header::{Column, Role, Table};
 use crate::source::{Format, Layout, Source};
@@ -28,7 +28,7 @@ const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
 /// A table of the schema.
 #[derive(Debug, PartialEq, Eq)]
-struct Declared {
+struct TableDefinition {
     columns: Vec<(String, String)>,
     /// The primary key of a table of nodes.
     key: Option<String>,
@@ -53,8 +53,9 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
         if !statement.first().is_some_and(|first| first.is_word("COPY")) {
             continue;
         }
-        let copied = Copied::parse(&statement, tokens.line()).map_err(|fault| positioned(&path, fault))?;
-        let fault = |message: String| positioned(&path, Fault { line: statement[0].line, message });
+        let copied =
+            CopyStatement::parse(&statement, tokens.line()).map_err(|fault| positioned(&path, fault))?;
+        let fault = |message: String| positioned(&path, SyntaxError { line: statement[0].line, message });
         let table = tables.get(&copied.table).ok_or_else(|| {
             fault(format!("{} is not a table of {SCHEMA}", copied.table))
                 .with_hint("the two files must be of one export: export the database again")
@@ -75,10 +76,10 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
                 return Err(fault(message).with_hint("export the database as one of them"));
             }
         };
-        let shown = file.display().to_string();
+        let display_text = file.display().to_string();
         let table = copied.table_of(table, is_csv, &mut |column, kind| {
             notes.push(format!(
-                "{shown}: column {column} is not loaded, because its type {kind} has no form in a property graph; an export \
+                "{display_text}: column {column} is not loaded, because its type {kind} has no form in a property graph; an export \
                  as CSV (format=\"csv\") has it as text"
             ));
         });
@@ -128,25 +129,26 @@ fn script(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-fn positioned(path: &Path, fault: Fault) -> Error {
+fn positioned(path: &Path, fault: SyntaxError) -> Error {
     Error::new(ErrorKind::Input, format!("{}:{}: {}", path.display(), fault.line, fault.message))
         .with_hint("correct the file, or export the database again")
 }
 
 /// The tokens of a statement, from left to right.
-struct Cursor<'s, 't> {
+struct TokenCursor<'s, 't> {
     tokens: &'s [Token<'t>],
     /// The line of the end.
     end: u64,
 }
 
-impl<'s, 't> Cursor<'s, 't> {
-    fn fault(&self, expected: &str) -> Fault {
+impl<'s, 't> TokenCursor<'s, 't> {
+    fn fault(&self, expected: &str) -> SyntaxError {
         match self.tokens.first() {
-            Some(token) => {
-                Fault { line: token.line, message: format!("expected {expected}, found {}", token.shown()) }
-            }
-            None => Fault { line: self.end, message: format!("expected {expected}, found the end") },
+            Some(token) => SyntaxError {
+                line: token.line,
+                message: format!("expected {expected}, found {}", token.display_text()),
+            },
+            None => SyntaxError { line: self.end, message: format!("expected {expected}, found the end") },
         }
     }
 
@@ -172,7 +174,7 @@ impl<'s, 't> Cursor<'s, 't> {
         is_next
     }
 
-    fn name(&mut self, what: &str) -> Result<String, Fault> {
+    fn name(&mut self, what: &str) -> Result<String, SyntaxError> {
         match self.tokens.first().and_then(Token::name) {
             Some(name) => {
                 let name = name.to_owned();
@@ -188,10 +190,10 @@ impl<'s, 't> Cursor<'s, 't> {
         let mut depth = 0_usize;
         let end = self.tokens.iter().position(|token| {
             match token.kind {
-                Kind::Symbol('(' | '[' | '{') => depth += 1,
-                Kind::Symbol(')') if depth == 0 => return true,
-                Kind::Symbol(')' | ']' | '}') => depth = depth.saturating_sub(1),
-                Kind::Symbol(',') => return depth == 0,
+                LexemeKind::Symbol('(' | '[' | '{') => depth += 1,
+                LexemeKind::Symbol(')') if depth == 0 => return true,
+                LexemeKind::Symbol(')' | ']' | '}') => depth = depth.saturating_sub(1),
+                LexemeKind::Symbol(',') => return depth == 0,
                 _ => {}
             }
             false
@@ -202,7 +204,7 @@ impl<'s, 't> Cursor<'s, 't> {
     }
 
     /// The items of a list in parentheses.
-    fn list(&mut self) -> Result<Vec<&'s [Token<'t>]>, Fault> {
+    fn list(&mut self) -> Result<Vec<&'s [Token<'t>]>, SyntaxError> {
         if !self.symbol('(') {
             return Err(self.fault("("));
         }
@@ -220,12 +222,12 @@ impl<'s, 't> Cursor<'s, 't> {
 }
 
 /// The tables of a schema by name.
-fn tables(schema: &str) -> Result<SeededMap<String, Declared>, Fault> {
+fn tables(schema: &str) -> Result<SeededMap<String, TableDefinition>, SyntaxError> {
     let mut tables = SeededMap::default();
     let mut tokens = Tokens::new(schema);
     let mut statement = Vec::new();
     while tokens.statement(&mut statement)? {
-        let mut cursor = Cursor { tokens: &statement, end: tokens.line() };
+        let mut cursor = TokenCursor { tokens: &statement, end: tokens.line() };
         if !cursor.word("CREATE") {
             continue;
         }
@@ -243,22 +245,22 @@ fn tables(schema: &str) -> Result<SeededMap<String, Declared>, Fault> {
             cursor.word("EXISTS");
         }
         let name = cursor.name("the name of a table")?;
-        let mut table = Declared { columns: Vec::new(), key: None, pairs: Vec::new(), is_edges };
+        let mut table = TableDefinition { columns: Vec::new(), key: None, pairs: Vec::new(), is_edges };
         for item in cursor.list()? {
-            table.add(Cursor { tokens: item, end: cursor.end })?;
+            table.add(TokenCursor { tokens: item, end: cursor.end })?;
         }
         if !is_edges && table.key.is_none() {
             let message = format!("the table {name} has no primary key");
-            return Err(Fault { line: statement[0].line, message });
+            return Err(SyntaxError { line: statement[0].line, message });
         }
         tables.insert(name, table);
     }
     Ok(tables)
 }
 
-impl Declared {
+impl TableDefinition {
     /// Adds an item of the definition: a column, the primary key, a pair of tables, or a multiplicity.
-    fn add(&mut self, mut item: Cursor<'_, '_>) -> Result<(), Fault> {
+    fn add(&mut self, mut item: TokenCursor<'_, '_>) -> Result<(), SyntaxError> {
         let is_next = |word: &str| item.tokens.get(1).is_some_and(|token| token.is_word(word));
         if is_next("KEY") && item.word("PRIMARY") {
             item.word("KEY");
@@ -292,7 +294,7 @@ impl Declared {
             if token.name().is_some() && kind.ends_with(|last: char| last.is_alphanumeric() || last == '`') {
                 kind.push(' ');
             }
-            kind.push_str(&token.shown());
+            kind.push_str(&token.display_text());
         }
         self.columns.push((name, kind));
         Ok(())
@@ -300,7 +302,7 @@ impl Declared {
 }
 
 /// A COPY statement.
-struct Copied {
+struct CopyStatement {
     table: String,
     columns: Option<Vec<String>>,
     file: String,
@@ -308,21 +310,21 @@ struct Copied {
     dialect: Dialect,
 }
 
-impl Copied {
-    fn parse(statement: &[Token<'_>], end: u64) -> Result<Self, Fault> {
-        let mut cursor = Cursor { tokens: statement, end };
+impl CopyStatement {
+    fn parse(statement: &[Token<'_>], end: u64) -> Result<Self, SyntaxError> {
+        let mut cursor = TokenCursor { tokens: statement, end };
         cursor.word("COPY");
         let table = cursor.name("the name of a table")?;
         let mut columns = None;
         if cursor.tokens.first().is_some_and(|token| token.is_symbol('(')) {
             let names = cursor.list()?.into_iter().filter(|item| !item.is_empty());
-            let names = names.map(|item| Cursor { tokens: item, end }.name("the name of a column"));
+            let names = names.map(|item| TokenCursor { tokens: item, end }.name("the name of a column"));
             columns = Some(names.collect::<Result<Vec<_>, _>>()?);
         }
         if !cursor.word("FROM") {
             return Err(cursor.fault("FROM"));
         }
-        let Some(Kind::Text(file)) = cursor.tokens.first().map(|token| token.kind.clone()) else {
+        let Some(LexemeKind::Text(file)) = cursor.tokens.first().map(|token| token.kind.clone()) else {
             return Err(cursor.fault("the name of one file"));
         };
         cursor.take();
@@ -340,7 +342,7 @@ impl Copied {
         };
         if !cursor.tokens.is_empty() {
             for option in cursor.list()? {
-                copied.option(Cursor { tokens: option, end })?;
+                copied.option(TokenCursor { tokens: option, end })?;
             }
         }
         if copied.dialect.escape == copied.dialect.quote {
@@ -349,7 +351,7 @@ impl Copied {
         Ok(copied)
     }
 
-    fn option(&mut self, mut option: Cursor<'_, '_>) -> Result<(), Fault> {
+    fn option(&mut self, mut option: TokenCursor<'_, '_>) -> Result<(), SyntaxError> {
         if option.tokens.is_empty() {
             return Ok(());
         }
@@ -359,13 +361,13 @@ impl Copied {
         }
         let value = option.take().ok_or_else(|| option.fault("a value"))?;
         let text = match &value.kind {
-            Kind::Text(text) => text.as_ref(),
-            Kind::Word(text) | Kind::Number(text) => text,
+            LexemeKind::Text(text) => text.as_ref(),
+            LexemeKind::Word(text) | LexemeKind::Number(text) => text,
             _ => "",
         };
-        let wrong = |what: &str| Fault {
+        let wrong = |what: &str| SyntaxError {
             line: value.line,
-            message: format!("{name}={} is not {what}", value.shown()),
+            message: format!("{name}={} is not {what}", value.display_text()),
         };
         // Some versions write the backslash of an escape twice.
         let character = || match text.as_bytes() {
@@ -394,7 +396,7 @@ impl Copied {
     /// The columns of the file. `refuse` receives the columns that are not loaded, with their types.
     fn table_of(
         &self,
-        declared: &Declared,
+        declared: &TableDefinition,
         is_csv: bool,
         refuse: &mut dyn FnMut(&str, &str),
     ) -> Result<Table, String> {
@@ -487,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_of_kuzu_have_types_here() {
+    fn kuzu_types_are_mapped() {
         for (kind, expected) in [
             ("INT64", Some((Type::Long, false))),
             ("STRING[]", Some((Type::String, true))),

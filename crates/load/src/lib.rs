@@ -74,7 +74,7 @@ pub use mapping::Mapping;
 pub use options::{LoadOptions, LoadReport, NOTES_MAX, Progress};
 pub use schema::{Schema, schema};
 pub use source::{Format, Source};
-pub use target::{Kind, Statement, Target, TermRef};
+pub use target::{Statement, Target, TermRef};
 
 use merge::Merger;
 use std::io::Write;
@@ -104,15 +104,15 @@ pub fn load<T: Target + ?Sized>(
     check_mapping(&sources, options)?;
     let bytes_total = sources.iter().map(Source::size_bytes).sum();
     let mut merger = Merger::new(target, options, skipped, bytes_total);
-    notes.into_iter().for_each(|note| merger.report.note(note));
+    notes.into_iter().for_each(|note| merger.report.add_note(note));
     for (number, (source, format)) in sources.iter_mut().zip(formats).enumerate() {
         merger.begin(source, format, number);
         load_source(source, format, &mut merger)?;
     }
     merger.resolve_edges_at_end()?;
     merger.record_added(0)?;
-    merger.report.merged_vertices = merger.seen.merged;
-    merger.report.missing_vertices = merger.seen.missing();
+    merger.report.merged_vertices = merger.vertex_sets.merged;
+    merger.report.missing_vertices = merger.vertex_sets.missing();
     Ok(merger.report)
 }
 
@@ -166,7 +166,7 @@ fn load_source<T: Target + ?Sized>(
 ) -> Result<()> {
     let bytes = Arc::clone(&merger.bytes);
     if let Some(format) = document_parser::library_format(format) {
-        let again = source.again();
+        let again = source.reopen();
         let input = source.open(&bytes)?;
         return document::load_document(source.name(), input, again, format, merger);
     }
@@ -181,7 +181,7 @@ fn load_source<T: Target + ?Sized>(
             graphml::load_graphml(source.name(), input, merger)
         }
         Format::GraphSon | Format::GraphSon2 => {
-            let again = source.again();
+            let again = source.reopen();
             let input = source.open(&bytes)?;
             graphson::load_graphson(source.name(), input, again, merger)
         }

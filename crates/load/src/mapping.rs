@@ -16,12 +16,12 @@ use vervet_model::{Error, ErrorKind, Result};
 /// A mapping: entries that describe tables by file name. See the header of this file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    files: Vec<File>,
+    files: Vec<FileMapping>,
 }
 
 /// An entry of the mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct File {
+struct FileMapping {
     pattern: String,
     table: Table,
     dialect: Dialect,
@@ -31,14 +31,14 @@ struct File {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct MappingDocument {
     #[serde(default)]
-    file: Vec<Entry>,
+    file: Vec<MappingEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct MappingEntry {
     name: Spanned<String>,
     vertices: Option<Spanned<String>>,
     edges: Option<Spanned<String>>,
@@ -49,32 +49,32 @@ struct Entry {
     row_ids: Option<bool>,
     separator: Option<Spanned<String>>,
     quote: Option<Spanned<String>>,
-    null: Option<Texts>,
+    null: Option<OneOrMany>,
     list: Option<Spanned<String>>,
     date: Option<Spanned<String>>,
     datetime: Option<Spanned<String>>,
-    rest: Option<Rest>,
+    rest: Option<RestPolicy>,
     #[serde(default)]
     columns: Vec<Spanned<ColumnEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Texts {
+enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Rest {
+enum RestPolicy {
     Property,
     Nothing,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Is {
+enum MappedRole {
     Id,
     Label,
     From,
@@ -98,7 +98,7 @@ enum ColumnEntry {
 #[serde(deny_unknown_fields)]
 struct LongColumn {
     name: String,
-    is: Option<Is>,
+    is: Option<MappedRole>,
     #[serde(rename = "type")]
     kind: Option<String>,
     space: Option<String>,
@@ -115,25 +115,25 @@ impl Mapping {
     /// # Errors
     /// [`ErrorKind::Input`], with line, column and a caret.
     pub fn parse(text: &str) -> Result<Self> {
-        let document: Document = toml::from_str(text).map_err(|error| {
+        let document: MappingDocument = toml::from_str(text).map_err(|error| {
             let message = error.message().lines().next().unwrap_or_default().to_owned();
             match error.span() {
                 Some(span) => fault(text, &span, message),
                 None => Error::new(ErrorKind::Input, message),
             }
         })?;
-        let files = document.file.into_iter().map(|entry| File::new(entry, text));
+        let files = document.file.into_iter().map(|entry| FileMapping::new(entry, text));
         Ok(Self { files: files.collect::<Result<_>>()? })
     }
 
     /// The pattern of an entry that matches none of these names.
     pub(crate) fn unused(&self, names: &[&str]) -> Option<&str> {
-        let is_used = |file: &&File| !names.iter().any(|name| file.fits(name));
+        let is_used = |file: &&FileMapping| !names.iter().any(|name| file.fits(name));
         self.files.iter().find(is_used).map(|file| file.pattern.as_str())
     }
 
     /// The first entry that matches a file name.
-    fn find(&self, name: &str) -> Option<&File> {
+    fn find(&self, name: &str) -> Option<&FileMapping> {
         self.files.iter().find(|file| file.fits(name))
     }
 
@@ -156,7 +156,7 @@ pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
-impl File {
+impl FileMapping {
     /// Whether the entry matches the file with this name.
     fn fits(&self, name: &str) -> bool {
         let name = base_name(name);
@@ -164,7 +164,7 @@ impl File {
         fits(&self.pattern, name) || fits(&self.pattern, bare)
     }
 
-    fn new(entry: Entry, text: &str) -> Result<Self> {
+    fn new(entry: MappingEntry, text: &str) -> Result<Self> {
         let at = |place: &Spanned<String>, message: String| fault(text, &place.span(), message);
         let is_edges = match (&entry.vertices, &entry.edges) {
             (Some(_), None) => false,
@@ -195,8 +195,8 @@ impl File {
             dialect.quote = if quote.get_ref().is_empty() { None } else { Some(byte(quote)?) };
         }
         match entry.null {
-            Some(Texts::One(null)) => dialect.nulls = vec![null],
-            Some(Texts::Many(nulls)) => dialect.nulls = nulls,
+            Some(OneOrMany::One(null)) => dialect.nulls = vec![null],
+            Some(OneOrMany::Many(nulls)) => dialect.nulls = nulls,
             None => {}
         }
         if let Some(list) = &entry.list {
@@ -216,7 +216,7 @@ impl File {
                 *place = Some(pattern.get_ref().clone());
             }
         }
-        let rest = entry.rest != Some(Rest::Nothing);
+        let rest = entry.rest != Some(RestPolicy::Nothing);
         let mut columns = Vec::with_capacity(entry.columns.len());
         let spaces = [&entry.space, &entry.from, &entry.to]
             .map(|space| space.as_ref().map(|space| space.get_ref().clone()).unwrap_or_default());
@@ -353,13 +353,13 @@ fn column_of(
     if entry.to.is_some() || entry.reverse {
         return Err("`to` and `reverse` require `edge`".to_owned());
     }
-    let role = match entry.is.unwrap_or(Is::Property) {
-        Is::Id => Role::Id(space(id)),
-        Is::Label => Role::Label,
-        Is::From => only("`from`", is_edges).map(|()| Role::Source(space(from)))?,
-        Is::To => only("`to`", is_edges).map(|()| Role::Target(space(to)))?,
-        Is::Property => Role::Property,
-        Is::Nothing => Role::Ignored,
+    let role = match entry.is.unwrap_or(MappedRole::Property) {
+        MappedRole::Id => Role::Id(space(id)),
+        MappedRole::Label => Role::Label,
+        MappedRole::From => only("`from`", is_edges).map(|()| Role::Source(space(from)))?,
+        MappedRole::To => only("`to`", is_edges).map(|()| Role::Target(space(to)))?,
+        MappedRole::Property => Role::Property,
+        MappedRole::Nothing => Role::Ignored,
     };
     if entry.space.is_some() && !matches!(role, Role::Id(_) | Role::Source(_) | Role::Target(_)) {
         return Err("`space` requires a column of ids".to_owned());
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_have_stars() {
+    fn patterns_have_wildcards() {
         for (pattern, name, expected) in [
             ("a.csv", "a.csv", true),
             ("a.csv", "b.csv", false),

@@ -10,13 +10,13 @@ use crate::edge_table::{Edges, InputPosition};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::source::Source;
-use crate::target::{Kind, Statement, Target, TermRef};
+use crate::target::{Statement, Target, TermRef};
 use crate::vertex_sets::VertexSets;
 use foldhash::HashMap as SeededMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vervet_model::{Error, ErrorKind, Id, Position, Result, with_labels};
+use vervet_model::{Error, ErrorKind, Id, LiteralKind, Position, Result, replace_blank_labels};
 
 /// Terms per call of the target, which stay in the first-level cache.
 const TERMS_AT_ONCE: usize = 256;
@@ -37,7 +37,7 @@ pub(crate) struct Merger<'a, T: ?Sized> {
     /// Edges declared in RDF.
     pub(crate) edges: Edges,
     /// Vertices of property graphs.
-    pub(crate) seen: VertexSets,
+    pub(crate) vertex_sets: VertexSets,
     /// Files started so far: name, a second source of the same input, format.
     files: Vec<(String, Option<Source>, Format)>,
     file: String,
@@ -57,10 +57,10 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
         skipped_to: &'a mut dyn Write,
         bytes_total: Option<u64>,
     ) -> Self {
-        let seen = VertexSets::new(target.vertex_count());
+        let vertex_sets = VertexSets::new(target.vertex_count());
         Self {
             target,
-            seen,
+            vertex_sets,
             options,
             skipped_to,
             report: LoadReport::default(),
@@ -82,7 +82,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
     /// Starts the file with this number.
     pub(crate) fn begin(&mut self, source: &Source, format: Format, number: usize) {
         source.name().clone_into(&mut self.file);
-        self.files.push((self.file.clone(), source.again(), format));
+        self.files.push((self.file.clone(), source.reopen(), format));
         self.scope = format!("{}{number}_", self.options.blank_scope);
         self.lines = 0;
     }
@@ -211,8 +211,8 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
                 };
                 match *term {
                     TermRef::Blank(label) => scoped(label, &mut labels),
-                    TermRef::Literal { value, kind: Kind::Triple } => {
-                        with_labels(value, &mut scoped, &mut labels);
+                    TermRef::Literal { value, kind: LiteralKind::Triple } => {
+                        replace_blank_labels(value, &mut scoped, &mut labels);
                     }
                     _ => continue,
                 }
@@ -222,14 +222,14 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             let mut ends = ends.iter();
             for term in &mut terms[..tokens.len()] {
                 let is_blank = matches!(term, TermRef::Blank(_));
-                if !is_blank && !matches!(term, TermRef::Literal { kind: Kind::Triple, .. }) {
+                if !is_blank && !matches!(term, TermRef::Literal { kind: LiteralKind::Triple, .. }) {
                     continue;
                 }
                 let Some(end) = ends.next() else { break };
                 let text = &labels[at..*end];
                 *term = match is_blank {
                     true => TermRef::Blank(text),
-                    false => TermRef::Literal { value: text, kind: Kind::Triple },
+                    false => TermRef::Literal { value: text, kind: LiteralKind::Triple },
                 };
                 at = *end;
             }

@@ -143,7 +143,7 @@ pub const NOTES_MAX: usize = 100;
 
 impl LoadReport {
     /// Adds a note, up to the maximum.
-    pub(crate) fn note(&mut self, note: String) {
+    pub(crate) fn add_note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX {
             self.notes.push(note);
         }

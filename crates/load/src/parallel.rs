@@ -16,12 +16,12 @@ use crate::target::Target;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Result, lock};
 
 /// The pipeline of blocks of one input.
 struct BlockPipeline {
     input: Mutex<LineBlocks>,
-    state: Mutex<State>,
+    state: Mutex<PipelineState>,
     changed: Condvar,
     blocks_max: usize,
     with_graph: bool,
@@ -29,7 +29,7 @@ struct BlockPipeline {
 }
 
 #[derive(Default)]
-struct State {
+struct PipelineState {
     ready: BTreeMap<u64, Block>,
     /// Number of blocks that are being cut, being parsed, or ready.
     in_flight: usize,
@@ -64,9 +64,9 @@ pub(crate) fn load_lines<T: Target + ?Sized>(
 }
 
 impl BlockPipeline {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // State is consistent between any two statements that change it, so poisoning is ignored.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PipelineState> {
+        // The state is consistent between any two statements that change it.
+        lock(&self.state)
     }
 
     fn run_worker(&self) {
@@ -112,12 +112,12 @@ impl BlockPipeline {
     }
 
     /// Cuts one block and parses it. A read error or a parser panic ends the input.
-    fn parse_one(&self, mut state: MutexGuard<'_, State>, parser: &mut LineParser) {
+    fn parse_one(&self, mut state: MutexGuard<'_, PipelineState>, parser: &mut LineParser) {
         state.in_flight += 1;
         let mut block = state.spare.pop().unwrap_or_default();
         drop(state);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let cut = self.input.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block.text);
+            let cut = lock(&self.input).next(&mut block.text);
             let Some(number) = cut? else { return Ok(None) };
             parser.parse(&mut block);
             Ok(Some(number))

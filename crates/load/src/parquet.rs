@@ -33,8 +33,8 @@ use crate::table::{Cell, Interpretation, RowFailure, RowState, add_row};
 use crate::target::Target;
 use crate::value::Type;
 use batch::Column;
-use field::{Content, Field, Kind};
-use guard::{Input, Store};
+use field::{ColumnContent, Field, ValueKind};
+use guard::{ColumnInput, FileStorage};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,7 +56,7 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
     source: &mut Source,
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
-    let mut file = File::open(source)?;
+    let mut file = ParquetInput::open(source)?;
     let Interpretation { table, dialect, .. } = file.interpret(source, merger.options, false)?;
     file.input.count = Arc::clone(&merger.bytes);
     let before = merger.bytes.load(Ordering::Relaxed);
@@ -78,7 +78,7 @@ pub(crate) fn load_parquet<T: Target + ?Sized>(
 /// The interpretation of a file from the mapping, the names and types of its columns, and its file name; a
 /// default if these are not sufficient.
 pub(crate) fn interpret(source: &mut Source, options: &LoadOptions<'_>) -> Result<Interpretation> {
-    File::open(source)?.interpret(source, options, true)
+    ParquetInput::open(source)?.interpret(source, options, true)
 }
 
 /// Whether a column has a role.
@@ -86,16 +86,16 @@ fn is_used(column: &TableColumn) -> bool {
     !matches!(column.role, Role::Ignored | Role::Property) || !column.key.is_empty()
 }
 
-struct File {
+struct ParquetInput {
     name: String,
-    input: Input,
+    input: ColumnInput,
     metadata: ParquetMetaData,
     fields: Vec<Field>,
 }
 
-impl File {
+impl ParquetInput {
     fn open(source: &mut Source) -> Result<Self> {
-        source.keep()?;
+        source.buffer_stream()?;
         let name = source.name().to_owned();
         let size = source.size_bytes().ok_or_else(|| {
             Error::new(ErrorKind::Input, format!("{name} is not a file"))
@@ -105,12 +105,12 @@ impl File {
             Origin::Path(path) => {
                 let file =
                     std::fs::File::open(path).map_err(|error| Error::io(format!("open {name}"), &error))?;
-                Store::File(Mutex::new(file))
+                FileStorage::File(Mutex::new(file))
             }
-            Origin::Bytes(bytes) => Store::Bytes(bytes::Bytes::from_owner(Arc::clone(bytes))),
+            Origin::Bytes(bytes) => FileStorage::Bytes(bytes::Bytes::from_owner(Arc::clone(bytes))),
             Origin::Reader(_) => return Err(Error::internal("a stream that was kept is a stream still")),
         };
-        let input = Input::new(store, size);
+        let input = ColumnInput::new(store, size);
         let metadata = footer(&input).map_err(|problem| problem.of(&name, ""))?;
         let fields = guarded(|| Ok(field::fields(metadata.file_metadata().schema_descr())))
             .map_err(|problem| problem.of(&name, "schema: "))?;
@@ -169,14 +169,14 @@ impl File {
     }
 
     /// The content of a column, if it is readable.
-    fn content(&self, field: &Field, column: &TableColumn) -> Result<Content> {
+    fn content(&self, field: &Field, column: &TableColumn) -> Result<ColumnContent> {
         let refused = |what: &str| {
             let message =
                 format!("{}: column {} has the type {what}, which is not supported", self.name, field.name);
             Error::new(ErrorKind::Unsupported, message)
         };
         match &field.content {
-            Ok(content) if content.kind == Kind::Bytes && column.kind != Some(Type::String) => Err(refused(
+            Ok(content) if content.kind == ValueKind::Bytes && column.kind != Some(Type::String) => Err(refused(
                 "binary",
             )
             .with_hint("if it holds strings, give it the type string, in a mapping file or as name:string")),
@@ -194,13 +194,13 @@ impl File {
         first_row: usize,
         table: &Table,
         dialect: &Dialect,
-        contents: &[Option<Content>],
+        contents: &[Option<ColumnContent>],
         writer: &mut PropertyWriter<'_, '_, T>,
     ) -> Result<usize> {
         let metadata = self.metadata.row_group(group);
         let place = |field: usize| format!("row group {}, column {}: ", group + 1, self.fields[field].name);
         let count = usize::try_from(metadata.num_rows())
-            .map_err(|_| Problem::File("it has a negative number of rows".to_owned()))
+            .map_err(|_| FileError::File("it has a negative number of rows".to_owned()))
             .map_err(|problem| problem.of(&self.name, &format!("row group {}: ", group + 1)))?;
         let mut columns = Vec::with_capacity(contents.len());
         for (field, content) in contents.iter().enumerate() {
@@ -209,7 +209,7 @@ impl File {
                 let chunk = metadata
                     .columns()
                     .get(content.leaf)
-                    .ok_or_else(|| error::refused("the row group does not have it"))?;
+                    .ok_or_else(|| error::parquet_error("the row group does not have it"))?;
                 Column::open(&self.input, chunk, count, *content)
             };
             let column = guarded(open).map_err(|problem| problem.of(&self.name, &place(field)))?;
@@ -250,7 +250,7 @@ impl File {
                 }
                 let work = self.input.budget.work(text_bytes).map_err(ParquetError::from);
                 work.map_err(|error| {
-                    Problem::from(error).of(&self.name, &format!("row group {}: ", group + 1))
+                    FileError::from(error).of(&self.name, &format!("row group {}: ", group + 1))
                 })?;
                 let added = match fault {
                     Some((field, why)) => Err(RowFailure::Field(field, why.to_owned())),
@@ -278,8 +278,8 @@ impl File {
 }
 
 /// Reads the footer of a file.
-fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
-    let file = |message: &str| Problem::File(message.to_owned());
+fn footer(input: &ColumnInput) -> std::result::Result<ParquetMetaData, FileError> {
+    let file = |message: &str| FileError::File(message.to_owned());
     let head = input.exactly(0, MAGIC.len())?;
     if head.starts_with(&[0x1F, 0x8B]) || *head == [0x28, 0xB5, 0x2F, 0xFD] {
         return Err(file(
@@ -290,14 +290,14 @@ fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
     let tail = input.exactly(tail_start, TAIL_BYTES)?;
     let Some((length, magic)) = tail.split_first_chunk::<4>() else { return Err(file("it is too short")) };
     if magic == b"PARE" {
-        return Err(Problem::Unsupported("encrypted Parquet is not supported".to_owned()));
+        return Err(FileError::Unsupported("encrypted Parquet is not supported".to_owned()));
     }
     if *head != MAGIC[..] || magic != MAGIC {
         return Err(file("it does not start and end with PAR1: not a Parquet file, or a part of one"));
     }
     let length = u32::from_le_bytes(*length);
     if length as usize > FOOTER_BYTES_MAX {
-        return Err(Problem::File(format!(
+        return Err(FileError::File(format!(
             "its footer has more than {FOOTER_BYTES_MAX} bytes (FOOTER_BYTES_MAX)"
         )));
     }
@@ -307,21 +307,21 @@ fn footer(input: &Input) -> std::result::Result<ParquetMetaData, Problem> {
         .ok_or_else(|| file("its footer is longer than the file, which is cut off or damaged"))?;
     let bytes = input.exactly(start, length as usize)?;
     guard::check_footer(&bytes)
-        .map_err(|message| Problem::File(format!("its footer is damaged: {message}")))?;
+        .map_err(|message| FileError::File(format!("its footer is damaged: {message}")))?;
     guarded(|| ParquetMetaDataReader::decode_metadata(&bytes)).map_err(|problem| match problem {
-        Problem::File(message) => Problem::File(format!("its footer is damaged: {message}")),
+        FileError::File(message) => FileError::File(format!("its footer is damaged: {message}")),
         problem => problem,
     })
 }
 
 /// An error in a file.
 #[derive(Debug)]
-enum Problem {
+enum FileError {
     File(String),
     Unsupported(String),
 }
 
-impl From<ParquetError> for Problem {
+impl From<ParquetError> for FileError {
     fn from(error: ParquetError) -> Self {
         match error {
             ParquetError::General(message) | ParquetError::EOF(message) => Self::File(message),
@@ -332,7 +332,7 @@ impl From<ParquetError> for Problem {
     }
 }
 
-impl Problem {
+impl FileError {
     /// The error with its position.
     fn of(self, name: &str, place: &str) -> Error {
         match self {
@@ -346,16 +346,16 @@ impl Problem {
 }
 
 /// Calls the library; converts its errors and panics.
-fn guarded<R>(call: impl FnOnce() -> parquet::errors::Result<R>) -> std::result::Result<R, Problem> {
+fn guarded<R>(call: impl FnOnce() -> parquet::errors::Result<R>) -> std::result::Result<R, FileError> {
     match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(done) => done.map_err(Problem::from),
+        Ok(done) => done.map_err(FileError::from),
         Err(panic) => {
             let why = panic
                 .downcast_ref::<String>()
                 .map(String::as_str)
                 .or_else(|| panic.downcast_ref::<&str>().copied())
                 .unwrap_or("no reason is given");
-            Err(Problem::File(format!("the Parquet library panicked: {why}")))
+            Err(FileError::File(format!("the Parquet library panicked: {why}")))
         }
     }
 }

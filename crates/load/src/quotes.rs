@@ -2,7 +2,7 @@
 //!
 //! The parser does not tell the line of a row: it does not count blank lines, and with CRLF its lines are one
 //! too small. It also accepts a quote that is never closed, and text after a closing quote. [`QuoteGuard`]
-//! follows rows and quotes, and records each row in [`Rows`]. It fails where a quoted field has swallowed
+//! follows rows and quotes, and records each row in [`RowQueue`]. It fails where a quoted field has swallowed
 //! rows: the field contains a line break, and the file ends in it or text follows its closing quote.
 //! # Invariants
 //! The guard and the parser find the same rows: rows end at LF, CR or CRLF outside quotes, and blank lines
@@ -14,7 +14,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use vervet_model::lock;
 
 /// Hint for a file with a wrong quote.
 pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
@@ -46,17 +47,17 @@ pub(crate) struct Row {
 
 /// The rows that the parser has not returned yet, in order.
 #[derive(Clone, Default)]
-pub(crate) struct Rows(Arc<Mutex<VecDeque<Row>>>);
+pub(crate) struct RowQueue(Arc<Mutex<VecDeque<Row>>>);
 
-impl Rows {
+impl RowQueue {
     /// Removes the next row.
     pub(crate) fn next(&self) -> Option<Row> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        lock(&self.0).pop_front()
     }
 
     /// The next row, which remains.
     pub(crate) fn peek(&self) -> Option<Row> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
+        lock(&self.0).front().copied()
     }
 }
 
@@ -71,7 +72,7 @@ pub(crate) struct Quoting {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum QuoteState {
     RowStart,
     FieldStart,
     Unquoted,
@@ -87,8 +88,8 @@ enum State {
 pub(crate) struct QuoteGuard<R> {
     inner: R,
     quoting: Quoting,
-    rows: Rows,
-    state: State,
+    rows: RowQueue,
+    state: QuoteState,
     line: u64,
     /// Number of separators before the current field in its row.
     field: u32,
@@ -101,8 +102,8 @@ impl<R: Read> QuoteGuard<R> {
         Self {
             inner,
             quoting,
-            rows: Rows::default(),
-            state: State::RowStart,
+            rows: RowQueue::default(),
+            state: QuoteState::RowStart,
             line: 1,
             field: 0,
             is_behind_cr: false,
@@ -110,21 +111,23 @@ impl<R: Read> QuoteGuard<R> {
     }
 
     /// The rows that this guard records.
-    pub(crate) fn rows(&self) -> Rows {
+    pub(crate) fn rows(&self) -> RowQueue {
         self.rows.clone()
     }
 
-    fn follow(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn scan(&mut self, bytes: &[u8]) -> io::Result<()> {
         let rows = self.rows.clone();
-        let mut rows = rows.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = lock(&rows.0);
         let Quoting { quote, escape, separator } = self.quoting;
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             let skipped = match self.state {
                 // Without quotes the fields of a row need not be followed.
-                State::FieldStart | State::Unquoted if quote.is_none() => memchr::memchr2(b'\n', b'\r', rest),
-                State::Unquoted => memchr::memchr3(separator, b'\n', b'\r', rest),
-                State::Quoted(_) if escape.is_none() && !self.is_behind_cr => {
+                QuoteState::FieldStart | QuoteState::Unquoted if quote.is_none() => {
+                    memchr::memchr2(b'\n', b'\r', rest)
+                }
+                QuoteState::Unquoted => memchr::memchr3(separator, b'\n', b'\r', rest),
+                QuoteState::Quoted(_) if escape.is_none() && !self.is_behind_cr => {
                     memchr::memchr3(quote.unwrap_or(b'\n'), b'\n', b'\r', rest)
                 }
                 _ => Some(0),
@@ -145,32 +148,34 @@ impl<R: Read> QuoteGuard<R> {
         let is_break = byte == b'\n' || byte == b'\r';
         let is_quote = self.quoting.quote == Some(byte);
         let is_separator = byte == self.quoting.separator;
-        if matches!(self.state, State::RowStart) && !is_break {
+        if matches!(self.state, QuoteState::RowStart) && !is_break {
             rows.push_back(Row { line: self.line, misquoted: None });
-            self.state = State::FieldStart;
+            self.state = QuoteState::FieldStart;
             self.field = 0;
         }
         self.state = match self.state {
-            State::FieldStart if is_quote => State::Quoted(self.line),
-            State::Quoted(begin) if self.quoting.escape == Some(byte) => State::Escaped(begin),
-            State::Quoted(begin) if is_quote => State::Quote(begin),
-            State::Quoted(begin) | State::Escaped(begin) => State::Quoted(begin),
-            State::Quote(begin) if is_quote && self.quoting.escape.is_none() => State::Quoted(begin),
-            State::Quote(begin) if !is_break && !is_separator => {
+            QuoteState::FieldStart if is_quote => QuoteState::Quoted(self.line),
+            QuoteState::Quoted(begin) if self.quoting.escape == Some(byte) => QuoteState::Escaped(begin),
+            QuoteState::Quoted(begin) if is_quote => QuoteState::Quote(begin),
+            QuoteState::Quoted(begin) | QuoteState::Escaped(begin) => QuoteState::Quoted(begin),
+            QuoteState::Quote(begin) if is_quote && self.quoting.escape.is_none() => {
+                QuoteState::Quoted(begin)
+            }
+            QuoteState::Quote(begin) if !is_break && !is_separator => {
                 if begin < self.line {
                     return Err(unclosed(begin));
                 }
                 if let Some(row) = rows.back_mut() {
                     row.misquoted.get_or_insert(self.field + 1);
                 }
-                State::Unquoted
+                QuoteState::Unquoted
             }
-            _ if is_break => State::RowStart,
+            _ if is_break => QuoteState::RowStart,
             _ if is_separator => {
                 self.field = self.field.saturating_add(1);
-                State::FieldStart
+                QuoteState::FieldStart
             }
-            _ => State::Unquoted,
+            _ => QuoteState::Unquoted,
         };
         self.line += u64::from(is_break && !(byte == b'\n' && self.is_behind_cr));
         self.is_behind_cr = byte == b'\r';
@@ -187,11 +192,11 @@ impl<R: Read> Read for QuoteGuard<R> {
         let count = self.inner.read(buffer)?;
         if count == 0 && !buffer.is_empty() {
             return match self.state {
-                State::Quoted(line) | State::Escaped(line) => Err(unclosed(line)),
+                QuoteState::Quoted(line) | QuoteState::Escaped(line) => Err(unclosed(line)),
                 _ => Ok(0),
             };
         }
-        self.follow(&buffer[..count])?;
+        self.scan(&buffer[..count])?;
         Ok(count)
     }
 }
@@ -235,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_an_editor() {
+    fn row_lines_match_those_of_an_editor() {
         let rows: &[(u64, Option<u32>)] = &[(1, None), (2, None), (4, None)];
         check("id,name\r\n1,\"two\r\nlines\"\r\n2,x\r\n", COMMAS, Ok(rows));
         check("id,name\r1,a\r\r2,b", COMMAS, Ok(rows));

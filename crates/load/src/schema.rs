@@ -15,11 +15,11 @@ use vervet_model::Result;
 /// The content of the files of a load. [`Display`] prints it as tables.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    files: Vec<File>,
+    files: Vec<FileSchema>,
 }
 
 #[derive(Clone, Debug)]
-struct File {
+struct FileSchema {
     name: String,
     format: Format,
     /// The table of a tabular file.
@@ -48,7 +48,7 @@ pub fn schema(sources: Vec<Source>, options: &LoadOptions<'_>) -> Result<Schema>
             Format::Parquet => return Err(crate::without_parquet(source)),
             _ => None,
         };
-        files.push(File { name: source.name().to_owned(), format, table });
+        files.push(FileSchema { name: source.name().to_owned(), format, table });
     }
     Ok(Schema { files })
 }

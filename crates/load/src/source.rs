@@ -200,7 +200,7 @@ impl Source {
     }
 
     /// A second source of the same input; `None` for a stream.
-    pub(crate) fn again(&self) -> Option<Self> {
+    pub(crate) fn reopen(&self) -> Option<Self> {
         let origin = match &self.origin {
             Origin::Path(path) => Origin::Path(path.clone()),
             Origin::Bytes(bytes) => Origin::Bytes(Arc::clone(bytes)),
@@ -210,7 +210,7 @@ impl Source {
     }
 
     /// Permits repeated calls of [`Source::open`]: reads a stream into memory.
-    pub(crate) fn keep(&mut self) -> Result<()> {
+    pub(crate) fn buffer_stream(&mut self) -> Result<()> {
         if let Origin::Reader(reader) = &mut self.origin {
             let mut bytes = Vec::new();
             reader.read_to_end(&mut bytes).map_err(|error| read_error(&self.name, &error))?;

@@ -39,7 +39,7 @@ const ROWS_AHEAD_BYTES: usize = 1 << 16;
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
     let Interpretation { table, edges, dialect, notes, .. } =
         interpret(source, merger.options, &mut merger.csv_tables, false)?;
-    notes.into_iter().for_each(|note| merger.report.note(note));
+    notes.into_iter().for_each(|note| merger.report.add_note(note));
     let counted = Arc::clone(&merger.bytes);
     let mut rows = CsvRows::open(source, &counted, &dialect)?;
     if dialect.has_header {
@@ -131,7 +131,7 @@ pub(crate) fn interpret(
     known: &mut SeededMap<String, Table>,
     guess: bool,
 ) -> Result<Interpretation> {
-    source.keep()?;
+    source.buffer_stream()?;
     let mapping = options.mapping.as_ref();
     let mapped = mapping.and_then(|mapping| mapping.dialect(source.name()));
     // A mapping takes precedence over other descriptions.

@@ -18,32 +18,8 @@ pub enum TermRef<'a> {
         /// The lexical form.
         value: &'a str,
         /// Datatype or language (in lower case).
-        kind: Kind<'a>,
+        kind: LiteralKind<'a>,
     },
-}
-
-/// [`LiteralKind`] with a hash, so that tests and caches can use it as a key.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind<'a> {
-    /// `xsd:string`.
-    String,
-    /// A language tag; a base direction follows it as `--ltr` or `--rtl`.
-    Language(&'a str),
-    /// Any other datatype, as an IRI.
-    Typed(&'a str),
-    /// A triple term, whose text is that of [`LiteralKind::Triple`].
-    Triple,
-}
-
-impl<'a> From<Kind<'a>> for LiteralKind<'a> {
-    fn from(kind: Kind<'a>) -> Self {
-        match kind {
-            Kind::String => Self::String,
-            Kind::Language(tag) => Self::Language(tag),
-            Kind::Typed(iri) => Self::Typed(iri),
-            Kind::Triple => Self::Triple,
-        }
-    }
 }
 
 /// Numbers terms and stores statements; see the header of this file.
@@ -111,7 +87,7 @@ pub trait Target {
             ids.push(match *term {
                 TermRef::Iri(iri) => self.intern_iri(iri)?,
                 TermRef::Blank(label) => self.intern_blank(label)?,
-                TermRef::Literal { value, kind } => self.intern_literal(value, kind.into())?,
+                TermRef::Literal { value, kind } => self.intern_literal(value, kind)?,
             });
         }
         Ok(())

@@ -1,14 +1,14 @@
 //! Conversion of the terms of the parser libraries to tokens of a block.
 
 use crate::block::{Block, BlockBuilder, BlockPosition, DEFAULT_GRAPH, Reifier, TEXT_BYTES_MAX};
-use crate::target::{Kind, TermRef};
+use crate::target::TermRef;
 use foldhash::HashMap as SeededMap;
 use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedOrBlankNodeRef, QuadRef, TermRef as Term,
 };
 use std::cell::RefCell;
 use vervet_model::vocab::{RDF_REIFIES, is_blank_label};
-use vervet_model::{TRIPLE_DEPTH_MAX, speaks_of_edge, triple_text, with_labels};
+use vervet_model::{LiteralKind, TRIPLE_DEPTH_MAX, mentions_edge, replace_blank_labels, triple_text};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
@@ -101,7 +101,7 @@ pub(crate) fn push_quad(
         }
         Term::Triple(triple) => {
             triple_term = text_of(triple.as_ref(), invented)?;
-            TermRef::Literal { value: &triple_term, kind: Kind::Triple }
+            TermRef::Literal { value: &triple_term, kind: LiteralKind::Triple }
         }
     })?;
     let graph = match quad.graph_name {
@@ -126,7 +126,7 @@ fn text_of(
     let text = triple_text(triple).ok_or_else(|| {
         format!("a triple term is nested deeper than {TRIPLE_DEPTH_MAX} (TRIPLE_DEPTH_MAX)")
     })?;
-    if speaks_of_edge(&text) {
+    if mentions_edge(&text) {
         return Err("a triple term other than of rdf:reifies cannot have an edge in it".to_owned());
     }
     let Some(labels) = labels else { return Ok(text) };
@@ -134,7 +134,7 @@ fn text_of(
     let mut rename = |label: &str, out: &mut String| {
         out.push_str(labels.borrow_mut().label(BlankNodeRef::new_unchecked(label)))
     };
-    with_labels(&text, &mut rename, &mut renamed);
+    replace_blank_labels(&text, &mut rename, &mut renamed);
     Ok(renamed)
 }
 
@@ -147,19 +147,19 @@ fn directed(literal: LiteralRef<'_>) -> Option<String> {
     Some(format!("{}--{direction}", literal.language()?))
 }
 
-fn kind<'a>(literal: LiteralRef<'a>, directed: Option<&'a str>) -> Kind<'a> {
+fn kind<'a>(literal: LiteralRef<'a>, directed: Option<&'a str>) -> LiteralKind<'a> {
     match (directed, literal.language()) {
-        (Some(tag), _) | (None, Some(tag)) => Kind::Language(tag),
-        (None, None) if literal.datatype().as_str() == XSD_STRING => Kind::String,
-        (None, None) => Kind::Typed(literal.datatype().as_str()),
+        (Some(tag), _) | (None, Some(tag)) => LiteralKind::Language(tag),
+        (None, None) if literal.datatype().as_str() == XSD_STRING => LiteralKind::String,
+        (None, None) => LiteralKind::Typed(literal.datatype().as_str()),
     }
 }
 
 fn size(term: TermRef<'_>) -> usize {
     match term {
         TermRef::Iri(text) | TermRef::Blank(text) => text.len(),
-        TermRef::Literal { value, kind: Kind::String | Kind::Triple } => value.len(),
-        TermRef::Literal { value, kind: Kind::Language(text) | Kind::Typed(text) } => {
+        TermRef::Literal { value, kind: LiteralKind::String | LiteralKind::Triple } => value.len(),
+        TermRef::Literal { value, kind: LiteralKind::Language(text) | LiteralKind::Typed(text) } => {
             value.len() + text.len()
         }
     }

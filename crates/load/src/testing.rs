@@ -112,7 +112,7 @@ impl Target for MapTarget {
 
 /// The cheapest possible target with a dictionary: one hash table over one text, for measurements.
 #[derive(Default, Debug)]
-pub struct CheapTarget {
+pub struct HashTarget {
     index: hashbrown::HashTable<(u32, u32)>,
     text: Vec<u8>,
     starts: Vec<u64>,
@@ -123,7 +123,7 @@ pub struct CheapTarget {
     pub statements: Vec<Statement>,
 }
 
-impl CheapTarget {
+impl HashTarget {
     fn intern(&mut self, mark: u8, parts: [&[u8]; 2]) -> Id {
         let mut hasher = rustc_hash::FxHasher::default();
         std::hash::Hasher::write(&mut hasher, parts[0]);
@@ -164,7 +164,7 @@ impl CheapTarget {
     }
 }
 
-impl Target for CheapTarget {
+impl Target for HashTarget {
     fn intern_iri(&mut self, iri: &str) -> Result<Id> {
         Ok(self.intern(b'<', [iri.as_bytes(), b""]))
     }

@@ -74,7 +74,7 @@ fn run(case: Case) {
     let log = Arc::try_unwrap(log).expect("all threads have ended");
     let healed = case.fault.is_some_and(|(_, fault)| fault == Fault::DiskFull);
     if healed {
-        simulation.files.heal();
+        simulation.files.clear_faults();
         log.sync().expect("there is room again");
         let (appended, published) = (appended.lock().expect("whole"), published.lock().expect("whole"));
         assert_eq!(published.len(), appended.len(), "unwritten records are published once there is room");

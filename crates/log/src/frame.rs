@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_only_from_their_own_place() {
+    fn frames_are_valid_only_at_their_position() {
         let id = LogId(77);
         let mut bytes = Vec::new();
         for (kind, payload) in [(0, &b""[..]), (7, b"hello"), (254, b"12345678")] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flip_is_seen() {
+    fn every_bit_flip_is_detected() {
         let id = LogId(3);
         let mut bytes = Vec::new();
         push_record(&mut bytes, id, 5, 1, 5, b"hello");

@@ -1,7 +1,7 @@
 //! Sequential reader of one log file.
 //!
-//! It reads instead of mapping: an unreadable sector is an error here, and under a map the end of the process
-//! (SIGBUS); and a log file grows while others read it.
+//! It reads the file instead of mapping it: an unreadable sector is then an error, where an access to a map
+//! would end the process (SIGBUS). A log file also grows while other processes read it.
 //!
 //! # Cost
 //! A copy of the bytes read, [`CHUNK_BYTES`] at a time; memory holds at most the longest frame.
@@ -124,7 +124,7 @@ mod tests {
 
     /// Marks and records are found at any position, also across the end of a chunk.
     #[test]
-    fn chunks_hide_nothing() {
+    fn frames_across_chunks_are_found() {
         let environment = Environment::simulated(1);
         let path = Path::new("/log");
         let id = LogId(7);

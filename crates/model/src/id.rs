@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tag_and_payload_come_back() {
+    fn tag_and_payload_round_trip() {
         for bits in 0..16 {
             if let Some(tag) = Tag::from_bits(bits) {
                 let id = Id::new(tag, 12345);

@@ -9,6 +9,7 @@
 //! # Cost
 //! About 10 to 40 ns and no allocation in either direction.
 
+use crate::civil::{civil_from_days, days_from_civil};
 use crate::{Id, Tag};
 use std::fmt::Write;
 
@@ -327,28 +328,6 @@ fn parse_date(text: &[u8]) -> Option<i64> {
         .then(|| days_from_civil(year, month, day))
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar.
-///
-/// Source: H. Hinnant, "chrono-compatible low-level date algorithms", `days_from_civil`.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The inverse of [`days_from_civil`]: year, month, day.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
-}
-
 /// The canonical form of XSD: one digit, a point, at least one digit, `E`, the exponent.
 fn write_double(value: f64, out: &mut String) -> std::fmt::Result {
     if value.is_nan() {
@@ -383,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_forms_go_inside_and_come_back() {
+    fn canonical_forms_round_trip_in_ids() {
         for (lexical, datatype) in [
             ("", "string"),
             ("AUS", "string"),
@@ -415,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_stay_in_the_dictionary() {
+    fn noncanonical_forms_are_dictionary_entries() {
         for (lexical, datatype) in [
             ("12345678", "string"),
             ("01", "integer"),
@@ -447,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_keep_the_order_of_values() {
+    fn ids_have_the_order_of_values() {
         let sorted = [
             vec![
                 ("-10", "integer"),
@@ -473,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_enclose_the_ids_of_what_lies_between() {
+    fn bounds_enclose_the_ids_of_values_in_range() {
         let texts = [
             "",
             "\0",

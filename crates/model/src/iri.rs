@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_so_simple_is_left_to_others() {
+    fn other_iris_are_not_plain() {
         for iri in [
             "",
             "a",

@@ -76,7 +76,7 @@ impl Multiplicity {
 
     /// The difference, or zero.
     #[must_use]
-    pub fn minus_or_zero(self, other: Self) -> Self {
+    pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 }
@@ -103,6 +103,6 @@ mod tests {
         assert!(Multiplicity::new(u64::MAX).times(Multiplicity::new(u64::MAX)).is_err(), "above 2^127");
         assert_eq!(product.plus(Multiplicity::ONE).unwrap().get(), product.get() + 1);
         assert_eq!(product.signed().unsigned_abs(), product.get());
-        assert_eq!(Multiplicity::ONE.minus_or_zero(large), Multiplicity::ZERO);
+        assert_eq!(Multiplicity::ONE.saturating_sub(large), Multiplicity::ZERO);
     }
 }

@@ -1,6 +1,6 @@
 //! Conversion of terms between [`TermParts`], the types of `oxrdf` and canonical N-Triples.
 
-use crate::parts::{LiteralKind, TermParts};
+use crate::term_parts::{LiteralKind, TermParts};
 use crate::triple::{CLOSING, OPENING, TRIPLE_DEPTH_MAX, triple_parts};
 use crate::vocab::EDGE_NAMESPACE;
 use oxrdf::{
@@ -172,7 +172,7 @@ fn unescape(text: &str, out: &mut String) -> Option<()> {
 mod tests {
     use super::*;
     use crate::triple::{
-        depth_of_term, is_triple_text, speaks_of_edge, triple_depth, with_labels, write_triple,
+        is_triple_text, mentions_edge, replace_blank_labels, term_depth, triple_depth, write_triple,
     };
 
     fn random_term(random: &mut fastrand::Rng, depth: usize) -> Term {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_those_of_the_library_and_come_back() {
+    fn texts_match_the_library_and_round_trip() {
         let seed = fastrand::u64(..);
         eprintln!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -223,19 +223,19 @@ mod tests {
             assert_eq!(again, text);
             assert_eq!(triple_depth(&text), 1 + triple_depth(object));
             let mut other = String::new();
-            with_labels(&text, &mut |label, out| out.extend(["x", label]), &mut other);
+            replace_blank_labels(&text, &mut |label, out| out.extend(["x", label]), &mut other);
             // Literals here contain no label.
             assert_eq!(other, text.replace("_:", "_:x"));
-            assert!(!speaks_of_edge(&text));
+            assert!(!mentions_edge(&text));
             let edge = text.replacen("<http://e/", "<urn:vervet:edge:", 1);
-            assert!(speaks_of_edge(&edge), "{edge}");
+            assert!(mentions_edge(&edge), "{edge}");
             assert_eq!(triple_term(&text), Some(Term::Triple(triple)));
         }
         assert!(triples > 500);
     }
 
     #[test]
-    fn depth_has_a_limit_and_damage_is_no_term() {
+    fn depth_is_limited_and_damaged_texts_are_not_terms() {
         let node = NamedNode::new_unchecked("http://e/");
         let mut term = Term::from(node.clone());
         for depth in 1..=TRIPLE_DEPTH_MAX + 1 {
@@ -250,7 +250,7 @@ mod tests {
                 assert_eq!((triple_term(&text), is_triple_text(&text)), (None, false));
             }
             term = triple.into();
-            assert_eq!(depth_of_term(term.as_ref()), depth);
+            assert_eq!(term_depth(term.as_ref()), depth);
         }
         let whole = "<<( <http://a> <http://b> \"c\\u007F\" )>>";
         assert!(triple_term(whole).is_some());

@@ -38,7 +38,7 @@ pub fn triple_parts(text: &str) -> Option<[&str; 3]> {
 }
 
 /// Appends the text with each blank node label replaced by what `label` appends.
-pub fn with_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &mut String) {
+pub fn replace_blank_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &mut String) {
     let mut put = |part: &str, out: &mut String| match part.strip_prefix("_:") {
         Some(old) => {
             out.push_str("_:");
@@ -62,7 +62,7 @@ pub fn with_labels(text: &str, label: &mut dyn FnMut(&str, &mut String), out: &m
 /// Whether an edge is a part of a triple term, at any depth. Edges are renumbered when their graph is loaded
 /// elsewhere, so a stored text with an edge would change its meaning.
 #[must_use]
-pub fn speaks_of_edge(text: &str) -> bool {
+pub fn mentions_edge(text: &str) -> bool {
     let is_edge = |part: &str| part.strip_prefix('<').is_some_and(|iri| iri.starts_with(EDGE_NAMESPACE));
     let mut rest = text;
     while let Some([subject, predicate, object]) = triple_parts(rest) {
@@ -102,7 +102,7 @@ pub fn is_triple_text(text: &str) -> bool {
 
 /// [`triple_depth`] of a structured term.
 #[must_use]
-pub fn depth_of_term(term: TermRef<'_>) -> usize {
+pub fn term_depth(term: TermRef<'_>) -> usize {
     let (mut rest, mut depth) = (term, 0);
     while let TermRef::Triple(triple) = rest {
         (rest, depth) = (triple.object.as_ref(), depth + 1);

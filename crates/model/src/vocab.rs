@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_survive_the_way_to_an_iri_and_back() {
+    fn names_round_trip_as_iris() {
         for name in ["dist", "birth day", "größe", "100%", "a#b?c", "<x>", "", "日本"] {
             let iri = name_iri(KEY_NAMESPACE, name);
             assert!(oxrdf::NamedNode::new(&iri).is_ok(), "{iri}");

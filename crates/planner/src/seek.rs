@@ -406,7 +406,7 @@ impl KeyRangeBuilder<'_, '_> {
             }
             _ => self.add_tag(Tag::Literal)?,
         }
-        if wanted.may_find(SHORT_BYTES) {
+        if wanted.may_match_length(SHORT_BYTES) {
             self.add_tag(Tag::ShortString)?;
         }
         Ok(())

@@ -251,7 +251,7 @@ fn documents_match_expected_bytes() {
 }
 
 #[test]
-fn no_rows_and_no_columns() {
+fn empty_results_are_valid() {
     for (format, none, two) in [
         (Format::Tsv, "\n", "\n\n\n"),
         (Format::Csv, "\r\n", "\r\n\r\n\r\n"),
@@ -289,7 +289,7 @@ fn booleans() {
 }
 
 #[test]
-fn what_cannot_be_written_is_an_error() {
+fn unsupported_results_are_errors() {
     let terms = Terms(vec![Literal::from("\u{1}").into()]);
     let mut writer = RowWriter::new(Format::Xml, &["x"], Vec::new()).expect("rows");
     assert!(writer.batch(&[&[Id::literal(0)]], 1, &terms).is_err());
@@ -356,7 +356,7 @@ fn tables_are_aligned() {
 
 /// The expected rows of the benchmark, parsed as terms and serialized again, are identical.
 #[test]
-fn tsv_is_that_of_the_benchmark() {
+fn tsv_matches_the_benchmark() {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let root = std::env::var_os("VERVET_TEST_DATA").map_or(beside, PathBuf::from);
     let file = root.join("data/lubm/expected/lubm-1.json");

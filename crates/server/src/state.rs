@@ -22,10 +22,11 @@ use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use vervet::{CancelToken, Database};
+use vervet_model::lock;
 
 /// See the header of this file.
 #[derive(Debug)]
@@ -254,8 +255,4 @@ impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.registry.remove(&self.entry, self.slow);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -26,12 +26,12 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use vervet_model::Error;
+use vervet_model::{Error, lock};
 
 /// The stack size: the nesting limits of parsers and planners assume that of a main thread.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
@@ -171,10 +171,6 @@ fn lower_priority() {
         let _ = rustix::process::nice(10);
         HAS_LOWERED_PRIORITY.set(true);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Schedules the return of free memory on drop, also after a panic.

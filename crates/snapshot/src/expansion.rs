@@ -20,7 +20,7 @@ impl GraphFilter {
     /// Whether an entry of this graph ([`Id::UNBOUND`]: default) passes.
     #[inline]
     #[must_use]
-    pub fn passes(self, graph: Id) -> bool {
+    pub fn matches(self, graph: Id) -> bool {
         match self {
             Self::Default => !graph.is_bound(),
             Self::Named(name) => graph == name && name.is_bound(),
@@ -41,6 +41,24 @@ pub struct EntryFilter {
     /// `(neighbour, graph)` of one key count once (the view of RDF, where a graph is a set); ignored where
     /// edges are requested, since then entries differ.
     pub parallel: bool,
+}
+
+impl EntryFilter {
+    /// Every statement of every graph counts, parallel edges too.
+    pub const ALL: Self = Self { graph: GraphFilter::Any, parallel: true };
+    /// Entries of every graph, parallel edges once.
+    pub const ANY_GRAPH: Self = Self { graph: GraphFilter::Any, parallel: false };
+}
+
+/// The least position above an entry (neighbour, graph, edge), such as the start of the next call of
+/// [`crate::Segment::entries`].
+#[inline]
+#[must_use]
+pub fn successor([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
+    match edge.bits().checked_add(1) {
+        Some(next) => [neighbour, graph, Id::from_bits(next)],
+        None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
+    }
 }
 
 /// Selection of the entries of a key by their order keys ([`vervet_model::order_key`]).
@@ -135,7 +153,7 @@ impl Expansion {
 
     /// Number of entries that still fit.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_capacity(&self) -> usize {
         self.capacity - self.rows.len()
     }
 

@@ -9,8 +9,8 @@
 //! (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by graph,
 //! then by edge. No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then
 //! fails to compile when a method is added, instead of bypassing what it wraps. [`read_is_plain_text`],
-//! [`keys_up_to`] and [`no_order`] are default implementations for segments and snapshots without a better
-//! one.
+//! [`keys_up_to`] and [`no_order_error`] are default implementations for segments and snapshots without a
+//! better one.
 //! # Not here
 //! Versions and visibility: a snapshot is already a view at one read timestamp.
 #![forbid(unsafe_code)]
@@ -18,7 +18,7 @@
 mod expansion;
 mod statistics;
 
-pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
+pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, successor};
 pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;
@@ -163,8 +163,8 @@ pub trait Segment: Send + Sync {
     fn statistics(&self) -> &SegmentStatistics;
 
     /// Appends entries of `keys`, row after row from `cursor` on, to `out` until `out` is full
-    /// ([`Expansion::room`] is 0) or all rows are done. Moves `cursor` after the appended entries;
-    /// `cursor.row == keys.len()` means done. A key without entries contributes nothing.
+    /// ([`Expansion::remaining_capacity`] is 0) or all rows are done. Moves `cursor` after the appended
+    /// entries; `cursor.row == keys.len()` means done. A key without entries contributes nothing.
     ///
     /// Only entries that pass `filter` are appended. `out.edges` and `out.graphs` are filled if `out`
     /// requests them ([`Id::UNBOUND`]: no edge id; default graph).
@@ -303,7 +303,7 @@ pub fn keys_up_to(
 
 /// The error of [`Segment::ordered`] for a segment whose [`Segment::order`] is `None`.
 #[must_use]
-pub fn no_order() -> Error {
+pub fn no_order_error() -> Error {
     Error::new(ErrorKind::Unsupported, "the entries of this predicate have no order")
         .with_hint("declare one when loading, such as --order knows=since")
 }

@@ -7,12 +7,11 @@ use crate::function::{
 use crate::lexer::{Lexeme, Token};
 use crate::mistakes;
 use crate::parser::Parser;
-use crate::suggest::nearest;
 use oxiri::Iri;
 use oxrdf::vocab::rdf;
 use oxrdf::{Term, Triple};
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function};
-use vervet_model::TextSearch;
+use vervet_model::{TextSearch, nearest};
 
 const SEARCH_HINT: &str =
     "a search lists words that must all occur; also \"a phrase\", prefix*, -excluded, one OR other";

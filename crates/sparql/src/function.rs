@@ -85,14 +85,14 @@ pub(crate) fn nearest_text_function(iri: &NamedNode) -> Option<&'static str> {
     let local = iri.as_str().strip_prefix("urn:vervet:text:")?;
     let all = [TEXT_MATCHES, TEXT_SCORE];
     let of = |iri: &'static str| iri.rsplit(':').next().unwrap_or(iri);
-    let near = crate::suggest::nearest(local, all.map(of))?;
+    let near = vervet_model::nearest(local, all.map(of))?;
     all.into_iter().find(|iri| of(iri) == near)
 }
 
 /// The nearest constructor function to `iri`, as `xsd:name`.
 pub(crate) fn nearest_cast(iri: &NamedNode) -> Option<String> {
     let local = iri.as_str().strip_prefix(XSD)?;
-    crate::suggest::nearest(local, CASTS).map(|name| format!("xsd:{name}"))
+    vervet_model::nearest(local, CASTS).map(|name| format!("xsd:{name}"))
 }
 
 const MANY: usize = usize::MAX;

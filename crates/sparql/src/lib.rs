@@ -45,7 +45,6 @@ mod path;
 mod prefixes;
 mod select;
 mod service;
-mod suggest;
 mod template;
 mod term;
 mod triple_term_patterns;
@@ -54,7 +53,6 @@ mod update;
 
 pub use error::{QueryError, QueryErrorKind};
 pub use prefixes::well_known_prefixes;
-pub use suggest::nearest;
 
 use vervet_algebra::{Dataset, Query, Update};
 

@@ -6,7 +6,6 @@ use crate::lexer::{Lexeme, Lexer, Token};
 use crate::limits::{CHAIN_MAX, NESTING_MAX, PATH_PATTERNS_MAX, VARIABLE_COUNT_MAX};
 use crate::mistakes;
 use crate::select::{Aggregation, SelectHead};
-use crate::suggest::nearest;
 use crate::template::{DataLabels, Template};
 use crate::triples::BlankNodeLabels;
 use crate::{ParseOptions, QueryError};
@@ -17,6 +16,7 @@ use std::collections::HashSet;
 use vervet_algebra::{
     Dataset, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, TripleTemplate, Variable, VariableSet,
 };
+use vervet_model::nearest;
 
 /// Variables of one scope, by name.
 pub(crate) type Scope<'a> = SeededMap<&'a str, Variable>;

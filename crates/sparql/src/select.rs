@@ -9,9 +9,9 @@ use crate::analysis::{filter, join};
 use crate::function::is_aggregate;
 use crate::lexer::{Lexeme, Lexer, Token};
 use crate::parser::{Parser, Scope};
-use crate::suggest::nearest;
 use foldhash::HashMap as SeededMap;
 use vervet_algebra::{Aggregate, Expression, Form, Node, OrderKey, Variable, VariableSet};
+use vervet_model::nearest;
 
 /// An unresolved `SELECT` clause.
 #[derive(Default)]

@@ -2,13 +2,12 @@
 
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
-use crate::suggest::nearest;
 use crate::{QueryError, well_known_prefixes};
 use oxiri::Iri;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use std::borrow::Cow;
-use vervet_model::is_plain_iri;
+use vervet_model::{is_plain_iri, nearest};
 
 impl<'a> Parser<'a, '_> {
     /// Parses an IRI, absolute, relative or prefixed.

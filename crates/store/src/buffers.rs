@@ -135,19 +135,9 @@ impl Buffers {
     }
 }
 
-/// Drops the entry without an edge where the same statement has one: it would count the statement twice.
-/// `entries` are sorted, so the one without an edge comes first.
+/// Drops the plain twins of edges: see [`vervet_model::drop_plain_twins`].
 pub(crate) fn drop_plain_twins(entries: &mut Vec<[u64; 4]>) {
-    let mut kept = 0;
-    for index in 0..entries.len() {
-        let [subject, object, graph, edge] = entries[index];
-        let twin = entries.get(index + 1).is_some_and(|next| next[..3] == [subject, object, graph]);
-        if edge != 0 || !twin {
-            entries[kept] = entries[index];
-            kept += 1;
-        }
-    }
-    entries.truncate(kept);
+    vervet_model::drop_plain_twins(entries, |entry| entry[3] == 0, |entry, next| entry[..3] == next[..3]);
 }
 
 impl PredicateBuffer {

@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, vocab::RDF_TYPE};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, lock, vocab::RDF_TYPE};
 
 /// Name of the dictionary under construction in error messages.
 const NEW_DICTIONARY: &str = "the new dictionary";
@@ -518,11 +518,11 @@ fn in_order<T: Send, R: Send>(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(slot) = inputs.get(index) else { break };
-                    let Some(input) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+                    let Some(input) = lock(slot).take() else {
                         break;
                     };
                     let result = job(input);
-                    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut output = lock(&output);
                     if output.error.is_some() {
                         break;
                     }

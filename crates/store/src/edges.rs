@@ -8,7 +8,7 @@
 
 use crate::encode::optional_id;
 use crate::sort;
-use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, load_u64, write_u64};
+use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, Watch};
 
@@ -47,15 +47,15 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Optio
         sort::sort(&mut distinct, u64::MAX, &mut scratch, watch)?;
         distinct.dedup();
         let (minimum, maximum) = (distinct[0], distinct[distinct.len() - 1]);
-        let wants_table = Codes::wants_table(rows.len(), distinct.len(), minimum, maximum);
+        let is_table_smaller = Codes::is_table_smaller(rows.len(), distinct.len(), minimum, maximum);
         let framed = {
             let (values, distinct) =
-                (rows.iter().map(|row| row[column]), wants_table.then_some(distinct.len()));
+                (rows.iter().map(|row| row[column]), is_table_smaller.then_some(distinct.len()));
             Codes::write_framed(values, rows.len(), distinct, minimum, maximum, &mut body)
         };
         let codes = if let Some(framed) = framed {
             framed
-        } else if wants_table {
+        } else if is_table_smaller {
             let code = |value: u64| distinct.binary_search(&value).expect("`distinct` has all values") as u64;
             Codes::write_table(&distinct, rows.iter().map(|row| code(row[column])), rows.len(), &mut body)
         } else {
@@ -99,10 +99,7 @@ impl EdgeTable {
     }
 
     fn parse(bytes: Bytes) -> Result<Self, Damaged> {
-        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
-        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
-        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
-        let mut meta = Reader::new(&bytes[start..end]);
+        let mut meta = Reader::of_section(&bytes)?;
         let section = bytes.len();
         let keys = KeySet::read_meta(&mut meta, section)?;
         let mut column = || Codes::read_meta(&mut meta, section);

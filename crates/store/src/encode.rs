@@ -84,17 +84,24 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         }
     });
     watch.check()?;
-    let wants_table = Codes::wants_table(count, others.len(), minimum, maximum);
+    let is_table_smaller = Codes::is_table_smaller(count, others.len(), minimum, maximum);
     let is_fast = is_walked && (!statistics.has_edges || count <= UNFRAMED_ENTRIES_MAX);
     let framed = if is_fast {
         None
     } else {
         let values = (0..count).map(|index| entries.neighbour(index));
-        Codes::write_framed(values, count, wants_table.then_some(others.len()), minimum, maximum, &mut body)
+        Codes::write_framed(
+            values,
+            count,
+            is_table_smaller.then_some(others.len()),
+            minimum,
+            maximum,
+            &mut body,
+        )
     };
     let neighbours = if let Some(framed) = framed {
         framed
-    } else if wants_table {
+    } else if is_table_smaller {
         let codes: FxHashMap<u64, u64> = others.iter().copied().zip(0..).collect();
         let position = |index| *codes.get(&entries.neighbour(index)).expect("`others` has all neighbours");
         Codes::write_table(others, (0..count).map(position), count, &mut body)

@@ -13,13 +13,13 @@ const AHEAD: usize = 4;
 /// Appends every entry of `keys` from `cursor` on, up to the capacity.
 pub(crate) fn all(view: &SegmentView<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
     let mut located = EntryRanges::new();
-    while cursor.row < keys.len() && out.room() > 0 {
+    while cursor.row < keys.len() && out.remaining_capacity() > 0 {
         view.locate(&keys[cursor.row..], &mut located);
         let done = usize::try_from(cursor.offset).unwrap_or(usize::MAX);
         located.starts[0] = located.starts[0].saturating_add(done).min(located.ends[0]);
         end(view, &mut located, cursor.row, out);
         let first_row = cursor.row;
-        let total = cut(&mut located, out.room(), cursor);
+        let total = cut(&mut located, out.remaining_capacity(), cursor);
         append(view, &located, first_row, total, out);
     }
 }
@@ -314,7 +314,7 @@ pub(crate) fn some(
             let first = range.start;
             let rest = first.saturating_add(skipped).min(range.end)..range.end;
             for entry in view.passing_from(first, rest, filter, out.want_edges) {
-                if out.room() == 0 {
+                if out.remaining_capacity() == 0 {
                     *cursor = Cursor { offset: (entry.index - first) as u64, ..Cursor::at(row) };
                     return;
                 }
@@ -356,7 +356,7 @@ mod tests {
 
     /// Neighbours are packed in small segments, and framed in those with many edges.
     #[test]
-    fn neighbours_of_many_edges_are_framed_and_whole() -> Result<()> {
+    fn neighbours_of_many_edges_are_framed_and_complete() -> Result<()> {
         let seed = vervet_testkit::seed();
         println!("seed {seed}");
         let mut random = Random(seed);

@@ -15,7 +15,7 @@ use crate::toc::{SectionLocation, Toc};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use vervet_codec::{Damaged, Reader, write_u64};
-use vervet_env::{Bytes, Environment, WriteFile, cannot_sync_dir};
+use vervet_env::{Bytes, Environment, WriteFile, is_directory_sync_unsupported};
 use vervet_model::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -226,8 +226,9 @@ pub(crate) fn sync_path(environment: &Environment, dir: &Path) -> Result<()> {
         match environment.files.sync_dir(parent) {
             // An ancestor that this process may not list was created by another program long ago. On a file
             // system that cannot sync directories, names are as durable as possible.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied || cannot_sync_dir(&error) => {
-            }
+            Err(error)
+                if error.kind() == std::io::ErrorKind::PermissionDenied
+                    || is_directory_sync_unsupported(&error) => {}
             synced => synced.map_err(|e| Error::io(format_args!("sync {}", parent.display()), &e))?,
         }
     }

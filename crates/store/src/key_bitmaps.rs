@@ -10,8 +10,8 @@
 //! bitmap costs as much as the checks until then, so the total is never more than twice the total without.
 //! Memory: an eighth of a byte for each number, for at most [`BITMAPS_MAX`] neighbours; nothing in the file.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use vervet_model::Id;
+use std::sync::{Arc, Mutex};
+use vervet_model::{Id, lock};
 
 /// Maximum number of neighbours of one segment for which checks are counted: the first ones checked.
 const BITMAPS_MAX: usize = 32;
@@ -96,7 +96,7 @@ impl KeyBitmaps {
     /// Counts `keys` checks for `neighbour` and returns its state; `enough`: the number of checks that
     /// justifies a bitmap.
     pub(crate) fn ask(&self, neighbour: Id, keys: usize, enough: u64) -> BitmapLookup {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.all);
         match all.iter_mut().find(|(of, _)| *of == neighbour) {
             Some((_, BitmapState::Bitmap(bitmap))) => BitmapLookup::Bitmap(Arc::clone(bitmap)),
             Some((_, BitmapState::Checked(checked))) => {
@@ -116,7 +116,7 @@ impl KeyBitmaps {
 
     /// Stores the bitmap of the keys that have `neighbour`.
     pub(crate) fn keep(&self, neighbour: Id, bitmap: KeyBitmap) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.all);
         if let Some((_, state)) = all.iter_mut().find(|(of, _)| *of == neighbour) {
             *state = BitmapState::Bitmap(Arc::new(bitmap));
         }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_come_once_enough_was_asked_and_say_the_same() {
+    fn bitmaps_are_built_after_enough_checks_and_agree() {
         let bitmaps = KeyBitmaps::default();
         let (type_id, other) = (Id::vertex(3), Id::vertex(4));
         assert!(matches!(bitmaps.ask(type_id, 60, 100), BitmapLookup::Absent));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_neighbours_than_some() {
+    fn the_number_of_bitmaps_is_limited() {
         let bitmaps = KeyBitmaps::default();
         (0..1000).for_each(|number| drop(bitmaps.ask(Id::vertex(number), 100, 100)));
         assert_eq!(bitmaps.all.lock().expect("no panic").len(), BITMAPS_MAX);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_dense_keys_and_few_neighbours() {
+    fn bitmaps_need_dense_keys_and_few_neighbours() {
         assert!(KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(700), 5));
         assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::vertex(900), 5));
         assert!(!KeyBitmaps::suit(100, Id::vertex(0), Id::literal(0), 5));

@@ -9,7 +9,7 @@
 
 use crate::encode::SegmentLayout;
 use std::ops::Range;
-use vervet_codec::{ArrayView, Behind, CodesView, KeySetView, Locate, NONE};
+use vervet_codec::{ArrayView, CodesView, KeySetView, Locate, NONE, OffsetPart};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -84,16 +84,16 @@ impl<'a> SegmentView<'a> {
                 let chunk = keys.iter().take(CHUNK).map(|key| key.bits());
                 match view.of_all(chunk) {
                     Some((base, KeySetView::Range(part))) => {
-                        self.locate_with::<_, false>(&Behind { base, part }, keys, located);
+                        self.locate_with::<_, false>(&OffsetPart { base, part }, keys, located);
                     }
                     Some((base, KeySetView::Bitmap(part))) => {
-                        self.locate_counting::<_, false>(&Behind { base, part }, keys, located);
+                        self.locate_counting::<_, false>(&OffsetPart { base, part }, keys, located);
                     }
                     Some((base, KeySetView::Tiered(part))) => {
-                        self.locate_counting::<_, false>(&Behind { base, part }, keys, located);
+                        self.locate_counting::<_, false>(&OffsetPart { base, part }, keys, located);
                     }
                     Some((base, KeySetView::Sparse(part))) => {
-                        self.locate_with::<_, true>(&Behind { base, part }, keys, located);
+                        self.locate_with::<_, true>(&OffsetPart { base, part }, keys, located);
                     }
                     Some((_, KeySetView::Parts(_))) | None => {
                         self.locate_counting::<_, true>(&view, keys, located);
@@ -243,7 +243,7 @@ impl<'a> SegmentView<'a> {
         range.map(|index| self.entry(index)).filter(move |entry| {
             let same = |other: SegmentEntry| other.neighbour == entry.neighbour && other.graph == entry.graph;
             let repeated = once && previous.replace(*entry).is_some_and(same);
-            let graph = filter.graph.passes(entry.graph);
+            let graph = filter.graph.matches(entry.graph);
             graph && !repeated && (!want_edges || entry.edge.is_bound())
         })
     }

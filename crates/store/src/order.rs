@@ -21,7 +21,7 @@
 use crate::entries::{Entries, KeyRuns};
 use crate::spill::SortedRun;
 use std::ops::Range;
-use vervet_codec::{Damaged, Packed, PackedView, Reader, load_u64, write_u64};
+use vervet_codec::{Damaged, Packed, PackedView, Reader, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, Id, Result, Watch, order_key};
 
@@ -155,10 +155,7 @@ impl OrderColumn {
     }
 
     fn parse(bytes: Bytes) -> Result<Self, Damaged> {
-        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
-        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
-        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
-        let mut meta = Reader::new(&bytes[start..end]);
+        let mut meta = Reader::of_section(&bytes)?;
         let (predicate, direction) = (Id::from_bits(meta.u64()?), meta.u64()?);
         let (property, base) = (Id::from_bits(meta.u64()?), meta.u64()?);
         let positions = Packed::read_meta(&mut meta, bytes.len())?;

@@ -165,22 +165,14 @@ impl<const COLUMNS: bool> PackedEntries<COLUMNS> {
     }
 }
 
-/// Packed form of `buffers::drop_plain_twins`.
+/// Drops the plain twins of edges: see [`vervet_model::drop_plain_twins`].
 fn drop_plain_twins(numbers: &mut Vec<u64>, layout: &BitLayout) {
     let edge = layout.0[3];
-    if edge.common != 0 {
-        return;
+    if edge.common == 0 {
+        let is_plain = |number: &u64| edge.get(*number) == 0;
+        let is_same = |number: &u64, next: &u64| layout.same_but_edge(*number, *next);
+        vervet_model::drop_plain_twins(numbers, is_plain, is_same);
     }
-    let mut kept = 0;
-    for index in 0..numbers.len() {
-        let number = numbers[index];
-        let has_twin = numbers.get(index + 1).is_some_and(|next| layout.same_but_edge(number, *next));
-        if edge.get(number) != 0 || !has_twin {
-            numbers[kept] = number;
-            kept += 1;
-        }
-    }
-    numbers.truncate(kept);
 }
 
 /// Key, neighbour, graph, edge.
@@ -239,7 +231,7 @@ mod tests {
 
     /// Columns of any width at any position, with and without edges, against the library's sort.
     #[test]
-    fn packed_entries_are_those_that_the_library_sorts() {
+    fn packed_entries_agree_with_a_library_sort() {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -293,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_comes_back() {
+    fn entries_that_do_not_fit_are_returned() {
         let entries = vec![[0, 0], [u64::MAX, 1]];
         let watch = Watch::new("test");
         assert_eq!(PackedEntries::<false>::both(entries.clone(), &watch).unwrap(), Err(entries));

@@ -25,7 +25,7 @@ use crate::lazy_section::LazySection;
 use crate::locate::{SegmentEntry, SegmentView};
 use crate::order::OrderColumn;
 use std::sync::Arc;
-use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader, load_u64};
+use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
@@ -59,10 +59,7 @@ impl BaseSegment {
     }
 
     fn parse(bytes: Bytes) -> Result<Self, Damaged> {
-        let end = bytes.len().checked_sub(8).ok_or(Damaged("section too short"))?;
-        let length = usize::try_from(load_u64(&bytes, end)).unwrap_or(usize::MAX);
-        let start = end.checked_sub(length).ok_or(Damaged("metadata longer than its section"))?;
-        let mut meta = Reader::new(&bytes[start..end]);
+        let mut meta = Reader::of_section(&bytes)?;
         let predicate = Id::from_bits(meta.u64()?);
         let direction = match meta.u64()? {
             0 => Direction::Out,
@@ -391,7 +388,7 @@ impl Segment for BaseSegment {
                 return Err(Error::corrupt("an order column", "it names an entry that does not exist"));
             }
             let SegmentEntry { neighbour, graph: of, edge, .. } = view.entry(entries.start + position);
-            if graph.passes(of) {
+            if graph.matches(of) {
                 out.push(OrderedEntry { neighbour, graph: of, edge, order_key });
                 left -= 1;
             }

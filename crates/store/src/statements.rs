@@ -3,7 +3,7 @@
 use crate::locate::SegmentEntry;
 use crate::{BaseSegment, Statement, Store};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+use vervet_snapshot::{EntryFilter, Segment};
 
 /// Number of keys that are read ahead.
 const KEYS: usize = 1024;
@@ -52,7 +52,7 @@ impl Statements<'_> {
         loop {
             if let Some(subject) = self.keys.pop() {
                 if let Some(segment) = self.segment {
-                    let filter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+                    let filter = EntryFilter::ALL;
                     self.subject = subject;
                     segment.entries_of(subject, filter, &mut self.entries);
                     self.entries.reverse();

@@ -8,7 +8,7 @@ use crate::{BaseSegment, Store};
 use rustc_hash::FxHashMap;
 use vervet_codec::Locate;
 use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
-use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
+use vervet_snapshot::{EntryFilter, Segment};
 use xxhash_rust::xxh3::xxh3_64;
 
 impl Store {
@@ -156,7 +156,7 @@ impl BaseSegment {
         if !keys.is_sorted() || keys.len() as u64 != self.statistics().keys {
             return Err(Error::corrupt(name, "its keys are not in order"));
         }
-        let filter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let filter = EntryFilter::ALL;
         let mut all = Vec::new();
         let mut entries: Vec<SegmentEntry> = Vec::new();
         for (position, key) in keys.iter().enumerate() {

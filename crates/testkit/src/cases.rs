@@ -88,7 +88,7 @@ pub fn check_segment(
             let filter = EntryFilter { graph: graph_filter, parallel };
             let context = format!("{context}, {filter:?}");
             compare_filtered(segment, entries, &asked, filter, random, &context);
-            compare_stretches(segment, entries, &asked, filter, random, &context);
+            compare_ranges(segment, entries, &asked, filter, random, &context);
         }
     }
 }
@@ -151,7 +151,7 @@ fn compare_filtered(
             segment.expand(asked, filter, &mut cursor, &mut out).expect("whole");
             calls += 1;
             assert!(out.len() <= out.capacity && calls < 100_000, "{context}");
-            assert!(cursor.row == asked.len() || out.room() == 0, "{context}: stopped early");
+            assert!(cursor.row == asked.len() || out.remaining_capacity() == 0, "{context}: stopped early");
             assert_eq!(out.neighbours.len(), out.len(), "{context}");
             assert_eq!(out.edges.len(), if want_edges { out.len() } else { 0 }, "{context}");
             assert_eq!(out.graphs.len(), if want_graphs { out.len() } else { 0 }, "{context}");
@@ -181,15 +181,13 @@ fn compare_filtered(
 
     let other: Vec<Id> = asked
         .iter()
-        .map(|key| {
-            match expected(entries, *key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false) {
-                found if !found.is_empty() && !random.one_in(3) => random.pick(&found)[0],
-                _ => random.pick(entries)[1],
-            }
+        .map(|key| match expected(entries, *key, EntryFilter::ALL, false) {
+            found if !found.is_empty() && !random.one_in(3) => random.pick(&found)[0],
+            _ => random.pick(entries)[1],
         })
         .collect();
     let has = |key: Id, neighbour: Id| {
-        entries.iter().any(|e| e[0] == key && e[1] == neighbour && passes(filter, e[2]))
+        entries.iter().any(|e| e[0] == key && e[1] == neighbour && matches_filter(filter, e[2]))
     };
     let mut rows = vec![9];
     segment.check(asked, &other, filter, &mut rows).expect("whole");
@@ -215,7 +213,7 @@ fn compare_filtered(
 }
 
 /// Checks that the ranges of a key hold all its entries, without duplicates.
-fn compare_stretches(
+fn compare_ranges(
     segment: &dyn Segment,
     entries: &[[Id; 4]],
     asked: &[Id],
@@ -233,7 +231,7 @@ fn compare_stretches(
         let mut bounds = Vec::new();
         segment.split(key, parts, entries_min, &mut bounds).expect("whole");
         assert!(bounds.is_sorted_by(|a, b| a < b), "{context}: bounds of {key:?} {bounds:?}");
-        let degree = expected(entries, key, EntryFilter { graph: GraphFilter::Any, parallel: true }, false);
+        let degree = expected(entries, key, EntryFilter::ALL, false);
         let is_cut = parts > 1 && degree.first().map(|e| e[0]) != degree.last().map(|e| e[0]);
         let is_long = degree.len() >= 2 * entries_min * parts;
         assert!(!(is_cut && is_long && bounds.is_empty()), "{context}: {key:?} is not cut");
@@ -257,7 +255,7 @@ fn compare_stretches(
     }
 }
 
-fn passes(filter: EntryFilter, graph: Id) -> bool {
+fn matches_filter(filter: EntryFilter, graph: Id) -> bool {
     match filter.graph {
         GraphFilter::Default => !graph.is_bound(),
         GraphFilter::Named(name) => graph == name && graph.is_bound(),
@@ -270,7 +268,7 @@ fn passes(filter: EntryFilter, graph: Id) -> bool {
 fn expected(entries: &[[Id; 4]], key: Id, filter: EntryFilter, want_edges: bool) -> Vec<[Id; 3]> {
     let mut found: Vec<[Id; 3]> = Vec::new();
     for [_, neighbour, graph, edge] in entries.iter().filter(|entry| entry[0] == key) {
-        if !passes(filter, *graph) || want_edges && !edge.is_bound() {
+        if !matches_filter(filter, *graph) || want_edges && !edge.is_bound() {
             continue;
         }
         let same = |other: &[Id; 3]| other[0] == *neighbour && other[1] == *graph;

@@ -451,7 +451,7 @@ impl Segment for MemorySegment {
             }
             let offset = usize::try_from(cursor.offset).expect("an offset into memory");
             for entry in found.get(offset..).unwrap_or_default() {
-                if out.room() == 0 {
+                if out.remaining_capacity() == 0 {
                     return Ok(());
                 }
                 out.rows.push(u32::try_from(cursor.row).expect("a batch is small"));
@@ -470,7 +470,7 @@ impl Segment for MemorySegment {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let all = EntryFilter::ALL;
         let mut found: Vec<Id> = self.matching(key, all, false).into_iter().map(|entry| entry[1]).collect();
         let parts = parts.min(found.len() / entries_min.max(1)).max(1);
         let stretch = (found.len() / parts).max(1);
@@ -529,7 +529,7 @@ impl Segment for MemorySegment {
         _graph: GraphFilter,
         _out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
-        Err(vervet_snapshot::no_order())
+        Err(vervet_snapshot::no_order_error())
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
@@ -544,7 +544,7 @@ impl Segment for MemorySegment {
     }
 
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
-        let all = EntryFilter { graph: GraphFilter::Any, parallel: true };
+        let all = EntryFilter::ALL;
         let found = self
             .matching(key, all, false)
             .into_iter()

@@ -3,6 +3,7 @@
 use crate::number::shortened;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 use vervet_gremlin::{Duration, Extended, Value};
+use vervet_model::{civil_from_days, days_from_civil};
 
 /// Nanoseconds of a day.
 pub(crate) const DAY_NANOSECONDS: i64 = 86_400 * 1_000_000_000;
@@ -199,19 +200,8 @@ fn period_text(years: i32, months: i32, days: i32) -> String {
 }
 
 /// The date `days` after 1970-01-01.
-///
-/// Source: Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms",
-/// Software: Practice and Experience 2023, in the plain form with years of 400 that begin in March.
 fn civil(days: i64) -> (i32, u8, u8) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (year, month, day) = civil_from_days(days);
     (
         i32::try_from(year).unwrap_or_default(),
         u8::try_from(month).unwrap_or_default(),
@@ -221,11 +211,7 @@ fn civil(days: i64) -> (i32, u8, u8) {
 
 /// Days from 1970-01-01 to this day.
 fn days_since_1970(year: i32, month: u8, day: u8) -> i64 {
-    let year = i64::from(year) - i64::from(month <= 2);
-    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let month_from_march = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    days_from_civil(year.into(), month.into(), day.into())
 }
 
 /// The remaining input.

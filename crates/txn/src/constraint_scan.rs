@@ -6,9 +6,9 @@
 //! several.
 
 use crate::constraint::ConstraintKind;
-use crate::constraints::{ANYWHERE, Constraints, Reader, Rule, Violation, select_rows};
+use crate::constraints::{Constraints, Reader, Rule, Violation, select_rows};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Watch};
-use vervet_snapshot::Snapshot;
+use vervet_snapshot::{EntryFilter, Snapshot};
 
 /// Maximum number of violations named in a message.
 const NAMED_MAX: usize = 3;
@@ -57,7 +57,7 @@ fn violations(
         return Ok(found);
     }
     let mut members = Vec::new();
-    types.neighbours(rule.class, ANYWHERE, &mut members)?;
+    types.neighbours(rule.class, EntryFilter::ANY_GRAPH, &mut members)?;
     let required = rule.constraint.kind() == ConstraintKind::Required;
     let Some(segment) = snapshot.segment(*property, Direction::Out)? else {
         if required {
@@ -70,11 +70,11 @@ fn violations(
     for members in members.chunks(CHUNK) {
         watch.check()?;
         degrees.clear();
-        segment.degrees(members, ANYWHERE, &mut degrees)?;
+        segment.degrees(members, EntryFilter::ANY_GRAPH, &mut degrees)?;
         for (vertex, degree) in members.iter().zip(&degrees) {
             let mut values = Vec::new();
             if *degree > 1 && !required {
-                segment.neighbours(*vertex, ANYWHERE, &mut values)?;
+                segment.neighbours(*vertex, EntryFilter::ANY_GRAPH, &mut values)?;
                 values.dedup();
                 values.truncate(2);
             }
@@ -106,11 +106,11 @@ fn duplicates(
         keys.clear();
         degrees.clear();
         next = segment.keys(from, CHUNK, &mut keys)?;
-        segment.degrees(&keys, ANYWHERE, &mut degrees)?;
+        segment.degrees(&keys, EntryFilter::ANY_GRAPH, &mut degrees)?;
         for (value, _) in keys.iter().zip(&degrees).filter(|(_, degree)| **degree > 1) {
             watch.check()?;
             vertices.clear();
-            segment.neighbours(*value, ANYWHERE, &mut vertices)?;
+            segment.neighbours(*value, EntryFilter::ANY_GRAPH, &mut vertices)?;
             vertices.dedup();
             let members = select_rows(&vertices, &reader.members(&vertices, rule.class)?);
             // The values of the other properties, with the vertex that has them.
@@ -120,7 +120,7 @@ fn duplicates(
                 let mut longer = Vec::with_capacity(rows.len());
                 for (values, member) in &rows {
                     let mut more = Vec::new();
-                    others.neighbours(*member, ANYWHERE, &mut more)?;
+                    others.neighbours(*member, EntryFilter::ANY_GRAPH, &mut more)?;
                     more.dedup();
                     longer.extend(more.iter().map(|one| ([values.as_slice(), &[*one]].concat(), *member)));
                 }

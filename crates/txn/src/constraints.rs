@@ -27,10 +27,7 @@ use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::Dictionary;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, TermParts};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
-
-/// In any graph; equal statements of several graphs count once.
-pub(crate) const ANYWHERE: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+use vervet_snapshot::{EntryFilter, Snapshot};
 
 /// See the header of this file.
 #[derive(Debug, Default)]
@@ -256,7 +253,7 @@ impl Reader<'_> {
         }
         let mut rows = Vec::new();
         if let Some(segment) = self.snapshot.segment(property, Direction::Out)? {
-            segment.check_constant(vertices, value, ANYWHERE, &mut rows)?;
+            segment.check_constant(vertices, value, EntryFilter::ANY_GRAPH, &mut rows)?;
         }
         Ok(rows)
     }
@@ -268,7 +265,7 @@ impl Reader<'_> {
         }
         let mut neighbours = Vec::new();
         if let Some(segment) = self.snapshot.segment(property, direction)? {
-            segment.neighbours(key, ANYWHERE, &mut neighbours)?;
+            segment.neighbours(key, EntryFilter::ANY_GRAPH, &mut neighbours)?;
             // A statement may be in several graphs.
             neighbours.dedup();
         }
@@ -332,7 +329,7 @@ impl Reader<'_> {
             // Not a read: the choice of the start changes no result.
             let mut degrees = Vec::new();
             if let Some(segment) = self.snapshot.segment(*property, Direction::In)? {
-                segment.degrees(&[*value], ANYWHERE, &mut degrees)?;
+                segment.degrees(&[*value], EntryFilter::ANY_GRAPH, &mut degrees)?;
             }
             rarest = rarest.min((degrees.first().copied().unwrap_or(0), at));
         }

@@ -30,14 +30,13 @@ use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use vervet_delta::Version;
 use vervet_env::{Environment, Fault, SimulatedFiles, Simulation};
-use vervet_model::{Direction, ErrorKind, Id, Result, Statement};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_model::{Direction, ErrorKind, Id, Result, Statement, lock};
+use vervet_snapshot::{EntryFilter, Snapshot};
 
 const DIRECTORY: &str = "/db";
-const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 /// Distance between the first marks of two writers.
 const WRITER: u64 = 100;
 
@@ -107,10 +106,6 @@ struct Observations {
     conflicts: AtomicU64,
     /// Number of writers still running.
     running: AtomicU64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn iri(name: &str) -> NamedNode {
@@ -214,7 +209,7 @@ fn read_count(transaction: &Transaction, ids: SharedIds) -> Result<u64> {
     let view = transaction.view()?;
     let Some(segment) = view.as_snapshot().segment(ids.count, Direction::Out)? else { return Ok(0) };
     let mut found = Vec::new();
-    segment.neighbours(ids.counter, EVERY, &mut found)?;
+    segment.neighbours(ids.counter, EntryFilter::ALL, &mut found)?;
     let version = transaction.version()?;
     Ok(found.first().map_or(0, |id| text(version, *id).parse().expect("a number")))
 }

@@ -15,6 +15,7 @@
 
 use crate::mutation::{Mutation, Timestamp};
 use oxrdf::{BaseDirection, Term, TermRef};
+use vervet_codec::{read_varint, write_varint};
 use vervet_model::{Id, LiteralKind, Statement, TermParts, triple_term, triple_text};
 
 // The longest term fits into a record, with its id, its kind and the length of its detail.
@@ -168,31 +169,6 @@ fn write_id(id: Id, out: &mut Vec<u8>) {
 
 fn read_id(bytes: &mut &[u8]) -> Option<Id> {
     Some(Id::from_bits(read_varint(bytes)?.rotate_right(u64::BITS - Id::PAYLOAD_BITS)))
-}
-
-fn write_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push((value & 0x7F) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push((value & 0x7F) as u8);
-}
-
-fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7F);
-        if shift == 63 && part > 1 {
-            return None;
-        }
-        value |= part << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {

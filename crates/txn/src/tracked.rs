@@ -8,11 +8,11 @@ use crate::reads::ReadSet;
 use elsa::sync::FrozenMap;
 use oxrdf::TermRef;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use vervet_delta::Version;
 use vervet_model::vocab::RDF_TYPE;
-use vervet_model::{Direction, Id, Meter, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Id, Meter, Result, Tag, TermParts, TextSearch, lock};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
@@ -44,11 +44,6 @@ struct TrackedSegment<'a> {
     statistics: SegmentStatistics,
     /// Whether the flags are in the read set.
     flags_recorded: AtomicBool,
-}
-
-/// The set is consistent after each insert, so a panic elsewhere does not invalidate it.
-fn lock(reads: &Mutex<ReadSet>) -> MutexGuard<'_, ReadSet> {
-    reads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Tracked<'a> {

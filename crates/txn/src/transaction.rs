@@ -195,7 +195,7 @@ impl Transaction {
         if read == Read::Predicates {
             // Pending changes count: they may have emptied a predicate. The caller finds damaged data, too.
             if let Ok(seen) = self.version() {
-                let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut reads = vervet_model::lock(&self.reads);
                 reads.add_predicate_list(&self.began.version, seen);
             }
             return;

@@ -3,7 +3,6 @@
 use crate::loading;
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::plans::{Compiled, PlanCache, PlanCacheCounts, TraversalPlans};
-use crate::sync::lock;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,7 +13,7 @@ use vervet_graph::Graph;
 use vervet_kernel::Gate;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::vocab::EDGE_ID;
-use vervet_model::{Direction, Error, Id, Result, Watch};
+use vervet_model::{Direction, Error, Id, Result, Watch, lock};
 use vervet_snapshot::Snapshot;
 use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
 

@@ -56,7 +56,6 @@ mod loading;
 mod options;
 mod query;
 mod status;
-mod sync;
 mod transaction;
 pub mod update;
 mod warnings;

@@ -187,7 +187,7 @@ impl Target for BuildTarget<'_> {
                 *hash = match *term {
                     TermRef::Iri(iri) => hash_iri(iri),
                     TermRef::Blank(label) => hash_blank(label),
-                    TermRef::Literal { value, kind } => hash_literal(value, kind.into()),
+                    TermRef::Literal { value, kind } => hash_literal(value, kind),
                 };
             }
             self.dictionary.prefetch(&hashes[..terms.len()]);
@@ -196,7 +196,7 @@ impl Target for BuildTarget<'_> {
                     TermRef::Iri(iri) => self.dictionary.intern_iri_hashed(iri, hash)?,
                     TermRef::Blank(label) => self.dictionary.intern_blank_hashed(label, hash)?,
                     TermRef::Literal { value, kind } => {
-                        self.dictionary.intern_literal_hashed(value, kind.into(), hash)?
+                        self.dictionary.intern_literal_hashed(value, kind, hash)?
                     }
                 });
             }

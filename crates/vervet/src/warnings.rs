@@ -22,15 +22,13 @@ use vervet_algebra::{
 };
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, is_iri, name_iri};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{EntryFilter, Snapshot};
 
 /// The maximum number of candidates for a "did you mean" suggestion.
 const CANDIDATES_MAX: usize = 4096;
 
 /// The maximum number of warnings about one query.
 const WARNINGS_MAX: usize = 16;
-
-const ANYWHERE: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: false };
 
 /// A part of a query that cannot match anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -237,7 +235,7 @@ impl<'s> UnknownNameSearch<'s> {
         let bound = self.bound.iter().filter_map(|variable| query.variables.get(variable.index()));
         let bound: Vec<&str> = bound.map(String::as_str).filter(|name| !name.is_empty()).collect();
         for name in unbound {
-            let near = vervet_sparql::nearest(name, bound.iter().copied());
+            let near = vervet_model::nearest(name, bound.iter().copied());
             self.warn(format!("nothing binds ?{name}"), near.map(|near| format!("did you mean ?{near}?")));
         }
         Ok(())
@@ -350,7 +348,7 @@ impl<'s> UnknownNameSearch<'s> {
         };
         let Some(segment) = self.snapshot.segment(types, Direction::In)? else { return Ok(false) };
         let mut degrees = Vec::new();
-        segment.degrees(&[id], ANYWHERE, &mut degrees)?;
+        segment.degrees(&[id], EntryFilter::ANY_GRAPH, &mut degrees)?;
         Ok(degrees.iter().any(|degree| *degree > 0))
     }
 
@@ -448,7 +446,7 @@ impl<'s> UnknownNameSearch<'s> {
         // The same namespace comes first: of equally similar names the first wins.
         let (namespace, local) = split(iri);
         names.sort_by_key(|name| split(name).0 != namespace);
-        let near = vervet_sparql::nearest(local, names.iter().map(|name| split(name).1)).map(str::to_owned);
+        let near = vervet_model::nearest(local, names.iter().map(|name| split(name).1)).map(str::to_owned);
         Ok(near.and_then(|near| names.into_iter().find(|name| split(name).1 == near)))
     }
 

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use vervet::{Database, Format, LoadOptions, Source};
 use vervet_generate::Random;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, days_from_civil};
 
 /// See the header of this file.
 #[derive(Clone, Debug)]
@@ -195,11 +195,7 @@ pub(super) fn milliseconds(text: &str) -> Option<i64> {
     let part = |from: usize, to: usize| text.get(from..to).map_or(Some(0), |part| part.parse::<i64>().ok());
     let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
     let (hour, minute, second, rest) = (part(8, 10)?, part(10, 12)?, part(12, 14)?, part(14, 17)?);
-    // Days since 1970-01-01, with years that begin in March (Hinnant 2013).
-    let year = year - i64::from(month <= 2);
-    let (era, in_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * 146_097 + in_era * 365 + in_era / 4 - in_era / 100 + day_of_year - 719_468;
+    let days = days_from_civil(year, month, day);
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + rest)
 }
 

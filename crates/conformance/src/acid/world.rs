@@ -3,12 +3,13 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use vervet::{
     Database, DatabaseOptions, Durability, Error, ErrorKind, Isolation, Solutions, Transaction,
     TransactionOptions,
 };
+use vervet_model::lock;
 use vervet_testkit::Random;
 
 /// The number of concurrent clients.
@@ -182,11 +183,6 @@ fn statements(database: &Database) -> Result<Vec<String>, String> {
     let mut lines = read().map_err(|error| error.to_string())?;
     lines.sort_unstable();
     Ok(lines)
-}
-
-/// Ignores poisoning: the guarded data is consistent after each change.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A client that runs transactions, one at a time.

@@ -162,7 +162,7 @@ fn agrees_with_a_map() {
 }
 
 #[test]
-fn differences_skip_what_is_shared() {
+fn differences_skip_shared_nodes() {
     let items: Vec<Pair> = (0..100_000).map(|key| Pair(key * 2, 1)).collect();
     let old = Tree::from_sorted(&items);
     let mut new = old.clone();
@@ -180,7 +180,7 @@ fn differences_skip_what_is_shared() {
 }
 
 #[test]
-fn ascending_keys_fill_the_leaves() {
+fn ascending_keys_fill_leaves() {
     let mut tree = Tree::default();
     for key in 0..10_000 {
         tree.insert(Pair(key, 1));

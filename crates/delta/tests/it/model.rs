@@ -226,7 +226,7 @@ fn hubs_and_many_keys() {
 }
 
 #[test]
-fn what_a_store_would_refuse_is_refused() {
+fn statements_invalid_in_a_store_are_refused() {
     let mut random = random_of(1, 1);
     let world = World::random(&mut random);
     let base = world.build(&[], false);
@@ -277,7 +277,7 @@ fn what_a_store_would_refuse_is_refused() {
 /// The flag that lets plans use checks where edges are counted (plan F3): it is set once parallel edges were
 /// added, in bulk or singly, over a base or not, and not before.
 #[test]
-fn f3_parallel_edges_are_flagged_when_the_first_comes() {
+fn f3_the_first_parallel_edge_sets_the_flag() {
     let terms = Arc::new(vervet_dictionary::MutableDictionary::new(0, 0));
     let id = |name: &str| {
         let iri = oxrdf::NamedNode::new_unchecked(format!("http://e/{name}"));

@@ -10,7 +10,7 @@ use vervet_delta::Version;
 use vervet_model::Statement;
 
 #[test]
-fn readers_see_the_version_that_they_hold() {
+fn readers_see_their_version() {
     let seed = seed();
     let mut random = Random(seed | 1);
     let world = World::random(&mut random);

@@ -202,7 +202,7 @@ fn flipped_bytes_are_noticed(count: Option<usize>) {
 }
 
 #[test]
-fn flipped_bytes_are_noticed_somewhere() {
+fn flipped_bytes_are_detected() {
     flipped_bytes_are_noticed(Some(400));
 }
 
@@ -213,7 +213,7 @@ fn flipped_bytes_are_noticed_everywhere() {
 }
 
 #[test]
-fn every_other_length_is_noticed() {
+fn every_wrong_length_is_detected() {
     let (image, terms) = sample();
     for length in 0..image.len() {
         assert!(ask(image[..length].to_vec(), &terms), "cut to {length}");
@@ -259,7 +259,7 @@ fn damage_behind_right_checksums(count: Option<usize>) {
 }
 
 #[test]
-fn damage_behind_right_checksums_does_not_panic_somewhere() {
+fn damage_under_valid_checksums_does_not_panic() {
     damage_behind_right_checksums(Some(400));
 }
 
@@ -271,7 +271,7 @@ fn damage_behind_right_checksums_does_not_panic_everywhere() {
 
 /// Callers may follow the nesting of a triple term by recursion, and an attacker can compute valid checksums.
 #[test]
-fn a_triple_term_that_is_none_is_damage() {
+fn invalid_triple_terms_are_damage() {
     const DEPTH: usize = 1 << 18;
     let nested = |name: &str, depth: usize| {
         format!("{}<http://e/{name}>{}", "<<( <http://e/a> <http://e/b> ".repeat(depth), " )>>".repeat(depth))

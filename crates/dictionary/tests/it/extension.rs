@@ -229,7 +229,7 @@ fn new_texts_are_coded() {
 
 /// Other dictionaries cannot be extended; cancelled or unwritable extensions end with an error.
 #[test]
-fn what_is_not_extended() {
+fn unsuitable_extensions_are_refused() {
     assert!(Extension::new(&Dictionary::empty(), 1).is_none());
     let mut builder = DictionaryBuilder::new();
     for number in 0..10 {

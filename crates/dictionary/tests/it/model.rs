@@ -162,7 +162,7 @@ fn check_words(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
 /// Searches report their memory and can be cancelled, in a file and among later terms; a later search then
 /// finds all matches.
 #[test]
-fn searches_are_metered_and_can_be_ended() {
+fn searches_are_metered_and_cancellable() {
     const COUNT: u64 = 20_000;
     let text = |number: u64| format!("a common text with number {number}");
     let mut builder = DictionaryBuilder::new();
@@ -239,7 +239,7 @@ fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
 }
 
 #[test]
-fn the_dictionary_is_a_map() {
+fn the_dictionary_agrees_with_a_map() {
     for seed in 0..24 {
         println!("seed {seed}");
         let random = SeededRandom::new(seed);

@@ -64,11 +64,11 @@ fn check(name: &str) {
 }
 
 #[test]
-fn music_comes_back() {
+fn music_data_round_trips() {
     check("music.ttl");
 }
 
 #[test]
-fn schema_org_comes_back() {
+fn schema_org_round_trips() {
     check("schemaorg-30.0-current-https.nq");
 }

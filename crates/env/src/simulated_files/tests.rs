@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_simulated_file_system_keeps_the_contract() {
+fn the_simulated_file_system_meets_the_contract() {
     let files = SimulatedFiles::new(1);
     contract::check(&files, Path::new("/db"));
     assert!(!files.exists(Path::new("/db")).expect("exists"));
@@ -17,7 +17,7 @@ fn write(files: &SimulatedFiles, path: &str, bytes: &[u8], sync: bool) -> io::Re
 
 /// Synced data survives every crash, and a file never has bytes that were not written.
 #[test]
-fn a_crash_keeps_what_was_synced() {
+fn a_crash_keeps_synced_data() {
     let mut torn = 0;
     for seed in 0..64 {
         let files = SimulatedFiles::new(seed);
@@ -69,7 +69,7 @@ fn a_crash_may_reorder() {
 }
 
 #[test]
-fn what_a_failed_sync_had_to_save_is_doomed() {
+fn data_of_a_failed_sync_is_lost_in_a_crash() {
     let files = SimulatedFiles::new(0);
     write(&files, "/a", b"good", true).expect("write");
     files.sync_dir(Path::new("/")).expect("sync_dir");
@@ -85,7 +85,7 @@ fn what_a_failed_sync_had_to_save_is_doomed() {
 }
 
 #[test]
-fn nothing_else_survives_a_hard_crash() {
+fn a_hard_crash_loses_unsynced_data() {
     let files = SimulatedFiles::new(0);
     files.create_dir_all(Path::new("/db")).expect("create_dir_all");
     files.sync_dir(Path::new("/")).expect("sync_dir");
@@ -118,7 +118,7 @@ fn the_nth_operation_fails() {
     assert_eq!(files.read(Path::new("/b")).expect("read"), b"1234");
     assert!(write(&files, "/c", b"1", true).is_err(), "still full");
     files.remove_file(Path::new("/a")).expect("removing needs no space");
-    files.heal();
+    files.clear_faults();
     write(&files, "/c", b"1", true).expect("healed");
     files.fail_read(1);
     assert!(files.read(Path::new("/c")).is_ok());
@@ -127,12 +127,12 @@ fn the_nth_operation_fails() {
     assert_eq!(files.read(Path::new("/c")).expect("read"), b"2");
 }
 
-/// The faults that reviews of storage asked for: an unreadable sector, a panic, directories without syncs.
+/// An unreadable sector, a panic during a write, a directory that cannot be synced, a full disk.
 #[test]
-fn other_accidents() {
+fn bad_sectors_and_slow_syncs_are_simulated() {
     let files = SimulatedFiles::new(0);
     write(&files, "/a", b"12345678", true).expect("write");
-    files.break_sector(Path::new("/a"), 5);
+    files.add_bad_sector(Path::new("/a"), 5);
     assert!(files.read(Path::new("/a")).is_err());
     let mut found = Vec::new();
     let mut reading = files.open(Path::new("/a")).expect("open");
@@ -142,7 +142,7 @@ fn other_accidents() {
     assert!(mapped.is_err(), "a process dies");
     files.open_at(Path::new("/a"), 6).expect("open").read_to_end(&mut found).expect("behind it");
     assert_eq!(found, b"1234578");
-    files.heal();
+    files.clear_faults();
     assert_eq!(&*files.map(Path::new("/a")).expect("map"), b"12345678");
 
     files.fail_write(1, Fault::Panic);
@@ -150,13 +150,13 @@ fn other_accidents() {
     assert!(panicked.is_err());
     write(&files, "/b", b"1", true).expect("works again");
     files.create_dir_all(Path::new("/d")).expect("create_dir_all");
-    files.refuse_sync_dir(Path::new("/d"));
+    files.fail_directory_syncs(Path::new("/d"));
     let refused = files.sync_dir(Path::new("/d")).expect_err("cannot");
-    assert!(crate::cannot_sync_dir(&refused) && !crate::is_disk_full(&refused));
+    assert!(crate::is_directory_sync_unsupported(&refused) && !crate::is_disk_full(&refused));
     files.fail_write(0, Fault::DiskFull);
     let full = write(&files, "/b", b"1", true).expect_err("full");
     assert!(crate::is_disk_full(&full));
     assert_eq!(files.available_bytes(Path::new("/d")).expect("available"), Some(0));
-    files.heal();
+    files.clear_faults();
     assert_eq!(files.available_bytes(Path::new("/d")).expect("available"), None);
 }

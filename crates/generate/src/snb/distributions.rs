@@ -27,7 +27,7 @@ pub(super) fn random(seed: u64, purpose: Purpose, number: u64) -> Random {
 
 /// A skewed index below `count`: a uniform number to the power `power`, scaled. The density falls as
 /// `index^(1 / power - 1)`.
-pub(super) fn skewed(random: &mut Random, count: usize, power: u32) -> usize {
+pub(super) fn power_law_index(random: &mut Random, count: usize, power: u32) -> usize {
     let uniform = random.unit();
     // Not `powi`, whose rounding may differ between platforms.
     scaled((1..power).fold(uniform, |product, _| product * uniform), count)
@@ -54,7 +54,7 @@ pub(super) fn geometric(random: &mut Random, mean: f64, most: u32) -> u32 {
 }
 
 /// A time after `from`, heavy-tailed with median delay `scale`. `None`: it would be after the end.
-pub(super) fn later(random: &mut Random, from: i64, scale: i64) -> Option<i64> {
+pub(super) fn heavy_tailed_time(random: &mut Random, from: i64, scale: i64) -> Option<i64> {
     let steps = i64::from(random.below(1 << 20)) + 1;
     // Heavy-tailed: scale * u / (1 - u) without floats.
     let wait = scale * steps / ((1 << 20) + 1 - steps);
@@ -62,7 +62,7 @@ pub(super) fn later(random: &mut Random, from: i64, scale: i64) -> Option<i64> {
 }
 
 /// A random time in a range, at least a second after its start. `None`: the range is too short.
-pub(super) fn between(random: &mut Random, from: i64, to: i64) -> Option<i64> {
+pub(super) fn uniform_time(random: &mut Random, from: i64, to: i64) -> Option<i64> {
     let span = to - from - 1000;
     (span > 0).then(|| from + 1000 + span * i64::from(random.below(1 << 26)) / (1 << 26))
 }

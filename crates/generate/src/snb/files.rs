@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_can_be_searched() {
+    fn file_names_are_sorted() {
         assert!(HEADERS.is_sorted_by_key(|(name, _)| *name));
     }
 }

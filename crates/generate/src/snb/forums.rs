@@ -2,7 +2,9 @@
 //!
 //! Walls and groups contain texts with replies; albums contain photos, which have only likes.
 
-use super::distributions::{DAY, END, HOUR, Purpose, between, geometric, later, random, skewed};
+use super::distributions::{
+    DAY, END, HOUR, Purpose, geometric, heavy_tailed_time, power_law_index, random, uniform_time,
+};
 use super::files::Files;
 use super::people::{People, Person};
 use super::statistics::SnbStatistics;
@@ -76,7 +78,7 @@ impl Forums<'_, '_> {
         let person = self.people.all[owner as usize];
         let created = match kind {
             Kind::Wall => Some(person.created + 10_000),
-            _ => between(random, person.created + 10_000, END - 10 * DAY),
+            _ => uniform_time(random, person.created + 10_000, END - 10 * DAY),
         };
         let Some(created) = created else { return Ok(()) };
         let id = self.forums;
@@ -90,7 +92,7 @@ impl Forums<'_, '_> {
         };
         self.files.row("forum", format_args!("{id}|{title}|{created}"))?;
         self.files.row("forum_hasModerator_person", format_args!("{id}|{owner}"))?;
-        let tags = some_of(&interests, 1 + geometric(random, 4.5, 16), random);
+        let tags = sample_tags(&interests, 1 + geometric(random, 4.5, 16), random);
         for tag in &tags {
             self.files.row("forum_hasTag_tag", format_args!("{id}|{tag}"))?;
         }
@@ -112,7 +114,7 @@ impl Forums<'_, '_> {
             let next = match kind {
                 // Photos of an album are posted together.
                 Kind::Album => Some(at + 1000).filter(|time| *time < END),
-                _ => between(random, joined.max(created), END),
+                _ => uniform_time(random, joined.max(created), END),
             };
             let Some(time) = next else { continue };
             at = time;
@@ -126,13 +128,13 @@ impl Forums<'_, '_> {
         let friends = &self.people.friends[owner as usize];
         let mut members: Vec<(u32, i64)> = Vec::new();
         let join = |member: u32, since: i64, random: &mut Random| {
-            between(random, since.max(created), END).map(|joined| (member, joined))
+            uniform_time(random, since.max(created), END).map(|joined| (member, joined))
         };
         match kind {
             Kind::Wall | Kind::Album => {
                 let of_hundred = if kind == Kind::Wall { 77 } else { 34 };
                 for &friend in friends.iter().filter(|_| random.below(100) < of_hundred).collect::<Vec<_>>() {
-                    members.extend(join(friend, self.people.since(owner, friend), random));
+                    members.extend(join(friend, self.people.friendship_time(owner, friend), random));
                 }
             }
             Kind::Group => {
@@ -171,7 +173,7 @@ impl Forums<'_, '_> {
         if kind == Kind::Album {
             self.files.row("post", format_args!("{id}|photo{id}.jpg|{created}|{address}|{browser}|||0"))?;
         } else {
-            tags = some_of(forum_tags, 1 + geometric(random, 2.0, 8), random);
+            tags = sample_tags(forum_tags, 1 + geometric(random, 2.0, 8), random);
             self.add_tags(&mut tags, 2.0, &person, random);
             let length = self.write_text(&tags, random);
             let (language, text) = (person.language(), &self.text);
@@ -215,14 +217,16 @@ impl Forums<'_, '_> {
             };
             let (author, joined) = *random.pick(members);
             let parent = &thread[at];
-            let Some(created) = later(random, parent.created.max(joined), 3 * HOUR) else { continue };
+            let Some(created) = heavy_tailed_time(random, parent.created.max(joined), 3 * HOUR) else {
+                continue;
+            };
             let (parent_id, parent_is_post, parent_author) = (parent.id, parent.is_post, parent.author);
             if parent_author == author && random.below(4) > 0 {
                 continue;
             }
             let tags = match random.below(3) {
                 0 => {
-                    let mut tags = some_of(&parent.tags, 1 + geometric(random, 1.5, 5), random);
+                    let mut tags = sample_tags(&parent.tags, 1 + geometric(random, 1.5, 5), random);
                     self.add_tags(&mut tags, 3.2, &self.people.all[author as usize], random);
                     tags
                 }
@@ -232,7 +236,7 @@ impl Forums<'_, '_> {
             let file = if parent_is_post { "comment_replyOf_post" } else { "comment_replyOf_comment" };
             self.files.row(file, format_args!("{}|{parent_id}", comment.id))?;
             if random.below(1000) < 48 {
-                let mean = if random.once_in(2) { 8.0 } else { 60.0 };
+                let mean = if random.one_in(2) { 8.0 } else { 60.0 };
                 let likes = if random.below(100) < 50 { 1 } else { 1 + geometric(random, mean, 1_000) };
                 self.likes(&comment, likes, random)?;
             }
@@ -270,7 +274,7 @@ impl Forums<'_, '_> {
         for at in 0..(count as usize).min(friends.len()) {
             let friend = friends[(first + at) % friends.len()];
             let joined = self.people.all[friend as usize].created;
-            let Some(time) = later(random, message.created.max(joined), DAY) else { continue };
+            let Some(time) = heavy_tailed_time(random, message.created.max(joined), DAY) else { continue };
             let file = if message.is_post { "person_likes_post" } else { "person_likes_comment" };
             self.files.row(file, format_args!("{friend}|{}|{time}", message.id))?;
             self.statistics.likes += 1;
@@ -313,14 +317,14 @@ impl Forums<'_, '_> {
 
 /// Location of a message: mostly the home country.
 fn place(person: &Person, random: &mut Random) -> u32 {
-    if random.once_in(12) { World::any_country(random) } else { person.country }
+    if random.one_in(12) { World::any_country(random) } else { person.country }
 }
 
 /// `count` distinct tags of the list, earlier ones more likely.
-fn some_of(tags: &[u32], count: u32, random: &mut Random) -> Vec<u32> {
+fn sample_tags(tags: &[u32], count: u32, random: &mut Random) -> Vec<u32> {
     let mut some = Vec::new();
     for _ in 0..count {
-        if let Some(&tag) = tags.get(skewed(random, tags.len(), 2))
+        if let Some(&tag) = tags.get(power_law_index(random, tags.len(), 2))
             && !some.contains(&tag)
         {
             some.push(tag);

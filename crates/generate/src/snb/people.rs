@@ -1,6 +1,8 @@
 //! Persons, their attributes, and the friendship graph.
 
-use super::distributions::{BEGIN, DAY, END, Purpose, between, geometric, random, scaled, skewed};
+use super::distributions::{
+    BEGIN, DAY, END, Purpose, geometric, power_law_index, random, scaled, uniform_time,
+};
 use super::files::Files;
 use super::statistics::SnbStatistics;
 use super::world::World;
@@ -60,9 +62,9 @@ impl People {
         let mut all = Vec::with_capacity(count as usize);
         for number in 0..count {
             let mut random = random(seed, Purpose::Person, u64::from(number));
-            let (country, city) = world.home(&mut random);
+            let (country, city) = world.random_home(&mut random);
             let university = (random.below(100) < 79).then(|| {
-                let country = if random.once_in(10) { World::any_country(&mut random) } else { country };
+                let country = if random.one_in(10) { World::any_country(&mut random) } else { country };
                 World::university(country, &mut random)
             });
             all.push(Person {
@@ -74,7 +76,7 @@ impl People {
                 university,
                 interest: world.tag(country, &mut random),
                 address: country << 24 | random.below(1 << 24),
-                browser: u8::try_from(skewed(&mut random, BROWSERS.len(), 2)).unwrap_or(0),
+                browser: u8::try_from(power_law_index(&mut random, BROWSERS.len(), 2)).unwrap_or(0),
             });
         }
         let friends = knows(&all, seed);
@@ -82,11 +84,11 @@ impl People {
     }
 
     /// Time at which a friendship began.
-    pub(super) fn since(&self, one: u32, other: u32) -> i64 {
+    pub(super) fn friendship_time(&self, one: u32, other: u32) -> i64 {
         let (first, second) = (one.min(other), one.max(other));
         let mut random = random(self.seed, Purpose::Knows, u64::from(first) << 32 | u64::from(second));
         let both = self.all[first as usize].created.max(self.all[second as usize].created);
-        between(&mut random, both, END).unwrap_or(both + 1)
+        uniform_time(&mut random, both, END).unwrap_or(both + 1)
     }
 
     pub(super) fn write(
@@ -98,7 +100,7 @@ impl People {
         for (number, person) in (0_u32..).zip(&self.all) {
             self.write_person(number, person, world, files)?;
             for &friend in self.friends[number as usize].iter().filter(|friend| **friend > number) {
-                let since = self.since(number, friend);
+                let since = self.friendship_time(number, friend);
                 files.row("person_knows_person", format_args!("{number}|{friend}|{since}"))?;
                 statistics.knows += 1;
             }
@@ -109,14 +111,16 @@ impl People {
     fn write_person(&self, number: u32, person: &Person, world: &World, files: &mut Files) -> io::Result<()> {
         let mut random = random(self.seed, Purpose::Details, u64::from(number));
         // Names repeat within a country, some of them often.
-        let first = world.name(person.country * 37 + u32::try_from(skewed(&mut random, 120, 2)).unwrap_or(0));
-        let last =
-            world.name(person.country * 53 + 700 + u32::try_from(skewed(&mut random, 300, 2)).unwrap_or(0));
-        let gender = if random.once_in(2) { "male" } else { "female" };
+        let first = world
+            .name(person.country * 37 + u32::try_from(power_law_index(&mut random, 120, 2)).unwrap_or(0));
+        let last = world.name(
+            person.country * 53 + 700 + u32::try_from(power_law_index(&mut random, 300, 2)).unwrap_or(0),
+        );
+        let gender = if random.one_in(2) { "male" } else { "female" };
         // Born from 1980 to 1990.
         let birthday = 315_532_800_000 + DAY * i64::from(random.below(3_653));
         let mut languages = person.language().to_owned();
-        if languages != "en" && !random.once_in(3) {
+        if languages != "en" && !random.one_in(3) {
             languages.push_str(";en");
         }
         let email = |domain: &str| format!("{first}{number}@{domain}.example");
@@ -179,7 +183,7 @@ fn knows(all: &[Person], seed: u64) -> Vec<Vec<u32>> {
     let mean = mean_degree(count);
     let wanted: Vec<u32> = (0..count)
         .map(|_| {
-            let times = if random.once_in(30) { 3.0 } else { 1.0 };
+            let times = if random.one_in(30) { 3.0 } else { 1.0 };
             geometric(&mut random, mean * times, FRIENDS_MAX.min(count / 2))
         })
         .collect();

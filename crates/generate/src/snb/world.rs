@@ -1,6 +1,6 @@
 //! Static part of the network: places, organisations, tags and their classes, in the same numbers as LDBC.
 
-use super::distributions::{Purpose, random, skewed};
+use super::distributions::{Purpose, power_law_index, random};
 use super::files::Files;
 use crate::Random;
 use std::io;
@@ -33,7 +33,7 @@ impl World {
         // Each country has a city; most other cities are in few countries.
         let mut counts = vec![1_u32; COUNTRIES as usize];
         for _ in COUNTRIES..CITIES {
-            counts[skewed(&mut random, COUNTRIES as usize, 2)] += 1;
+            counts[power_law_index(&mut random, COUNTRIES as usize, 2)] += 1;
         }
         let mut first_city = vec![0];
         let mut country_of_city = Vec::with_capacity(CITIES as usize);
@@ -52,10 +52,10 @@ impl World {
     }
 
     /// A random country with one of its cities; skewed, so that few countries have most people.
-    pub(super) fn home(&self, random: &mut Random) -> (u32, u32) {
-        let country = skewed(random, COUNTRIES as usize, 3);
+    pub(super) fn random_home(&self, random: &mut Random) -> (u32, u32) {
+        let country = power_law_index(random, COUNTRIES as usize, 3);
         let (first, end) = (self.first_city[country], self.first_city[country + 1]);
-        let city = first + u32::try_from(skewed(random, (end - first) as usize, 2)).unwrap_or(0);
+        let city = first + u32::try_from(power_law_index(random, (end - first) as usize, 2)).unwrap_or(0);
         (u32::try_from(country).unwrap_or(0), city)
     }
 
@@ -66,12 +66,14 @@ impl World {
     /// A university in the country.
     pub(super) fn university(country: u32, random: &mut Random) -> u32 {
         let of_country = UNIVERSITIES / COUNTRIES;
-        COMPANIES + country + COUNTRIES * u32::try_from(skewed(random, of_country as usize, 3)).unwrap_or(0)
+        COMPANIES
+            + country
+            + COUNTRIES * u32::try_from(power_law_index(random, of_country as usize, 3)).unwrap_or(0)
     }
 
     /// A company, usually in the country.
     pub(super) fn company(country: u32, random: &mut Random) -> u32 {
-        let country = if random.once_in(8) { Self::any_country(random) } else { country };
+        let country = if random.one_in(8) { Self::any_country(random) } else { country };
         country + COUNTRIES * random.below(COMPANIES / COUNTRIES)
     }
 
@@ -80,7 +82,9 @@ impl World {
         let preferred = random.below(3) > 0;
         let (first, count) =
             if preferred { (self.first_preferred[country as usize], PREFERRED) } else { (0, TAGS) };
-        first + u32::try_from(skewed(random, count as usize, if preferred { 2 } else { 4 })).unwrap_or(0)
+        first
+            + u32::try_from(power_law_index(random, count as usize, if preferred { 2 } else { 4 }))
+                .unwrap_or(0)
     }
 
     pub(super) fn city_place(city: u32) -> u32 {

@@ -113,7 +113,7 @@ const DEGREES: [(&str, &[usize], [usize; 4]); 9] = [
 ];
 
 #[test]
-fn the_network_has_the_shape_of_the_measure() {
+fn the_network_matches_the_measured_profile() {
     const PERSONS: u32 = 1_528;
     let network = network(PERSONS);
     let mut far = Vec::new();

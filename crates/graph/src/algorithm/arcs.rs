@@ -1,11 +1,11 @@
 //! Weighted arcs for path searches: the trait [`ArcSource`], and its implementation on segments.
 
 use super::Follow;
-use super::network::{EVERY, edge_predicates, key};
+use super::network::{edge_predicates, key};
 use crate::{Edge, Vertex};
 use oxrdf::{NamedNodeRef, vocab::xsd};
 use vervet_model::{Direction, Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts};
-use vervet_snapshot::{Cursor, Expansion, Segment, Snapshot};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot, successor};
 
 /// Number of entries read at a time.
 const CHUNK: usize = 1024;
@@ -74,7 +74,7 @@ impl<'s> SegmentArcs<'s> {
         let Some((name, segment)) = &self.distance else { return Ok(1.0) };
         let (Some(segment), true) = (segment, edge.is_bound()) else { return Ok(0.0) };
         let mut values = Vec::new();
-        segment.neighbours(edge, EVERY, &mut values)?;
+        segment.neighbours(edge, EntryFilter::ALL, &mut values)?;
         let Some(first) = values.first() else { return Ok(0.0) };
         number(self.snapshot, *first)?.ok_or_else(|| {
             Error::new(ErrorKind::Query, format!("an edge has a value of {name} that is no number"))
@@ -114,7 +114,7 @@ impl ArcSource for SegmentArcs<'_> {
                 let (mut cursor, mut found) = (Cursor::default(), Expansion::new(CHUNK));
                 while cursor.row < vertices.len() {
                     found.clear();
-                    segment.expand(vertices, EVERY, &mut cursor, &mut found)?;
+                    segment.expand(vertices, EntryFilter::ALL, &mut cursor, &mut found)?;
                     for (row, to) in found.rows.iter().zip(&found.neighbours) {
                         one(*row as usize, *to, Id::UNBOUND)?;
                     }
@@ -142,9 +142,7 @@ fn each_entry(
                 visit(row, neighbour, edge)?;
             }
             match found.last() {
-                Some(&[neighbour, graph, edge]) if found.len() >= CHUNK => {
-                    from = [neighbour, graph, Id::from_bits(edge.bits().saturating_add(1))];
-                }
+                Some(last) if found.len() >= CHUNK => from = successor(*last),
                 _ => break,
             }
         }

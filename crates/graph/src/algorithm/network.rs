@@ -11,10 +11,8 @@ use oxrdf::NamedNodeRef;
 use std::borrow::Cow;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, RDF_REIFIES, is_iri, name_iri};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, Snapshot};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
 
-/// All statements, including parallel edges.
-pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 /// Number of keys listed and expanded at a time.
 const KEYS: usize = 4096;
 
@@ -79,7 +77,7 @@ impl Network {
                 let (mut cursor, mut expansion) = (Cursor::default(), Expansion::new(KEYS));
                 while cursor.row < keys.len() {
                     expansion.clear();
-                    segment.expand(keys, EVERY, &mut cursor, &mut expansion)?;
+                    segment.expand(keys, EntryFilter::ALL, &mut cursor, &mut expansion)?;
                     for (row, neighbour) in expansion.rows.iter().zip(&expansion.neighbours) {
                         if let (Some(source), Some(target)) =
                             (number(keys[*row as usize]), number(*neighbour))

@@ -7,7 +7,7 @@ use super::ResourceLimits;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Result, lock};
 
 /// Calls `work` with chunks of `0..length`, each of `size` numbers except the last; returns the results in
 /// order.
@@ -47,7 +47,7 @@ pub(super) fn in_chunks<R: Send>(
             }
             own.push((number, result));
         }
-        done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut own);
+        lock(&done).append(&mut own);
     };
     let has_panicked = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..helpers)

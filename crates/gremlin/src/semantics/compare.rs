@@ -26,6 +26,7 @@ use super::{Details, NoDetails, details, number};
 use crate::{Extended, Tree, Value};
 use std::cmp::Ordering;
 use time::OffsetDateTime;
+use vervet_model::days_from_civil;
 
 /// `P.eq`.
 #[must_use]
@@ -406,7 +407,7 @@ fn instant(value: &Value) -> Option<i128> {
         Value::DateTime(date) => Some(date.unix_timestamp_nanos()),
         Value::Extended(extended) => match **extended {
             Extended::OffsetDateTime(year, month, day, nanoseconds, offset) => {
-                let days = days(year.into(), month.into(), day.into());
+                let days = days_from_civil(year.into(), month.into(), day.into());
                 let seconds = i128::from(days) * 86_400 - i128::from(offset);
                 Some(seconds * 1_000_000_000 + i128::from(nanoseconds))
             }
@@ -414,15 +415,6 @@ fn instant(value: &Value) -> Option<i128> {
         },
         _ => None,
     }
-}
-
-/// Days since 1970 of a proleptic Gregorian day; months and days may be out of range.
-pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years start in March, so that the leap day is the last.
-    let months = year * 12 + month - 3;
-    let (year, month) = (months.div_euclid(12), months.rem_euclid(12));
-    let before = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    before + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
 /// Milliseconds since 1970, rounded down.

@@ -170,19 +170,6 @@ pub(crate) fn offset(seconds: i64) -> String {
     out
 }
 
-/// Year, month and day of a number of days since 1970.
-pub(crate) fn days_to_day(days: i64) -> (i64, i64, i64) {
-    // Years start in March; 146,097 days are 400 years.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let of_era_years = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * of_era_years + of_era_years / 4 - of_era_years / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (of_era_years + era * 400 + i64::from(month <= 2), month, day)
-}
-
 /// The remaining input.
 struct Reader<'t>(&'t str);
 

@@ -326,11 +326,11 @@ impl<'a> Kernel<'a> for Slice {
             }
             let mut count = batch.times(row);
             let skipped = count.min(self.skip);
-            self.skip = self.skip.minus_or_zero(skipped);
-            count = count.minus_or_zero(skipped);
+            self.skip = self.skip.saturating_sub(skipped);
+            count = count.saturating_sub(skipped);
             if let Some(left) = &mut self.left {
                 count = count.min(*left);
-                *left = left.minus_or_zero(count);
+                *left = left.saturating_sub(count);
             }
             if !count.is_zero() {
                 selection.push(u32::try_from(row).unwrap_or(u32::MAX));

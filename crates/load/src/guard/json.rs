@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_brackets_count_outside_of_strings() {
+    fn json_nesting_is_counted_outside_strings() {
         let deep = "[{\"a\":".repeat(DEPTH_MAX / 2);
         let close = "}]".repeat(DEPTH_MAX / 2);
         for (text, fits) in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_count_in_contexts() {
+    fn context_keys_are_counted() {
         let keys = |count: usize| vec!["\"a\":\"\""; count].join(",");
         let (fit, much) = (keys(CONTEXT_KEYS_MAX), keys(CONTEXT_KEYS_MAX + 1));
         for (text, fits) in [

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_triple_terms_count_outside_of_strings_iris_and_comments() {
+    fn triple_term_nesting_is_counted_outside_strings_iris_and_comments() {
         let deep = "<<( <a<> _:b ".repeat(DEPTH_MAX);
         let close = ")>>".repeat(DEPTH_MAX);
         for (text, fits) in [

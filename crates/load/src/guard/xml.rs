@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_elements_count() {
+    fn element_nesting_is_counted() {
         let deep = "<a b='>/' c=\"'>\">".repeat(DEPTH_MAX);
         let close = "</a>".repeat(DEPTH_MAX);
         for (text, fits) in [
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_an_element_count() {
+    fn attributes_of_an_element_are_limited() {
         let tag = |count: usize| format!("<a {}/>", "b='=='".repeat(count));
         assert_eq!(scanned(Syntax::xml, &tag(ATTRIBUTES_MAX).repeat(2)), Ok(()));
         assert!(scanned(Syntax::xml, &tag(ATTRIBUTES_MAX + 1)).is_err());
     }
 
     #[test]
-    fn entities_stand_for_texts_of_some_length() {
+    fn entity_expansion_is_limited() {
         let namespaces =
             "<!DOCTYPE a [ <!ENTITY w \"http://www.w3.org/\" >\n<!ENTITY x \"&w;2001/&amp;\"> ]>";
         let uses = "<a b='&x;string'>&x;&lt;&nothing;</a>".repeat(100_000);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn entities_stand_for_so_much_together() {
+    fn total_entity_expansion_is_limited() {
         let declared = format!("<!DOCTYPE a [ <!ENTITY a \"{}\"> ]>", "x".repeat(60_000));
         for uses in [format!("<a>{}", "&a;".repeat(300)), "<a b='&a;'>&a;</a>".repeat(150)] {
             let error = scanned(Syntax::xml, &format!("{declared}{uses}")).expect_err("too much");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_type_has_a_length() {
+    fn document_type_size_is_limited() {
         let error = scanned(Syntax::xml, &format!("<!DOCTYPE{}", " ".repeat(DOCTYPE_BYTES_MAX)));
         assert!(error.expect_err("too long").contains("DOCTYPE_BYTES_MAX"));
     }

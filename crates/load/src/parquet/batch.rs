@@ -1,8 +1,8 @@
 //! Batches of rows of one column: decoded by the library, and formatted as text.
 
-use super::error::refused;
-use super::field::{self, Content, Kind};
-use super::guard::{CheckedPageReader, Input};
+use super::error::parquet_error;
+use super::field::{self, ColumnContent, ValueKind};
+use super::guard::{CheckedPageReader, ColumnInput};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::Result;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A column of a row group.
 pub(super) struct Column {
     reader: ColumnReader,
-    kind: Kind,
+    kind: ValueKind,
     levels_max: [i16; 2],
     /// Number of list values in the pages since the last batch (see `guard`).
     values: Arc<AtomicU64>,
@@ -58,20 +58,20 @@ struct BatchValues {
 impl Column {
     /// `rows`: number of rows of the row group.
     pub(super) fn open(
-        input: &Input,
+        input: &ColumnInput,
         chunk: &ColumnChunkMetaData,
         rows: usize,
-        content: Content,
+        content: ColumnContent,
     ) -> Result<Self> {
         if chunk.file_path().is_some_and(|path| !path.is_empty()) {
-            return Err(refused("its values are in another file, which is not supported"));
+            return Err(parquet_error("its values are in another file, which is not supported"));
         }
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(chunk.compressed_size())) else {
-            return Err(refused("its offset in the file is negative"));
+            return Err(parquet_error("its offset in the file is negative"));
         };
         if start.checked_add(length).is_none_or(|end| end > input.size) {
-            return Err(refused("it is beyond the end of the file, which is truncated or damaged"));
+            return Err(parquet_error("it is beyond the end of the file, which is truncated or damaged"));
         }
         let values = Arc::default();
         let pages = CheckedPageReader::new(input, chunk, rows, Arc::clone(&values))?;
@@ -130,7 +130,9 @@ impl Column {
                     Ok(())
                 });
             }
-            ColumnReader::ByteArrayColumnReader(reader) if matches!(kind, Kind::Text | Kind::Bytes) => {
+            ColumnReader::ByteArrayColumnReader(reader)
+                if matches!(kind, ValueKind::Text | ValueKind::Bytes) =>
+            {
                 take(reader, count, levels, &mut rows.shared)?;
             }
             ColumnReader::ByteArrayColumnReader(reader) => {
@@ -164,7 +166,7 @@ impl Column {
                 rows.row_ends.push(values);
             }
             if repetition.first().is_some_and(|first| *first != 0) {
-                return Err(refused("a list begins before its row"));
+                return Err(parquet_error("a list begins before its row"));
             }
         } else if definition_max > 0 {
             for at in 0..definition.len() {
@@ -176,13 +178,13 @@ impl Column {
         }
         let found = if repetition_max + definition_max > 0 { rows.row_ends.len() } else { values };
         if found != count || values != rows.count() {
-            return Err(refused("it has fewer or more rows than its row group"));
+            return Err(parquet_error("it has fewer or more rows than its row group"));
         }
         Ok(())
     }
 
     /// All values of the batch; values without a text are added to the faults.
-    pub(super) fn texts(&mut self) -> (Vec<&str>, Faults<'_>) {
+    pub(super) fn texts(&mut self) -> (Vec<&str>, ValueErrors<'_>) {
         let rows = &mut self.rows;
         let mut texts = Vec::with_capacity(rows.shared.len() + rows.ends.len());
         for (at, bytes) in rows.shared.iter().enumerate() {
@@ -196,18 +198,18 @@ impl Column {
             texts.push(&rows.text[start..end]);
             start = end;
         }
-        (texts, Faults { row_ends: &rows.row_ends, faults: &rows.faults })
+        (texts, ValueErrors { row_ends: &rows.row_ends, faults: &rows.faults })
     }
 }
 
 /// Assignment of values to rows, and the values without a text.
 #[derive(Clone, Copy)]
-pub(super) struct Faults<'r> {
+pub(super) struct ValueErrors<'r> {
     row_ends: &'r [usize],
     faults: &'r [(usize, &'static str)],
 }
 
-impl Faults<'_> {
+impl ValueErrors<'_> {
     /// The values of a row.
     pub(super) fn values_of(&self, row: usize) -> Range<usize> {
         match self.row_ends {
@@ -265,5 +267,5 @@ fn take<T: DataType>(
     values.clear();
     let (definition, repetition) = (&mut levels.definition, &mut levels.repetition);
     let (rows, _, _) = reader.read_records(count, Some(definition), Some(repetition), values)?;
-    if rows == count { Ok(()) } else { Err(refused("it ends before its row group does")) }
+    if rows == count { Ok(()) } else { Err(parquet_error("it ends before its row group does")) }
 }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_with_prefixes_are_added_up() {
+    fn prefix_compressed_texts_are_summed() {
         let texts = [stream(&[0, 5, 5]), stream(&[5, 0, 2])].concat();
         assert_eq!(text_bytes(&texts, true, 3), Ok(5 + 5 + 7));
         assert_eq!(text_bytes(&stream(&[5, 0, 2]), false, 3), Ok(7));

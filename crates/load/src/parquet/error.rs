@@ -2,6 +2,6 @@
 
 use parquet::errors::ParquetError;
 
-pub(super) fn refused(message: impl Into<String>) -> ParquetError {
+pub(super) fn parquet_error(message: impl Into<String>) -> ParquetError {
     ParquetError::General(message.into())
 }

@@ -38,19 +38,19 @@ const JULIAN_DAY: i64 = 2_440_588;
 pub(crate) struct Field {
     pub(super) name: String,
     /// Its index among the leaf columns of the file and its content; or the name of an unsupported type.
-    pub(super) content: Result<Content, String>,
+    pub(super) content: Result<ColumnContent, String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Content {
+pub(super) struct ColumnContent {
     pub(super) leaf: usize,
     pub(super) is_list: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
 }
 
 /// The type of values, which selects their text form.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Boolean,
     Int,
     Long,
@@ -67,20 +67,20 @@ pub(super) enum Kind {
     Bytes,
     Uuid,
     Date,
-    Time(Clock),
-    DateTime(Clock),
+    Time(TimeEncoding),
+    DateTime(TimeEncoding),
     Int96,
 }
 
 /// Time unit and zone.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Clock {
+pub(super) struct TimeEncoding {
     /// Length of the unit in nanoseconds.
     unit: i64,
     is_utc: bool,
 }
 
-impl Kind {
+impl ValueKind {
     /// The property type of the values.
     pub(super) fn to_type(self) -> Type {
         match self {
@@ -112,7 +112,7 @@ pub(super) fn fields(schema: &SchemaDescriptor) -> Vec<Field> {
             let content = match element(node) {
                 Ok(is_list) if leaf == first + 1 && first < schema.num_columns() => {
                     let column = schema.column(first);
-                    kind(&column).map(|kind| Content { leaf: first, is_list, kind })
+                    kind(&column).map(|kind| ColumnContent { leaf: first, is_list, kind })
                 }
                 Ok(_) => Err("group".to_owned()),
                 Err(what) => Err(what.to_owned()),
@@ -159,7 +159,7 @@ fn element(node: &Node) -> Result<bool, &'static str> {
 }
 
 /// The type of the values of a column; an error: the name of an unsupported type.
-fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
+fn kind(column: &ColumnDescriptor) -> Result<ValueKind, String> {
     let physical = column.physical_type();
     let length = if physical == Physical::FIXED_LEN_BYTE_ARRAY { column.type_length() } else { 0 };
     let decimal = |scale: i32| match physical {
@@ -169,7 +169,7 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
         }
         _ => None,
     };
-    let clock = |unit: &TimeUnit, is_utc| Clock {
+    let clock = |unit: &TimeUnit, is_utc| TimeEncoding {
         unit: match unit {
             TimeUnit::MILLIS => 1_000_000,
             TimeUnit::MICROS => 1_000,
@@ -179,44 +179,56 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
     };
     let known = match (column.logical_type_ref(), physical) {
         (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json), Physical::BYTE_ARRAY) => {
-            Some(Kind::Text)
+            Some(ValueKind::Text)
         }
         (Some(LogicalType::Decimal(decimals)), _) => {
-            decimal(decimals.scale).map(|scale| Kind::Decimal { scale })
+            decimal(decimals.scale).map(|scale| ValueKind::Decimal { scale })
         }
-        (Some(LogicalType::Date), Physical::INT32) => Some(Kind::Date),
+        (Some(LogicalType::Date), Physical::INT32) => Some(ValueKind::Date),
         (Some(LogicalType::Time(time)), Physical::INT32 | Physical::INT64) => {
-            Some(Kind::Time(clock(&time.unit, time.is_adjusted_to_u_t_c)))
+            Some(ValueKind::Time(clock(&time.unit, time.is_adjusted_to_u_t_c)))
         }
         (Some(LogicalType::Timestamp(time)), Physical::INT64) => {
-            Some(Kind::DateTime(clock(&time.unit, time.is_adjusted_to_u_t_c)))
+            Some(ValueKind::DateTime(clock(&time.unit, time.is_adjusted_to_u_t_c)))
         }
         (Some(LogicalType::Integer(integer)), Physical::INT32) => {
-            Some(if integer.is_signed || integer.bit_width < 32 { Kind::Int } else { Kind::Unsigned32 })
+            Some(if integer.is_signed || integer.bit_width < 32 {
+                ValueKind::Int
+            } else {
+                ValueKind::Unsigned32
+            })
         }
         (Some(LogicalType::Integer(integer)), Physical::INT64) => {
-            Some(if integer.is_signed { Kind::Long } else { Kind::Unsigned64 })
+            Some(if integer.is_signed { ValueKind::Long } else { ValueKind::Unsigned64 })
         }
-        (Some(LogicalType::Uuid), Physical::FIXED_LEN_BYTE_ARRAY) if length == 16 => Some(Kind::Uuid),
-        (Some(LogicalType::Float16), Physical::FIXED_LEN_BYTE_ARRAY) if length == 2 => Some(Kind::Float16),
+        (Some(LogicalType::Uuid), Physical::FIXED_LEN_BYTE_ARRAY) if length == 16 => Some(ValueKind::Uuid),
+        (Some(LogicalType::Float16), Physical::FIXED_LEN_BYTE_ARRAY) if length == 2 => {
+            Some(ValueKind::Float16)
+        }
         // A column with only nulls.
-        (Some(LogicalType::Unknown), Physical::BYTE_ARRAY) => Some(Kind::Text),
+        (Some(LogicalType::Unknown), Physical::BYTE_ARRAY) => Some(ValueKind::Text),
         (Some(LogicalType::Unknown) | None, _) => match (column.converted_type(), physical) {
             (ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON, Physical::BYTE_ARRAY) => {
-                Some(Kind::Text)
+                Some(ValueKind::Text)
             }
-            (ConvertedType::DECIMAL, _) => decimal(column.type_scale()).map(|scale| Kind::Decimal { scale }),
-            (ConvertedType::DATE, Physical::INT32) => Some(Kind::Date),
-            (ConvertedType::TIME_MILLIS, Physical::INT32) => Some(Kind::Time(clock(&TimeUnit::MILLIS, true))),
-            (ConvertedType::TIME_MICROS, Physical::INT64) => Some(Kind::Time(clock(&TimeUnit::MICROS, true))),
+            (ConvertedType::DECIMAL, _) => {
+                decimal(column.type_scale()).map(|scale| ValueKind::Decimal { scale })
+            }
+            (ConvertedType::DATE, Physical::INT32) => Some(ValueKind::Date),
+            (ConvertedType::TIME_MILLIS, Physical::INT32) => {
+                Some(ValueKind::Time(clock(&TimeUnit::MILLIS, true)))
+            }
+            (ConvertedType::TIME_MICROS, Physical::INT64) => {
+                Some(ValueKind::Time(clock(&TimeUnit::MICROS, true)))
+            }
             (ConvertedType::TIMESTAMP_MILLIS, Physical::INT64) => {
-                Some(Kind::DateTime(clock(&TimeUnit::MILLIS, true)))
+                Some(ValueKind::DateTime(clock(&TimeUnit::MILLIS, true)))
             }
             (ConvertedType::TIMESTAMP_MICROS, Physical::INT64) => {
-                Some(Kind::DateTime(clock(&TimeUnit::MICROS, true)))
+                Some(ValueKind::DateTime(clock(&TimeUnit::MICROS, true)))
             }
-            (ConvertedType::UINT_32, Physical::INT32) => Some(Kind::Unsigned32),
-            (ConvertedType::UINT_64, Physical::INT64) => Some(Kind::Unsigned64),
+            (ConvertedType::UINT_32, Physical::INT32) => Some(ValueKind::Unsigned32),
+            (ConvertedType::UINT_64, Physical::INT64) => Some(ValueKind::Unsigned64),
             (
                 ConvertedType::NONE
                 | ConvertedType::INT_8
@@ -225,13 +237,13 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
                 | ConvertedType::UINT_8
                 | ConvertedType::UINT_16,
                 Physical::INT32,
-            ) => Some(Kind::Int),
-            (ConvertedType::NONE | ConvertedType::INT_64, Physical::INT64) => Some(Kind::Long),
-            (ConvertedType::NONE, Physical::BOOLEAN) => Some(Kind::Boolean),
-            (ConvertedType::NONE, Physical::INT96) => Some(Kind::Int96),
-            (ConvertedType::NONE, Physical::FLOAT) => Some(Kind::Float),
-            (ConvertedType::NONE, Physical::DOUBLE) => Some(Kind::Double),
-            (ConvertedType::NONE, Physical::BYTE_ARRAY) => Some(Kind::Bytes),
+            ) => Some(ValueKind::Int),
+            (ConvertedType::NONE | ConvertedType::INT_64, Physical::INT64) => Some(ValueKind::Long),
+            (ConvertedType::NONE, Physical::BOOLEAN) => Some(ValueKind::Boolean),
+            (ConvertedType::NONE, Physical::INT96) => Some(ValueKind::Int96),
+            (ConvertedType::NONE, Physical::FLOAT) => Some(ValueKind::Float),
+            (ConvertedType::NONE, Physical::DOUBLE) => Some(ValueKind::Double),
+            (ConvertedType::NONE, Physical::BYTE_ARRAY) => Some(ValueKind::Bytes),
             _ => None,
         },
         _ => None,
@@ -245,33 +257,35 @@ fn kind(column: &ColumnDescriptor) -> Result<Kind, String> {
 }
 
 /// The reason why a value has no text.
-type Unwritten = &'static str;
-const RANGE: Unwritten = "the date is not between the years 1 and 9999";
-const TIME_OF_DAY: Unwritten = "the time is not within a day";
+type FormatError = &'static str;
+const RANGE: FormatError = "the date is not between the years 1 and 9999";
+const TIME_OF_DAY: FormatError = "the time is not within a day";
 
 /// Appends the text of an `INT32`.
-pub(super) fn write_i32(value: i32, kind: Kind, out: &mut String) -> Result<(), Unwritten> {
+pub(super) fn write_i32(value: i32, kind: ValueKind, out: &mut String) -> Result<(), FormatError> {
     match kind {
-        Kind::Unsigned32 => put(out, format_args!("{}", value.cast_unsigned())),
-        Kind::Decimal { .. } | Kind::Date | Kind::Time(_) => write_i64(i64::from(value), kind, out)?,
+        ValueKind::Unsigned32 => put(out, format_args!("{}", value.cast_unsigned())),
+        ValueKind::Decimal { .. } | ValueKind::Date | ValueKind::Time(_) => {
+            write_i64(i64::from(value), kind, out)?
+        }
         _ => put(out, format_args!("{value}")),
     }
     Ok(())
 }
 
 /// Appends the text of an `INT64`.
-pub(super) fn write_i64(value: i64, kind: Kind, out: &mut String) -> Result<(), Unwritten> {
+pub(super) fn write_i64(value: i64, kind: ValueKind, out: &mut String) -> Result<(), FormatError> {
     match kind {
-        Kind::Unsigned64 => put(out, format_args!("{}", value.cast_unsigned())),
-        Kind::Decimal { scale } => {
+        ValueKind::Unsigned64 => put(out, format_args!("{}", value.cast_unsigned())),
+        ValueKind::Decimal { scale } => {
             write_decimal(value < 0, &value.unsigned_abs().to_string(), scale, out);
         }
-        Kind::Date => write_date(value, out)?,
-        Kind::Time(clock) => {
+        ValueKind::Date => write_date(value, out)?,
+        ValueKind::Time(clock) => {
             let time = value.checked_mul(clock.unit).ok_or(TIME_OF_DAY)?;
             write_time(time, clock.is_utc, out)?;
         }
-        Kind::DateTime(clock) => {
+        ValueKind::DateTime(clock) => {
             let in_day = NANOSECONDS_OF_DAY / clock.unit;
             let (days, rest) = (value.div_euclid(in_day), value.rem_euclid(in_day));
             write_date_time(days, rest * clock.unit, clock.is_utc, out)?;
@@ -282,7 +296,7 @@ pub(super) fn write_i64(value: i64, kind: Kind, out: &mut String) -> Result<(), 
 }
 
 /// Appends the text of an `INT96`: days and nanoseconds, with an undeclared zone.
-pub(super) fn write_int96(value: &Int96, out: &mut String) -> Result<(), Unwritten> {
+pub(super) fn write_int96(value: &Int96, out: &mut String) -> Result<(), FormatError> {
     let &[low, high, day] = value.data() else { return Err(RANGE) };
     let nanoseconds = (u64::from(high) << 32 | u64::from(low)).cast_signed();
     let days = i64::from(day) - JULIAN_DAY;
@@ -307,20 +321,20 @@ pub(super) fn write_f64(value: f64, out: &mut String) {
 }
 
 /// Appends the text of a binary value that is not a string.
-pub(super) fn write_bytes(bytes: &[u8], kind: Kind, out: &mut String) -> Result<(), Unwritten> {
+pub(super) fn write_bytes(bytes: &[u8], kind: ValueKind, out: &mut String) -> Result<(), FormatError> {
     match (kind, bytes) {
-        (Kind::Uuid, bytes) if bytes.len() == 16 => {
+        (ValueKind::Uuid, bytes) if bytes.len() == 16 => {
             for (at, byte) in bytes.iter().enumerate() {
                 let dash = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
                 put(out, format_args!("{dash}{byte:02x}"));
             }
             Ok(())
         }
-        (Kind::Float16, &[low, high]) => {
+        (ValueKind::Float16, &[low, high]) => {
             write_f32(half(u16::from_le_bytes([low, high])), out);
             Ok(())
         }
-        (Kind::Decimal { scale }, bytes) => {
+        (ValueKind::Decimal { scale }, bytes) => {
             let limit = usize::try_from(DECIMAL_BYTES_MAX).unwrap_or(0);
             // Leading sign bytes are redundant.
             let sign = if bytes.first().is_some_and(|first| *first >= 0x80) { 0xFF } else { 0 };
@@ -399,7 +413,7 @@ fn write_decimal(is_negative: bool, digits: &str, scale: u32, out: &mut String) 
     }
 }
 
-fn write_date(days: i64, out: &mut String) -> Result<(), Unwritten> {
+fn write_date(days: i64, out: &mut String) -> Result<(), FormatError> {
     if !DAYS.contains(&days) {
         return Err(RANGE);
     }
@@ -407,7 +421,7 @@ fn write_date(days: i64, out: &mut String) -> Result<(), Unwritten> {
     Ok(())
 }
 
-fn write_time(nanoseconds: i64, is_utc: bool, out: &mut String) -> Result<(), Unwritten> {
+fn write_time(nanoseconds: i64, is_utc: bool, out: &mut String) -> Result<(), FormatError> {
     if !(0..NANOSECONDS_OF_DAY).contains(&nanoseconds) {
         return Err(TIME_OF_DAY);
     }
@@ -426,7 +440,7 @@ fn write_time(nanoseconds: i64, is_utc: bool, out: &mut String) -> Result<(), Un
     Ok(())
 }
 
-fn write_date_time(days: i64, nanoseconds: i64, is_utc: bool, out: &mut String) -> Result<(), Unwritten> {
+fn write_date_time(days: i64, nanoseconds: i64, is_utc: bool, out: &mut String) -> Result<(), FormatError> {
     write_date(days, out)?;
     out.push('T');
     write_time(nanoseconds, is_utc, out)
@@ -456,7 +470,7 @@ mod tests {
 
     fn decimal(bytes: &[u8], scale: u32) -> String {
         let mut text = String::new();
-        write_bytes(bytes, Kind::Decimal { scale }, &mut text).expect("a number");
+        write_bytes(bytes, ValueKind::Decimal { scale }, &mut text).expect("a number");
         text
     }
 
@@ -491,15 +505,15 @@ mod tests {
             write_decimal(false, digits, scale, &mut text);
             assert_eq!(text, expected);
         }
-        assert!(write_bytes(&[], Kind::Decimal { scale: 0 }, &mut String::new()).is_err());
-        assert!(write_bytes(&[1; 65], Kind::Decimal { scale: 0 }, &mut String::new()).is_err());
+        assert!(write_bytes(&[], ValueKind::Decimal { scale: 0 }, &mut String::new()).is_err());
+        assert!(write_bytes(&[1; 65], ValueKind::Decimal { scale: 0 }, &mut String::new()).is_err());
     }
 
     #[test]
     fn times_keep_their_nanoseconds() {
         let check = |value, unit, is_utc, expected: &str| {
             let mut text = String::new();
-            let written = write_i64(value, Kind::DateTime(Clock { unit, is_utc }), &mut text);
+            let written = write_i64(value, ValueKind::DateTime(TimeEncoding { unit, is_utc }), &mut text);
             assert_eq!(written.map(|()| text.as_str()), Ok(expected));
         };
         check(0, 1, true, "1970-01-01T00:00:00Z");
@@ -509,8 +523,8 @@ mod tests {
         check(-62_135_596_800_000, 1_000_000, false, "0001-01-01T00:00:00");
         check(253_402_300_799_999, 1_000_000, false, "9999-12-31T23:59:59.999");
         for (value, unit) in [(253_402_300_800_000, 1_000_000), (i64::MAX, 1_000), (i64::MIN, 1_000_000)] {
-            let clock = Clock { unit, is_utc: true };
-            assert_eq!(write_i64(value, Kind::DateTime(clock), &mut String::new()), Err(RANGE));
+            let clock = TimeEncoding { unit, is_utc: true };
+            assert_eq!(write_i64(value, ValueKind::DateTime(clock), &mut String::new()), Err(RANGE));
         }
         for value in [-1, NANOSECONDS_OF_DAY, i64::MAX] {
             assert_eq!(write_time(value, true, &mut String::new()), Err(TIME_OF_DAY));
@@ -530,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_read() {
+    fn half_precision_floats_are_read() {
         for (bits, expected) in [
             (0x3C00, 1.0),
             (0xC000, -2.0),

@@ -2,7 +2,7 @@
 //! rows, or pages of 2 GiB each, and the library allocates what is declared.
 //!
 //! # Shape
-//! [`Input`] provides bytes of the file to the library; `thrift` checks the header of a page before the
+//! [`ColumnInput`] provides bytes of the file to the library; `thrift` checks the header of a page before the
 //! library reads it. [`CheckedPageReader`] is between the library's page reader and its decoders, and checks
 //! the declarations inside pages. Both share one [`Budget`] per file.
 //! # Invariants
@@ -11,8 +11,8 @@
 //! 2. The total of decompressed bytes, values and texts is at most [`WORK_TIMES_MAX`] times the file size.
 
 use super::delta;
-use super::error::refused;
-use super::thrift::{self, Event, Fault};
+use super::error::parquet_error;
+use super::thrift::{self, Event, ThriftError};
 use super::unpack::Unpacker;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type};
@@ -23,7 +23,8 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use vervet_model::lock;
 
 /// Maximum size of the footer of a Parquet file, in bytes: about 300,000 column chunks.
 pub const FOOTER_BYTES_MAX: usize = 32 << 20;
@@ -113,12 +114,12 @@ impl Budget {
 
 /// The storage of a file.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(super) enum FileStorage {
     File(Mutex<File>),
     Bytes(Bytes),
 }
 
-impl Store {
+impl FileStorage {
     /// `length` bytes from `start` on; fewer only at the end of the file, which has `size` bytes.
     fn read(&self, size: u64, start: u64, length: usize) -> io::Result<Bytes> {
         let left = usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX);
@@ -131,7 +132,7 @@ impl Store {
             Self::File(file) => {
                 let mut buffer = vec![0; length];
                 // A panic of the library during a read does not change the file.
-                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut file = lock(file);
                 file.seek(SeekFrom::Start(start))?;
                 file.read_exact(&mut buffer)?;
                 Ok(buffer.into())
@@ -142,8 +143,8 @@ impl Store {
 
 /// The view of a file for one column. A clone shares its state.
 #[derive(Clone, Debug)]
-pub(super) struct Input {
-    pub(super) store: Arc<Store>,
+pub(super) struct ColumnInput {
+    pub(super) store: Arc<FileStorage>,
     pub(super) size: u64,
     pub(super) budget: Arc<Budget>,
     /// Progress counter of read bytes.
@@ -152,8 +153,8 @@ pub(super) struct Input {
     unpacked: Arc<AtomicU64>,
 }
 
-impl Input {
-    pub(super) fn new(store: Store, size: u64) -> Self {
+impl ColumnInput {
+    pub(super) fn new(store: FileStorage, size: u64) -> Self {
         Self {
             store: Arc::new(store),
             size,
@@ -171,7 +172,7 @@ impl Input {
     /// Exactly `length` bytes from `start` on.
     pub(super) fn exactly(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.store.read(self.size, start, length)?;
-        if bytes.len() == length { Ok(bytes) } else { Err(refused("the file ends too early")) }
+        if bytes.len() == length { Ok(bytes) } else { Err(parquet_error("the file ends too early")) }
     }
 
     /// The checked header of the page at `start`.
@@ -181,7 +182,7 @@ impl Input {
             let (mut unpacked, mut packed, mut values) = (0, 0, 0_u64);
             let (mut page_type, mut headers) = (0, Vec::new());
             let passed = thrift::page_header(&bytes, &mut |event, number| {
-                let number = u64::try_from(number).map_err(|_| Fault::Wrong("a size is negative"))?;
+                let number = u64::try_from(number).map_err(|_| ThriftError::Wrong("a size is negative"))?;
                 match event {
                     Event::PageType => page_type = number.cast_signed(),
                     Event::Header(of) => headers.push(of),
@@ -210,10 +211,10 @@ impl Input {
                     self.unpacked.store(unpacked, Ordering::Relaxed);
                     return Ok(bytes.slice(..length));
                 }
-                Err(Fault::Wrong(message)) => {
+                Err(ThriftError::Wrong(message)) => {
                     return Err(io::Error::other(format!("the header of a page is damaged: {message}")));
                 }
-                Err(Fault::Short) => {
+                Err(ThriftError::Short) => {
                     let longer = self.store.read(self.size, start, bytes.len().saturating_mul(8))?;
                     if longer.len() == bytes.len() || bytes.len() >= HEADER_BYTES_MAX {
                         return Err(io::Error::other("the header of a page is cut off"));
@@ -225,13 +226,13 @@ impl Input {
     }
 }
 
-impl Length for Input {
+impl Length for ColumnInput {
     fn len(&self) -> u64 {
         self.size
     }
 }
 
-impl ChunkReader for Input {
+impl ChunkReader for ColumnInput {
     type T = HeaderReader;
 
     /// The library reads a page header from this reader, or nothing if it already has the header.
@@ -249,7 +250,7 @@ impl ChunkReader for Input {
 
 /// Reader of a checked page header.
 pub(super) struct HeaderReader {
-    input: Input,
+    input: ColumnInput,
     start: u64,
     header: Option<Cursor<Bytes>>,
 }
@@ -275,7 +276,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
                 elements += 1;
                 declared = declared.saturating_add(children.max(0));
                 if elements > ELEMENTS_MAX || usize::try_from(declared).unwrap_or(usize::MAX) > ELEMENTS_MAX {
-                    return Err(Fault::Wrong("the schema has too many elements (ELEMENTS_MAX)"));
+                    return Err(ThriftError::Wrong("the schema has too many elements (ELEMENTS_MAX)"));
                 }
                 if let Some(left) = open.last_mut() {
                     *left -= 1;
@@ -285,7 +286,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
                 }
                 children = 0;
                 if open.len() > SCHEMA_DEPTH_MAX {
-                    return Err(Fault::Wrong("the schema is nested too deeply (SCHEMA_DEPTH_MAX)"));
+                    return Err(ThriftError::Wrong("the schema is nested too deeply (SCHEMA_DEPTH_MAX)"));
                 }
                 while open.last() == Some(&0) {
                     open.pop();
@@ -294,7 +295,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
             Event::RowGroup => {
                 row_groups += 1;
                 if row_groups > ROW_GROUPS_MAX {
-                    return Err(Fault::Wrong("it has too many row groups (ROW_GROUPS_MAX)"));
+                    return Err(ThriftError::Wrong("it has too many row groups (ROW_GROUPS_MAX)"));
                 }
             }
             _ => {}
@@ -303,15 +304,15 @@ pub(super) fn check_footer(bytes: &[u8]) -> std::result::Result<(), String> {
     });
     match walked {
         Ok(()) => Ok(()),
-        Err(Fault::Short) => Err("it is cut off".to_owned()),
-        Err(Fault::Wrong(message)) => Err(message.to_owned()),
+        Err(ThriftError::Short) => Err("it is cut off".to_owned()),
+        Err(ThriftError::Wrong(message)) => Err(message.to_owned()),
     }
 }
 
 /// Page reader of a column chunk, which checks each page before it is decoded.
 pub(super) struct CheckedPageReader {
-    pages: SerializedPageReader<Input>,
-    input: Input,
+    pages: SerializedPageReader<ColumnInput>,
+    input: ColumnInput,
     unpacker: Unpacker,
     kind: Type,
     type_length: u64,
@@ -327,7 +328,7 @@ pub(super) struct CheckedPageReader {
 impl CheckedPageReader {
     /// `values` counts list values; the reader of a batch resets it to 0.
     pub(super) fn new(
-        input: &Input,
+        input: &ColumnInput,
         chunk: &ColumnChunkMetaData,
         rows: usize,
         values: Arc<AtomicU64>,
@@ -370,10 +371,10 @@ impl CheckedPageReader {
         };
         let size = self.input.unpacked.load(Ordering::Relaxed);
         let (Ok(plain), Ok(size)) = (usize::try_from(plain), usize::try_from(size)) else {
-            return Err(refused("a page is too long"));
+            return Err(parquet_error("a page is too long"));
         };
         if plain > bytes.len() || plain > size {
-            return Err(refused("the levels of a page are longer than the page"));
+            return Err(parquet_error("the levels of a page are longer than the page"));
         }
         let mut unpacked = Vec::with_capacity(size);
         unpacked.extend_from_slice(&bytes[..plain]);
@@ -394,10 +395,10 @@ impl CheckedPageReader {
                     Type::INT64 | Type::DOUBLE => 8,
                     Type::INT96 => 12,
                     Type::FIXED_LEN_BYTE_ARRAY => self.type_length.max(1),
-                    Type::BOOLEAN => return Err(refused("truth values have no dictionary")),
+                    Type::BOOLEAN => return Err(parquet_error("truth values have no dictionary")),
                 };
                 if count > bytes / least {
-                    return Err(refused("a dictionary has more values than bytes"));
+                    return Err(parquet_error("a dictionary has more values than bytes"));
                 }
                 self.has_dictionary = true;
                 self.input.budget.reserve(bytes + count * ENTRY_BYTES, &mut self.dictionary_bytes)?;
@@ -407,13 +408,13 @@ impl CheckedPageReader {
                 for (encoding, max) in [rep_level_encoding, def_level_encoding].into_iter().zip(self.levels) {
                     #[expect(deprecated, reason = "old files have it")]
                     if max > 0 && !matches!(encoding, Encoding::RLE | Encoding::BIT_PACKED) {
-                        return Err(refused(format!("levels cannot be encoded as {encoding}")));
+                        return Err(parquet_error(format!("levels cannot be encoded as {encoding}")));
                     }
                 }
             }
             Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
                 if u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len) > bytes {
-                    return Err(refused("the levels of a page are longer than the page"));
+                    return Err(parquet_error("the levels of a page are longer than the page"));
                 }
             }
         }
@@ -421,7 +422,7 @@ impl CheckedPageReader {
             // The previous page is consumed.
             let before = self.values.fetch_add(count, Ordering::Relaxed);
             if before + count > LIST_VALUES_MAX {
-                return Err(refused(format!(
+                return Err(parquet_error(format!(
                     "the lists of consecutive rows have more than {LIST_VALUES_MAX} values (LIST_VALUES_MAX)"
                 )));
             }
@@ -432,16 +433,16 @@ impl CheckedPageReader {
             }
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if self.has_dictionary => {}
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                return Err(refused("a page needs a dictionary that is missing"));
+                return Err(parquet_error("a page needs a dictionary that is missing"));
             }
             Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
                 let with_prefixes = encoding == Encoding::DELTA_BYTE_ARRAY;
                 let most = count.min(PAGE_BYTES_MAX / ENTRY_BYTES);
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
                 let text_bytes =
-                    delta::text_bytes(self.values_of(page)?, with_prefixes, most).map_err(refused)?;
+                    delta::text_bytes(self.values_of(page)?, with_prefixes, most).map_err(parquet_error)?;
                 if text_bytes > PAGE_BYTES_MAX {
-                    return Err(refused(format!(
+                    return Err(parquet_error(format!(
                         "the texts of a page have more than {PAGE_BYTES_MAX} bytes (PAGE_BYTES_MAX)"
                     )));
                 }
@@ -451,14 +452,14 @@ impl CheckedPageReader {
                     held += text_bytes;
                 }
             }
-            other => return Err(refused(format!("the encoding {other} is not supported"))),
+            other => return Err(parquet_error(format!("the encoding {other} is not supported"))),
         }
         Ok(self.input.budget.reserve(held, &mut self.page_bytes)?)
     }
 
     /// The part of a page after its levels.
     fn values_of<'p>(&self, page: &'p Page) -> Result<&'p [u8]> {
-        let cut_off = || refused("the levels of a page are longer than the page");
+        let cut_off = || parquet_error("the levels of a page are longer than the page");
         let mut rest = &page.buffer()[..];
         match page {
             Page::DataPage { num_values, def_level_encoding, rep_level_encoding, .. } => {
@@ -523,7 +524,7 @@ impl PageReader for CheckedPageReader {
         if let Some(page) = &mut page {
             self.unpack(page)?;
             if page.is_dictionary_page() && self.has_dictionary {
-                return Err(refused("a column has two dictionaries"));
+                return Err(parquet_error("a column has two dictionaries"));
             }
             self.check(page)?;
         }

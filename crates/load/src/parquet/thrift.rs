@@ -59,33 +59,33 @@ enum FieldType {
     Double,
     Binary,
     List(&'static FieldType),
-    Struct(&'static Structure),
+    Struct(&'static ThriftStruct),
 }
 
-struct Structure {
+struct ThriftStruct {
     fields: &'static [(i16, FieldType, Option<Event>)],
     /// Event at the end of the structure.
     end: Option<Event>,
 }
 
-const fn structure(fields: &'static [(i16, FieldType, Option<Event>)]) -> Structure {
-    Structure { fields, end: None }
+const fn structure(fields: &'static [(i16, FieldType, Option<Event>)]) -> ThriftStruct {
+    ThriftStruct { fields, end: None }
 }
 
-static PAIR: Structure = structure(&[(1, FieldType::Binary, None), (2, FieldType::Binary, None)]);
-static UNIT: Structure = structure(&[]);
-static TIME_UNIT: Structure = structure(&[
+static PAIR: ThriftStruct = structure(&[(1, FieldType::Binary, None), (2, FieldType::Binary, None)]);
+static UNIT: ThriftStruct = structure(&[]);
+static TIME_UNIT: ThriftStruct = structure(&[
     (1, FieldType::Struct(&UNIT), None),
     (2, FieldType::Struct(&UNIT), None),
     (3, FieldType::Struct(&UNIT), None),
 ]);
-static TIME: Structure =
+static TIME: ThriftStruct =
     structure(&[(1, FieldType::Boolean, None), (2, FieldType::Struct(&TIME_UNIT), None)]);
-static DECIMAL: Structure = structure(&[(1, FieldType::I32, None), (2, FieldType::I32, None)]);
-static INTEGER: Structure = structure(&[(1, FieldType::I8, None), (2, FieldType::Boolean, None)]);
-static VARIANT: Structure = structure(&[(1, FieldType::I8, None)]);
-static GEOGRAPHY: Structure = structure(&[(1, FieldType::Binary, None), (2, FieldType::I32, None)]);
-static LOGICAL_TYPE: Structure = structure(&[
+static DECIMAL: ThriftStruct = structure(&[(1, FieldType::I32, None), (2, FieldType::I32, None)]);
+static INTEGER: ThriftStruct = structure(&[(1, FieldType::I8, None), (2, FieldType::Boolean, None)]);
+static VARIANT: ThriftStruct = structure(&[(1, FieldType::I8, None)]);
+static GEOGRAPHY: ThriftStruct = structure(&[(1, FieldType::Binary, None), (2, FieldType::I32, None)]);
+static LOGICAL_TYPE: ThriftStruct = structure(&[
     (1, FieldType::Struct(&UNIT), None),
     (2, FieldType::Struct(&UNIT), None),
     (3, FieldType::Struct(&UNIT), None),
@@ -105,7 +105,7 @@ static LOGICAL_TYPE: Structure = structure(&[
     (18, FieldType::Struct(&GEOGRAPHY), None),
     (19, FieldType::Struct(&UNIT), None),
 ]);
-static ELEMENT: Structure = Structure {
+static ELEMENT: ThriftStruct = ThriftStruct {
     fields: &[
         (1, FieldType::I32, None),
         (2, FieldType::I32, None),
@@ -120,7 +120,7 @@ static ELEMENT: Structure = Structure {
     ],
     end: Some(Event::Element),
 };
-static STATISTICS: Structure = structure(&[
+static STATISTICS: ThriftStruct = structure(&[
     (1, FieldType::Binary, None),
     (2, FieldType::Binary, None),
     (3, FieldType::I64, None),
@@ -130,14 +130,14 @@ static STATISTICS: Structure = structure(&[
     (7, FieldType::Boolean, None),
     (8, FieldType::Boolean, None),
 ]);
-static ENCODING_STATISTICS: Structure =
+static ENCODING_STATISTICS: ThriftStruct =
     structure(&[(1, FieldType::I32, None), (2, FieldType::I32, None), (3, FieldType::I32, None)]);
-static SIZE_STATISTICS: Structure = structure(&[
+static SIZE_STATISTICS: ThriftStruct = structure(&[
     (1, FieldType::I64, None),
     (2, FieldType::List(&FieldType::I64), None),
     (3, FieldType::List(&FieldType::I64), None),
 ]);
-static BOX: Structure = structure(&[
+static BOX: ThriftStruct = structure(&[
     (1, FieldType::Double, None),
     (2, FieldType::Double, None),
     (3, FieldType::Double, None),
@@ -147,9 +147,9 @@ static BOX: Structure = structure(&[
     (7, FieldType::Double, None),
     (8, FieldType::Double, None),
 ]);
-static GEOGRAPHY_STATISTICS: Structure =
+static GEOGRAPHY_STATISTICS: ThriftStruct =
     structure(&[(1, FieldType::Struct(&BOX), None), (2, FieldType::List(&FieldType::I32), None)]);
-static COLUMN: Structure = structure(&[
+static COLUMN: ThriftStruct = structure(&[
     (1, FieldType::I32, None),
     (2, FieldType::List(&FieldType::I32), None),
     (3, FieldType::List(&FieldType::Binary), None),
@@ -168,7 +168,7 @@ static COLUMN: Structure = structure(&[
     (16, FieldType::Struct(&SIZE_STATISTICS), None),
     (17, FieldType::Struct(&GEOGRAPHY_STATISTICS), None),
 ]);
-static CHUNK: Structure = structure(&[
+static CHUNK: ThriftStruct = structure(&[
     (1, FieldType::Binary, None),
     (2, FieldType::I64, None),
     (3, FieldType::Struct(&COLUMN), None),
@@ -178,9 +178,9 @@ static CHUNK: Structure = structure(&[
     (7, FieldType::I32, None),
     (9, FieldType::Binary, None),
 ]);
-static SORTING: Structure =
+static SORTING: ThriftStruct =
     structure(&[(1, FieldType::I32, None), (2, FieldType::Boolean, None), (3, FieldType::Boolean, None)]);
-static ROW_GROUP: Structure = Structure {
+static ROW_GROUP: ThriftStruct = ThriftStruct {
     fields: &[
         (1, FieldType::List(&FieldType::Struct(&CHUNK)), None),
         (2, FieldType::I64, None),
@@ -192,9 +192,9 @@ static ROW_GROUP: Structure = Structure {
     ],
     end: Some(Event::RowGroup),
 };
-static COLUMN_ORDER: Structure =
+static COLUMN_ORDER: ThriftStruct =
     structure(&[(1, FieldType::Struct(&UNIT), None), (2, FieldType::Struct(&UNIT), None)]);
-static FOOTER: Structure = structure(&[
+static FOOTER: ThriftStruct = structure(&[
     (1, FieldType::I32, None),
     (2, FieldType::List(&FieldType::Struct(&ELEMENT)), None),
     (3, FieldType::I64, None),
@@ -204,7 +204,7 @@ static FOOTER: Structure = structure(&[
     (7, FieldType::List(&FieldType::Struct(&COLUMN_ORDER)), None),
     (9, FieldType::Binary, None),
 ]);
-static DATA_PAGE: Structure = Structure {
+static DATA_PAGE: ThriftStruct = ThriftStruct {
     fields: &[
         (1, FieldType::I32, Some(Event::Values)),
         (2, FieldType::I32, None),
@@ -214,7 +214,7 @@ static DATA_PAGE: Structure = Structure {
     ],
     end: Some(Event::Header(0)),
 };
-static DICTIONARY_PAGE: Structure = Structure {
+static DICTIONARY_PAGE: ThriftStruct = ThriftStruct {
     fields: &[
         (1, FieldType::I32, Some(Event::Values)),
         (2, FieldType::I32, None),
@@ -222,7 +222,7 @@ static DICTIONARY_PAGE: Structure = Structure {
     ],
     end: Some(Event::Header(2)),
 };
-static DATA_PAGE_2: Structure = Structure {
+static DATA_PAGE_2: ThriftStruct = ThriftStruct {
     fields: &[
         (1, FieldType::I32, Some(Event::Values)),
         (2, FieldType::I32, None),
@@ -235,7 +235,7 @@ static DATA_PAGE_2: Structure = Structure {
     ],
     end: Some(Event::Header(3)),
 };
-static PAGE: Structure = structure(&[
+static PAGE: ThriftStruct = structure(&[
     (1, FieldType::I32, Some(Event::PageType)),
     (2, FieldType::I32, Some(Event::Uncompressed)),
     (3, FieldType::I32, Some(Event::Compressed)),
@@ -248,13 +248,13 @@ static PAGE: Structure = structure(&[
 
 /// Reason for invalid bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fault {
+pub(super) enum ThriftError {
     /// The bytes end within the structure.
     Short,
     Wrong(&'static str),
 }
 
-type Checked<T> = Result<T, Fault>;
+type Checked<T> = Result<T, ThriftError>;
 
 /// Validates the footer of a file.
 pub(super) fn footer(bytes: &[u8], on_event: &mut dyn FnMut(Event, i64) -> Checked<()>) -> Checked<()> {
@@ -279,14 +279,14 @@ struct Validator<'a> {
 
 impl Validator<'_> {
     fn byte(&mut self) -> Checked<u8> {
-        let byte = *self.bytes.get(self.at).ok_or(Fault::Short)?;
+        let byte = *self.bytes.get(self.at).ok_or(ThriftError::Short)?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn pass(&mut self, count: usize) -> Checked<()> {
+    fn skip_bytes(&mut self, count: usize) -> Checked<()> {
         if count > self.bytes.len() - self.at {
-            return Err(Fault::Short);
+            return Err(ThriftError::Short);
         }
         self.at += count;
         Ok(())
@@ -304,7 +304,7 @@ impl Validator<'_> {
         // The tenth byte has the highest bit.
         match self.byte()? {
             last @ (0 | 1) => Ok(number | u64::from(last) << 63),
-            _ => Err(Fault::Wrong("a number is too long")),
+            _ => Err(ThriftError::Wrong("a number is too long")),
         }
     }
 
@@ -312,14 +312,14 @@ impl Validator<'_> {
         let number = self.unsigned()?;
         let signed = (number >> 1).cast_signed() ^ -(number & 1).cast_signed();
         if bits < 64 && !(-(1_i64 << (bits - 1))..1 << (bits - 1)).contains(&signed) {
-            return Err(Fault::Wrong("a number is too large"));
+            return Err(ThriftError::Wrong("a number is too large"));
         }
         Ok(signed)
     }
 
-    fn structure(&mut self, layout: &Structure, depth: usize) -> Checked<()> {
+    fn structure(&mut self, layout: &ThriftStruct, depth: usize) -> Checked<()> {
         if depth > DEPTH_MAX {
-            return Err(Fault::Wrong("it is nested too deeply"));
+            return Err(ThriftError::Wrong("it is nested too deeply"));
         }
         let mut last = 0_i16;
         loop {
@@ -329,8 +329,9 @@ impl Validator<'_> {
                 break;
             }
             last = match i16::from(head >> 4) {
-                0 => i16::try_from(self.signed(16)?).map_err(|_| Fault::Wrong("a number is too large"))?,
-                more => last.checked_add(more).ok_or(Fault::Wrong("a number is too large"))?,
+                0 => i16::try_from(self.signed(16)?)
+                    .map_err(|_| ThriftError::Wrong("a number is too large"))?,
+                more => last.checked_add(more).ok_or(ThriftError::Wrong("a number is too large"))?,
             };
             match layout.fields.iter().find(|(number, _, _)| *number == last) {
                 Some((_, field_type, event)) => self.field(kind, *field_type, *event, depth)?,
@@ -342,16 +343,16 @@ impl Validator<'_> {
 
     fn field(&mut self, kind: u8, field_type: FieldType, event: Option<Event>, depth: usize) -> Checked<()> {
         let is = |expected: u8| {
-            if kind == expected { Ok(()) } else { Err(Fault::Wrong("a field has another type")) }
+            if kind == expected { Ok(()) } else { Err(ThriftError::Wrong("a field has another type")) }
         };
         let number = match field_type {
             FieldType::Boolean if BOOLEANS.contains(&kind) => return Ok(()),
-            FieldType::Boolean => return Err(Fault::Wrong("a field has another type")),
+            FieldType::Boolean => return Err(ThriftError::Wrong("a field has another type")),
             FieldType::I8 => is(I8).and_then(|()| self.byte()).map(i64::from)?,
             FieldType::I16 => is(I16).and_then(|()| self.signed(16))?,
             FieldType::I32 => is(I32).and_then(|()| self.signed(32))?,
             FieldType::I64 => is(I64).and_then(|()| self.signed(64))?,
-            FieldType::Double => return is(DOUBLE).and_then(|()| self.pass(8)),
+            FieldType::Double => return is(DOUBLE).and_then(|()| self.skip_bytes(8)),
             FieldType::Binary => return is(BINARY).and_then(|()| self.binary()),
             FieldType::Struct(inner) => {
                 is(STRUCT)?;
@@ -370,8 +371,9 @@ impl Validator<'_> {
     }
 
     fn binary(&mut self) -> Checked<()> {
-        let length = usize::try_from(self.unsigned()?).map_err(|_| Fault::Wrong("a text is too long"))?;
-        self.pass(length)
+        let length =
+            usize::try_from(self.unsigned()?).map_err(|_| ThriftError::Wrong("a text is too long"))?;
+        self.skip_bytes(length)
     }
 
     /// Type and number of the items of a list.
@@ -385,10 +387,10 @@ impl Validator<'_> {
             count => usize::from(count),
         };
         if count > self.bytes.len() - self.at {
-            return Err(Fault::Short);
+            return Err(ThriftError::Short);
         }
         if count > ITEMS_MAX {
-            return Err(Fault::Wrong("a list is too long"));
+            return Err(ThriftError::Wrong("a list is too long"));
         }
         Ok((head & 15, count))
     }
@@ -397,19 +399,19 @@ impl Validator<'_> {
     fn skip(&mut self, kind: u8, depth: usize) -> Checked<()> {
         match kind {
             1 | 2 => Ok(()),
-            I8 => self.pass(1),
+            I8 => self.skip_bytes(1),
             I16 | I32 | I64 => self.unsigned().map(drop),
-            DOUBLE => self.pass(8),
+            DOUBLE => self.skip_bytes(8),
             BINARY => self.binary(),
             LIST => {
                 let (kind, count) = self.list()?;
                 if count > 0 && BOOLEANS.contains(&kind) || depth > DEPTH_MAX {
-                    return Err(Fault::Wrong("a list has items that are not expected"));
+                    return Err(ThriftError::Wrong("a list has items that are not expected"));
                 }
                 (0..count).try_for_each(|_| self.skip(kind, depth + 1))
             }
             STRUCT => self.structure(&UNIT, depth + 1),
-            _ => Err(Fault::Wrong("a field has a type that is not expected")),
+            _ => Err(ThriftError::Wrong("a field has a type that is not expected")),
         }
     }
 }
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_tell_their_sizes() {
+    fn page_headers_have_sizes() {
         let expected = vec![
             (Event::PageType, 0),
             (Event::Uncompressed, 40),
@@ -442,13 +444,13 @@ mod tests {
         assert_eq!(walk(&HEADER), Ok((15, expected.clone())));
         assert_eq!(walk(&[&HEADER[..], b"and what follows"].concat()), Ok((15, expected)));
         for end in 0..HEADER.len() {
-            assert_eq!(walk(&HEADER[..end]), Err(Fault::Short), "{end}");
+            assert_eq!(walk(&HEADER[..end]), Err(ThriftError::Short), "{end}");
         }
     }
 
     #[test]
     fn structures_that_the_library_misreads_are_rejected() {
-        let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(Fault::Wrong(_))), "{bytes:?}");
+        let check = |bytes: &[u8]| assert!(matches!(walk(bytes), Err(ThriftError::Wrong(_))), "{bytes:?}");
         // A text where a number is expected; a map; a list of booleans; an unterminated list of lists; a
         // field beyond the last.
         check(&[0x18, 1, 0, 0]);
@@ -459,7 +461,7 @@ mod tests {
         check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0]);
         check(&[0x15, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0]);
         // A list with more items than bytes.
-        assert_eq!(walk(&[0x99, 0xF3, 0xFF, 0xFF, 3, 0, 0]), Err(Fault::Short));
+        assert_eq!(walk(&[0x99, 0xF3, 0xFF, 0xFF, 3, 0, 0]), Err(ThriftError::Short));
         // Unknown fields are valid.
         assert_eq!(walk(&[0x9C, 0x19, 0x25, 2, 4, 0, 0]), Ok((7, Vec::new())));
     }

@@ -2,7 +2,7 @@
 //!
 //! Some codecs of the library write without a bound.
 
-use super::error::refused;
+use super::error::parquet_error;
 use flate2::read::MultiGzDecoder;
 use parquet::basic::Compression;
 use parquet::errors::Result;
@@ -32,7 +32,7 @@ impl Unpacker {
             Compression::ZSTD(_) => Self::Zstd,
             Compression::LZ4_RAW => Self::Lz4,
             Compression::LZ4 => Self::Lz4Hadoop,
-            Compression::LZO => return Err(refused("the compression LZO is not supported")),
+            Compression::LZO => return Err(parquet_error("the compression LZO is not supported")),
         })
     }
 
@@ -48,7 +48,7 @@ impl Unpacker {
             return Ok(());
         }
         let damaged =
-            |error: &dyn std::fmt::Display| refused(format!("a page cannot be decompressed: {error}"));
+            |error: &dyn std::fmt::Display| parquet_error(format!("a page cannot be decompressed: {error}"));
         // A limit of one more byte detects excess output.
         let limit = size as u64 + 1;
         match self {
@@ -87,7 +87,7 @@ impl Unpacker {
         if out.len() - start == size {
             Ok(())
         } else {
-            Err(refused("the length of a page differs from its header"))
+            Err(parquet_error("the length of a page differs from its header"))
         }
     }
 }

@@ -165,7 +165,7 @@ fn incomplete_exports_of_kuzu_are_errors() {
 }
 
 #[test]
-fn folders_are_their_files() {
+fn folders_load_their_files() {
     let text = "id,label\n1,a\n";
     let folder = folder(&[
         ("b.csv", text),

@@ -165,7 +165,7 @@ fn int96_is_a_local_time_and_a_mapping_makes_bytes_texts() {
 }
 
 #[test]
-fn what_has_no_place_is_named() {
+fn unsupported_columns_are_named() {
     let columns = [
         ("structure", "struct"),
         ("pair", "struct"),
@@ -222,7 +222,7 @@ fn the_schema_is_shown_and_is_a_mapping() {
 }
 
 #[test]
-fn mappings_say_what_columns_are() {
+fn mappings_define_columns() {
     let mapping = r#"
         [[file]]
         name = "plain_*.parquet"
@@ -277,7 +277,7 @@ fn mappings_say_what_columns_are() {
 }
 
 #[test]
-fn rows_that_are_none_are_skipped_by_their_numbers() {
+fn malformed_rows_are_skipped_by_number() {
     let mapping =
         "[[file]]\nname = '*'\nvertices = 'V'\ncolumns = [{ name = 'name', is = 'id' }]\nrest = 'nothing'";
     let options = LoadOptions {
@@ -294,7 +294,7 @@ fn rows_that_are_none_are_skipped_by_their_numbers() {
 }
 
 #[test]
-fn streams_are_kept_and_compressed_files_refused() {
+fn streams_are_buffered_and_compressed_files_refused() {
     let stream = Source::reader("standard input", std::io::Cursor::new(bytes("plain_zstd.parquet")));
     let options = LoadOptions { format: vervet_load::Format::from_name("Parquet"), ..LoadOptions::default() };
     let (target, ..) = try_load(vec![stream], &options).expect("it is whole");

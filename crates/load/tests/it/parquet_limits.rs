@@ -165,7 +165,7 @@ fn run(values: u64) -> Vec<u8> {
 }
 
 #[test]
-fn files_that_say_what_is_there_are_read() {
+fn files_with_true_sizes_are_read() {
     let body = run(40);
     let report = read(ids(BOOLEAN, &page(RLE, 40, body.len() as i64, &body), 40, 3)).expect("it is whole");
     assert_eq!(report.statements, 120);
@@ -174,7 +174,7 @@ fn files_that_say_what_is_there_are_read() {
 }
 
 #[test]
-fn rows_and_values_without_bytes_end() {
+fn rows_and_values_without_bytes_are_limited() {
     let body = run(1 << 31);
     let pages = page(RLE, MANY, body.len() as i64, &body);
     check(ids(BOOLEAN, &pages, 1 << 40, 1), "WORK_TIMES_MAX");

@@ -70,7 +70,7 @@ const GRAPHML: &str = r#"<?xml version="1.0"?>
 </graphml>"#;
 
 #[test]
-fn graphml_becomes_statements() {
+fn graphml_is_converted_to_statements() {
     assert_eq!(
         lines(&[("x.graphml", GRAPHML)]),
         [
@@ -123,7 +123,7 @@ fn malformed_graphml_has_a_position() {
 
 /// Input that would load as an empty graph is an error; valid empty files load.
 #[test]
-fn files_that_are_not_what_their_names_say_are_errors() {
+fn files_with_wrong_extensions_are_errors() {
     let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'/>";
     let nothing = "the file has no element";
     for (name, text, part) in [
@@ -168,7 +168,7 @@ fn files_that_are_not_what_their_names_say_are_errors() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_a_text() {
+fn byte_order_marks_are_skipped() {
     let statement = "<http://a/s> <http://a/p> \"o\" .\n";
     let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:a='http://a/'><rdf:Description rdf:about='http://a/s'><a:p>o</a:p></rdf:Description></rdf:RDF>";
     for (name, text) in [
@@ -287,7 +287,7 @@ proptest! {
 }
 
 #[test]
-fn csv_becomes_statements() {
+fn csv_is_converted_to_statements() {
     let nodes = "id,label,name,age,score,ok,code\n1,person,\"Ann, B\",30,1,true,007\n2,\"person;robot\",,3000000000,2.5,false,8\n3,,x,,,,\n";
     let edges = "id,from,to,label,since\ne1,1,2,knows,2020\n,1,2,knows,\n,2,1,,2021\n";
     assert_eq!(
@@ -318,7 +318,7 @@ fn csv_becomes_statements() {
 }
 
 #[test]
-fn csv_of_neo4j_and_of_ldbc_becomes_statements() {
+fn csv_of_neo4j_and_ldbc_is_converted_to_statements() {
     let nodes = "key:ID(P)|:LABEL|tags:string[]|born:date|n:long|:IGNORE\r\n1|A;B|x;y|2000-01-02|7|z\r\n";
     let edges = ":START_ID(P)|:END_ID(P)|:TYPE|at:datetime\n1|1|self|1000\n";
     assert_eq!(

@@ -84,7 +84,7 @@ fn check_line(line: &str, with_graph: bool) {
 }
 
 #[test]
-fn lines_of_all_kinds_are_read_as_the_library_reads_them() {
+fn lines_are_read_as_by_the_library() {
     let lines = [
         "<http://a/b> <http://a/c> <http://a/d> .",
         "<http://a/b>\t<http://a/c>  \"d\"\t.",
@@ -223,7 +223,7 @@ fn large(with_errors: bool) -> String {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let text = large(false).repeat(2);
     let expected = load_text("x.nt", text.as_bytes(), &options(1)).unwrap();
     assert_eq!(expected.1.statements, 120_000);
@@ -396,7 +396,7 @@ fn triple_terms_with_edges_are_refused_with_their_position() {
 }
 
 #[test]
-fn graphs_are_kept_and_the_default_graph_can_be_renamed() {
+fn graphs_are_preserved_and_the_default_graph_can_be_renamed() {
     let text = "<http://a/s> <http://a/p> \"1\" .\n<http://a/s> <http://a/p> \"2\" <http://a/g> .\n";
     assert_eq!(
         lines("x.nq", text),
@@ -459,7 +459,7 @@ fn progress_is_reported_and_a_load_can_be_cancelled() {
 }
 
 #[test]
-fn a_missing_file_and_a_cut_off_file_are_errors() {
+fn missing_and_truncated_files_are_errors() {
     let load = |source| load(vec![source], &options(2), &mut MapTarget::default(), &mut std::io::sink());
     assert_eq!(load(Source::path("/nowhere/x.nt")).expect_err("missing").kind(), ErrorKind::Io);
     let zst = zstd::encode_all(large(false).as_bytes(), 1).unwrap();

@@ -27,7 +27,7 @@ fn error(text: &str) -> Error {
 }
 
 #[test]
-fn lines_of_messages_are_those_of_an_editor() {
+fn line_numbers_match_those_of_an_editor() {
     let unix = "\nid,n:int\n1,2\n\n\n2,x\n3,\"4\n\n\"\n4,y\n5,6,7\n";
     let line = |text: &str| error(text).to_string();
     assert!(line(unix).starts_with("x.csv:6:3: "), "{}", line(unix));
@@ -121,7 +121,7 @@ fn blanks_belong_to_texts_and_ids_but_not_to_names_and_numbers() {
 }
 
 #[test]
-fn columns_that_few_cells_make_text_are_noted() {
+fn columns_made_text_by_few_cells_are_noted() {
     let column = |cells: &[&str]| {
         let rows: Vec<String> =
             cells.iter().enumerate().map(|(row, cell)| format!("{row},{cell}\n")).collect();

@@ -25,7 +25,7 @@ fn live(model: &mut Model, simulation: &Simulation, random: &SeededRandom) -> Re
 fn accident(simulation: &Simulation, random: &SeededRandom) -> &'static str {
     match random.below(5) {
         0 => {
-            simulation.files.heal();
+            simulation.files.clear_faults();
             "process"
         }
         1 => {
@@ -44,7 +44,7 @@ fn accident(simulation: &Simulation, random: &SeededRandom) -> &'static str {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
+fn no_acknowledged_record_is_lost_by_a_fault_at_any_operation() {
     let seed = seed();
     let (mut points, mut lives, mut again) = (0, 0, 0);
     while points < POINTS_MIN {
@@ -109,7 +109,7 @@ fn nothing_acknowledged_is_lost_by_an_accident_at_any_operation() {
 /// records were found and may have been returned to a client, so they must survive. Also tested with a sync
 /// that fails at each of its turns.
 #[test]
-fn records_found_after_a_failed_sync_are_made_durable_first() {
+fn records_read_after_a_failed_sync_are_made_durable() {
     for acknowledged in 0..3 {
         let simulation = disk(1);
         let environment = simulation.environment();

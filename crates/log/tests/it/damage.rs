@@ -77,7 +77,7 @@ fn check(simulation: &Simulation, records: &[Record], closed: bool, shortened: b
 }
 
 #[test]
-fn every_changed_byte_is_seen() {
+fn every_changed_byte_is_detected() {
     let seed = seed();
     for closed in [true, false] {
         let mut damaged = 0;
@@ -107,7 +107,7 @@ fn every_changed_byte_is_seen() {
 }
 
 #[test]
-fn every_length_and_every_missing_file_is_seen() {
+fn every_truncation_and_missing_file_is_detected() {
     let seed = seed();
     for closed in [true, false] {
         let simulation = disk(seed);
@@ -135,7 +135,7 @@ fn every_length_and_every_missing_file_is_seen() {
 
 /// Cutting at damage fails or loses power at each of its operations; a retry keeps the same records.
 #[test]
-fn cutting_may_be_interrupted() {
+fn truncation_may_be_interrupted() {
     let seed = seed();
     let cutting = ReadOptions { truncate_at_damage: true, ..ReadOptions::default() };
     let mut interrupted = 0;
@@ -155,7 +155,7 @@ fn cutting_may_be_interrupted() {
                 if power {
                     simulation.files.crash_reordering();
                 } else {
-                    simulation.files.heal();
+                    simulation.files.clear_faults();
                 }
                 drop(result);
                 let (found, after) = read_all(&environment, Lsn(0), &cutting).expect("cuts");

@@ -35,7 +35,7 @@ fn none_writes_large_buffers_only() {
 }
 
 #[test]
-fn interval_syncs_by_itself() {
+fn interval_durability_syncs_in_the_background() {
     let simulation = disk(1);
     let level = Durability::Interval(Duration::from_millis(2));
     let (log, _) = reopen(&simulation.environment(), Lsn(0), &options(level)).expect("opens");
@@ -57,19 +57,26 @@ fn interval_syncs_by_itself() {
     if let Err(error) = log.wait(lost) {
         assert_eq!(error.kind(), ErrorKind::Io);
     }
+    let mut appended = 1;
     while log.append(0, b"").is_ok() {
+        appended += 1;
         assert!(Instant::now() < deadline, "the failure is not reported");
         thread::sleep(Duration::from_millis(1));
     }
     let error = log.close().expect_err("failed");
     assert_eq!(error.kind(), ErrorKind::Io);
-    simulation.files.heal();
+    simulation.files.clear_faults();
     let (_, records) = read_all(&simulation.environment(), Lsn(0), &ReadOptions::default()).expect("reads");
-    assert_eq!(records, [(lsn, 0, b"soon".to_vec())]);
+    assert_eq!(records[0], (lsn, 0, b"soon".to_vec()));
+    // The disk took half of the batch, which is larger if the thread of the log came late.
+    let kept = &records[1..];
+    assert!(kept.len() < appended, "{kept:?} of {appended}");
+    let expected = [b"lost".as_slice()].into_iter().chain(std::iter::repeat(b"".as_slice()));
+    assert!(kept.iter().zip(expected).all(|((_, _, payload), expected)| payload == expected), "{kept:?}");
 }
 
 #[test]
-fn limits_are_told() {
+fn limits_are_errors() {
     let simulation = disk(1);
     let (log, _) = reopen(&simulation.environment(), Lsn(0), &LogOptions::default()).expect("opens");
     assert_eq!(log.append(KIND_MAX + 1, b"").expect_err("reserved").kind(), ErrorKind::Internal);
@@ -87,7 +94,7 @@ fn limits_are_told() {
 }
 
 #[test]
-fn a_full_buffer_is_written_by_whoever_appends() {
+fn a_full_buffer_is_written_by_the_appending_thread() {
     let simulation = disk(1);
     let options = LogOptions { buffer_bytes: 1000, ..LogOptions::default() };
     let (log, _) = reopen(&simulation.environment(), Lsn(0), &options).expect("opens");
@@ -103,7 +110,7 @@ fn a_full_buffer_is_written_by_whoever_appends() {
 }
 
 #[test]
-fn checkpoints_remove_files_that_lie_before_them() {
+fn checkpoints_remove_older_files() {
     let simulation = disk(1);
     let environment = simulation.environment();
     let count = || environment.files.list(Path::new(DIR)).expect("works").len();
@@ -145,7 +152,7 @@ fn checkpoints_remove_files_that_lie_before_them() {
 /// A closed log continues in a new file: records after the mark of the close, whose sync may have failed
 /// unseen, would not be safe. No record is lost or found twice, and there are few files.
 #[test]
-fn a_closed_log_goes_on_in_a_new_file() {
+fn a_closed_log_continues_in_a_new_file() {
     let simulation = disk(1);
     let environment = simulation.environment();
     for round in 0..10 {

@@ -18,7 +18,7 @@ fn options(level: Durability) -> LogOptions {
 /// Storage B3: the disk becomes full at every operation and level. Nothing more is appended, and once there
 /// is room the same log continues with every appended record, in order, published once.
 #[test]
-fn b3_a_full_disk_is_no_end() {
+fn b3_the_log_survives_a_full_disk() {
     let seed = seed();
     let levels = [Durability::Sync, Durability::None, Durability::Interval(Duration::from_millis(1))];
     let (mut refused, mut kept) = (0, 0);
@@ -50,7 +50,7 @@ fn b3_a_full_disk_is_no_end() {
         if log.refuses() {
             assert!(log.check().is_err() && log.status().refusal.is_some());
         }
-        simulation.files.heal();
+        simulation.files.clear_faults();
         for number in 30..35 {
             one(&log, number).unwrap_or_else(|error| panic!("VERVET_SEED={seed}, {level}, {n}: {error}"));
         }
@@ -135,8 +135,8 @@ fn b10_a_bad_sector_is_an_error() {
     log.close().expect("works");
     let file = environment.files.list(Path::new(DIR)).expect("works").remove(0);
     for position in [0, 45, 1000, 2000] {
-        simulation.files.heal();
-        simulation.files.break_sector(&file, position);
+        simulation.files.clear_faults();
+        simulation.files.add_bad_sector(&file, position);
         for beside_writer in [false, true] {
             let options = ReadOptions { beside_writer, ..ReadOptions::default() };
             let error = read_all(&environment, Lsn(0), &options).expect_err("it cannot be read");
@@ -175,7 +175,7 @@ fn b11_short_writers_leave_few_files() {
 
 /// Storage B12: records that a reader beside a writer has returned survive a loss of power.
 #[test]
-fn b12_a_reader_believes_only_what_is_durable() {
+fn b12_a_reader_returns_only_durable_records() {
     let seed = seed();
     for n in 0..40 {
         let simulation = disk(seed ^ n);

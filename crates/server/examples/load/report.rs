@@ -1,6 +1,7 @@
 //! The report: lines and tables of Markdown, printed as they come and kept for a file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
+use vervet_model::civil_from_days;
 
 /// See the header of this file.
 #[derive(Default)]
@@ -74,17 +75,6 @@ fn file_name(argument: &str) -> String {
 
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
+    let (year, month, day) = civil_from_days(i64::try_from(seconds / 86_400).unwrap_or(i64::MAX));
     format!("{year}-{month:02}-{day:02}")
-}
-
-/// The date of a day since 1970-01-01, which is day 719,468 since a March 1 (Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms", 2013).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * day + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day - (153 * shifted + 2) / 5 + 1)
 }

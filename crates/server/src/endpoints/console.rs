@@ -66,8 +66,7 @@ pub(crate) fn answer(parts: &Parts) -> Outcome {
 fn tags() -> &'static [String] {
     static TAGS: OnceLock<Vec<String>> = OnceLock::new();
     TAGS.get_or_init(|| {
-        let tag =
-            |file: &File| format!("\"{}\"", crate::security::auth::hex(&Sha256::digest(file.bytes)[..8]));
+        let tag = |file: &File| format!("\"{}\"", vervet_model::hex(&Sha256::digest(file.bytes)[..8]));
         ASSETS.iter().map(tag).collect()
     })
 }

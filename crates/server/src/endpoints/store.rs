@@ -214,7 +214,7 @@ async fn change(
         Graph::All if !documents.iter().any(Document::has_quads) => {
             let mut bytes = [0; 16];
             auth::random(&mut bytes)?;
-            let path = format!("/store/{}", auth::hex(&bytes));
+            let path = format!("/store/{}", vervet_model::hex(&bytes));
             let name = address(parts, context.tls, &path)
                 .ok_or_else(|| Failure::bad("the request has no usable Host to name a new graph by"))?;
             location = Some(name.as_str().to_owned());

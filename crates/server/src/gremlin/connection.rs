@@ -20,12 +20,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use vervet::gremlin::{Extended, Map, Value};
+use vervet_model::lock;
 use vervet_tinkerpop::Request;
 
 /// Session names are kept in memory.
@@ -386,8 +387,4 @@ fn credentials(args: &Map) -> Result<(String, String), String> {
         }
         _ => Err("sasl is not a name and password in the base64 form of RFC 4616".to_owned()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

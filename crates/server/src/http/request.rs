@@ -184,7 +184,7 @@ impl Parameters {
             return Ok(());
         };
         let shown: String = name.chars().take(NAME_CHARACTERS_MAX).collect();
-        let hint = match vervet_sparql::nearest(name, known.iter().copied()) {
+        let hint = match vervet_model::nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("the parameters are {}", known.join(", ")),
         };

@@ -9,13 +9,13 @@
 //! [`crate::Limits::requests`] and [`crate::Limits::heavy_requests`].
 
 use crate::operations::metrics::RequestKind;
-use crate::security::auth::hex;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use vervet::{CancelToken, RowCounter};
+use vervet_model::hex;
 
 /// The maximum bytes of a text in the list and in the log.
 const TEXT_BYTES: usize = 2 << 10;

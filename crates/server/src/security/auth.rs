@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, hex};
 
 /// The size of the cache of verified passwords; a full cache is cleared.
 const VERIFIED_CACHE_MAX: usize = 1024;
@@ -289,14 +289,6 @@ pub fn hash_password(password: &str) -> Result<String> {
 pub(crate) fn random(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes)
         .map_err(|error| Error::new(ErrorKind::Io, format!("could not draw random bytes: {error}")))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        use std::fmt::Write;
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn name(role: Role) -> &'static str {

@@ -15,9 +15,10 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use vervet_model::lock;
 
 /// Wrong passwords without a delay: people mistype.
 const FREE_FAILURES: u32 = 3;
@@ -139,10 +140,6 @@ impl Address {
     fn is_busy(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! or by a loss of power. Afterwards the database is the old one or the new one, whole; and the next load
 //! succeeds and leaves no leftover files.
 
-use crate::common::{Graph, Random, Shape, compare, options, seed};
+use crate::common::{Graph, GraphParameters, Random, compare, options, seed};
 use std::path::PathBuf;
 use vervet_env::{Fault, Simulation};
 use vervet_model::ErrorKind;
@@ -15,10 +15,16 @@ use vervet_store::{BuildOptions, Store, Target};
 fn every_operation_may_fail() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape =
-        Shape { vertices: 9, statements: 40, predicates: 2, types: 2, edges: true, named_graphs: true };
+    let shape = GraphParameters {
+        vertices: 9,
+        statements: 40,
+        predicates: 2,
+        types: 2,
+        edges: true,
+        named_graphs: true,
+    };
     let old = Graph::random(shape, &mut random);
-    let new = Graph::random(Shape { statements: 80, ..shape }, &mut random);
+    let new = Graph::random(GraphParameters { statements: 80, ..shape }, &mut random);
     let dir = PathBuf::from("/data/db");
     let target = Target::Directory(dir.clone());
     for (fault, power) in [(Fault::Io, false), (Fault::DiskFull, false), (Fault::Io, true)] {
@@ -51,7 +57,7 @@ fn every_operation_may_fail() {
                 if power {
                     simulation.files.crash();
                 }
-                simulation.files.heal();
+                simulation.files.clear_faults();
                 match Store::open(&environment, &dir) {
                     Ok(store) => {
                         store.validate().unwrap_or_else(|error| panic!("{context}: {error}"));
@@ -86,8 +92,14 @@ fn every_operation_may_fail() {
 fn b14_leftovers_stay_until_the_manifest_is_durable() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape =
-        Shape { vertices: 5, statements: 8, predicates: 1, types: 1, edges: false, named_graphs: false };
+    let shape = GraphParameters {
+        vertices: 5,
+        statements: 8,
+        predicates: 1,
+        types: 1,
+        edges: false,
+        named_graphs: false,
+    };
     let [first, second, third] = [(); 3].map(|()| Graph::random(shape, &mut random));
     let dir = PathBuf::from("/data/db");
     let target = Target::Directory(dir.clone());
@@ -100,7 +112,7 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
         let before = simulation.files.write_count();
         simulation.files.fail_write(n, Fault::Io);
         let killed = second.try_build(options(&environment), &target).is_err();
-        simulation.files.heal();
+        simulation.files.clear_faults();
         let is_new = Store::open(&environment, &dir).expect("old or new").generation() == Some(2);
         if killed && is_new {
             for at in 0..8 {
@@ -128,19 +140,25 @@ fn b14_leftovers_stay_until_the_manifest_is_durable() {
 /// Storage B18: a load succeeds although an ancestor of the directory is on a file system without directory
 /// syncs (FUSE, drvfs).
 #[test]
-fn b18_an_ancestor_that_cannot_be_synced() {
+fn b18_unsyncable_ancestors_are_tolerated() {
     let simulation = Simulation::new(1);
     let mut random = Random(1);
-    let shape =
-        Shape { vertices: 9, statements: 40, predicates: 2, types: 2, edges: false, named_graphs: false };
+    let shape = GraphParameters {
+        vertices: 9,
+        statements: 40,
+        predicates: 2,
+        types: 2,
+        edges: false,
+        named_graphs: false,
+    };
     let graph = Graph::random(shape, &mut random);
     let dir = PathBuf::from("/mnt/fuse/db");
-    simulation.files.refuse_sync_dir(&PathBuf::from("/mnt"));
+    simulation.files.fail_directory_syncs(&PathBuf::from("/mnt"));
     let store = graph.build(options(&simulation.environment()), &Target::Directory(dir.clone()));
     compare(&store, &graph, &mut random, "above");
     // The database directory itself holds the names of its files.
     let simulation = Simulation::new(1);
-    simulation.files.refuse_sync_dir(&dir);
+    simulation.files.fail_directory_syncs(&dir);
     let refused = graph.try_build(options(&simulation.environment()), &Target::Directory(dir));
     assert_eq!(refused.expect_err("its names would not be durable").kind(), ErrorKind::Io);
 }

@@ -4,7 +4,7 @@
 //! length. A read then gives an error of kind `Corrupt` or the unchanged results; never a panic and never a
 //! wrong result.
 
-use crate::common::{Graph, Random, Shape, options, seed};
+use crate::common::{Graph, GraphParameters, Random, options, seed};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
             let mut keys = Vec::new();
             segment.keys(Id::UNBOUND, usize::MAX, &mut keys)?;
             let mut degrees = Vec::new();
-            segment.degrees(&keys, EntryFilter { graph: GraphFilter::Any, parallel: true }, &mut degrees)?;
+            segment.degrees(&keys, EntryFilter::ALL, &mut degrees)?;
             say(&degrees);
             for key in &keys {
                 let mut neighbours = Vec::new();
@@ -68,8 +68,14 @@ fn read_all(environment: &Environment, dir: &Path) -> Result<String> {
 fn database() -> (Environment, PathBuf, String) {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape =
-        Shape { vertices: 12, statements: 60, predicates: 5, types: 3, edges: true, named_graphs: true };
+    let shape = GraphParameters {
+        vertices: 12,
+        statements: 60,
+        predicates: 5,
+        types: 3,
+        edges: true,
+        named_graphs: true,
+    };
     let graph = Graph::random(shape, &mut random);
     let environment = Environment::simulated(seed);
     let dir = PathBuf::from("/db");
@@ -98,7 +104,7 @@ fn check(environment: &Environment, dir: &Path, answers: &str, what: &str) -> bo
 }
 
 #[test]
-fn a_changed_byte_is_found_or_harmless() {
+fn a_changed_byte_is_detected_or_harmless() {
     let (environment, dir, answers) = database();
     for path in environment.files.list(&dir).expect("it is there") {
         let whole = environment.files.read(&path).expect("it is there");
@@ -144,7 +150,7 @@ fn older_versions_are_read_or_refused() {
 }
 
 #[test]
-fn a_file_cut_short_or_made_longer_is_found() {
+fn wrong_file_lengths_are_detected() {
     let (environment, dir, answers) = database();
     for path in environment.files.list(&dir).expect("it is there") {
         let whole = environment.files.read(&path).expect("it is there");

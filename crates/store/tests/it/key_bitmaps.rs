@@ -1,6 +1,6 @@
 //! Repeated checks for one type give the same results: the bitmap built after a while changes none.
 
-use crate::common::{Graph, Random, Shape, options, seed};
+use crate::common::{Graph, GraphParameters, Random, options, seed};
 use std::collections::BTreeSet;
 use vervet_env::Environment;
 use vervet_model::{Direction, Id};
@@ -8,12 +8,18 @@ use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 use vervet_store::Target;
 
 #[test]
-fn checks_stay_the_same_however_often_they_are_made() {
+fn checks_do_not_depend_on_repetition() {
     let seed = seed();
     for named_graphs in [false, true] {
         let mut random = Random(seed | 1);
-        let shape =
-            Shape { vertices: 2000, statements: 9000, predicates: 3, types: 6, edges: false, named_graphs };
+        let shape = GraphParameters {
+            vertices: 2000,
+            statements: 9000,
+            predicates: 3,
+            types: 6,
+            edges: false,
+            named_graphs,
+        };
         let graph = Graph::random(shape, &mut random);
         let store = graph.build(options(&Environment::simulated(seed)), &Target::Memory);
         let keys: Vec<Id> = (0..store.vertex_count() + 70).map(Id::vertex).chain([Id::literal(3)]).collect();

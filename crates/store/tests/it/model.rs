@@ -4,7 +4,7 @@
 //! edges, named graphs, literals and edges as neighbours, and self-loops; in memory and in files, on one
 //! thread and several, with and without temporary files.
 
-use crate::common::{Graph, Random, Shape, compare, options, seed};
+use crate::common::{Graph, GraphParameters, Random, compare, options, seed};
 use std::path::PathBuf;
 use vervet_env::Environment;
 use vervet_model::Direction;
@@ -16,7 +16,7 @@ fn random_graphs() {
     let seed = seed();
     for round in 0..150 {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let shape = Shape::random(&mut random);
+        let shape = GraphParameters::random(&mut random);
         let graph = Graph::random(shape, &mut random);
         let context = format!("seed {seed}, round {round}, {shape:?}");
         let environment = Environment::simulated(seed);
@@ -49,7 +49,7 @@ fn random_graphs() {
 fn many_keys_and_hubs() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let shape = Shape {
+    let shape = GraphParameters {
         vertices: 3000,
         statements: 12_000,
         predicates: 4,
@@ -66,7 +66,7 @@ fn many_keys_and_hubs() {
 
 /// Columns in the order of the input are framed, with the same results.
 #[test]
-fn a_network_is_small() {
+fn a_social_network_is_small() {
     let seed = seed();
     let mut random = Random(seed | 1);
     let graph = Graph::network(4000, &mut random);
@@ -93,7 +93,8 @@ fn a_network_is_small() {
 fn a_store_rebuilds_from_its_statements() {
     let seed = seed();
     let mut random = Random(seed | 1);
-    let graph = Graph::random(Shape { edges: true, ..Shape::random(&mut random) }, &mut random);
+    let graph =
+        Graph::random(GraphParameters { edges: true, ..GraphParameters::random(&mut random) }, &mut random);
     let environment = Environment::simulated(seed);
     let store = graph.build(options(&environment), &Target::Memory);
     let mut builder = StoreBuilder::new(options(&environment));
@@ -105,7 +106,7 @@ fn a_store_rebuilds_from_its_statements() {
 }
 
 #[test]
-fn an_empty_store_is_whole() {
+fn an_empty_store_is_valid() {
     let store = Store::empty().expect("cannot fail");
     store.validate().expect("whole");
     assert_eq!((store.statement_count(), store.vertex_count()), (0, 0));
@@ -118,7 +119,7 @@ fn an_empty_store_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused() {
+fn invalid_statements_are_refused() {
     let environment = Environment::simulated(1);
     let mut dictionary = vervet_dictionary::DictionaryBuilder::new();
     let v = dictionary.intern_iri("http://e/v").expect("short");
@@ -147,11 +148,11 @@ fn what_cannot_be_stored_is_refused() {
 }
 
 #[test]
-fn statements_can_be_rewritten_before_the_end() {
+fn statements_can_be_rewritten_before_finishing() {
     let seed = seed();
     for round in 0..20 {
         let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let shape = Shape { edges: true, ..Shape::random(&mut random) };
+        let shape = GraphParameters { edges: true, ..GraphParameters::random(&mut random) };
         let graph = Graph::random(shape, &mut random);
         let environment = Environment::simulated(seed);
         let dir = PathBuf::from("/db");

@@ -19,12 +19,12 @@ use std::str::FromStr;
 use vervet_gremlin::{EdgeKey, PropertyKey, Value};
 use vervet_model::vocab::{EDGE_NAMESPACE, VERTEX_NAMESPACE, iri_name, is_iri, name_iri};
 use vervet_model::{Direction, Error, Id, Result, Tag};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{EntryFilter, Snapshot};
 use vervet_tinkerpop::rdf_values::value_of_name;
 pub use vervet_tinkerpop::rdf_values::vertex_name;
 
 /// Filter that passes every statement.
-pub(crate) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
+pub(crate) const EVERY: EntryFilter = EntryFilter::ALL;
 
 /// `T.id` of a vertex.
 pub(crate) fn vertex_id(snapshot: &dyn Snapshot, vertex: Id) -> Result<Value> {

@@ -390,7 +390,7 @@ fn an_operation_that_fails_leaves_nothing_half_done() {
         for step in 0..STEPS {
             if fault == Fault::DiskFull && step == healed_after && simulation.files.write_count() > before + n
             {
-                simulation.files.heal();
+                simulation.files.clear_faults();
                 life.goes_on(accidents);
             }
             if let Err(error) = life.step(random) {
@@ -410,7 +410,7 @@ fn an_operation_that_fails_leaves_nothing_half_done() {
             accident(simulation, accidents);
         }
         life.close();
-        simulation.files.heal();
+        simulation.files.clear_faults();
         life.check_reopened(accidents);
         (reached, life.counts)
     });

@@ -234,7 +234,7 @@ fn b3_a_full_disk_heals_without_a_restart() {
         }
         assert!(refused > 0 && !graph.storage_status().is_writable());
         graph.checkpoint().expect_err("no room for it either");
-        simulation.files.heal();
+        simulation.files.clear_faults();
         change(&graph, &[row(20)], true).expect("there is room again");
         assert!(graph.storage_status().is_writable());
         // The commit in progress when the disk filled up may be present, too.
@@ -279,7 +279,7 @@ fn b4_a_panic_does_not_end_checkpoints() {
             break;
         }
     }
-    simulation.files.heal();
+    simulation.files.clear_faults();
     assert!(!graph.storage_status().checkpoints.running, "the flag is not left set");
     simulation.clock.advance(CHECKPOINT_RETRY_MAX);
     change(&graph, &[row(8000)], true).expect("works");
@@ -296,7 +296,7 @@ fn b6_commits_wait_for_checkpoints_that_are_behind() {
     options.delta_bytes_max = 100_000;
     let graph = open(&simulation, options.clone());
     // Each base takes some milliseconds, and twenty statements some microseconds.
-    simulation.files.slow_syncs(Duration::from_millis(1));
+    simulation.files.set_sync_time(Duration::from_millis(1));
     let most = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for thread in 0..4 {

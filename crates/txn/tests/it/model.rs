@@ -11,12 +11,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use vervet_env::{Environment, SeededRandom};
 use vervet_model::{Direction, ErrorKind, Id};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{EntryFilter, Snapshot};
 use vervet_txn::{Isolation, Options, Savepoint, Transaction, Transactions};
 
 const STEPS: usize = 10_000;
-const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-
 /// A step of a transaction with its result.
 #[derive(Clone, Debug)]
 enum Step {
@@ -190,7 +188,7 @@ impl Open {
                 let mut degrees = vec![0];
                 if let Some(segment) = snapshot.segment(p, direction).expect("sound") {
                     degrees.clear();
-                    segment.degrees(&[k], EVERY, &mut degrees).expect("sound");
+                    segment.degrees(&[k], EntryFilter::ALL, &mut degrees).expect("sound");
                 }
                 Step::Degree(row.p, direction, key, degrees[0])
             }
@@ -200,7 +198,7 @@ impl Open {
                 };
                 let mut found = Vec::new();
                 if let Some(segment) = snapshot.segment(p, Direction::Out).expect("sound") {
-                    segment.check(&[s], &[o], EVERY, &mut found).expect("sound");
+                    segment.check(&[s], &[o], EntryFilter::ALL, &mut found).expect("sound");
                 }
                 Step::Check(row.s, row.p, row.o, !found.is_empty())
             }

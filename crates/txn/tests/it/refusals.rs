@@ -24,12 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vervet_env::{Environment, SeededRandom};
 use vervet_model::{Direction, ErrorKind, Id, Statement, Tag, unmetered};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, SegmentStatistics, Snapshot};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, SegmentStatistics, Snapshot};
 use vervet_txn::{Isolation, Options, Read, Transaction, Transactions};
 
 const STEPS: usize = 40_000;
-const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-
 /// A change of one statement: its row, its ids, whether it was added.
 type RowChange = (Row, Statement, bool);
 
@@ -271,21 +269,21 @@ impl OpenTransaction {
         match (random.below(10), key) {
             (9, _) => seen.push(ModelRead::Kind(p, direction, segment.statistics().into())),
             (0, Some(key)) => {
-                segment.degrees(&[key], EVERY, &mut Vec::new()).expect("sound");
+                segment.degrees(&[key], EntryFilter::ALL, &mut Vec::new()).expect("sound");
                 seen.push(ModelRead::Key(p, direction, key));
             }
             (1, Some(key)) => {
-                segment.neighbours(key, EVERY, &mut ids).expect("sound");
+                segment.neighbours(key, EntryFilter::ALL, &mut ids).expect("sound");
                 seen.push(ModelRead::Key(p, direction, key));
             }
             (2, Some(key)) => {
                 let mut out = Expansion::new(100);
-                segment.expand(&[key], EVERY, &mut Cursor::default(), &mut out).expect("sound");
+                segment.expand(&[key], EntryFilter::ALL, &mut Cursor::default(), &mut out).expect("sound");
                 seen.push(ModelRead::Key(p, direction, key));
             }
             (3..6, Some(key)) if other.is_some() => {
                 let other = other.expect("asked above");
-                segment.check(&[key], &[other], EVERY, &mut Vec::new()).expect("sound");
+                segment.check(&[key], &[other], EntryFilter::ALL, &mut Vec::new()).expect("sound");
                 let (s, o) = if direction == Direction::Out { (key, other) } else { (other, key) };
                 seen.push(ModelRead::Entry(s, p, o));
             }
@@ -328,7 +326,7 @@ impl OpenTransaction {
             snapshot.literals_in_order(positions, &mut known).expect("sound");
         }
         snapshot.unordered_literals(first, last, &mut known, &mut unmetered).expect("sound");
-        segment.degrees(&known, EVERY, &mut Vec::new()).expect("sound");
+        segment.degrees(&known, EntryFilter::ALL, &mut Vec::new()).expect("sound");
         drop(view);
         self.seen.extend(known.into_iter().map(|literal| ModelRead::Key(p, Direction::In, literal)));
         self.texts.push((from, to));

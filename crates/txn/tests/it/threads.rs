@@ -15,12 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use vervet_delta::Version;
 use vervet_env::{SeededRandom, Simulation};
 use vervet_model::{Direction, ErrorKind, Id, Result, Statement, TermParts, inline_id};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{EntryFilter, Snapshot};
 use vervet_txn::{Isolation, Options, Transaction, Transactions};
 
 const THREADS: u64 = 4;
-const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
-
 fn iri(name: &str) -> Term {
     NamedNode::new_unchecked(format!("http://example.org/{name}")).into()
 }
@@ -69,7 +67,7 @@ impl Registers {
     fn get(&self, snapshot: &dyn Snapshot, register: usize) -> i64 {
         let mut found = Vec::new();
         let segment = snapshot.segment(self.value, Direction::Out).expect("sound").expect("there");
-        segment.neighbours(self.ids[register], EVERY, &mut found).expect("sound");
+        segment.neighbours(self.ids[register], EntryFilter::ALL, &mut found).expect("sound");
         assert_eq!(found.len(), 1, "a register has one value");
         value_of(snapshot, found[0])
     }
@@ -255,7 +253,7 @@ fn no_phantom_at_the_serializable_level() {
             return keys.len() as u64;
         }
         let mut degrees = Vec::new();
-        segment.degrees(&[yes], EVERY, &mut degrees).expect("sound");
+        segment.degrees(&[yes], EntryFilter::ALL, &mut degrees).expect("sound");
         degrees[0]
     };
     let come_and_go = |random: &SeededRandom, _| {

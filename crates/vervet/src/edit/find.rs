@@ -11,7 +11,7 @@ use vervet_model::vocab::{
     EDGE_NAMESPACE, KEY_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE, is_blank_label, is_iri, name_iri,
 };
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
-use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
+use vervet_snapshot::{EntryFilter, Snapshot, successor};
 use vervet_txn::Read;
 
 /// Entries of a key read at a time.
@@ -21,9 +21,6 @@ pub(super) const CHUNK: usize = 4096;
 pub(super) const ALL: RangeInclusive<Id> = Id::UNBOUND..=Id::END;
 /// Value ids are above the ids of vertices and edges.
 pub(super) const VALUES: RangeInclusive<Id> = Id::literal(0)..=Id::END;
-
-/// All entries, of all graphs, parallel ones included.
-pub(super) const EVERY: EntryFilter = EntryFilter { graph: GraphFilter::Any, parallel: true };
 
 impl Transaction {
     /// The subject of statements about an element, and the graph for new ones.
@@ -140,7 +137,7 @@ impl Transaction {
             let inside = chunk.iter().take_while(|[neighbour, ..]| neighbour <= neighbours.end());
             all.extend(inside.map(|entry| statement_of(predicate, direction, key, *entry)));
             match chunk.last() {
-                Some(last) if chunk.len() >= limit && last[0] <= *neighbours.end() => from = after(*last),
+                Some(last) if chunk.len() >= limit && last[0] <= *neighbours.end() => from = successor(*last),
                 _ => return Ok(all),
             }
         }
@@ -152,7 +149,7 @@ impl Transaction {
         if let Some(segment) =
             self.inner.version_at(predicate, Direction::Out, subject)?.segment(predicate, Direction::Out)?
         {
-            segment.check(&[subject], &[object], EVERY, &mut rows)?;
+            segment.check(&[subject], &[object], EntryFilter::ALL, &mut rows)?;
         }
         Ok(!rows.is_empty())
     }
@@ -240,14 +237,6 @@ pub(super) fn statement_of(
         Direction::In => (neighbour, key),
     };
     Statement { subject, predicate, object, graph, edge }
-}
-
-/// The cursor position directly behind an entry.
-pub(super) fn after([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
-    match edge.bits().checked_add(1) {
-        Some(next) => [neighbour, graph, Id::from_bits(next)],
-        None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
-    }
 }
 
 /// A statement without an identity.

@@ -6,12 +6,12 @@
 //! # Invariants
 //! Removing an edge notes that no statement about it remains, so the reads here need not be noted.
 
-use super::find::{CHUNK, EVERY, after, statement_of};
+use super::find::{CHUNK, statement_of};
 use crate::Transaction;
 use crate::update::remove::put_in_order;
 use rustc_hash::FxHashSet;
 use vervet_model::{Direction, Id, Result, Statement};
-use vervet_snapshot::Snapshot;
+use vervet_snapshot::{EntryFilter, Snapshot, successor};
 use vervet_txn::Read;
 
 impl Transaction {
@@ -40,7 +40,7 @@ impl Transaction {
                         segment.entries(vertex, from, CHUNK, &mut entries)?;
                     }
                     let Some(last) = entries.last() else { break };
-                    from = after(*last);
+                    from = successor(*last);
                     let is_last = entries.len() < CHUNK;
                     let statement = |entry| statement_of(predicate, direction, vertex, entry);
                     count += self.take_out(entries.into_iter().map(statement).collect())?;
@@ -98,7 +98,7 @@ impl Transaction {
             for direction in Direction::BOTH {
                 let Some(segment) = version.segment(predicate, direction)? else { continue };
                 degrees.clear();
-                segment.degrees(edges, EVERY, &mut degrees)?;
+                segment.degrees(edges, EntryFilter::ALL, &mut degrees)?;
                 for (&edge, _) in edges.iter().zip(&degrees).filter(|(_, degree)| **degree > 0) {
                     entries.clear();
                     segment.entries(edge, [Id::UNBOUND; 3], usize::MAX, &mut entries)?;

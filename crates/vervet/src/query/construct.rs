@@ -12,8 +12,8 @@ use vervet_algebra::{Pattern, Query, Slot, TripleTemplate, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, depth_of_term, triple_text};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Snapshot};
+use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, term_depth, triple_text};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, Snapshot};
 
 /// Batch size: resources described at a time, and entries read at a time.
 const CHUNK: usize = 1024;
@@ -72,7 +72,7 @@ fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term
 
 /// Like [`triple_of`], for a triple term. `None` if it is nested too deeply to be loaded again.
 fn triple_term_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Term> {
-    let object = object.filter(|object| depth_of_term(object.as_ref()) < TRIPLE_DEPTH_MAX);
+    let object = object.filter(|object| term_depth(object.as_ref()) < TRIPLE_DEPTH_MAX);
     triple_of(subject, predicate, object).map(Into::into)
 }
 
@@ -176,7 +176,7 @@ fn statements_of(
     subjects: &[Id],
     control: &Control<'_>,
 ) -> Result<Vec<(u32, Id, Id)>> {
-    let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+    let filter = EntryFilter::ANY_GRAPH;
     let mut statements = Vec::new();
     let mut expansion = Expansion::new(CHUNK);
     let mut counted = 0;

@@ -5,13 +5,12 @@ use crate::query::cache::Cache;
 use crate::query::federation;
 use crate::query::reading::CachedPlan;
 use crate::query::run::control;
-use crate::sync::lock;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use vervet_algebra::{Node, Query};
 use vervet_kernel::Control;
 use vervet_kernel::plan::Plan;
-use vervet_model::Result;
+use vervet_model::{Result, lock};
 use vervet_txn::Published;
 
 /// The maximum number of texts in the plan cache.

@@ -242,10 +242,10 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::lock;
     use crate::{ServiceAnswer, ServiceClient, Services};
     use std::sync::Mutex;
     use std::time::{Duration, Instant};
+    use vervet_model::lock;
 
     /// An endpoint that answers late and records the time that it was given.
     #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::Quad;
 use vervet_model::vocab::EDGE_ID;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
-use vervet_snapshot::{EntryFilter, GraphFilter};
+use vervet_snapshot::EntryFilter;
 
 /// Names of this operation, and their edges.
 pub(super) type EdgesByName = FxHashMap<Id, Statement>;
@@ -109,7 +109,7 @@ impl Request<'_, '_> {
         let known = self.read(|snapshot, _| {
             let mut edges = Vec::new();
             if let Some(segment) = snapshot.segment(predicate, Direction::In)? {
-                let filter = EntryFilter { graph: GraphFilter::Any, parallel: false };
+                let filter = EntryFilter::ANY_GRAPH;
                 segment.neighbours(name, filter, &mut edges)?;
             }
             let edges = edges.into_iter().filter(|id| id.tag() == Tag::Edge);

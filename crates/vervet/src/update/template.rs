@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use vervet_algebra::{Quad, TemplateTerm};
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, Result, Statement, TRIPLE_DEPTH_MAX, Tag, TermParts, depth_of_term,
+    Error, ErrorKind, Id, LiteralKind, Result, Statement, TRIPLE_DEPTH_MAX, Tag, TermParts, term_depth,
     triple_depth,
 };
 
@@ -164,7 +164,7 @@ impl TemplateInstance<'_> {
             }
         };
         match &self.template[position as usize] {
-            TemplateTerm::Constant(term) => inner = depth_of_term(term.as_ref()),
+            TemplateTerm::Constant(term) => inner = term_depth(term.as_ref()),
             TemplateTerm::Variable(variable) => match self.rows.row(row)[self.rows.column(*variable)?] {
                 id if id.tag() == Tag::Computed => {
                     self.rows.computed.read(id, &mut String::new(), &mut read)?;

@@ -269,7 +269,7 @@ fn a_restore_is_atomic() {
             if fault == Fault::Power {
                 files.crash();
             }
-            files.heal();
+            files.clear_faults();
             match Database::open_in(environment.clone(), "/restored") {
                 Ok(restored) => assert_eq!(count(&restored), 3),
                 Err(error) => {

@@ -333,7 +333,7 @@ fn compare_orders(version: &Version, model: &Model, random: &mut Random, context
                 expected.retain(|e| {
                     let key = e.order_key;
                     let inside = key.is_bound() && key >= from && (!before.is_bound() || key < before);
-                    graph.passes(e.graph) && (inside || !bounded)
+                    graph.matches(e.graph) && (inside || !bounded)
                 });
                 if descending {
                     expected.reverse();

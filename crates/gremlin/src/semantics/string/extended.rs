@@ -1,8 +1,9 @@
 //! Text forms of the opaque types of the wire formats.
 
 use crate::Extended;
-use crate::semantics::date::{day, days_to_day, offset, time_of_day};
+use crate::semantics::date::{day, offset, time_of_day};
 use std::fmt::Write;
+use vervet_model::civil_from_days;
 
 pub(super) fn text(value: &Extended) -> String {
     match value {
@@ -46,7 +47,7 @@ pub(super) fn text(value: &Extended) -> String {
 
 /// `nanoseconds`: of the second, possibly out of range.
 fn instant(seconds: i64, nanoseconds: i64) -> String {
-    let (year, month, date) = days_to_day(seconds.div_euclid(86_400));
+    let (year, month, date) = civil_from_days(seconds.div_euclid(86_400));
     let of_day = seconds.rem_euclid(86_400);
     let mut time = time_of_day(of_day * 1_000_000_000 + nanoseconds);
     if time.len() == 5 {

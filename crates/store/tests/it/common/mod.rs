@@ -24,7 +24,7 @@ pub struct Graph {
 
 /// Parameters of a random graph.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct GraphParameters {
     pub vertices: u64,
     pub statements: u64,
     pub predicates: u64,
@@ -33,7 +33,7 @@ pub struct Shape {
     pub named_graphs: bool,
 }
 
-impl Shape {
+impl GraphParameters {
     pub fn random(random: &mut Random) -> Self {
         let statement_bits = random.below(11);
         let vertex_bits = random.below(9);
@@ -49,7 +49,7 @@ impl Shape {
 }
 
 impl Graph {
-    pub fn random(shape: Shape, random: &mut Random) -> Self {
+    pub fn random(shape: GraphParameters, random: &mut Random) -> Self {
         let mut dictionary = DictionaryBuilder::new();
         let mut iri = |name: String| dictionary.intern_iri(&name).expect("short");
         let type_predicate = iri(RDF_TYPE.to_owned());

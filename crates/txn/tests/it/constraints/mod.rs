@@ -499,7 +499,7 @@ fn accidents_leave_constraints_that_hold() {
                 1 => simulation.files.crash_losing_all(),
                 _ => simulation.files.crash_reordering(),
             }
-            simulation.files.heal();
+            simulation.files.clear_faults();
             let context = format!("VERVET_SEED={seed}, life {lives}, operation {n}");
             for _ in 0..2 {
                 let graph = open(&environment).expect("opens");

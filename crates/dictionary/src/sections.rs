@@ -3,7 +3,7 @@
 //! # Shape
 //! One bit for each block of [`BLOCK_BYTES`]; set once the checksum of the block was verified.
 //! # Invariants
-//! [`Body::get`] returns only bytes of verified blocks, and only inside one section.
+//! [`Sections::get`] returns only bytes of verified blocks, and only inside one section.
 //! # Cost
 //! A bounds check and one bit: about 1 ns. The first access to a block: about 0.1 ms.
 
@@ -16,7 +16,7 @@ use vervet_model::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct Sections {
     name: Box<str>,
     bytes: Bytes,
     checksums: Bytes,
@@ -24,7 +24,7 @@ pub(crate) struct Body {
     sections: [Range<usize>; SECTION_COUNT],
 }
 
-impl Body {
+impl Sections {
     pub(crate) fn new(layout: Layout, name: &str) -> Self {
         let mut start = 0;
         let sections = layout.lengths.map(|length| {

@@ -4,7 +4,7 @@ use crate::vocab::EDGE_NAMESPACE;
 use std::fmt::Write;
 
 /// Datatype or language of a literal, besides its lexical form.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiteralKind<'a> {
     /// `xsd:string`.
     String,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn n_triples_form_is_that_of_the_library() {
+    fn n_triples_match_the_library() {
         let literal = |head, tail, kind| TermParts::Literal { head, tail, kind };
         for parts in [
             TermParts::Iri { namespace: "http://example.org/", local: "a" },

@@ -17,12 +17,12 @@
 //! # Invariants
 //! The index of a dictionary and the test of a text use the same segmentation, so they agree.
 //! # Cost
-//! A test segments its text, and compares each word once for each part of the search.
+//! A test segments its text, and compares each word once for each clause of the search.
 
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum number of compared bytes of a word, or up to three fewer.
+/// Maximum number of bytes of a word that are compared; up to three fewer, to end between characters.
 pub const WORD_BYTES_MAX: usize = 128;
 /// Maximum number of words of a search.
 pub const SEARCH_WORDS_MAX: usize = 64;
@@ -30,13 +30,13 @@ pub const SEARCH_WORDS_MAX: usize = 64;
 /// Calls `visit` with each word of `text`; `scratch` is working space.
 pub fn for_each_word(text: &str, scratch: &mut String, mut visit: impl FnMut(&str)) {
     for word in text.unicode_words() {
-        visit(folded(word, scratch));
+        visit(case_folded(word, scratch));
     }
 }
 
-/// The case-folded form in which words are compared.
-fn folded<'a>(word: &'a str, scratch: &'a mut String) -> &'a str {
-    let word = &word[..whole_chars(word)];
+/// The case-case_folded form in which words are compared.
+fn case_folded<'a>(word: &'a str, scratch: &'a mut String) -> &'a str {
+    let word = &word[..compared_length(word)];
     if word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
         return word;
     }
@@ -47,13 +47,13 @@ fn folded<'a>(word: &'a str, scratch: &'a mut String) -> &'a str {
     } else {
         scratch.push_str(&word.to_lowercase());
         // Lower case may be longer.
-        scratch.truncate(whole_chars(scratch));
+        scratch.truncate(compared_length(scratch));
     }
     scratch
 }
 
 /// Length of the compared prefix of `word`, in bytes.
-fn whole_chars(word: &str) -> usize {
+fn compared_length(word: &str) -> usize {
     let mut end = word.len().min(WORD_BYTES_MAX);
     while !word.is_char_boundary(end) {
         end -= 1;
@@ -65,17 +65,17 @@ fn whole_chars(word: &str) -> usize {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextSearch {
     /// The search matches if any of these does.
-    alternatives: Vec<Vec<Part>>,
+    alternatives: Vec<Vec<SearchClause>>,
 }
 
 /// A word, a prefix, or a phrase.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct SearchClause {
     /// Consecutive words; at least one.
     pub words: Vec<String>,
     /// Whether the last word is a prefix.
     pub is_prefix: bool,
-    /// Whether the part must not occur.
+    /// Whether the clause must not match.
     pub is_excluded: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Part {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchError {
     /// The search or one of its alternatives has no required word.
-    NothingWanted,
+    NoRequiredWord,
     /// A quote is not closed.
     OpenQuote,
     /// More than [`SEARCH_WORDS_MAX`] words.
@@ -93,7 +93,7 @@ pub enum SearchError {
 impl std::fmt::Display for SearchError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NothingWanted => write!(f, "the search names no word that texts must have"),
+            Self::NoRequiredWord => write!(f, "the search names no word that texts must have"),
             Self::OpenQuote => write!(f, "a quote of the search is not closed"),
             Self::TooManyWords => write!(f, "the search has more than {SEARCH_WORDS_MAX} words"),
         }
@@ -138,11 +138,11 @@ impl TextSearch {
         let mut alternatives = vec![Vec::new()];
         let (mut rest, mut count) = (text.trim_start(), 0);
         while !rest.is_empty() {
-            let (part, behind) = next_part(rest)?;
+            let (part, behind) = next_token(rest)?;
             rest = behind.trim_start();
             match part {
-                Item::Or => alternatives.push(Vec::new()),
-                Item::Part(part) => {
+                SearchToken::Or => alternatives.push(Vec::new()),
+                SearchToken::Clause(part) => {
                     count += part.words.len();
                     if count > SEARCH_WORDS_MAX {
                         return Err(SearchError::TooManyWords);
@@ -153,23 +153,23 @@ impl TextSearch {
                 }
             }
         }
-        let wanted = |parts: &Vec<Part>| parts.iter().any(|part| !part.is_excluded);
+        let wanted = |parts: &Vec<SearchClause>| parts.iter().any(|part| !part.is_excluded);
         if alternatives.iter().all(wanted) {
             Ok(Self { alternatives })
         } else {
-            Err(SearchError::NothingWanted)
+            Err(SearchError::NoRequiredWord)
         }
     }
 
-    /// Alternatives of the search, each a conjunction of parts.
+    /// Alternatives of the search, each a conjunction of clauses.
     #[must_use]
-    pub fn alternatives(&self) -> &[Vec<Part>] {
+    pub fn alternatives(&self) -> &[Vec<SearchClause>] {
         &self.alternatives
     }
 
     /// Whether a text of this length may match.
     #[must_use]
-    pub fn may_find(&self, bytes: usize) -> bool {
+    pub fn may_match_length(&self, bytes: usize) -> bool {
         // A text may be longer in lower case, by half at most, except for ASCII text.
         let fits = |word: &String| word.len() <= bytes || (!word.is_ascii() && word.len() <= 2 * bytes);
         self.alternatives.iter().any(|parts| {
@@ -180,9 +180,9 @@ impl TextSearch {
     /// Whether a text with these words matches.
     #[must_use]
     pub fn matches(&self, words: &Words) -> bool {
-        self.alternatives
-            .iter()
-            .any(|parts| parts.iter().all(|part| part.found_in(words).next().is_some() != part.is_excluded))
+        self.alternatives.iter().any(|parts| {
+            parts.iter().all(|part| part.occurrences(words).next().is_some() != part.is_excluded)
+        })
     }
 
     /// The fraction of these words that match the search, more than 0 and at most 1; 0 if the text does not
@@ -194,7 +194,7 @@ impl TextSearch {
         for parts in &self.alternatives {
             hit.fill(false);
             let all = parts.iter().all(|part| {
-                let mut found = part.found_in(words).peekable();
+                let mut found = part.occurrences(words).peekable();
                 if part.is_excluded {
                     return found.peek().is_none();
                 }
@@ -213,15 +213,15 @@ impl TextSearch {
     }
 }
 
-impl Part {
-    /// Ranges of words at which the part occurs.
-    fn found_in<'a>(&'a self, words: &'a Words) -> impl Iterator<Item = Range<usize>> + 'a {
+impl SearchClause {
+    /// Ranges of words that match the clause.
+    fn occurrences<'a>(&'a self, words: &'a Words) -> impl Iterator<Item = Range<usize>> + 'a {
         let length = self.words.len();
         let ends = length..words.len() + 1;
-        ends.map(move |end| end - length..end).filter(move |place| self.stands_at(words, place.start))
+        ends.map(move |end| end - length..end).filter(move |place| self.matches_at(words, place.start))
     }
 
-    fn stands_at(&self, words: &Words, start: usize) -> bool {
+    fn matches_at(&self, words: &Words, start: usize) -> bool {
         self.words.iter().enumerate().all(|(at, wanted)| {
             let word = words.word(start + at);
             if self.is_prefix && at + 1 == self.words.len() {
@@ -233,13 +233,13 @@ impl Part {
     }
 }
 
-enum Item {
+enum SearchToken {
     Or,
-    Part(Part),
+    Clause(SearchClause),
 }
 
 /// The first item of `text`, which does not begin with white space, and the rest.
-fn next_part(text: &str) -> Result<(Item, &str), SearchError> {
+fn next_token(text: &str) -> Result<(SearchToken, &str), SearchError> {
     let (is_excluded, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -249,7 +249,7 @@ fn next_part(text: &str) -> Result<(Item, &str), SearchError> {
         None => text.split_at(text.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(text.len())),
     };
     if inner == "OR" && !is_excluded && !text.starts_with('"') {
-        return Ok((Item::Or, rest));
+        return Ok((SearchToken::Or, rest));
     }
     let mut is_prefix = inner.ends_with('*');
     if let Some(behind) = rest.strip_prefix('*') {
@@ -257,7 +257,7 @@ fn next_part(text: &str) -> Result<(Item, &str), SearchError> {
     }
     let (mut words, mut scratch) = (Vec::new(), String::new());
     for_each_word(inner, &mut scratch, |word| words.push(word.to_owned()));
-    Ok((Item::Part(Part { words, is_prefix, is_excluded }), rest))
+    Ok((SearchToken::Clause(SearchClause { words, is_prefix, is_excluded }), rest))
 }
 
 #[cfg(test)]
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_the_standard_in_lower_case() {
+    fn words_follow_uax_29_in_lower_case() {
         assert_eq!(
             words_of("Don't PANIC, 3.14-fold (foo_bar)!"),
             ["don't", "panic", "3.14", "fold", "foo_bar"]
@@ -335,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_search() {
+    fn invalid_searches_are_errors() {
         let wrong = |text: &str| TextSearch::parse(text).expect_err("no search");
         for text in ["", "  ", "-a", "a OR", "OR a", "a OR -b", "!!!", "-", "\"\""] {
-            assert_eq!(wrong(text), SearchError::NothingWanted, "{text}");
+            assert_eq!(wrong(text), SearchError::NoRequiredWord, "{text}");
         }
         assert_eq!(wrong("a \"b c"), SearchError::OpenQuote);
         assert_eq!(wrong(&"a ".repeat(65)), SearchError::TooManyWords);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_score_is_the_share_of_words() {
+    fn scores_are_fractions_of_words() {
         let score = |search: &str, text: &str| {
             let mut words = Words::default();
             words.take(text);

@@ -1,8 +1,0 @@
-//! Locks.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks a mutex and ignores poisoning: the guarded data is consistent after each change.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
