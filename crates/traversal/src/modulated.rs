@@ -1,7 +1,7 @@
 //! Steps with their modulators.
 //!
-//! The modulators `as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`, `write` and the
-//! `property` steps after `addV` and `addE` are gathered at the step that they modify.
+//! The modulators `as`, `by`, `from`, `to`, `with`, `option`, `times`, `until`, `emit`, `read`, `write` and
+//! the `property` steps after `addV` and `addE` are gathered at the step that they modify.
 
 use crate::analysis::writes;
 use crate::error::query_error;

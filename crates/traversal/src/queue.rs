@@ -1,4 +1,5 @@
-//! [`Queue`] of traversers, counted against the memory cap, and the sizes of traversers in queues and buffers.
+//! [`Queue`] of traversers, counted against the memory cap, and the sizes of traversers in queues and
+//! buffers.
 
 use crate::memory::{Memory, Reservation, TRAVERSER_BYTES};
 use crate::size;
