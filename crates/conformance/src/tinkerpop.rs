@@ -5,9 +5,8 @@
 //! properties, as in the reference filter, or if it is marked as untestable. Scenarios that elsewhere need a
 //! graph computer run like all others.
 //!
-//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `elements`: look-up
-//!   of elements by name. `configuration`: storage and limits. `scenario`: one scenario; `failure`: its
-//!   failures.
+//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `elements`: look-up of
+//!   elements by name. `configuration`: storage and limits. `scenario`: one scenario. `failure`: its failures.
 //!   `compare`: results. `wire`: all of it through a driver.
 
 mod compare;
