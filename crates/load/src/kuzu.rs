@@ -95,8 +95,8 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
     Ok(sources)
 }
 
-/// Refuses a file of an export that is a link to a file outside of its folder: an export of unknown origin must
-/// not make a load read other files of the machine.
+/// Refuses a file of an export that is a link to a file outside of its folder: an export of unknown origin
+/// must not make a load read other files of the machine.
 fn check_is_inside(folder: &Path, file: &Path) -> Result<()> {
     let resolve = |path: &Path| {
         path.canonicalize().map_err(|error| Error::io(format!("read {}", path.display()), &error))

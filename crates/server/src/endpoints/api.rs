@@ -1,4 +1,5 @@
-//! The API of the console: names for completion, plans, saved queries, database information. All answers are JSON.
+//! The API of the console: names for completion, plans, saved queries, database information. All answers are
+//! JSON.
 
 use crate::context::RequestContext;
 use crate::endpoints::query;
