@@ -360,6 +360,9 @@ pub(crate) struct UpdateArguments {
     /// Base IRI of relative IRIs in the request
     #[arg(long, value_name = "IRI", value_parser = iri)]
     pub base: Option<NamedNode>,
+    /// If another process writes to the database, wait for it up to this time (default: 0)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub wait: Option<Duration>,
     /// Durability of commits: sync (default), interval[:SECONDS] (default 0.1) or none
     #[arg(long, value_name = "LEVEL", value_parser = durability, default_value = "sync", hide_default_value = true)]
     pub durability: Durability,
@@ -514,6 +517,9 @@ pub(crate) struct ServeArguments {
     /// Listen on non-loopback addresses without TLS
     #[arg(long)]
     pub allow_plain_http: bool,
+    /// Queries that the console offers: JSON that it has exported, or TOML (docs/server.md)
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<PathBuf>,
     /// Log requests that run for longer, with their text (default: 1000)
     #[arg(long, value_name = "MILLISECONDS")]
     pub slow_query_ms: Option<u64>,
@@ -614,10 +620,7 @@ fn query_format(name: &str) -> Result<QueryFormat, String> {
         gremlin: crate::gremlin_format::GremlinFormat::from_name(name),
     };
     match format {
-        QueryFormat { sparql: None, gremlin: None } => {
-            Err("known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json"
-                .to_owned())
-        }
+        QueryFormat { sparql: None, gremlin: None } => Err(crate::query::FORMATS.to_owned()),
         known => Ok(known),
     }
 }

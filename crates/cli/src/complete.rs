@@ -19,9 +19,15 @@ use vervet_sparql::well_known_prefixes;
 pub(crate) const COMMANDS: [(&str, &str); 16] = [
     (".help", "this list"),
     (".explain QUERY", "show the plan of a query"),
-    (".format NAME", "table, tsv, csv, json, xml; turtle, nt for graphs; table, graphson, json for gremlin"),
+    (
+        ".format NAME",
+        "table, tsv, csv, json, xml; turtle, nt for graphs; table, tsv, csv, graphson, json for gremlin",
+    ),
     (".info", "show the contents of the database"),
-    (".output FILE", "write results to a file; without FILE to the terminal again"),
+    (
+        ".output FILE",
+        "write results to a file, in the format of its extension; without FILE to the terminal again",
+    ),
     (".pager on|off", "whether a result longer than the screen goes to $PAGER, else less"),
     (".prefixes", "prefixes that need no PREFIX line"),
     (".read FILE", "run the inputs of a file"),

@@ -13,10 +13,13 @@ use vervet::update::UpdateOptions;
 use vervet::{
     CancelToken, Database, Direction, Graph, Literal, LoadOptions, OutputFormat, QueryOptions, Source,
 };
-use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
+use vervet_server::{BIND_DEFAULT, SavedQueries, Server, ServerOptions};
 
 static NODES: &[u8] = include_bytes!("../demo/air-routes-nodes.csv.zst");
 static EDGES: &[u8] = include_bytes!("../demo/air-routes-edges.csv.zst");
+
+/// The tour in the console.
+static SAVED_QUERIES: &str = include_str!("../demo/tour.toml");
 
 /// A stop of the tour: a title, and what it runs and shows.
 struct Stop {
@@ -127,7 +130,7 @@ g.V().has('high', true).order().by('elev', desc).limit(5).
 ];
 
 const NEXT: &str = "\
-vervet demo --serve                        the console on this data, at http://127.0.0.1:7878/
+vervet demo --serve                        the console on this data, with a tour: http://127.0.0.1:7878/
 vervet load ./db FILE\u{2026}                    your own data, in a directory (docs/loading.md)
 vervet shell ./db                          both languages, interactive
 vervet serve ./db                          the same over HTTP, with the console (docs/server.md)";
@@ -137,13 +140,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> Outcome {
     let mut out = Output::standard();
     let paint = Paint::new();
     let database = Database::in_memory();
-    let sources = vec![
-        Source::bytes("air-routes-nodes.csv.zst", NODES),
-        Source::bytes("air-routes-edges.csv.zst", EDGES),
-    ];
     let started = Instant::now();
     let options = LoadOptions { cancelled: Some(interrupt::requested()), ..LoadOptions::default() };
-    let report = database.load(sources, &options)?;
+    let report = database.load(sources(), &options)?;
     let elapsed = started.elapsed();
     writeln!(out, "{}", paint.title("The world's air routes, by Kelvin R. Lawrence (Apache License 2.0)"))?;
     writeln!(
@@ -183,6 +182,10 @@ pub(crate) fn run(arguments: &DemoArguments) -> Outcome {
     out.finish()
 }
 
+fn sources() -> Vec<Source> {
+    vec![Source::bytes("air-routes-nodes.csv.zst", NODES), Source::bytes("air-routes-edges.csv.zst", EDGES)]
+}
+
 /// Output of a stop.
 enum Shown {
     Bytes(Vec<u8>),
@@ -218,8 +221,12 @@ fn serve(database: Database, arguments: &DemoArguments) -> Outcome {
     let mut options = ServerOptions::default();
     options.bind_to(arguments.bind.as_deref().unwrap_or(BIND_DEFAULT))?;
     options.signals = true;
+    options.queries = SavedQueries::from_toml(SAVED_QUERIES)?;
     let server = Server::bind(database, options)?;
-    eprintln!("the console is at http://{}/ (Ctrl-C ends it; changes are lost)", server.address()?);
+    eprintln!(
+        "the console, with a tour, is at http://{}/ (Ctrl-C ends it; changes are lost)",
+        server.address()?
+    );
     server.run()?;
     Ok(())
 }
@@ -271,5 +278,42 @@ impl Paint {
 
     fn paint(&self, code: &str, text: &str) -> String {
         if self.colours { format!("{code}{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vervet_server::{QueryLanguage, ResultView};
+
+    /// The steps of the tour in the console return results, have each view and language, and can be repeated.
+    #[test]
+    fn the_saved_queries_have_results() {
+        let database = Database::in_memory();
+        database.load(sources(), &LoadOptions::default()).unwrap();
+        let tour = SavedQueries::from_toml(SAVED_QUERIES).unwrap();
+        for _ in 0..2 {
+            for step in &tour.queries {
+                let rows = match step.language {
+                    QueryLanguage::Gremlin => {
+                        usize::try_from(database.gremlin(&step.text).unwrap().len()).unwrap()
+                    }
+                    _ => {
+                        let mut table = Vec::new();
+                        let options = QueryOptions::default();
+                        database.write(&step.text, &options, OutputFormat::Tsv, &mut table).unwrap();
+                        table.iter().filter(|&&byte| byte == b'\n').count() - 1
+                    }
+                };
+                assert!((1..1000).contains(&rows), "{}: {rows} rows", step.name);
+                assert!(step.note.is_some(), "{}", step.name);
+            }
+        }
+        for view in [ResultView::Table, ResultView::Picture, ResultView::Profile] {
+            assert!(tour.queries.iter().any(|step| step.view == Some(view)));
+        }
+        let written = "g.V().has('code', 'GRZ').outE('route').where(inV().has('code', 'AKL')).count()";
+        let count = database.gremlin(written).unwrap();
+        assert_eq!(count.values().map(ToString::to_string).collect::<Vec<_>>(), ["1L"]);
     }
 }

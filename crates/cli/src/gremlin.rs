@@ -1,10 +1,12 @@
-//! Gremlin on the command line: results as a table, or one GraphSON value per line. A table is as wide as the
-//! terminal at most.
+//! Gremlin on the command line: results as a table, as CSV or TSV, or one GraphSON value per line. A table is
+//! as wide as the terminal at most.
 
 use crate::gremlin_format::GremlinFormat;
 use crate::interrupt;
-use crate::output::{Failure, Outcome, Output, count, screen, time, warn};
+use crate::output::{Failure, Outcome, Output, count, time, warn};
 use crate::table::Table;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
@@ -23,13 +25,17 @@ pub(crate) fn run(
 ) -> Outcome {
     let script = database.gremlin_script(text, options)?;
     let in_transaction = transaction.is_some();
-    if format == GremlinFormat::Table {
+    if matches!(format, GremlinFormat::Table | GremlinFormat::Csv | GremlinFormat::Tsv) {
         let results = match transaction {
             Some(transaction) => transaction.run_gremlin(&script, options)?,
             None => database.run_gremlin(&script, options)?,
         };
         finish_if(script.mutates());
-        write_table(&results, out)?;
+        match format {
+            GremlinFormat::Csv => write_separated(&results, &CSV, out)?,
+            GremlinFormat::Tsv => write_separated(&results, &TSV, out)?,
+            _ => write_table(&results, out)?,
+        }
         out.flush().map_err(Failure::from)?;
         return warn_if_empty(
             database,
@@ -159,10 +165,11 @@ pub(crate) fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome
     if let [(Value::Metrics(metrics), _)] = results.counted() {
         return write_metrics(metrics, out);
     }
-    let text = |value: &Value| string::to_text(value, &NoDetails).unwrap_or_else(|error| error.to_string());
     let columns = columns(results);
     let headers: Vec<String> = columns.clone().unwrap_or_else(|| vec!["result".to_owned()]);
-    let mut table = Table::named(headers).fit(screen().map(|(columns, _)| columns));
+    // The terminal wraps the lines of a single column.
+    let width = out.width().filter(|_| headers.len() > 1);
+    let mut table = Table::named(headers).fit(width);
     let mut rows = 0_u64;
     for (value, times) in results.counted() {
         let cells: Vec<String> = match (value, &columns) {
@@ -173,6 +180,94 @@ pub(crate) fn write_table(results: &GremlinResults, out: &mut Output) -> Outcome
         rows = rows.saturating_add(*times);
     }
     table.write("", out)?;
-    writeln!(out, "{} {}", count(rows), if rows == 1 { "row" } else { "rows" })?;
+    let cut = if table.has_cut_cells("") {
+        " (cells are cut at \u{2026}; the format csv has them in full)"
+    } else {
+        ""
+    };
+    writeln!(out, "{} {}{cut}", count(rows), if rows == 1 { "row" } else { "rows" })?;
+    Ok(())
+}
+
+/// A value in a cell.
+fn text(value: &Value) -> String {
+    string::to_text(value, &NoDetails).unwrap_or_else(|error| error.to_string())
+}
+
+/// A form of separated values.
+struct Separated {
+    separator: &'static str,
+    line_end: &'static str,
+    /// Quotes or escapes a cell.
+    cell: fn(&str) -> Cow<'_, str>,
+}
+
+/// As in SPARQL 1.1 and RFC 4180.
+static CSV: Separated = Separated { separator: ",", line_end: "\r\n", cell: quoted };
+static TSV: Separated = Separated { separator: "\t", line_end: "\n", cell: escaped };
+
+fn quoted(cell: &str) -> Cow<'_, str> {
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")).into(),
+        false => cell.into(),
+    }
+}
+
+fn escaped(cell: &str) -> Cow<'_, str> {
+    match cell.contains(['\t', '\n', '\r', '\\']) {
+        true => {
+            cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r").into()
+        }
+        false => cell.into(),
+    }
+}
+
+/// Writes a header and a line for each result. The columns are the keys of all results if these are maps, in
+/// the order of their first occurrence; a map without the key has an empty cell.
+fn write_separated(results: &GremlinResults, form: &Separated, out: &mut Output) -> Outcome {
+    let are_maps = results.counted().iter().all(|(value, _)| matches!(value, Value::Map(_)));
+    let (mut cells, mut columns) = (Vec::new(), HashMap::new());
+    if are_maps {
+        for (value, _) in results.counted() {
+            if let Value::Map(map) = value {
+                for key in map.keys().map(text) {
+                    if !columns.contains_key(&key) {
+                        columns.insert(key.clone(), cells.len());
+                        cells.push(key);
+                    }
+                }
+            }
+        }
+    }
+    if cells.is_empty() {
+        cells.push("result".to_owned());
+    }
+    let mut line = String::new();
+    let mut write = |cells: &[String], times: u64, out: &mut Output| -> Outcome {
+        line.clear();
+        for (at, cell) in cells.iter().enumerate() {
+            line.push_str(if at > 0 { form.separator } else { "" });
+            line.push_str(&(form.cell)(cell));
+        }
+        line.push_str(form.line_end);
+        for _ in 0..times {
+            // Fails after Ctrl-C.
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    };
+    write(&cells, 1, out)?;
+    for (value, times) in results.counted() {
+        cells.iter_mut().for_each(String::clear);
+        match value {
+            Value::Map(map) if are_maps && !columns.is_empty() => {
+                for (key, value) in map.iter() {
+                    cells[columns[&text(key)]] = text(value);
+                }
+            }
+            value => cells[0] = text(value),
+        }
+        write(&cells, *times, out)?;
+    }
     Ok(())
 }

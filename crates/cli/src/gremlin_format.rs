@@ -5,6 +5,10 @@
 pub(crate) enum GremlinFormat {
     /// Aligned columns; maps with equal keys become columns.
     Table,
+    /// Comma-separated values; maps become rows with a column for each of their keys.
+    Csv,
+    /// Tab-separated values, as [`GremlinFormat::Csv`]; `\t`, `\n`, `\r` and `\\` in texts are escaped.
+    Tsv,
     /// GraphSON 3 with types, one value per line.
     GraphSon,
     /// GraphSON 3 without types, one value per line.
@@ -16,6 +20,8 @@ impl GremlinFormat {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "table" => Some(Self::Table),
+            "csv" => Some(Self::Csv),
+            "tsv" => Some(Self::Tsv),
             "graphson" => Some(Self::GraphSon),
             "json" => Some(Self::Json),
             _ => None,

@@ -91,6 +91,14 @@ impl Output {
         Self { target: Target::Pager(BufWriter::with_capacity(BUFFER_BYTES, pager)) }
     }
 
+    /// The columns of the terminal that shows the output; `None`: not a terminal.
+    pub(crate) fn width(&self) -> Option<usize> {
+        match &self.target {
+            Target::Standard(_) | Target::Pager(_) => screen().map(|(columns, _)| columns),
+            Target::File { .. } | Target::Direct(_) => None,
+        }
+    }
+
     /// Flushes the buffer and renames the file.
     pub(crate) fn finish(mut self) -> Outcome {
         self.flush()?;

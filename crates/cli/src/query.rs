@@ -285,19 +285,38 @@ fn usage(kind: ErrorKind, message: &str) -> ! {
     }
 }
 
+/// The names of formats, for messages.
+pub(crate) const FORMATS: &str = "known are table, tsv, csv, json, xml; nt, turtle, nq, trig, rdf, jsonld for graphs; table, tsv, csv, graphson, json for gremlin";
+
+/// The format of a result in the shell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FormatChoice {
+    /// The default of the query form.
+    Default,
+    /// This format, if it fits the query form.
+    Preferred(OutputFormat),
+    /// This format, or an error if it does not fit.
+    Required(OutputFormat),
+}
+
 /// Runs a query for the shell, which has its own defaults; in the open transaction, if there is one.
 pub(crate) fn run_on(
     database: &Database,
     transaction: Option<&Transaction>,
     text: &str,
     options: &QueryOptions,
-    format: Option<OutputFormat>,
+    format: FormatChoice,
     out: &mut Output,
 ) -> Outcome {
     let prepared = database.prepare_with(text, options)?;
     let graph = prepared.is_graph();
     let format = match format {
-        Some(format) if format.is_for_graphs() == graph => format,
+        FormatChoice::Preferred(format) | FormatChoice::Required(format)
+            if format.is_for_graphs() == graph =>
+        {
+            format
+        }
+        FormatChoice::Required(format) => return Err(wrong_format(&prepared, format)),
         _ => default_format(&prepared, true),
     };
     let rows = match transaction {

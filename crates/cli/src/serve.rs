@@ -5,7 +5,7 @@ use crate::arguments::{LogFormat, ServeArguments};
 use crate::output::{self, Outcome};
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, ErrorKind};
-use vervet_server::{BIND_DEFAULT, Server, ServerOptions};
+use vervet_server::{BIND_DEFAULT, SavedQueries, Server, ServerOptions};
 
 /// The version of the program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -81,6 +81,9 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     options.signals = true;
     options.slow_query = arguments.slow_query_ms.map(Duration::from_millis).or(options.slow_query);
     options.read_only |= arguments.read_only;
+    if let Some(file) = &arguments.queries {
+        options.queries = SavedQueries::from_file(file)?;
+    }
     options.allow_plain_http |= arguments.allow_plain_http;
     let limits = &mut options.limits;
     if let Some(timeout) = arguments.timeout.filter(|timeout| !timeout.is_zero()) {

@@ -5,7 +5,7 @@ use crate::arguments::{Language, ShellArguments};
 use crate::complete::{Assistant, COMMANDS, is_complete, is_whole};
 use crate::gremlin_format::GremlinFormat;
 use crate::output::{self, Failure, Outcome, Output};
-use crate::query::without_semicolon;
+use crate::query::{FORMATS, FormatChoice, without_semicolon};
 use crate::request::{Control, begins_input, is_gremlin, is_update, plain_command};
 use crate::work::Work;
 use crate::{gremlin, info, interrupt, query, schema, update};
@@ -14,11 +14,11 @@ use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use vervet::gremlin::GremlinOptions;
 use vervet::update::UpdateOptions;
-use vervet::{Database, DatabaseOptions, Error, ErrorKind, OutputFormat, QueryOptions};
+use vervet::{Database, DatabaseOptions, Error, ErrorKind, OutputFormat, QueryOptions, TableOptions};
 use vervet_sparql::well_known_prefixes;
 
 pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
@@ -55,9 +55,34 @@ struct Session {
     /// Whether long results go to a pager.
     pages: bool,
     /// The file of `.output`.
-    file: Option<File>,
+    file: Option<OutputFile>,
     /// Number of `.read` commands that are running.
     depth: usize,
+}
+
+/// The file of `.output`, with the formats that its extension names.
+struct OutputFile {
+    file: File,
+    sparql: Option<OutputFormat>,
+    gremlin: Option<GremlinFormat>,
+}
+
+impl OutputFile {
+    /// Creates the file, or empties it.
+    fn create(name: &str) -> Outcome<Self> {
+        let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy());
+        let extension = extension.unwrap_or_default().to_ascii_lowercase();
+        let extension = match extension.as_str() {
+            "txt" => "table",
+            "ttl" => "turtle",
+            "srj" => "json",
+            "srx" => "xml",
+            other => other,
+        };
+        let (sparql, gremlin) = (extension.parse().ok(), GremlinFormat::from_name(extension));
+        let file = File::create(name).map_err(|error| Error::io(format!("create {name}"), &error))?;
+        Ok(Self { file, sparql, gremlin })
+    }
 }
 
 /// The maximum depth of files that `.read` each other.
@@ -244,7 +269,8 @@ impl Session {
         let mut out = self.results()?;
         let started = Instant::now();
         let options = gremlin_options(&running);
-        gremlin::run(&self.database, self.work.open(), text, &options, self.gremlin_format, &mut out)?;
+        let format = self.file.as_ref().and_then(|file| file.gremlin).unwrap_or(self.gremlin_format);
+        gremlin::run(&self.database, self.work.open(), text, &options, format, &mut out)?;
         if self.timing {
             writeln!(io::stderr(), "in {}", output::time(started.elapsed()))?;
         }
@@ -255,9 +281,17 @@ impl Session {
         let running = interrupt::start();
         let mut out = self.results()?;
         let started = Instant::now();
-        let options = Self::options(text, &running);
+        let mut options = Self::options(text, &running);
+        if out.width().is_none() {
+            options.table.width = TableOptions::default().width;
+        }
+        let format = match (self.file.as_ref().and_then(|file| file.sparql), self.format) {
+            (Some(format), _) => FormatChoice::Required(format),
+            (None, Some(format)) => FormatChoice::Preferred(format),
+            (None, None) => FormatChoice::Default,
+        };
         let transaction = self.work.open().map(|open| &*open);
-        query::run_on(&self.database, transaction, text, &options, self.format, &mut out)?;
+        query::run_on(&self.database, transaction, text, &options, format, &mut out)?;
         let elapsed = started.elapsed();
         drop(running);
         if self.timing {
@@ -276,7 +310,7 @@ impl Session {
     /// Where results go: the file of `.output`, a pager, or standard output.
     fn results(&self) -> Outcome<Output> {
         if let Some(file) = &self.file {
-            return Ok(Output::open_file(file.try_clone()?));
+            return Ok(Output::open_file(file.file.try_clone()?));
         }
         Ok(match output::screen() {
             Some((_, lines)) if self.pages => Output::paged(lines),
@@ -288,7 +322,7 @@ impl Session {
     fn choose_output(&mut self, name: &str) -> Outcome {
         self.file = match name {
             "" | "stdout" => None,
-            name => Some(File::create(name).map_err(|error| Error::io(format!("create {name}"), &error))?),
+            name => Some(OutputFile::create(name)?),
         };
         Ok(())
     }
@@ -315,17 +349,18 @@ impl Session {
         let gremlin = GremlinFormat::from_name(name);
         match self.language {
             Language::Gremlin if gremlin.is_none() => {
-                return Err(unknown(name, "known for gremlin are table, graphson, json"));
+                return Err(unknown(name, "known for gremlin are table, tsv, csv, graphson, json"));
             }
             Language::Sparql if sparql.is_none() && gremlin.is_none() => {
-                let hint =
-                    "known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json";
-                return Err(unknown(name, hint));
+                return Err(unknown(name, FORMATS));
             }
             _ => {}
         }
         self.format = sparql.or(self.format);
         self.gremlin_format = gremlin.unwrap_or(self.gremlin_format);
+        if let Some(file) = &mut self.file {
+            (file.sparql, file.gremlin) = (None, None);
+        }
         Ok(())
     }
 

@@ -57,14 +57,7 @@ impl Table {
 
     /// Writes the table, with `indent` before every line.
     pub(crate) fn write(&self, indent: &str, out: &mut dyn Write) -> io::Result<()> {
-        let widths: Vec<usize> = (self.headers.iter().enumerate())
-            .map(|(i, column)| {
-                let cells =
-                    self.rows.iter().filter_map(|(row, _)| row.get(i)).map(|cell| cell.chars().count());
-                cells.max().unwrap_or(0).max(column.name.chars().count())
-            })
-            .collect();
-        let widths = self.fitted(widths, indent.len());
+        let widths = self.fitted(self.needed(), indent.len());
         let headers: Vec<String> = self.headers.iter().map(|column| column.name.to_string()).collect();
         let rules: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         let head = [(&headers, 1), (&rules, 1)];
@@ -95,6 +88,21 @@ impl Table {
         Ok(())
     }
 
+    /// Whether [`Table::write`] cuts cells to fit.
+    pub(crate) fn has_cut_cells(&self, indent: &str) -> bool {
+        let needed = self.needed();
+        self.fitted(needed.clone(), indent.len()) != needed
+    }
+
+    /// The widths of columns with their whole cells.
+    fn needed(&self) -> Vec<usize> {
+        let width = |(i, column): (usize, &Column)| {
+            let cells = self.rows.iter().filter_map(|(row, _)| row.get(i)).map(|cell| cell.chars().count());
+            cells.max().unwrap_or(0).max(column.name.chars().count())
+        };
+        self.headers.iter().enumerate().map(width).collect()
+    }
+
     /// The widths of columns, the widest reduced until a line fits.
     fn fitted(&self, mut widths: Vec<usize>, indent: usize) -> Vec<usize> {
         let Some(width) = self.width else { return widths };
@@ -119,6 +127,7 @@ mod tests {
         let write = |width| -> io::Result<String> {
             let mut table = Table::named(vec!["a".to_owned(), "text".to_owned()]).fit(width);
             table.rows(vec!["b".to_owned(), "größer als der Schirm".to_owned()], 2);
+            assert_eq!(table.has_cut_cells(""), width.is_some_and(|width| width < 24));
             let mut out = Vec::new();
             table.write("", &mut out)?;
             Ok(String::from_utf8(out).expect("tables are text"))

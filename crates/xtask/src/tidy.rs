@@ -63,7 +63,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     for file in &files {
         let check = match file.extension().and_then(|extension| extension.to_str()) {
             Some("rs") => source,
-            Some("toml") => manifest,
+            Some("toml") if file.ends_with("Cargo.toml") => manifest,
             _ => continue,
         };
         let text = fs::read_to_string(file)

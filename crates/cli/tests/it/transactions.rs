@@ -101,7 +101,7 @@ fn plans_and_formats_follow_the_language() {
         // `graphson` does not change the format of SPARQL.
         assert_eq!(rest.matches(r#""boolean""#).count(), if query.is_empty() { 0 } else { 2 }, "{rest}");
     }
-    for (language, name) in [("gremlin", "csv"), ("gremlin", "yaml"), ("sparql", "yaml")] {
+    for (language, name) in [("gremlin", "xml"), ("gremlin", "yaml"), ("sparql", "yaml")] {
         let script = format!(".format {name}\n");
         let done = place.run_with_input(&["shell", "db", "--language", language], &script);
         assert!(done.code == 1 && done.err.contains("known"), "{done:?}");
