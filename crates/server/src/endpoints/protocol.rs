@@ -1,9 +1,9 @@
 //! SPARQL 1.1 Protocol: requests to `/query`, `/update` and `/sparql`.
 //!
 //! # Source
-//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may be in the URL and in a form; a parameter that
-//! may occur once may occur once in both together. A dataset in the request replaces that of the query; in an
-//! update with `USING` or `WITH` it is an error (§2.2.3).
+//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may be in the URL and in a form. A parameter that
+//! is limited to one occurrence may not be in both. A dataset in the request replaces that of the query; in
+//! an update with `USING` or `WITH` it is an error (§2.2.3).
 
 use crate::context::RequestContext;
 use crate::endpoints::query::{self, QueryRequest};
@@ -18,7 +18,7 @@ use crate::options::Role;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 
-/// What an address accepts.
+/// The operations that an address accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Query,
