@@ -9,7 +9,7 @@ import { placeIn } from './failure';
 import type { Language, LanguageId } from './language';
 import { languageOf, memory, shareAddress, sharedQuery, type Theme } from './memory';
 import { Names } from './names';
-import { Namespaces } from './namespaces';
+import type { Namespaces } from './namespaces';
 import { bytes, count, counted, duration } from './quantities';
 import type { Result } from './results/result';
 import { plain, type Triple } from './results/term';
@@ -24,6 +24,8 @@ import { ResultView, amount, saveFile, type ViewName } from './view/result';
 import { showRunning } from './view/running';
 import { Side } from './view/side';
 import { choiceOf, type Switch } from './view/switch';
+import { TourBar, stepList } from './view/tour';
+import { runsAtOnce, tourIn, type Tour } from './tour';
 
 /** Statements requested in each direction by a click on a vertex of a picture. */
 const AROUND = 24;
@@ -41,6 +43,7 @@ class App {
   readonly #names = new Names(this.#server);
   readonly #editor: Editor;
   readonly #side: Side;
+  readonly #tourBar: TourBar;
   readonly #result: ResultView;
   readonly #picture: PictureView;
   readonly #inspector: Inspector;
@@ -53,8 +56,10 @@ class App {
   readonly #theme = button({ label: 'Theme', onClick: () => this.#nextTheme() });
   #running: AbortController | null = null;
   #readOnly = false;
-  /** The query that a click on a vertex has put into the editor. */
-  #offered = '';
+  /** Whether the database has no statements. */
+  #isEmpty = false;
+  /** The server's saved queries. */
+  #tour: Tour | null = null;
 
   constructor(root: HTMLElement, languages: readonly Language[]) {
     const shared = sharedQuery(location.hash);
@@ -67,8 +72,21 @@ class App {
       languages,
       names: this.#names,
       onQuery: (text, id) => this.#take(text, id),
+      onStep: (index) => this.#step(index),
       onName: (iri) => void this.#insertName(iri),
       onSay: (text) => this.#say(text),
+    });
+    this.#tourBar = new TourBar({
+      languages,
+      onStep: (index) => this.#step(index),
+      onList: () => {
+        this.#toggleSide(true);
+        this.#side.focusTour();
+      },
+      onClose: () => {
+        this.#side.showTour(this.#tour, null);
+        this.#editor.view.focus();
+      },
     });
     this.#picture = new PictureView({
       load: (iri) => this.#around(iri, AROUND),
@@ -78,6 +96,7 @@ class App {
     });
     this.#inspector = new Inspector({
       load: (iri, limit) => this.#around(iri, limit),
+      facts: (iris) => this.#facts(iris),
       namespaces: () => this.#namespaces(),
       onPicture: (iri) => void this.#drawAround(iri),
       onQuery: (iri) => void this.#describe(iri),
@@ -99,7 +118,7 @@ class App {
         { class: 'body' },
         this.#side.element,
         h('div', { class: 'shade', onclick: () => this.#toggleSide(false) }),
-        h('main', {}, write, divider, h('div', { class: 'read' }, this.#result.element, this.#inspector.element)),
+        h('main', {}, this.#tourBar.element, write, divider, h('div', { class: 'read' }, this.#result.element, this.#inspector.element)),
       ),
     );
     const text = shared?.text ?? memory.draft(this.#language.id);
@@ -119,6 +138,7 @@ class App {
     if (innerWidth >= 700) this.#editor.view.focus();
     void this.#readInfo();
     void this.#side.refreshNames();
+    void this.#readTour();
   }
 
   // The parts of the page.
@@ -156,6 +176,7 @@ class App {
   }
 
   #welcome(): HTMLElement {
+    if (this.#isEmpty) return this.#welcomeToEmpty();
     const examples = this.#language.examples.map(({ title, about, text }) =>
       h(
         'button',
@@ -171,18 +192,92 @@ class App {
         h('span', {}, about),
       ),
     );
+    const tour = this.#tour;
     return h(
       'div',
       { class: 'empty welcome' },
+      tour && h('h2', {}, tour.title),
+      tour && tour.about !== '' && h('p', {}, tour.about),
+      tour && stepList(tour, this.#languages, (index) => this.#step(index)),
       h('h2', {}, 'What is in this database?'),
       h('p', {}, 'Write a query above, or start with one of these. ', h('span', { class: 'with-keys' }, h('kbd', {}, keys('Mod-Enter')), ' runs it.')),
       h('div', { class: 'examples' }, ...examples),
     );
   }
 
+  #welcomeToEmpty(): HTMLElement {
+    const { title, about, text } = this.#language.firstData;
+    const example = h('button', { type: 'button', class: 'example', onclick: () => this.#take(text, this.#language.id) }, h('strong', {}, title), h('span', {}, about));
+    const input = h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': 'Files to load', onchange: () => void this.#load([...(input.files ?? [])]) });
+    const files = h(
+      'button',
+      { type: 'button', class: 'example', onclick: () => input.click() },
+      h('strong', {}, 'Load files'),
+      h('span', {}, 'CSV, Parquet, RDF, GraphML or GraphSON, uncompressed; vertices and edges may be separate files'),
+    );
+    return h(
+      'div',
+      { class: 'empty welcome' },
+      h('h2', {}, 'This database is empty'),
+      h('p', {}, 'Large files are loaded on the machine of the server, before it starts: ', h('code', {}, 'vervet load DB FILE…')),
+      this.#readOnly ? h('p', {}, 'This server is read-only.') : h('div', { class: 'examples' }, files, input, example),
+    );
+  }
+
+  /** Loads files into the database. */
+  async #load(files: readonly File[]): Promise<void> {
+    if (files.length === 0) return;
+    await this.#do(async (signal) => {
+      const start = performance.now();
+      const { statements, notes } = await this.#server.load(files, signal);
+      const milliseconds = performance.now() - start;
+      const result: Result = {
+        content: { kind: 'update', message: notes.join('\n'), changes: { inserted: statements, removed: 0 } },
+        complete: true, raw: notes.join('\n'), bytes: 0, milliseconds, warnings: [],
+      };
+      this.#result.show({ result, language: this.#language, text: '', namespaces: await this.#namespaces() });
+      this.#say(`${counted(statements, 'statement')} loaded in ${duration(milliseconds * 1e6)}`);
+      this.#names.forget();
+      void this.#readInfo();
+      void this.#side.refreshNames();
+    });
+  }
+
+  // The tour.
+
+  async #readTour(): Promise<void> {
+    try {
+      this.#tour = tourIn(await this.#server.savedQueries());
+    } catch {
+      // The page works without it, and other requests report why the server does not answer.
+      return;
+    }
+    if (this.#tour === null) return;
+    this.#side.showTour(this.#tour, null);
+    if (this.#result.result === null) this.#result.welcome(this.#welcome());
+  }
+
+  /** Puts a step of the tour into the editor, and runs it unless it changes the data. */
+  #step(index: number): void {
+    const step = this.#tour?.steps[index];
+    if (this.#tour === null || step === undefined) return;
+    this.#use(step.language);
+    this.#editor.setText(step.text);
+    if (innerWidth < 900) this.#toggleSide(false);
+    this.#side.showTour(this.#tour, index);
+    this.#tourBar.show(this.#tour, index);
+    if (!runsAtOnce(step, this.#language)) {
+      this.#running?.abort();
+      return this.#say(`this changes the data: ${keys('Mod-Enter')} runs it`);
+    }
+    if (step.view === 'plan' || step.view === 'profile') void this.#plan(step.view === 'profile');
+    else void this.#runQuery(step.view ?? undefined);
+  }
+
   // Running.
 
-  async #runQuery(): Promise<void> {
+  /** `view`: the view of the result, instead of the last one used. */
+  async #runQuery(view?: ViewName): Promise<void> {
     const [text, language] = [this.#editor.text(), this.#language];
     if (text.trim() === '') return this.#say('there is no query to run');
     const writes = language.writes(text);
@@ -198,10 +293,12 @@ class App {
       const result: Result = silent ? { ...found, content: { kind: 'update', message: '' } } : found;
       const namespaces = await this.#namespaces(text);
       const note = `${amount(result)} in ${duration((performance.now() - start) * 1e6)}`;
-      this.#result.show({ result, language, text, namespaces });
-      const whole = result.content.kind === 'values' ? 'the GraphSON file has' : 'the files have';
-      const more = result.complete ? '' : ` · truncated: ${whole} all of it`;
-      this.#say(`${note} · ${bytes(result.bytes)}${more}`);
+      this.#result.show({ result, language, text, namespaces }, view);
+      this.#inspector.dismiss();
+      const whole = result.content.kind === 'values' ? 'GraphSON has' : 'files have';
+      // Short enough for the status line.
+      const size = result.bytes === 0 ? '' : ` · ${bytes(result.bytes)}`;
+      this.#say(result.complete ? note + size : `${note}; ${whole} all`);
       this.#remember(text, language, note);
       const wasAway = this.#info.classList.contains('bad');
       if (writes || wasAway) {
@@ -353,13 +450,6 @@ class App {
   /** `quietly`: without taking the focus. */
   #open(iri: string, quietly = false): void {
     void this.#inspector.open(iri, quietly);
-    if (this.#language.id !== 'gremlin') return;
-    // Puts the next step of a walk into the editor, unless that would overwrite the user's text.
-    const text = this.#editor.text();
-    const kept = text.trim() === '' || text === this.#offered || memory.past().some((past) => past.text === text && languageOf(past) === 'gremlin');
-    if (!kept) return;
-    this.#offered = this.#language.describe(iri, new Namespaces());
-    this.#editor.setText(this.#offered);
   }
 
   async #insertName(iri: string): Promise<void> {
@@ -379,6 +469,9 @@ class App {
       return;
     }
     this.#readOnly = info.read_only ?? false;
+    const wasEmpty = this.#isEmpty;
+    this.#isEmpty = info.statements === 0;
+    if (this.#isEmpty !== wasEmpty && this.#result.result === null) this.#result.welcome(this.#welcome());
     if (info.timeout_seconds !== undefined) this.#limit.allow(info.timeout_seconds);
     const facts = [
       info.statements === undefined ? null : counted(info.statements, 'statement'),
@@ -455,6 +548,7 @@ class App {
     // Frequent changes are shown, but not announced by screen readers.
     this.#status.setAttribute('aria-live', often ? 'off' : 'polite');
     this.#status.textContent = text;
+    this.#status.title = text;
   }
 
   #toggleSide(open?: boolean, keep = true): void {

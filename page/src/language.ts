@@ -60,6 +60,8 @@ export interface Language {
   readonly id: LanguageId;
   readonly name: string;
   readonly examples: readonly Example[];
+  /** Writes a little data, for an empty database. */
+  readonly firstData: Example;
   /** Message: what a result needs so that it can be drawn. */
   readonly drawable: string;
   /** Tokens, brackets and indentation for the editor. */

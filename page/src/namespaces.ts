@@ -124,7 +124,9 @@ export function inventPrefixes(iris: Iterable<string>, known: Namespaces): [stri
   const counts = new Map<string, number>();
   for (const iri of iris) {
     const namespace = iri.slice(0, namespaceEnd(iri));
-    if (/^[^\s<>"{}|^`\\]+$/.test(namespace) && known.split(iri) === null && LOCAL.test(iri.slice(namespace.length))) {
+    // A scheme alone, as of `urn:p`, is shorter than any prefix for it.
+    const isScheme = /^[a-z][a-z0-9+.-]*:$/i.test(namespace);
+    if (!isScheme && /^[^\s<>"{}|^`\\]+$/.test(namespace) && known.split(iri) === null && LOCAL.test(iri.slice(namespace.length))) {
       counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
     }
   }

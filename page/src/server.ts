@@ -4,7 +4,7 @@
 // `sessionStorage`, so they end with the tab.
 import { parseFailure, type Failure } from './failure';
 import type { Call, PlanCall } from './language';
-import { RAW_MAX, type Reader, type Result } from './results/result';
+import { RAW_MAX, type Changes, type Content, type Reader, type Result } from './results/result';
 
 export class ServerError extends Error {
   constructor(
@@ -113,6 +113,16 @@ export class Server {
     }
   }
 
+  /** The saved queries of the server, as sent; null from a server that has no such list. */
+  async savedQueries(): Promise<unknown> {
+    try {
+      return await (await this.#fetch('api/saved-queries')).json();
+    } catch (error) {
+      if (error instanceof ServerError && error.status === 404) return null;
+      throw error;
+    }
+  }
+
   async prefixes(): Promise<Prefix[]> {
     return (await this.#names('prefix', '', 1000)) as Prefix[];
   }
@@ -134,9 +144,20 @@ export class Server {
     const reader = call.reader(options.rowsMax);
     const { raw, bytes } = await read(response, reader, options);
     stop.abort();
-    const { content, complete } = reader.finish();
+    const { content: received, complete } = reader.finish();
     const warnings = warningsOf(response.headers.get('vervet-warnings'));
+    const changes = changesOf(response.headers.get('vervet-changes'));
+    const content: Content = received.kind === 'update' && changes !== null ? { ...received, changes } : received;
     return { content, complete, raw, bytes, milliseconds: performance.now() - start, warnings };
+  }
+
+  /** Loads files as one transaction. Returns the number of their statements, and notes. */
+  async load(files: readonly File[], signal: AbortSignal): Promise<{ statements: number; notes: string[] }> {
+    const body = new FormData();
+    for (const file of files) body.append('file', file, file.name);
+    const response = await this.#fetch('load', { method: 'POST', body, signal });
+    const { statements = 0, notes = [] } = (await response.json()) as { statements?: number; notes?: string[] };
+    return { statements, notes };
   }
 
   /** The complete response, as received. */
@@ -189,6 +210,16 @@ function warningsOf(header: string | null): string[] {
     return Array.isArray(list) ? list.filter((text): text is string => typeof text === 'string') : [];
   } catch {
     return [];
+  }
+}
+
+/** The numbers of statements that an update has added and removed. */
+function changesOf(header: string | null): Changes | null {
+  try {
+    const { inserted, removed } = JSON.parse(header ?? '{}') as Partial<Changes>;
+    return typeof inserted === 'number' && typeof removed === 'number' ? { inserted, removed } : null;
+  } catch {
+    return null;
   }
 }
 

@@ -49,6 +49,11 @@ export interface Fake {
   readonly close: () => Promise<void>;
 }
 
+interface Content {
+  readonly queries: object;
+  statements: number;
+}
+
 interface FakeOptions {
   /** Folder of the built page. */
   readonly page: string;
@@ -56,15 +61,20 @@ interface FakeOptions {
   readonly authorization?: string;
   /** Whether it speaks Gremlin. */
   readonly gremlin?: boolean;
+  /** Whether the graph is empty until files are loaded. */
+  readonly empty?: boolean;
+  /** Its saved queries. */
+  readonly queries?: object;
 }
 
-export async function startFake({ page, authorization, gremlin = true }: FakeOptions): Promise<Fake> {
+export async function startFake({ page, authorization, gremlin = true, empty = false, queries = { queries: [] } }: FakeOptions): Promise<Fake> {
   let aborted = 0;
+  const content: Content = { queries, statements: empty ? 0 : 302978 };
   const server: Server = createServer((request, response) => {
     response.on('close', () => {
       if (!response.writableFinished) aborted += 1;
     });
-    answer(request, response, page, authorization, gremlin).catch((error: unknown) => response.writeHead(500).end(String(error)));
+    answer(request, response, page, authorization, gremlin, content).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -80,7 +90,7 @@ const running = [
   { id: 9, kind: 'gremlin', user: null, text: 'g.V().count()', since: 1_795_000_002, seconds: 0.4, rows: 0, heavy: false, stopped: false },
 ];
 
-async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined, gremlin: boolean): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined, gremlin: boolean, content: Content): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const send = (type: string, body: string, status = 200): void => void response.writeHead(status, { 'content-type': type }).end(body);
   const isPage = request.method === 'GET' && !url.pathname.startsWith('/api/');
@@ -98,11 +108,16 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
       return told === null ? undefined : send(told.status === 200 ? GRAPHSON : 'text/plain', told.body, told.status);
     }
     case '/update':
-      return send('text/plain', '');
+      return void response.writeHead(204, { 'vervet-changes': '{"inserted":1,"removed":0}' }).end();
+    case '/load':
+      content.statements += 2;
+      return send('application/json', JSON.stringify({ statements: 2, notes: ['people.csv: a note'] }));
     case '/api/info':
-      return send('application/json', JSON.stringify({ version: '0.1.0', statements: 302978, vertices: 54398, bytes: 2_200_000, read_only: false, timeout_seconds: 60 }));
+      return send('application/json', JSON.stringify({ version: '0.1.0', statements: content.statements, vertices: 54398, bytes: 2_200_000, read_only: false, timeout_seconds: 60 }));
     case '/api/names':
       return send('application/json', JSON.stringify({ names: names(url.searchParams) }));
+    case '/api/saved-queries':
+      return send('application/json', JSON.stringify(content.queries));
     case '/api/queries':
       return send('application/json', JSON.stringify({ queries: running }));
     case '/api/plan':

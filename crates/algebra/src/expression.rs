@@ -17,6 +17,19 @@ pub enum Comparator {
     GreaterOrEqual,
 }
 
+impl Comparator {
+    /// The comparator with its operands exchanged: `a < b` is `b > a`.
+    #[must_use]
+    pub const fn flipped(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+        }
+    }
+}
+
 /// An expression over the variables of a solution; evaluates to a term or to an error.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expression {

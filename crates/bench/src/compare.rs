@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, ResultTable, Sink};
 use crate::measure::{Budget, Timing, measure, once, process_cpu, resident_bytes};
-use crate::report::{LoadFigures, QueryFigures};
+use crate::report::{LoadFigures, OurTimings, QueryFigures};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet_model::{ErrorKind, Result};
@@ -152,17 +152,6 @@ fn first_run(
         return Ok(FirstRun { table: ResultTable::of_number(count), timing, way: Way::Reach });
     }
     Err((error, after))
-}
-
-/// The times of our engine, in all its modes.
-#[derive(Default)]
-pub(crate) struct OurTimings {
-    pub serialised: Option<Timing>,
-    pub rows_only: Option<Timing>,
-    pub cached: Option<Timing>,
-    pub cached_serialised: Option<Timing>,
-    pub prepared: Option<Timing>,
-    pub by_reach: bool,
 }
 
 /// Planning time is only reported for queries below this time.

@@ -37,6 +37,7 @@ pub mod sections;
 pub mod self_check;
 pub mod snb;
 pub mod table;
+pub mod target;
 pub mod targets;
 pub mod transactions;
 pub mod wire;

@@ -1,9 +1,8 @@
 //! Reports of comparisons: readable tables, and JSON for archiving.
 
-use crate::compare::OurTimings;
 use crate::measure::{Timing, geometric_mean};
 use crate::table::{Table, count, figure, figure_or_dash};
-use crate::targets::{self, Target};
+use crate::target::{self, Target};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -128,6 +127,17 @@ impl LoadFigures {
     pub fn bytes_a_statement(&self) -> Option<f64> {
         self.resident_bytes.map(|bytes| bytes as f64 / self.statements.max(1) as f64)
     }
+}
+
+/// The times of our engine, in all its modes.
+#[derive(Default)]
+pub(crate) struct OurTimings {
+    pub serialised: Option<Timing>,
+    pub rows_only: Option<Timing>,
+    pub cached: Option<Timing>,
+    pub cached_serialised: Option<Timing>,
+    pub prepared: Option<Timing>,
+    pub by_reach: bool,
 }
 
 /// The measurements of one query in each engine.
@@ -509,7 +519,7 @@ impl fmt::Display for Report {
             writeln!(f, "\n{}", self.light_table())?;
         }
         if !self.targets.is_empty() {
-            writeln!(f, "\n{}", targets::table(&self.targets))?;
+            writeln!(f, "\n{}", target::table(&self.targets))?;
         }
         Ok(())
     }

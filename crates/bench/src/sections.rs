@@ -2,7 +2,7 @@
 
 use crate::report::{machine, today};
 use crate::table::Table;
-use crate::targets::{self, Target};
+use crate::target::{self, Target};
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -113,7 +113,7 @@ impl fmt::Display for SectionReport {
             writeln!(f, "{section}")?;
         }
         if !self.targets.is_empty() {
-            writeln!(f, "{}", targets::table(&self.targets))?;
+            writeln!(f, "{}", target::table(&self.targets))?;
         }
         Ok(())
     }

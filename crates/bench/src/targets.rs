@@ -2,32 +2,7 @@
 
 use crate::measure::Timing;
 use crate::report::{QueryFigures, Report};
-use crate::table::{Table, figure};
-use serde::Serialize;
-
-/// One target.
-#[derive(Clone, PartialEq, Serialize, Debug)]
-pub struct Target {
-    /// The measured quantity, with its unit.
-    pub what: String,
-    /// The figure to reach.
-    pub target: f64,
-    /// Whether less is better.
-    pub at_most: bool,
-    /// The figure reached, or a bound of it.
-    pub reached: f64,
-    /// The true figure is at least [`Self::reached`]: the peer was cancelled.
-    pub is_bound: bool,
-}
-
-impl Target {
-    /// Whether the target is met; `None` if a bound is inconclusive.
-    #[must_use]
-    pub fn is_met(&self) -> Option<bool> {
-        let met = if self.at_most { self.reached <= self.target } else { self.reached >= self.target };
-        (met || !self.is_bound).then_some(met)
-    }
-}
+use crate::target::Target;
 
 /// Ratios to the peer, by data and query.
 const RATIOS: [(&str, &str, f64); 13] = [
@@ -139,28 +114,10 @@ fn execution(query: &QueryFigures) -> Option<Timing> {
     query.ours_prepared.or(query.ours_rows_only)
 }
 
-/// Targets as a table.
-#[must_use]
-pub fn table(targets: &[Target]) -> Table {
-    let mut table = Table::new(&["target", "asked", "reached", "met"]);
-    for target in targets {
-        table.row(vec![
-            target.what.clone(),
-            format!("{} {}", if target.at_most { "≤" } else { "≥" }, figure(target.target)),
-            format!("{}{}", if target.is_bound { "> " } else { "" }, figure(target.reached)),
-            match target.is_met() {
-                Some(true) => "yes".to_owned(),
-                Some(false) => "**no**".to_owned(),
-                None => "open".to_owned(),
-            },
-        ]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::table;
 
     #[test]
     fn a_bound_may_leave_a_target_open() {

@@ -172,6 +172,8 @@ pub(crate) enum Command {
     Generate(GenerateArguments),
     /// Serve a database over HTTP: SPARQL, graph store, Gremlin, and a web console
     Serve(ServeArguments),
+    /// Ask a server whether it responds, or accepts writes; exit code 1 if not
+    Health(HealthArguments),
     /// Read a password from standard input and print its hash, for the configuration of serve
     Password,
     /// A tour on the world's air routes: queries, updates and a plan, in SPARQL and Gremlin
@@ -188,6 +190,16 @@ pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HealthArguments {
+    /// Address of the server (default: 127.0.0.1:7878, with or without TLS)
+    #[arg(value_name = "URL", value_parser = server_url)]
+    pub url: Option<String>,
+    /// Ask /ready, which fails while the server refuses writes or shuts down, instead of /health
+    #[arg(long)]
+    pub ready: bool,
 }
 
 #[derive(Args, Debug)]
@@ -593,11 +605,14 @@ pub(crate) enum Language {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct QueryFormat {
     pub sparql: Option<OutputFormat>,
-    pub gremlin: Option<crate::gremlin::Format>,
+    pub gremlin: Option<crate::gremlin_format::GremlinFormat>,
 }
 
 fn query_format(name: &str) -> Result<QueryFormat, String> {
-    let format = QueryFormat { sparql: name.parse().ok(), gremlin: crate::gremlin::Format::from_name(name) };
+    let format = QueryFormat {
+        sparql: name.parse().ok(),
+        gremlin: crate::gremlin_format::GremlinFormat::from_name(name),
+    };
     match format {
         QueryFormat { sparql: None, gremlin: None } => {
             Err("known are table, tsv, csv, json, xml, nt, turtle; for gremlin table, graphson, json"
@@ -610,6 +625,13 @@ fn query_format(name: &str) -> Result<QueryFormat, String> {
 fn iri(text: &str) -> Result<NamedNode, String> {
     let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     NamedNode::new(text).map_err(|error| format!("not an absolute IRI: {error}"))
+}
+
+fn server_url(text: &str) -> Result<String, String> {
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Ok(text.to_owned());
+    }
+    Err("must start with http:// or https://".to_owned())
 }
 
 fn kind(text: &str) -> Result<ConstraintKind, String> {

@@ -1,8 +1,9 @@
 //! The helper of the line editor: completion (keywords, prefixes, predicates and classes; steps, keys and
 //! labels of Gremlin), colours, and the end of an input.
 
-use crate::request::{Control, plain_command, prologue};
-use crate::{gremlin, highlight};
+use crate::highlight;
+use crate::keywords::KEYWORDS;
+use crate::request::{Control, is_gremlin, plain_command, prologue};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter};
@@ -32,106 +33,6 @@ pub(crate) const COMMANDS: [(&str, &str); 16] = [
     ("savepoint NAME", "set a savepoint"),
     ("rollback to NAME", "undo the changes since that savepoint"),
     (".quit", "leave (also exit, quit, Ctrl-D)"),
-];
-
-pub(crate) const KEYWORDS: [&str; 97] = [
-    "ABS",
-    "ADD",
-    "ASC",
-    "ASK",
-    "AVG",
-    "BASE",
-    "BEGIN",
-    "BIND",
-    "BOUND",
-    "CEIL",
-    "CLEAR",
-    "COALESCE",
-    "COMMIT",
-    "CONCAT",
-    "CONSTRUCT",
-    "CONTAINS",
-    "COPY",
-    "COUNT",
-    "CREATE",
-    "DATA",
-    "DATATYPE",
-    "DAY",
-    "DELETE",
-    "DESC",
-    "DESCRIBE",
-    "DISTINCT",
-    "DROP",
-    "FILTER",
-    "FLOOR",
-    "GRAPH",
-    "GROUP BY",
-    "GROUP_CONCAT",
-    "HAVING",
-    "hasLANG",
-    "hasLANGDIR",
-    "HOURS",
-    "IF",
-    "IN",
-    "INSERT",
-    "IRI",
-    "LANG",
-    "LANGDIR",
-    "LANGMATCHES",
-    "LCASE",
-    "LIMIT",
-    "MAX",
-    "MD5",
-    "MIN",
-    "MINUS",
-    "MINUTES",
-    "MONTH",
-    "MOVE",
-    "NOT IN",
-    "NOW",
-    "OFFSET",
-    "OPTIONAL",
-    "ORDER BY",
-    "PREFIX",
-    "RAND",
-    "REDUCED",
-    "REGEX",
-    "REPLACE",
-    "ROLLBACK",
-    "ROUND",
-    "SAMPLE",
-    "SAVEPOINT",
-    "SECONDS",
-    "SELECT",
-    "SEPARATOR",
-    "SHA256",
-    "STR",
-    "STRAFTER",
-    "STRBEFORE",
-    "STRDT",
-    "STRENDS",
-    "STRLANG",
-    "STRLANGDIR",
-    "STRLEN",
-    "STRSTARTS",
-    "STRUUID",
-    "SUBSTR",
-    "SUM",
-    "TIMEZONE",
-    "UCASE",
-    "UNDEF",
-    "UNION",
-    "USING",
-    "UUID",
-    "VALUES",
-    "WHERE",
-    "WITH",
-    "YEAR",
-    "isBLANK",
-    "isIRI",
-    "isLITERAL",
-    "isNUMERIC",
-    "isTRIPLE",
 ];
 
 /// The maximum number of classes read for completion: longer lists are useless.
@@ -180,7 +81,7 @@ impl Assistant {
     }
 
     fn is_gremlin(&self, line: &str) -> bool {
-        self.only_gremlin || gremlin::is_gremlin(line)
+        self.only_gremlin || is_gremlin(line)
     }
 
     /// The start of the word to complete at the end of `line`, and its completions.

@@ -1,9 +1,10 @@
 //! Gremlin on the command line: results as a table, or one GraphSON value per line. A table is as wide as the
 //! terminal at most.
 
-use crate::output::{Failure, Outcome, Output, count, screen, time};
+use crate::gremlin_format::GremlinFormat;
+use crate::interrupt;
+use crate::output::{Failure, Outcome, Output, count, screen, time, warn};
 use crate::table::Table;
-use crate::{interrupt, query};
 use std::io::Write;
 use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
@@ -11,46 +12,18 @@ use vervet::{Database, Error, ErrorKind, GremlinScript, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_tinkerpop::graphson::{self, Dialect};
 
-/// Output format of results.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
-    /// Aligned columns; maps with equal keys become columns.
-    Table,
-    /// GraphSON 3 with types, one value per line.
-    GraphSon,
-    /// GraphSON 3 without types, one value per line.
-    Json,
-}
-
-impl Format {
-    /// The format with this name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "table" => Some(Self::Table),
-            "graphson" => Some(Self::GraphSon),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
-}
-
-/// Whether an input of the shell is Gremlin: it begins with the name of the traversal source.
-pub(crate) fn is_gremlin(text: &str) -> bool {
-    text.trim_start().strip_prefix('g').is_some_and(|rest| rest.trim_start().starts_with('.'))
-}
-
 /// Runs a script and writes its results; in the open transaction, if there is one.
 pub(crate) fn run(
     database: &Database,
     transaction: Option<&mut Transaction>,
     text: &str,
     options: &GremlinOptions,
-    format: Format,
+    format: GremlinFormat,
     out: &mut Output,
 ) -> Outcome {
     let script = database.gremlin_script(text, options)?;
     let in_transaction = transaction.is_some();
-    if format == Format::Table {
+    if format == GremlinFormat::Table {
         let results = match transaction {
             Some(transaction) => transaction.run_gremlin(&script, options)?,
             None => database.run_gremlin(&script, options)?,
@@ -58,14 +31,14 @@ pub(crate) fn run(
         finish_if(script.mutates());
         write_table(&results, out)?;
         out.flush().map_err(Failure::from)?;
-        return warn(
+        return warn_if_empty(
             database,
             &script,
             in_transaction,
             results.counted().iter().map(|(value, count)| (value, *count)),
         );
     }
-    let dialect = if format == Format::Json { Dialect::V3_UNTYPED } else { Dialect::V3 };
+    let dialect = if format == GremlinFormat::Json { Dialect::V3_UNTYPED } else { Dialect::V3 };
     let mut line = Vec::new();
     let deadline = options.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut first: Option<(Value, u64)> = None;
@@ -97,7 +70,7 @@ pub(crate) fn run(
     }
     finish_if(script.mutates() && first.is_none());
     out.flush().map_err(Failure::from)?;
-    warn(database, &script, in_transaction, first.iter().map(|(value, count)| (value, *count)))
+    warn_if_empty(database, &script, in_transaction, first.iter().map(|(value, count)| (value, *count)))
 }
 
 /// A script whose writes are committed can no longer be cancelled.
@@ -108,7 +81,7 @@ fn finish_if(is_done: bool) {
 }
 
 /// Prints warnings about a script on standard error if it has no results, or a single 0.
-fn warn<'v>(
+fn warn_if_empty<'v>(
     database: &Database,
     script: &GremlinScript,
     in_transaction: bool,
@@ -122,7 +95,7 @@ fn warn<'v>(
     };
     // A transaction may contain names that others do not see.
     if is_empty && !in_transaction {
-        query::warn(&database.gremlin_warnings(script)?);
+        warn(&database.gremlin_warnings(script)?);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Colours of an input in the line editor.
 
-use crate::complete::KEYWORDS;
+use crate::keywords::KEYWORDS;
 
 const COMMENT: &str = "\x1b[2m";
 const TEXT: &str = "\x1b[32m";

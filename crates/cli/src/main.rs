@@ -19,10 +19,13 @@ mod demo;
 mod export;
 mod generate;
 mod gremlin;
+mod gremlin_format;
+mod health;
 mod highlight;
 mod info;
 mod input;
 mod interrupt;
+mod keywords;
 mod load;
 mod logging;
 mod output;
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),
+        Command::Health(arguments) => health::run(&arguments),
         Command::Password => password::run(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

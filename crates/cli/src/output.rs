@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use vervet::{Durability, Error, ErrorKind};
+use vervet::{Durability, Error, ErrorKind, Warning};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -281,6 +281,13 @@ pub(crate) fn rate(number: u64, duration: Duration) -> String {
     // More than three digits of a rate are noise.
     let rounded = if rate >= 1000.0 { (rate / 1000.0).round() * 1000.0 } else { rate.round() };
     count(format!("{rounded:.0}").parse().unwrap_or(0))
+}
+
+/// Prints warnings about a query on standard error.
+pub(crate) fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::arguments::{Language, QueryArguments, QueryFormat};
 use crate::complete::ends_with_semicolon;
 use crate::gremlin;
-use crate::output::{Failure, Outcome, Output, screen};
-use crate::request::prologue;
+use crate::gremlin_format::GremlinFormat;
+use crate::output::{Failure, Outcome, Output, screen, warn};
+use crate::request::{is_gremlin, prologue};
 use crate::{input, interrupt};
 use clap::{CommandFactory, error::ErrorKind};
 use oxrdf::Term;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet::{
     CancelToken, Database, Error, LoadOptions, OutputFormat, Prepared, QueryOptions, Source, TableOptions,
-    Transaction, Warning,
+    Transaction,
 };
 use vervet_model::vocab::{VERTEX_NAMESPACE, iri_name};
 use vervet_sparql::well_known_prefixes;
@@ -57,13 +58,6 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
     out.finish()
 }
 
-/// Prints warnings about a query on standard error.
-pub(crate) fn warn(warnings: &[Warning]) {
-    for warning in warnings {
-        eprintln!("warning: {warning}");
-    }
-}
-
 /// The query without the `;` at its end, which the shell needs and SPARQL refuses. Columns and lines of
 /// errors stay the same.
 pub(crate) fn without_semicolon(text: &str) -> &str {
@@ -79,7 +73,7 @@ fn prepare(database: &Database, text: &str, options: &QueryOptions) -> Outcome<P
 
 /// The error of a text that is not SPARQL, with a hint if it looks like Gremlin.
 fn hinted(error: Error, text: &str) -> Error {
-    match gremlin::is_gremlin(text) {
+    match is_gremlin(text) {
         true => error.with_hint("this looks like Gremlin: add --language gremlin"),
         false => error,
     }
@@ -103,8 +97,8 @@ fn run_gremlin(
         options = options.with_binding(&parameter.name, gremlin_value(&parameter.value));
     }
     let format = match arguments.format {
-        None if io::stdout().is_terminal() => gremlin::Format::Table,
-        None => gremlin::Format::GraphSon,
+        None if io::stdout().is_terminal() => GremlinFormat::Table,
+        None => GremlinFormat::GraphSon,
         Some(QueryFormat { gremlin: Some(format), .. }) => format,
         Some(_) => usage(ErrorKind::InvalidValue, "this format is only for sparql"),
     };
@@ -115,7 +109,7 @@ fn run_gremlin(
     match arguments.profile {
         true => {
             let text = format!("{text}.profile()");
-            gremlin::run(database, None, &text, &options, gremlin::Format::Table, out)
+            gremlin::run(database, None, &text, &options, GremlinFormat::Table, out)
         }
         false => gremlin::run(database, None, text, &options, format, out),
     }

@@ -89,6 +89,11 @@ pub(crate) fn is_update(text: &str) -> bool {
     UPDATES.contains(&first_word(prologue(text).1).as_str())
 }
 
+/// Whether an input of the shell is Gremlin: it begins with the name of the traversal source.
+pub(crate) fn is_gremlin(text: &str) -> bool {
+    text.trim_start().strip_prefix('g').is_some_and(|rest| rest.trim_start().starts_with('.'))
+}
+
 /// Whether a line can be the first one of an input, and not the next one of an earlier input.
 pub(crate) fn begins_input(line: &str) -> bool {
     let line = line.trim_start();
@@ -100,7 +105,7 @@ pub(crate) fn begins_input(line: &str) -> bool {
     let word = first_word(line);
     Control::parse(line).is_some()
         || plain_command(line).is_some()
-        || crate::gremlin::is_gremlin(line)
+        || is_gremlin(line)
         || ["PREFIX", "BASE", "VERSION"].iter().chain(&QUERIES).chain(&UPDATES).any(|known| *known == word)
 }
 

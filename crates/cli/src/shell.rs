@@ -3,9 +3,10 @@
 
 use crate::arguments::{Language, ShellArguments};
 use crate::complete::{Assistant, COMMANDS, is_complete, is_whole};
+use crate::gremlin_format::GremlinFormat;
 use crate::output::{self, Failure, Outcome, Output};
 use crate::query::without_semicolon;
-use crate::request::{Control, begins_input, is_update, plain_command};
+use crate::request::{Control, begins_input, is_gremlin, is_update, plain_command};
 use crate::work::Work;
 use crate::{gremlin, info, interrupt, query, schema, update};
 use rustyline::error::ReadlineError;
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
         database,
         work: Work::default(),
         format: None,
-        gremlin_format: gremlin::Format::Table,
+        gremlin_format: GremlinFormat::Table,
         timing: true,
         language: arguments.language,
         pages: false,
@@ -48,7 +49,7 @@ struct Session {
     work: Work,
     /// The user's choice; `None`: by the query form.
     format: Option<OutputFormat>,
-    gremlin_format: gremlin::Format,
+    gremlin_format: GremlinFormat,
     timing: bool,
     language: Language,
     /// Whether long results go to a pager.
@@ -214,7 +215,7 @@ impl Session {
     }
 
     fn is_gremlin(&self, text: &str) -> bool {
-        self.language == Language::Gremlin || gremlin::is_gremlin(text)
+        self.language == Language::Gremlin || is_gremlin(text)
     }
 
     /// Runs an update in the open transaction, or as a transaction of its own.
@@ -311,7 +312,7 @@ impl Session {
     /// Sets the format of both languages if both have the name; a Gremlin shell only accepts Gremlin formats.
     fn choose_format(&mut self, name: &str) -> Outcome {
         let sparql: Option<OutputFormat> = name.parse().ok();
-        let gremlin = gremlin::Format::from_name(name);
+        let gremlin = GremlinFormat::from_name(name);
         match self.language {
             Language::Gremlin if gremlin.is_none() => {
                 return Err(unknown(name, "known for gremlin are table, graphson, json"));

@@ -2,7 +2,8 @@
 
 use crate::arguments::UpdateArguments;
 use crate::output::{self, Outcome};
-use crate::{gremlin, input, interrupt, query};
+use crate::request::is_gremlin;
+use crate::{input, interrupt, query};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
@@ -33,13 +34,10 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     for parameter in &arguments.parameters {
         query_options.parameters.push((parameter.name.clone(), parameter.value.clone()));
     }
-    let report =
-        database.update_with(&text, &mut options).map_err(|error| match gremlin::is_gremlin(&text) {
-            true => {
-                error.with_hint("this looks like Gremlin: vervet query DB --language gremlin TEXT runs it")
-            }
-            false => error,
-        })?;
+    let report = database.update_with(&text, &mut options).map_err(|error| match is_gremlin(&text) {
+        true => error.with_hint("this looks like Gremlin: vervet query DB --language gremlin TEXT runs it"),
+        false => error,
+    })?;
     running.finish();
     if io::stderr().is_terminal() {
         eprintln!("{} in {}", summary(report), output::time(started.elapsed()));
@@ -55,7 +53,7 @@ pub(crate) fn warn_if_unchanged(
     report: UpdateReport,
 ) -> Outcome {
     if report == UpdateReport::default() {
-        query::warn(&database.update_warnings(text, options)?);
+        output::warn(&database.update_warnings(text, options)?);
     }
     Ok(())
 }

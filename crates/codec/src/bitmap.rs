@@ -7,7 +7,7 @@
 //! beside the bits because two misses cost more than the 30 % of space that larger blocks would save.
 
 use crate::bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
-use crate::keys::{Locate, NONE};
+use crate::locate::{Locate, NONE};
 
 /// Size of a block: 64 bits and a count.
 pub(crate) const BLOCK_BYTES: usize = 12;

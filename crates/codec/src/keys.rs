@@ -13,12 +13,10 @@
 
 use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView};
 use crate::bytes::{Damaged, Reader, write_u64};
+use crate::locate::{Locate, NONE};
 use crate::sparse::{Sparse, SparseView};
 use crate::tiered::{Tiered, TieredView};
 use std::cmp::Ordering;
-
-/// No position: the key is not in the set.
-pub const NONE: u32 = u32::MAX;
 
 /// Maximum size of a bitmap of either form relative to sorted numbers, for keys with one of [`WALKED_TAGS`].
 const BITMAP_FACTOR: u64 = 5;
@@ -28,12 +26,6 @@ const WALKED_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
 const BITMAP_BYTES: u64 = 1 << 16;
 /// Shift to the bits that are equal for keys with the same tag.
 const PART_SHIFT: u32 = 60;
-
-/// A map from keys to positions.
-pub trait Locate {
-    /// The position of `key`, or [`NONE`].
-    fn position(&self, key: u64) -> u32;
-}
 
 /// The keys with one tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@
 
 use crate::array::{Array, ArrayView};
 use crate::bytes::{Damaged, Reader, write_u64};
-use crate::keys::{Locate, NONE};
+use crate::locate::{Locate, NONE};
 use crate::packed::{Packed, PackedView};
 
 /// Number of values in one bucket of the directory, if they are evenly distributed.

@@ -10,7 +10,7 @@
 
 use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView, Blocks, write_block};
 use crate::bytes::{Damaged, PADDING, Reader, write_u64};
-use crate::keys::{Locate, NONE};
+use crate::locate::{Locate, NONE};
 
 /// Descriptor of a tiered set in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -27,14 +27,13 @@ mod isolation;
 mod updates;
 mod world;
 
+pub use world::THREADS;
+
 use crate::{Report, guarded};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet::Isolation;
 use world::World;
-
-/// The number of concurrent clients.
-pub const THREADS: usize = 8;
 
 /// The extent of a run.
 #[derive(Clone, Copy, Debug)]

@@ -26,23 +26,26 @@
 
 mod client;
 mod judge;
+mod options;
 mod plant;
 mod record;
 mod storage;
 mod write;
 
+pub use client::THREADS;
+pub use options::Options;
+
 use crate::Report;
 use client::Setting;
+use options::{LEVELS, Level};
 use plant::Fault;
 use record::{History, Kind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 use storage::StorageForm;
 use vervet::{Durability, Isolation};
 use vervet_testkit::Random;
 
-/// Clients of a history.
-pub const THREADS: u64 = 8;
 /// Transactions of a history, committed or not.
 const HISTORY_TRANSACTIONS: u64 = 1_000;
 /// Transactions of a history with a planted fault, and of one that dbcop checks at snapshot isolation: the
@@ -50,51 +53,6 @@ const HISTORY_TRANSACTIONS: u64 = 1_000;
 const SHORT_TRANSACTIONS: u64 = 48;
 /// Rounds of such histories at snapshot isolation; a round has one of each kind and layout.
 const SHORT_ROUNDS: u64 = 4;
-
-/// Options of [`run`].
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The number of commits in total; determines the number of histories.
-    pub transactions: u64,
-    /// Seed of all randomness except thread scheduling.
-    pub seed: u64,
-    /// The output folder of the histories, which are kept.
-    pub to: PathBuf,
-    /// The program `dbcop`.
-    pub dbcop: Option<PathBuf>,
-    /// A program that runs a Clojure script with Elle on its class path: `PROGRAM SCRIPT ARGUMENT...`.
-    pub elle: Option<PathBuf>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { transactions: 100_000, seed: 1, to: "target/histories".into(), dbcop: None, elle: None }
-    }
-}
-
-/// An isolation level, as the checkers name it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Level {
-    isolation: Isolation,
-    name: &'static str,
-    elle: &'static str,
-    dbcop: &'static str,
-}
-
-const LEVELS: [Level; 2] = [
-    Level {
-        isolation: Isolation::Serializable,
-        name: "serializable",
-        elle: "strong-serializable",
-        dbcop: "serializable",
-    },
-    Level {
-        isolation: Isolation::Snapshot,
-        name: "snapshot",
-        elle: "strong-snapshot-isolation",
-        dbcop: "snapshot-isolation",
-    },
-];
 
 /// Transaction outcomes of several histories.
 #[derive(Clone, Copy, Debug, Default)]

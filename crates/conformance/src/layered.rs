@@ -7,7 +7,8 @@
 //! Terms of the store are in its dictionary, the others were added later. Queries run as the facade runs
 //! them.
 
-use crate::random::{Outcome, Random, graph, row};
+use crate::random_outcome::{Outcome, row};
+use crate::random_terms::{Random, graph};
 use oxrdf::{GraphName, Quad, Term};
 use oxrdfio::{RdfFormat, RdfParser};
 use oxsdatatypes::DateTime;

@@ -13,13 +13,16 @@ pub mod lubm;
 mod manifest;
 pub mod random;
 pub mod random_gremlin;
+mod random_outcome;
 mod random_path;
+mod random_terms;
 pub mod random_update;
 pub mod rdf;
 mod report;
 pub mod sparql;
 #[cfg(test)]
 mod suites;
+mod test_failure;
 pub mod tinkerpop;
 mod update;
 

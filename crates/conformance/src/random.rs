@@ -5,106 +5,14 @@
 //! The graphs are dense and the vocabulary is small, so that joins match; values have many types, so that
 //! comparisons match too.
 
+use crate::random_outcome::{Outcome, row};
+use crate::random_terms::{GRAPHS, LITERALS, Random, graph, object, predicate, variable, vertex};
 use crate::{layered, random_path};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
-use oxrdf::{Term, vocab::xsd};
 use std::fmt::Write;
 use std::time::Duration;
 use vervet::{Answer, Database, Format, QueryOptions};
-
-/// Splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % limit as u64).unwrap_or(0)
-    }
-
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-}
-
-const VERTICES: usize = 7;
-const PREDICATES: usize = 4;
-pub(crate) const GRAPHS: usize = 2;
-const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
-/// Canonical forms only: Oxigraph returns numbers in its own form, Vervet as they were written.
-const LITERALS: [&str; 13] = [
-    "1",
-    "2",
-    "10",
-    "2.5",
-    "\"1.5\"^^<http://www.w3.org/2001/XMLSchema#double>",
-    "\"a\"",
-    "\"b\"",
-    "\"a longer string\"",
-    "\"a\"@en",
-    "\"b\"@de",
-    "true",
-    "\"2020-01-01T00:00:00Z\"^^<http://www.w3.org/2001/XMLSchema#dateTime>",
-    "\"x\"^^<urn:t>",
-];
-
-pub(crate) fn vertex(random: &mut Random) -> String {
-    format!("<urn:v{}>", random.below(VERTICES))
-}
-
-pub(crate) fn predicate(random: &mut Random) -> String {
-    if random.chance(20) {
-        "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>".to_owned()
-    } else {
-        format!("<urn:p{}>", random.below(PREDICATES))
-    }
-}
-
-pub(crate) fn object(random: &mut Random, predicate: &str) -> String {
-    if predicate.ends_with("type>") {
-        format!("<urn:C{}>", random.below(3))
-    } else if random.chance(35) {
-        random.pick(&LITERALS).to_owned()
-    } else {
-        vertex(random)
-    }
-}
-
-/// A random graph as TriG.
-pub(crate) fn graph(random: &mut Random) -> String {
-    let mut text = String::new();
-    let statements = random.below(40);
-    for _ in 0..statements {
-        let predicate = predicate(random);
-        let statement = format!("{} {predicate} {} .", vertex(random), object(random, &predicate));
-        // Writing to a `String` cannot fail.
-        let _ = if random.chance(20) {
-            writeln!(text, "<urn:g{}> {{ {statement} }}", random.below(GRAPHS))
-        } else {
-            writeln!(text, "{statement}")
-        };
-    }
-    text
-}
-
-pub(crate) fn variable(random: &mut Random) -> &'static str {
-    VARIABLES[random.below(VARIABLES.len())]
-}
 
 fn pattern(random: &mut Random) -> String {
     if random.chance(12) {
@@ -288,44 +196,6 @@ fn query(random: &mut Random) -> (String, bool) {
         let _ = write!(text, " LIMIT {}", random.below(6));
     }
     (text, limited)
-}
-
-/// The comparable answer of an engine.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    Boolean(bool),
-    Rows(Vec<String>),
-    Refused(String),
-    NotSupported(String),
-}
-
-impl From<vervet::Error> for Outcome {
-    fn from(error: vervet::Error) -> Self {
-        match error.kind() {
-            vervet::ErrorKind::Unsupported => Self::NotSupported(error.to_string()),
-            _ => Self::Refused(error.to_string()),
-        }
-    }
-}
-
-pub(crate) fn row<'a>(cells: impl Iterator<Item = (&'a str, Option<Term>)>) -> String {
-    let mut cells: Vec<String> =
-        cells.filter_map(|(name, term)| Some(format!("{name}={}", canonical(&term?)))).collect();
-    cells.sort();
-    cells.join(" ")
-}
-
-/// Computed numbers are compared by value: engines choose different canonical forms.
-pub(crate) fn canonical(term: &Term) -> String {
-    if let Term::Literal(literal) = term {
-        let datatype = literal.datatype();
-        if (datatype == xsd::DECIMAL || datatype == xsd::DOUBLE || datatype == xsd::FLOAT)
-            && let Ok(value) = literal.value().parse::<f64>()
-        {
-            return format!("{value:.9e}^^{}", datatype.as_str());
-        }
-    }
-    term.to_string()
 }
 
 fn ours(

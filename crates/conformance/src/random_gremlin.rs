@@ -6,8 +6,9 @@
 //! their order. Two refusals agree, whatever their messages; a refusal and an answer do not.
 //!
 //! `graph`: the graph. `traversal`, `steps`, `argument`: the traversal. `canonical`: results as texts.
-//! `peer`: TinkerGraph.
+//! `answer`: answers and their limits. `peer`: TinkerGraph.
 
+mod answer;
 mod argument;
 mod canonical;
 mod graph;
@@ -15,22 +16,18 @@ mod peer;
 mod steps;
 mod traversal;
 
-use crate::random::Random;
+use crate::random_terms::Random;
+use answer::{Answer, RESULTS_MAX, TIMEOUT};
 use canonical::show;
 use graph::Graph;
 use peer::Peer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
 use traversal::{Traversal, Unit, text};
 use vervet::{Database, ErrorKind, Format, GremlinOptions};
 
 /// Consecutive cases with the same graph.
 const GRAPH_CASES: u64 = 32;
-/// Cases with more results are not compared.
-const RESULTS_MAX: usize = 20_000;
-/// Slower cases are not compared.
-const TIMEOUT: Duration = Duration::from_secs(4);
 const MEMORY_BYTES_MAX: u64 = 1 << 28;
 
 /// The outcome of a case without a difference.
@@ -55,24 +52,6 @@ impl Verdict {
             Self::RefusedByAll => "refused by all",
             Self::Empty => "compared: no results",
             Self::Compared => "compared",
-        }
-    }
-}
-
-/// The answer of an engine.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Answer {
-    Results(Vec<String>),
-    Refused(String),
-    TooLong,
-}
-
-impl Answer {
-    fn agrees(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Results(ours), Self::Results(theirs)) => ours == theirs,
-            (Self::Refused(_), Self::Refused(_)) | (Self::TooLong, _) | (_, Self::TooLong) => true,
-            _ => false,
         }
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! Inside closures none of these makes a difference.
 
-use crate::random::{Random, predicate, variable, vertex};
+use crate::random_terms::{Random, predicate, variable, vertex};
 
 /// Encloses text for Vervet only; the text up to the last marker is for Oxigraph.
 const OURS: char = '\u{1}';

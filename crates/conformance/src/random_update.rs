@@ -5,8 +5,10 @@
 //! identity. Oxigraph keeps empty graphs and Vervet does not, so they are removed from Oxigraph; and graphs
 //! are only copied if they exist.
 
-use crate::random::{GRAPHS, Random, Verdict, canonical, graph, group, object, predicate, variable, vertex};
+use crate::random::{Verdict, group};
+use crate::random_outcome::canonical;
 use crate::random_path::{for_them, for_us};
+use crate::random_terms::{GRAPHS, Random, graph, object, predicate, variable, vertex};
 use crate::update::Model;
 use oxigraph::sparql::SparqlEvaluator;
 use oxigraph::store::Store;

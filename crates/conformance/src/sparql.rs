@@ -16,6 +16,7 @@
 use crate::compare::{Row, isomorphic, same_rows};
 use crate::manifest::{File, Test, tests};
 use crate::report::Outcome;
+use crate::test_failure::{TestFailure, action};
 use crate::{Report, guarded, update};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{
@@ -97,37 +98,6 @@ fn outcome(test: &Test) -> Outcome {
 
 fn is_update(test: &Test) -> bool {
     test.action.as_ref().is_some_and(|file| file.extension() == "ru")
-}
-
-/// Why a test did not pass.
-pub(crate) enum TestFailure {
-    NotRun,
-    Unsupported(String),
-    Failed(String),
-}
-
-impl From<String> for TestFailure {
-    fn from(reason: String) -> Self {
-        Self::Failed(reason)
-    }
-}
-
-impl From<Error> for TestFailure {
-    fn from(error: Error) -> Self {
-        if error.kind() == ErrorKind::Unsupported {
-            // The message begins or ends with a position in this file, and may contain an IRI of it.
-            let reason = error.message().rsplit(": ").next().unwrap_or_default();
-            let reason = reason.lines().next().unwrap_or_default();
-            let reason = reason.split(" (line ").next().and_then(|reason| reason.split(" <").next());
-            return Self::Unsupported(reason.unwrap_or_default().to_owned());
-        }
-        Self::Failed(error.to_string())
-    }
-}
-
-pub(crate) fn action(test: &Test) -> Result<(&File, String), TestFailure> {
-    let file = test.action.as_ref().ok_or_else(|| "the test has no query".to_owned())?;
-    Ok((file, file.read_text()?))
 }
 
 fn options(file: &File) -> QueryOptions {

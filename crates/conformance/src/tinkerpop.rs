@@ -5,49 +5,35 @@
 //! properties, as in the reference filter, or if it is marked as untestable. Scenarios that elsewhere need a
 //! graph computer run like all others.
 //!
-//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `scenario`: one scenario.
+//! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `elements`: look-up
+//!   of elements by name. `configuration`: storage and limits. `scenario`: one scenario; `failure`: its
+//!   failures.
 //!   `compare`: results. `wire`: all of it through a driver.
 
 mod compare;
+mod configuration;
+mod elements;
+mod failure;
 mod feature;
 mod graphs;
 mod notation;
 mod scenario;
 mod wire;
 
+pub use configuration::Configuration;
 pub use wire::{Driver, WireFormat};
 
 use crate::{Outcome, Report};
+use failure::ScenarioFailure;
 use feature::Scenario;
 use graphs::Graphs;
-use scenario::ScenarioFailure;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::Duration;
 use wire::PythonDriver;
-
-/// The time limit of a traversal.
-const TIMEOUT: Duration = Duration::from_secs(120);
-/// The memory cap of a traversal: the largest scenario has a million traversers, each held in the side effect
-/// and behind it.
-const MEMORY_BYTES_MAX: u64 = 1 << 30;
-/// Prefix of file names in traversals.
-const DATA_PREFIX: &str = "\"data/";
 
 /// Tags of scenarios that the reference filter leaves out, and why.
 const LEFT_OUT: [(&str, &str); 1] = [("@AllowNullPropertyValues", "needs properties that are null")];
-
-/// The storage of the data of a scenario.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Configuration {
-    /// In the base: loaded, or merged into it.
-    Base,
-    /// In the delta: written by transactions.
-    Delta,
-    /// Like `Delta`, with every step as a step and no kernels.
-    Steps,
-}
 
 /// Options of a run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 
 use crate::compare::isomorphic;
 use crate::manifest::{Files, Test};
-use crate::sparql::{TestFailure, action};
+use crate::test_failure::{TestFailure, action};
 use oxrdf::{BlankNode, Dataset, GraphName, NamedNode, NamedOrBlankNode, Quad, Term, TermRef, Triple};
 use oxrdfio::RdfFormat;
 use vervet::update::{UpdateOptions, UpdateTarget, run};

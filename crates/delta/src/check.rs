@@ -6,7 +6,6 @@
 
 use crate::Overlay;
 use crate::cell::CellKey;
-use crate::merged::MergedEntries;
 use vervet_model::{Id, Result};
 use vervet_snapshot::EntryFilter;
 
@@ -97,7 +96,7 @@ fn existence_by_cells(
     if !is_any_gone {
         return Ok(None);
     }
-    let mut entries = MergedEntries::new(overlay, key, start);
+    let mut entries = overlay.entries_from(key, start);
     while let Some([other, graph, _]) = entries.next()? {
         if other != neighbour {
             break;

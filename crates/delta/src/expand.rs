@@ -7,7 +7,7 @@
 
 use crate::Overlay;
 use crate::cell::CellKey;
-use crate::merged::{Cells, MergedEntries};
+use crate::merged::Cells;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion};
 
@@ -90,8 +90,8 @@ fn one(
     let row = u32::try_from(cursor.row).unwrap_or(u32::MAX);
     let once = !out.want_edges && !filter.parallel;
     let mut entries = match cursor.resume {
-        from if from == Cursor::default().resume => MergedEntries::all(overlay, key, cells),
-        from => MergedEntries::new(overlay, key, from),
+        from if from == Cursor::default().resume => overlay.all_entries(key, cells),
+        from => overlay.entries_from(key, from),
     };
     // An entry to resume with is never a repeated one, so nothing before it matters.
     let mut last = None;

@@ -35,7 +35,7 @@
 //! ```
 //!
 //! # Shape
-//! `tree`: a persistent B+tree. `cell`: its items. `touched`: a Bloom filter of the keys with cells.
+//! `tree`: a persistent B+tree. `cell`: its items. `key_filter`: a Bloom filter of the keys with cells.
 //! `overlay` and the files named after the calls of a segment: a segment with cells over it. `version` and
 //! the files beside it: the whole graph.
 //! # Not here
@@ -58,10 +58,12 @@ mod overlay;
 mod preconditions;
 mod predicate;
 mod rebase;
+mod segment;
 mod snapshot;
 mod statements;
 mod tree;
 mod version;
+mod version_orders;
 
 pub use overlay::Overlay;
 pub use statements::Statements;

@@ -3,9 +3,8 @@
 //! # Cost
 //! Lower entries are read in chunks that grow fourfold, each found by a search from the end of the last one.
 
-use crate::Overlay;
 use crate::cell::{Cell, CellKey};
-use crate::tree::Iter;
+use crate::tree::{Iter, Tree};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Segment};
 
@@ -34,24 +33,28 @@ pub(crate) struct MergedEntries<'a> {
 
 impl<'a> MergedEntries<'a> {
     /// The entries of `key` that are not below `from`.
-    pub(crate) fn new(overlay: &'a Overlay, key: Id, from: [Id; 3]) -> Self {
-        let mut cells = overlay.cells.iter_from(CellKey::new(key, from));
+    pub(crate) fn from_entry(
+        lower: Option<&'a dyn Segment>,
+        cells: &'a Tree<Cell>,
+        key: Id,
+        from: [Id; 3],
+    ) -> Self {
+        let mut cells = cells.iter_from(CellKey::new(key, from));
         let cell = cells.next().filter(|cell| cell.key == key);
-        Self::with(overlay, key, from, (cells, cell))
+        Self::new(lower, key, from, (cells, cell))
     }
 
-    /// All entries of a touched key.
-    pub(crate) fn all(overlay: &'a Overlay, key: Id, (cells, cell): Cells<'a>) -> Self {
-        Self::with(overlay, key, [Id::UNBOUND; 3], (cells, Some(cell)))
+    /// All entries of `key`, which has cells.
+    pub(crate) fn all(lower: Option<&'a dyn Segment>, key: Id, (cells, cell): Cells<'a>) -> Self {
+        Self::new(lower, key, [Id::UNBOUND; 3], (cells, Some(cell)))
     }
 
-    fn with(
-        overlay: &'a Overlay,
+    fn new(
+        lower: Option<&'a dyn Segment>,
         key: Id,
         from: [Id; 3],
         (cells, cell): (Iter<'a, Cell>, Option<&'a Cell>),
     ) -> Self {
-        let lower = overlay.lower.as_deref();
         let ask = if lower.is_some() { CHUNK_FIRST } else { 0 };
         Self { lower, key, chunk: Vec::new(), at: 0, ask, from, cells, cell }
     }

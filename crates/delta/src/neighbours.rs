@@ -1,7 +1,6 @@
 //! Entries of one key through an overlay, and its distinct neighbours.
 
 use crate::Overlay;
-use crate::merged::MergedEntries;
 use vervet_model::{Id, Result};
 use vervet_snapshot::EntryFilter;
 
@@ -13,7 +12,7 @@ pub(crate) fn neighbours(overlay: &Overlay, key: Id, filter: EntryFilter, out: &
             None => Ok(()),
         };
     };
-    let mut entries = MergedEntries::all(overlay, key, cells);
+    let mut entries = overlay.all_entries(key, cells);
     let mut last = Id::UNBOUND;
     while let Some([neighbour, graph, _]) = entries.next()? {
         if neighbour != last && filter.graph.passes(graph) {
@@ -38,7 +37,7 @@ pub(crate) fn entries(
             None => Ok(()),
         };
     }
-    let mut entries = MergedEntries::new(overlay, key, from);
+    let mut entries = overlay.entries_from(key, from);
     let end = out.len().saturating_add(limit);
     while out.len() < end
         && let Some(entry) = entries.next()?

@@ -3,22 +3,21 @@
 //! # Shape
 //! An order column (see `vervet_store`) belongs to the store. If the predicate that it orders or the ordering
 //! property has changed, the segment of a version is wrapped in an [`OrderOverlay`], which looks up order
-//! keys in the version. All such segments of a version are created together, on first use.
+//! keys in the version. `version_orders` creates all such segments of a version together.
 //! # Cost
 //! All entries of the key, a look-up for each, and a sort: `O(degree)`, not `O(log(degree))`, until the next
 //! store is built. Creation visits at worst every edge that has the property.
 //! # Not here
 //! Predicates without an order in the store: an order is declared when a store is built.
 
-use crate::Version;
 use crate::merged::EVERY;
 use std::sync::Arc;
-use vervet_model::{Direction, Id, Result, Tag, order_key};
+use vervet_model::{Id, Result, order_key};
 use vervet_snapshot::{
     Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
 };
 
-/// Number of entries, and of keys, that are read ahead.
+/// Number of entries that are read ahead.
 const AHEAD: usize = 1024;
 
 /// A segment with its order. See the header of this file.
@@ -34,66 +33,19 @@ pub(crate) struct OrderOverlay {
 /// The ordered segments of the predicates whose order has changed, by direction; sorted by predicate.
 pub(crate) type OrderedList = Arc<[(Id, [Option<Arc<OrderOverlay>>; 2])]>;
 
-impl Version {
-    /// The segment of a predicate if it is ordered and its order differs from the store's.
-    pub(crate) fn ordered(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<OrderOverlay>>> {
-        if self.predicates.is_empty() || self.base.orders().next().is_none() {
-            return Ok(None);
-        }
-        let list = match self.ordered_list.get() {
-            Some(list) => list,
-            None => {
-                let list = self.make_ordered()?;
-                self.ordered_list.get_or_init(|| list)
-            }
-        };
-        let at = list.binary_search_by_key(&predicate, |(of, _)| *of);
-        let found = at.ok().and_then(|at| list.get(at));
-        Ok(found.and_then(|(_, sides)| sides[direction as usize].as_ref()))
-    }
-
-    fn make_ordered(&self) -> Result<OrderedList> {
-        let has_changed = |id| self.predicates.get(id).is_some();
-        let mut list = Vec::new();
-        for (predicate, property) in self.base.orders() {
-            if !has_changed(predicate) && !has_changed(property) {
-                continue;
-            }
-            let values = self.plain_segment_arc(property, Direction::Out)?;
-            let by_edges = match &values {
-                Some(values) => self.has_edge_with(predicate, &**values)?,
-                None => false,
-            };
-            let side = |direction| -> Result<Option<Arc<OrderOverlay>>> {
-                let segment = self.plain_segment_arc(predicate, direction)?;
-                let values = values.clone();
-                Ok(segment.map(|segment| Arc::new(OrderOverlay { segment, property, values, by_edges })))
-            };
-            list.push((predicate, [side(Direction::Out)?, side(Direction::In)?]));
-        }
-        Ok(list.into())
-    }
-
-    /// Whether an edge of the predicate has a value of the property.
-    fn has_edge_with(&self, predicate: Id, values: &dyn Segment) -> Result<bool> {
-        let mut keys = Vec::new();
-        let mut next = Some(Id::edge(0));
-        while let Some(from) = next.filter(|from| from.tag() == Tag::Edge) {
-            keys.clear();
-            next = values.keys(from, AHEAD, &mut keys)?;
-            for edge in keys.iter().filter(|key| key.tag() == Tag::Edge) {
-                let row = self.find_edge(*edge)?;
-                if row.is_some_and(|row| row[1] == predicate) && order_key_of(values, *edge)?.is_bound() {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+impl OrderOverlay {
+    pub(crate) fn new(
+        segment: Arc<dyn Segment>,
+        property: Id,
+        values: Option<Arc<dyn Segment>>,
+        by_edges: bool,
+    ) -> Self {
+        Self { segment, property, values, by_edges }
     }
 }
 
 /// The order key of the least value of `subject`; unbound if no value has one.
-fn order_key_of(values: &dyn Segment, subject: Id) -> Result<Id> {
+pub(crate) fn order_key_of(values: &dyn Segment, subject: Id) -> Result<Id> {
     let mut found = Vec::new();
     values.neighbours(subject, EVERY, &mut found)?;
     let keys = found.into_iter().map(order_key).filter(|key| key.is_bound());

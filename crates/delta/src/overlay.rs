@@ -17,7 +17,8 @@
 //! DESIGN §3. Difference: no stamps and no visibility checks. A version is a value; changes that a reader
 //! cannot see are not in its tree.
 //! # Not here
-//! The conversion of a statement to two entries, and its other effects (see `version`).
+//! Reading it as a segment (see `segment`); the conversion of a statement to two entries, and its other
+//! effects (see `version`).
 
 use crate::cell::{Cell, CellKey};
 use crate::key_filter::KeyFilter;
@@ -26,9 +27,7 @@ use crate::tree::Tree;
 use std::fmt;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
-use vervet_snapshot::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-};
+use vervet_snapshot::{Segment, SegmentStatistics};
 
 /// A segment with changes on top. See the header of this file.
 #[derive(Clone)]
@@ -169,7 +168,7 @@ impl Overlay {
     ///
     /// Cost: a path through the tree, and one search in the lower segment.
     pub(crate) fn has_twin(&self, key: Id, [neighbour, graph, _]: [Id; 3], first_edge: Id) -> bool {
-        let mut entries = MergedEntries::new(self, key, [neighbour, graph, first_edge]);
+        let mut entries = self.entries_from(key, [neighbour, graph, first_edge]);
         for _ in 0..2 {
             match entries.next() {
                 Ok(Some(found)) if found[..2] == [neighbour, graph] => {}
@@ -216,9 +215,19 @@ impl Overlay {
     /// The first entry of `key` that is not below `from`.
     pub(crate) fn first_entry(&self, key: Id, from: [Id; 3]) -> Result<Option<[Id; 3]>> {
         if self.touches(key) {
-            return MergedEntries::new(self, key, from).next();
+            return self.entries_from(key, from).next();
         }
         first_of(self.lower.as_deref(), key, from)
+    }
+
+    /// The entries of `key` that are not below `from`.
+    pub(crate) fn entries_from(&self, key: Id, from: [Id; 3]) -> MergedEntries<'_> {
+        MergedEntries::from_entry(self.lower.as_deref(), &self.cells, key, from)
+    }
+
+    /// All entries of `key`, whose cells are `cells`.
+    pub(crate) fn all_entries<'a>(&'a self, key: Id, cells: Cells<'a>) -> MergedEntries<'a> {
+        MergedEntries::all(self.lower.as_deref(), key, cells)
     }
 
     /// Whether the key has a cell.
@@ -281,76 +290,4 @@ pub(crate) fn change_over(
         (true, false) => Some(CellTransition::Hide),
         _ => None,
     })
-}
-
-impl Segment for Overlay {
-    fn statistics(&self) -> &SegmentStatistics {
-        &self.statistics
-    }
-
-    fn expand(
-        &self,
-        keys: &[Id],
-        filter: EntryFilter,
-        cursor: &mut Cursor,
-        out: &mut Expansion,
-    ) -> Result<()> {
-        crate::expand::expand(self, keys, filter, cursor, out)
-    }
-
-    fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        crate::expand::split(self, key, parts, entries_min, out)
-    }
-
-    fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
-        crate::degrees::degrees(self, keys, filter, out)
-    }
-
-    fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
-        crate::check::pairs(self, keys, neighbours, filter, out)
-    }
-
-    fn check_constant(
-        &self,
-        keys: &[Id],
-        neighbour: Id,
-        filter: EntryFilter,
-        out: &mut Vec<u32>,
-    ) -> Result<()> {
-        crate::check::constant(self, keys, neighbour, filter, out)
-    }
-
-    fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
-        crate::neighbours::neighbours(self, key, filter, out)
-    }
-
-    fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
-        crate::keys::keys(self, from, limit, out)
-    }
-
-    fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
-        vervet_snapshot::keys_up_to(self, from, last, limit, out)
-    }
-
-    fn order(&self) -> Option<Id> {
-        None
-    }
-
-    fn ordered(
-        &self,
-        _key: Id,
-        _range: &OrderRange,
-        _graph: GraphFilter,
-        _out: &mut Vec<OrderedEntry>,
-    ) -> Result<()> {
-        Err(vervet_snapshot::no_order())
-    }
-
-    fn keys_below(&self, key: Id) -> Result<u64> {
-        crate::keys::keys_below(self, key)
-    }
-
-    fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
-        crate::neighbours::entries(self, key, from, limit, out)
-    }
 }

@@ -19,12 +19,12 @@ use crate::integers::{VARINT_BYTES_MAX, read_varint, write_varint};
 use crate::key::{
     Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, too_deep, with_literal_kind,
 };
-use crate::{Dictionary, encode, hash_blank, hash_iri, hash_literal};
+use crate::{hash_blank, hash_iri, hash_literal};
 use foldhash::quality::RandomState;
 use oxrdf::TermRef;
 use std::collections::HashMap;
 use std::ops::Range;
-use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, Watch, triple_text};
+use vervet_model::{Error, ErrorKind, Id, Inline, LiteralKind, Result, TermParts, triple_text};
 
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
@@ -154,35 +154,6 @@ impl DictionaryBuilder {
     /// Whether triple terms occur.
     pub(crate) fn has_triples(&self) -> bool {
         self.has_triples
-    }
-
-    /// A builder with the terms of `dictionary` under their ids; new terms get the following numbers.
-    ///
-    /// # Errors
-    /// Damaged dictionary.
-    pub fn from_dictionary(dictionary: &Dictionary) -> Result<Self> {
-        Self::from_dictionary_watched(dictionary, &Watch::new("dictionary"))
-    }
-
-    /// [`DictionaryBuilder::from_dictionary`] with `watch`, which gets a step for each term.
-    ///
-    /// # Errors
-    /// Damaged dictionary; those of `watch`.
-    pub fn from_dictionary_watched(dictionary: &Dictionary, watch: &Watch<'_>) -> Result<Self> {
-        let mut ticker = watch.ticker();
-        let mut builder = Self::new();
-        builder.words = dictionary.has_words();
-        let mut scratch = String::new();
-        let vertices = (0..dictionary.vertex_count()).map(Id::vertex);
-        for id in vertices.chain((0..dictionary.literal_count()).map(Id::literal)) {
-            ticker.step()?;
-            let mut interned = Ok(Id::UNBOUND);
-            dictionary.read_term(id, &mut scratch, &mut |parts| interned = builder.intern_parts(parts))?;
-            if interned? != id {
-                return Err(dictionary.damaged(&format!("{id:?} has the term of another id")));
-            }
-        }
-        Ok(builder)
     }
 
     /// The id of an IRI, a new one on its first occurrence; edge IRIs are [`Id::edge`] and have no entry.
@@ -349,38 +320,6 @@ impl DictionaryBuilder {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.arena.capacity() + self.slots.capacity() * 8
-    }
-
-    /// The image of the file.
-    ///
-    /// # Errors
-    /// None so far; reserved for images that outgrow the format.
-    pub fn finish(self) -> Result<Vec<u8>> {
-        self.finish_with(1)
-    }
-
-    /// [`DictionaryBuilder::finish`] on several threads; the image does not depend on their number.
-    ///
-    /// # Errors
-    /// As [`DictionaryBuilder::finish`].
-    pub fn finish_with(self, threads: usize) -> Result<Vec<u8>> {
-        self.finish_watched(threads, &Watch::new("dictionary"))
-    }
-
-    /// [`DictionaryBuilder::finish_with`] with `watch`, which gets about [`DictionaryBuilder::finish_steps`]
-    /// steps.
-    ///
-    /// # Errors
-    /// As [`DictionaryBuilder::finish`]; those of `watch`.
-    pub fn finish_watched(self, threads: usize, watch: &Watch<'_>) -> Result<Vec<u8>> {
-        encode::encode(&self, threads, watch)
-    }
-
-    /// Estimated number of steps of a [`Watch`] for making the image.
-    #[must_use]
-    pub fn finish_steps(&self) -> u64 {
-        let words = if self.words { 4 * self.literal_count() } else { 0 };
-        6 * self.vertex_count() + 7 * self.literal_count() + words
     }
 
     /// All terms in order of first occurrence.

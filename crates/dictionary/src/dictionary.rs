@@ -15,23 +15,19 @@
 //! # Source
 //! DESIGN §2 and §3 (number templates).
 
-use crate::DictionaryBuilder;
 use crate::body::Body;
-use crate::encode::{BLOCK_TERMS, LONG, offset_width};
-use crate::header::{self, Header, Section};
-use crate::index::{fingerprint, home_slot, index_width};
+use crate::header::{self, Header, Section, order_bytes};
+use crate::index_slots::{fingerprint, home_slot, index_width};
 use crate::integers::{read_first_le, read_le, read_varint};
 use crate::key::{
     Key, Seed, TermKind, TermLocation, blank_key, locate_iri, locate_literal, with_literal_kind,
 };
+use crate::record_blocks::{BLOCK_OF, BLOCK_TERMS, RecordBlock, offset_width};
 use crate::template::{self, Template, TemplateKind};
-use crate::text_order::order_bytes;
 use oxrdf::TermRef;
 use vervet_env::Bytes;
 use vervet_model::{Error, Id, Inline, LiteralKind, Result, Tag, TermParts, triple_text};
 
-/// [`BLOCK_TERMS`] as a `u64`, for term numbers.
-pub(crate) const BLOCK_OF: u64 = BLOCK_TERMS as u64;
 /// Enough for two offsets of any width.
 const OFFSETS_BYTES: usize = 16;
 /// Number of index slots scanned together.
@@ -154,13 +150,6 @@ impl Dictionary {
             seed,
             is_old,
         })
-    }
-
-    /// A dictionary without terms.
-    #[must_use]
-    pub fn empty() -> Self {
-        let image = DictionaryBuilder::new().finish().expect("nothing to outgrow the format");
-        Self::open(Bytes::from(image), "empty dictionary").expect("an image just written is whole")
     }
 
     /// Number of IRIs and blank nodes.
@@ -451,13 +440,7 @@ impl Dictionary {
             _ => self.body.length(table.records),
         };
         let bytes = self.body.get(table.records, start, end.saturating_sub(start))?;
-        match bytes.split_first_chunk() {
-            Some((&lengths, records)) => {
-                let lengths = u128::from_le_bytes(lengths);
-                Ok(RecordBlock { lengths, records, has_long: has_long(lengths) })
-            }
-            None => Err(self.damaged_block()),
-        }
+        RecordBlock::new(bytes).ok_or_else(|| self.damaged_block())
     }
 
     /// Start of a block in the section of records; after the last block, the end of the section.
@@ -537,61 +520,4 @@ impl Dictionary {
         let found = found.ok_or_else(|| self.damaged("its index names a term that does not exist"))?;
         found.template.is(key, found.payload).ok_or_else(|| self.damaged("a record cannot be read"))
     }
-}
-
-/// Sixteen records (or fewer, at the end), before decoding.
-#[derive(Clone, Copy)]
-pub(crate) struct RecordBlock<'a> {
-    /// The length of the first record in the lowest byte.
-    lengths: u128,
-    records: &'a [u8],
-    /// Whether one of the lengths is [`LONG`].
-    has_long: bool,
-}
-
-impl<'a> RecordBlock<'a> {
-    /// The record at index `place`, which is below [`BLOCK_TERMS`]; `None` if the block is damaged.
-    #[inline]
-    fn record(&self, place: usize) -> Option<&'a [u8]> {
-        // Shifts out the lengths of later records; the highest byte is then the length of this one.
-        let up_to = self.lengths << (8 * (BLOCK_TERMS - 1 - place));
-        if self.has_long {
-            return long_record_in(self.records, &self.lengths.to_le_bytes()[..=place]);
-        }
-        let length = usize::from(up_to.to_le_bytes()[BLOCK_TERMS - 1]);
-        let end = sum_of_bytes(up_to);
-        self.records.get(end - length..end)
-    }
-}
-
-/// Whether one of the bytes is [`LONG`], that is, whether one of the inverted ones is 0.
-#[inline]
-fn has_long(bytes: u128) -> bool {
-    const ONES: u128 = u128::MAX / 255;
-    const _: () = assert!(LONG == 255);
-    let inverted = !bytes;
-    inverted.wrapping_sub(ONES) & !inverted & (ONES << 7) != 0
-}
-
-/// The sum of 16 bytes: pairwise, then all pairs at once by a multiplication.
-#[inline]
-fn sum_of_bytes(bytes: u128) -> usize {
-    const EVEN: u128 = u128::MAX / 0x101;
-    let pairs = (bytes & EVEN) + (bytes >> 8 & EVEN);
-    #[expect(clippy::cast_possible_truncation, reason = "both tables are taken")]
-    let (low, high) = (pairs as u64, (pairs >> 64) as u64);
-    // Four sums of at most 1020: their total fits the upper 16 bits of the product.
-    let sum = (low + high).wrapping_mul(u64::MAX / 0xFFFF) >> 48;
-    usize::from(u16::try_from(sum).unwrap_or(u16::MAX))
-}
-
-/// The last record of a block prefix with these lengths, some of which are [`LONG`].
-#[cold]
-fn long_record_in<'a>(mut records: &'a [u8], lengths: &[u8]) -> Option<&'a [u8]> {
-    let mut record: &[u8] = &[];
-    for &length in lengths {
-        let length = if length == LONG { read_varint(&mut records)? } else { u64::from(length) };
-        (record, records) = records.split_at_checked(usize::try_from(length).ok()?)?;
-    }
-    Some(record)
 }

@@ -18,10 +18,12 @@ use crate::builder::{ArenaRecord, DictionaryBuilder, KIND_BLANK, KIND_IRI, KIND_
 use crate::fsst::{Encoder, SAMPLE_BYTES, SymbolTable};
 use crate::full_text::write_words;
 use crate::header::{FileWriter, Header, Section, file_bytes};
-use crate::index::{IndexBuilder, slot_count};
-use crate::integers::{bytes_for, write_varint};
+use crate::index::IndexBuilder;
+use crate::index_slots::slot_count;
+use crate::integers::write_varint;
 use crate::key::Seed;
 use crate::pattern::{CODED, Pattern, REST, SLOT, SplitPattern, namespace};
+use crate::record_blocks::{RecordBlocks, offset_width};
 use crate::template::{self, TEMPLATES_MAX, TemplateEntry, TemplateKind};
 use crate::text_order::write_order;
 use foldhash::quality::RandomState;
@@ -31,10 +33,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Minimum number of terms that share a pattern for it to become a template.
 const SHARED_MIN: u32 = 4;
-/// Number of terms of one block; their lengths precede them.
-pub(crate) const BLOCK_TERMS: usize = 16;
-/// Marker in place of a length: the record starts with its length as a varint.
-pub(crate) const LONG: u8 = 255;
 
 /// Minimum bytes of text for a symbol table, and for a twin of a template.
 const CODED_BYTES_MIN: u64 = 1 << 11;
@@ -632,37 +630,5 @@ fn fits(pattern: &[u8], form: Option<&SplitPattern>, text: &[u8], numbers: &mut 
     match form {
         Some(form) => form.take_numbers(text, numbers).is_some(),
         None => pattern.strip_suffix(&[SLOT, REST]).is_some_and(|head| text.starts_with(head)),
-    }
-}
-
-/// Size of an offset into records of this length, in bytes.
-pub(crate) fn offset_width(records_bytes: usize) -> usize {
-    bytes_for(records_bytes as u64)
-}
-
-/// Records grouped in blocks.
-#[derive(Default)]
-pub(crate) struct RecordBlocks {
-    /// Offset of each block.
-    pub(crate) starts: Vec<u64>,
-    pub(crate) records: Vec<u8>,
-    pushed: usize,
-}
-
-impl RecordBlocks {
-    pub(crate) fn push(&mut self, record: &[u8]) {
-        let place = self.pushed % BLOCK_TERMS;
-        if place == 0 {
-            self.starts.push(self.records.len() as u64);
-            self.records.resize(self.records.len() + BLOCK_TERMS, 0);
-        }
-        let length = u8::try_from(record.len()).unwrap_or(LONG);
-        let lengths_at = self.starts.last().map_or(0, |start| usize::try_from(*start).unwrap_or(usize::MAX));
-        self.records[lengths_at + place] = length;
-        if length == LONG {
-            write_varint(record.len() as u64, &mut self.records);
-        }
-        self.records.extend_from_slice(record);
-        self.pushed += 1;
     }
 }

@@ -23,13 +23,12 @@
 //! there are as many new terms as old ones, since then a file is built from scratch.
 
 use crate::builder::DictionaryBuilder;
-use crate::dictionary::{BLOCK_OF, Dictionary, TermTable};
-use crate::encode::{
-    EncodedRecords, RecordBlocks, Scheme, choose, offset_width, write_records, write_templates,
-};
+use crate::dictionary::{Dictionary, TermTable};
+use crate::encode::{EncodedRecords, Scheme, choose, write_records, write_templates};
 use crate::full_text_merge::merge_words;
 use crate::header::{FileWriter, Header, Section};
 use crate::index;
+use crate::record_blocks::{BLOCK_OF, RecordBlocks, offset_width};
 use crate::text_order::merge_order;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, TermParts, Watch};
 

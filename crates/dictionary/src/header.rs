@@ -20,7 +20,7 @@
 //! # Invariants
 //! The lengths add up to the exact length of the file.
 
-use crate::index::slot_count;
+use crate::index_slots::slot_count;
 use crate::integers::read_le;
 use crate::key::Seed;
 use std::ops::Range;
@@ -39,6 +39,9 @@ const FRONT_BYTES: usize = 16;
 const TRAILER_BYTES: usize = 128;
 const OLD_HEADER_BYTES: usize = 120;
 pub(crate) const SECTION_COUNT: usize = 9;
+/// Maximum width of a number in [`Section::LiteralOrder`], in bits; a window of 8 bytes holds one at any bit
+/// offset.
+pub(crate) const ORDER_WIDTH_MAX: u32 = 57;
 
 /// The sections of the body. Those of literals follow those of vertices.
 #[derive(Clone, Copy)]
@@ -249,4 +252,16 @@ fn parts(
         return Err("the checksum of its checksums is wrong");
     }
     Ok(Layout { header, lengths, checksums, body })
+}
+
+/// Width of a number in [`Section::LiteralOrder`] of this many literals, in bits.
+pub(crate) fn order_width(literals: u64) -> u32 {
+    u64::BITS - literals.saturating_sub(1).leading_zeros()
+}
+
+/// Length of [`Section::LiteralOrder`] for this many literals; `None` if no dictionary has as many.
+pub(crate) fn order_bytes(literals: u64) -> Option<usize> {
+    let width = order_width(literals);
+    let bits = literals.checked_mul(u64::from(width)).filter(|_| width <= ORDER_WIDTH_MAX)?;
+    usize::try_from(bits.div_ceil(8)).ok()
 }

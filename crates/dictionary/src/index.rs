@@ -17,52 +17,14 @@
 use crate::Dictionary;
 use crate::dictionary::TermTable;
 use crate::header::{FileWriter, Section};
-use crate::integers::{bytes_for, read_le};
+use crate::index_slots::{fingerprint, home_slot, index_width, slot_count, slots_after};
+use crate::integers::read_le;
 use vervet_model::{Id, Result, Watch};
 
-/// Of seven slots of a new index, at most six are full.
-const FULL_OF_SEVEN: u64 = 6;
-/// Of eight slots of an extended index, at most seven are full…
-const FULL_OF_EIGHT: u64 = 7;
-/// … otherwise the next index has a third more slots.
-const SPARE: u64 = 3;
 /// Number of slots read at once.
 const READ_SLOTS: u64 = 1 << 12;
 /// Empty slots, written at once.
 const EMPTY: [u8; 256] = [0; 256];
-
-/// Number of home slots of a new index of this many terms.
-pub(crate) fn slot_count(terms: u64) -> u64 {
-    // A count from a damaged file must not overflow; its index then has the wrong length.
-    if terms == 0 { 0 } else { terms.saturating_add(terms / FULL_OF_SEVEN).saturating_add(1) }
-}
-
-/// The same for an index that extends one with `slots`.
-fn slots_after(slots: u64, terms: u64) -> u64 {
-    if terms.saturating_mul(8) <= slots.saturating_mul(FULL_OF_EIGHT) {
-        slots
-    } else {
-        terms.saturating_add(terms / SPARE).saturating_add(1)
-    }
-}
-
-/// The home slot of a hash, where its search starts.
-#[inline]
-pub(crate) fn home_slot(hash: u64, slots: u64) -> u64 {
-    // The upper table of the product: below `slots`.
-    u64::try_from((u128::from(hash) * u128::from(slots)) >> 64).unwrap_or_default()
-}
-
-/// The byte of a slot that filters candidates.
-#[inline]
-pub(crate) fn fingerprint(hash: u64) -> u8 {
-    hash.to_le_bytes()[0]
-}
-
-/// Size of a number in the index of this many terms, in bytes; a slot is one byte longer.
-pub(crate) fn index_width(terms: u64) -> usize {
-    bytes_for(terms)
-}
 
 /// An index that is filled in any order.
 pub(crate) struct IndexBuilder {
@@ -236,6 +198,7 @@ impl IndexMerge<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::index_slots::index_width;
     use crate::key::{Seed, TermKind};
     use crate::{Dictionary, DictionaryBuilder, Extension};
     use vervet_env::Bytes;
@@ -263,7 +226,7 @@ mod tests {
         for _ in 0..12 {
             dictionary.validate().expect("whole");
             let [(table, _), _] = dictionary.tables();
-            let slot_bytes = super::index_width(table.terms) + 1;
+            let slot_bytes = index_width(table.terms) + 1;
             let slots = dictionary.body().length(table.index) / slot_bytes;
             assert!(slots as u64 > table.slots + table.terms / 2, "seed {seed}: {slots}");
             for (number, iri) in (0..).zip(&iris) {
@@ -293,7 +256,7 @@ mod tests {
         let other = Dictionary::open(Bytes::from(builder.finish().expect("small")), "sample").expect("whole");
         other.validate().expect("whole");
         let [(table, _), _] = other.tables();
-        let slots = other.body().length(table.index) / (super::index_width(table.terms) + 1);
+        let slots = other.body().length(table.index) / (index_width(table.terms) + 1);
         assert!((slots as u64) < table.slots + table.terms / 4, "seed {seed}: {slots}");
     }
 }

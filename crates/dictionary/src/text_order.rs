@@ -17,7 +17,7 @@
 
 use crate::Dictionary;
 use crate::builder::DictionaryBuilder;
-use crate::header::{FileWriter, Section};
+use crate::header::{FileWriter, Section, order_bytes, order_width};
 use crate::integers::read_le;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,22 +25,8 @@ use vervet_model::{Id, Result, TermParts, Watch};
 
 /// Number of text bytes compared at once.
 const PIECE_BYTES: usize = 8;
-/// Maximum width of a number, in bits; a window of 8 bytes holds one at any bit offset.
-const WIDTH_MAX: u32 = 57;
 /// Number of section bytes passed on at once.
 const WRITTEN_BYTES: usize = 1 << 12;
-
-/// Bits for each of this many numbers.
-pub(crate) fn order_width(literals: u64) -> u32 {
-    u64::BITS - literals.saturating_sub(1).leading_zeros()
-}
-
-/// Length of the section for this many literals; `None` if no dictionary has as many.
-pub(crate) fn order_bytes(literals: u64) -> Option<usize> {
-    let width = order_width(literals);
-    let bits = literals.checked_mul(u64::from(width)).filter(|_| width <= WIDTH_MAX)?;
-    usize::try_from(bits.div_ceil(8)).ok()
-}
 
 /// A literal that is being sorted.
 #[derive(Clone, Copy)]
@@ -305,12 +291,13 @@ impl Dictionary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::ORDER_WIDTH_MAX;
 
     #[test]
     fn numbers_come_back_at_every_width() {
         assert_eq!([0, 1, 2, 3, 4, 5].map(order_width), [0, 0, 1, 2, 2, 3]);
         assert_eq!(order_bytes(u64::MAX), None);
-        for width in 1..=WIDTH_MAX {
+        for width in 1..=ORDER_WIDTH_MAX {
             let numbers: Vec<u64> =
                 (0..40_u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - width)).collect();
             let mut writer = BitWriter::default();

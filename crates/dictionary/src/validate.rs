@@ -2,7 +2,7 @@
 
 use crate::Dictionary;
 use crate::header::Section;
-use crate::index::index_width;
+use crate::index_slots::index_width;
 use vervet_model::Result;
 
 impl Dictionary {

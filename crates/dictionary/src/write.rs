@@ -11,7 +11,8 @@
 //! numbers): 340.
 
 use crate::Dictionary;
-use crate::dictionary::{BLOCK_OF, EncodedTerm, RecordBlock};
+use crate::dictionary::EncodedTerm;
+use crate::record_blocks::{BLOCK_OF, RecordBlock};
 use vervet_model::{Id, Inline, Result, Tag};
 
 /// Number of terms whose blocks are prefetched before the first of them is written, so that their misses

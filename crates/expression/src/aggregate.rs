@@ -196,6 +196,17 @@ impl<'a> Accumulators<'a> {
             }
             return Ok(());
         };
+        if let (States::Count(counts), None, Some(variable)) =
+            (&mut *states, &distinct, expression.variable())
+        {
+            let column = columns.get(variable).map_or(&[][..], Vec::as_slice);
+            for ((row, &group), id) in groups.iter().enumerate().zip(column) {
+                if id.is_bound() {
+                    counts.add(group as usize, times(row))?;
+                }
+            }
+            return Ok(());
+        }
         expression.for_each_row(evaluator, columns, groups.len(), &mut |row, operand, context| {
             let (group, times) = (groups[row], times(row));
             if times.is_zero() {

@@ -1,10 +1,11 @@
 //! Compiled expressions, evaluated over batches.
 //!
 //! # Cost
-//! A comparison of a column with one or two constants, or an equality with one, takes 1 to 3 ns a row if ids
-//! decide it. Other expressions are evaluated as a tree for each row: about 10 ns for a comparison of two
-//! columns of integers, 80 for a sum of two, 150 for `CONTAINS` on a text of 50 bytes (most of it for reading
-//! the text), 600 for a multiplication or division of decimals (`tests/speed.rs`, 2026-11-20, two shared
+//! A comparison of a column with one or two constants (or columns of one value, as parameters are), or an
+//! equality with a constant, takes 1 to 3 ns a row if ids decide it. Other expressions are evaluated as a
+//! tree for each row: about 10 ns for a comparison of two columns of integers, 80 for a sum of two, 150 for
+//! `CONTAINS` on a text of 50 bytes (most of it for reading the text), 600 for a multiplication or division
+//! of decimals (`tests/speed.rs`, 2026-11-20, two shared
 //! cores). A row with the same inputs as the previous row reuses its result; an expression of one variable
 //! also caches the results of [`SLOTS`] other values of the batch, so expansions to a few vertices do not
 //! read the same texts repeatedly.
@@ -59,6 +60,14 @@ impl CompiledExpression {
         }
     }
 
+    /// The variable of an expression that is one.
+    pub(crate) fn variable(&self) -> Option<usize> {
+        match self.root {
+            Node::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
     /// Appends to `selection` the rows, ascending, for which the effective boolean value is true.
     ///
     /// # Errors
@@ -79,7 +88,8 @@ impl CompiledExpression {
                 return Ok(());
             }
             Node::Compare(..) | Node::And(_) => {
-                if let Some((variable, bounds)) = PayloadRange::of(&self.root) {
+                let uniform = |variable: usize| uniform(columns.get(variable)?.get(..rows)?);
+                if let Some((variable, bounds)) = PayloadRange::of(&self.root, &uniform) {
                     let quick = |id| bounds.has(id);
                     return self.filter_column(&mut context, variable, rows, quick, selection);
                 }
@@ -286,6 +296,13 @@ fn equals_constant(id: Id, constant: &Constant) -> Option<bool> {
         }
         answer => answer,
     }
+}
+
+/// The value of all rows, if there is one.
+fn uniform(column: &[Id]) -> Option<Id> {
+    let (&first, &last) = (column.first()?, column.last()?);
+    // Most columns differ at their ends.
+    (first == last && column.iter().all(|&id| id == first)).then_some(first)
 }
 
 /// The variable and the constant, in either order.

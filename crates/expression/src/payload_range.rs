@@ -20,17 +20,25 @@ pub(crate) struct PayloadRange {
 
 impl PayloadRange {
     /// The variable and the bounds of a comparison or a conjunction of comparisons; `None`: ids alone do not
-    /// decide it.
-    pub(crate) fn of(node: &Node) -> Option<(usize, Self)> {
+    /// decide it. `uniform`: the value of a variable that has the same value in every row, such as a
+    /// parameter.
+    pub(crate) fn of(node: &Node, uniform: &dyn Fn(usize) -> Option<Id>) -> Option<(usize, Self)> {
         match node {
             Node::Compare(comparator, ab) => match &**ab {
                 [Node::Variable(variable), Node::Constant(constant)] => {
                     Some((*variable, Self::compared(*comparator, constant.id)?))
                 }
+                [Node::Constant(constant), Node::Variable(variable)] => {
+                    Some((*variable, Self::compared(comparator.flipped(), constant.id)?))
+                }
+                [Node::Variable(a), Node::Variable(b)] => match uniform(*b) {
+                    Some(id) => Some((*a, Self::compared(*comparator, id)?)),
+                    None => Some((*b, Self::compared(comparator.flipped(), uniform(*a)?)?)),
+                },
                 _ => None,
             },
             Node::And(all) => {
-                let mut all = all.iter().map(Self::of);
+                let mut all = all.iter().map(|node| Self::of(node, uniform));
                 let (variable, mut bounds) = all.next()??;
                 for other in all {
                     let (of, other) = other?;

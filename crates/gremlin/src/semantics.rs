@@ -24,6 +24,7 @@ pub mod compare;
 pub mod date;
 mod details;
 mod error;
+mod items;
 mod java;
 pub mod list;
 pub mod math;

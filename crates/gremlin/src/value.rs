@@ -14,7 +14,7 @@ pub(crate) mod element;
 pub(crate) mod extended;
 pub(crate) mod metrics;
 
-use crate::semantics::number;
+use crate::semantics::number::big::equal_decimals;
 use crate::{
     Bytecode, Cardinality, Duration, Edge, Extended, Lambda, Metrics, P, Path, Property, Strategy, Subgraph,
     Token, Tree, Vertex, VertexProperty,
@@ -229,7 +229,7 @@ impl PartialEq for Value {
             (Self::Float(a), Self::Float(b)) => float_bits(*a) == float_bits(*b),
             (Self::Double(a), Self::Double(b)) => double_bits(*a) == double_bits(*b),
             (Self::BigInteger(a), Self::BigInteger(b)) => a == b,
-            (Self::BigDecimal(a), Self::BigDecimal(b)) => number::equal_decimals(a, b),
+            (Self::BigDecimal(a), Self::BigDecimal(b)) => equal_decimals(a, b),
             (Self::Char(a), Self::Char(b)) => a == b,
             (Self::String(a), Self::String(b)) => a == b,
             (Self::Uuid(a), Self::Uuid(b)) => a == b,

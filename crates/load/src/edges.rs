@@ -15,104 +15,39 @@
 //! Parsing of triple terms (`terms`), and the edges of property-graph files (`property`).
 
 use crate::block::{Block, BlockPosition, DEFAULT_GRAPH, Reifier};
+use crate::edge_table::{Claim, InputPosition, NamedEdge};
 use crate::merge::Merger;
 use crate::target::{Statement, Target};
-use foldhash::fast::RandomState;
 use foldhash::{HashMap as SeededMap, HashSet as SeededSet};
 use std::hash::BuildHasher;
 use vervet_model::vocab::{EDGE_ID, EDGE_NAMESPACE};
 use vervet_model::{Error, ErrorKind, Id, Result, Tag};
 
-/// The edges of a load.
-#[derive(Default)]
-pub(crate) struct Edges {
-    /// Random per load, since hashes identify statements.
-    hashing: RandomState,
-    /// Edges by the id of their input names.
-    named: SeededMap<Id, NamedEdge>,
-    /// First uses of names that are not declared yet.
-    uses: SeededMap<Id, InputPosition>,
-    /// Edges with other IRIs as names, with those IRIs and the graphs of their statements.
-    external: Vec<(Id, Id, Id)>,
-    /// Number of edges with other IRIs or blank nodes as names.
-    vertex_names: usize,
-    /// Upper bound (exclusive) of the vertex numbers in the blocks so far.
-    vertex_end: u64,
-    /// Whether a name may have been used before its declaration.
-    late: bool,
-    /// Claims whose statement is not found yet.
-    claims: Vec<Claim>,
-    /// Subject, predicate, object and graph of the last statement of the last block.
-    last: Option<[Id; 4]>,
-}
-
-struct NamedEdge {
-    edge: Id,
-    /// A hash of its statement; `None`: not declared yet.
-    statement: Option<u64>,
-}
-
-/// A statement with an edge, which must be asserted in the load.
-struct Claim {
-    statement: [Id; 4],
-    edge: Id,
-    position: InputPosition,
-}
-
-/// A position in the input.
-#[derive(Clone, Copy)]
-pub(crate) struct InputPosition {
-    /// Number of the file.
-    pub(crate) file: usize,
-    /// Lines are relative to the file.
-    pub(crate) at: BlockPosition,
-}
-
-impl Edges {
-    /// Whether a block with these ids concerns edges.
-    fn concerns_edges(&self, block: &Block, ids: &[Id]) -> bool {
-        self.vertex_names > 0 || !block.reifiers.is_empty() || ids.iter().any(|id| id.tag() == Tag::Edge)
-    }
-
-    /// Prepares for a property graph, whose terms are not in blocks.
-    pub(crate) fn expect_vertices(&mut self) {
-        self.vertex_end = u64::MAX;
-        self.late |= self.vertex_names > 0;
-    }
-
-    /// Records the terms of a block whose statements have been added.
-    fn record_block(&mut self, ids: &[Id], last: Option<[Id; 4]>) {
-        let vertices = ids.iter().filter(|id| id.is_vertex());
-        self.vertex_end = vertices.map(|id| id.payload() + 1).fold(self.vertex_end, u64::max);
-        self.last = last.or(self.last);
-    }
-
-    /// The edge of a name, or the vertex itself.
-    fn vertex_or_edge(&self, id: Id) -> Id {
-        self.named.get(&id).map_or(id, |named| named.edge)
-    }
-}
-
 impl<T: Target + ?Sized> Merger<'_, T> {
     /// Adds the statements of `block` if it concerns edges. `graph`: the graph of statements without one.
     pub(crate) fn merge_edges(&mut self, block: &Block, graph: Id) -> Result<bool> {
         if !self.edges.concerns_edges(block, &self.ids) {
-            let last = block.triples.last().map(|_| self.raw(block, block.triples.len() - 1, graph));
+            let last = block.triples.last().map(|_| (self.raw(block, block.triples.len() - 1, graph), true));
             self.edges.record_block(&self.ids, last);
             return Ok(false);
         }
         let mut claims = self.declare(block, graph)?;
+        let before = self.edges.last;
+        let ends_last_block = |claim: &Claim| before.is_some_and(|(last, _)| last == claim.statement);
         let mut found: SeededMap<[Id; 4], bool> =
-            claims.iter().map(|claim| (claim.statement, self.edges.last == Some(claim.statement))).collect();
+            claims.iter().map(|claim| (claim.statement, ends_last_block(claim))).collect();
+        // The statement with the edge replaces the one without, which was counted with the last block.
+        let replaces_last =
+            before.is_some_and(|(_, is_plain)| is_plain) && claims.iter().any(ends_last_block);
         let mut statements = Vec::with_capacity(block.triples.len() + claims.len());
         let mut last = None;
         for row in 0..block.triples.len() {
             let Some(statement) = self.statement(block, row, graph)? else { continue };
-            last = Some(statement);
             match found.get_mut(&statement) {
                 Some(found) => *found = true,
                 None => statements.push(with_edge(statement, Id::UNBOUND)),
             }
+            last = Some((statement, !found.contains_key(&statement)));
         }
         claims.retain(|claim| {
             let found = found.get(&claim.statement).is_some_and(|found| *found);
@@ -123,8 +58,13 @@ impl<T: Target + ?Sized> Merger<'_, T> {
         });
         self.edges.claims.append(&mut claims);
         self.target.add(&statements)?;
+        let last = last.or(before.map(|(last, is_plain)| (last, is_plain && !replaces_last)));
         self.edges.record_block(&self.ids, last);
         self.record_added(statements.len())?;
+        if let Some((last, _)) = before.filter(|_| replaces_last) {
+            self.edges.replaced.insert(last);
+            self.report.statements = self.report.statements.saturating_sub(1);
+        }
         Ok(true)
     }
 
@@ -287,7 +227,7 @@ impl<T: Target + ?Sized> Merger<'_, T> {
                     *found = true;
                     // The statement with the edge replaces the one without.
                     let keep = statement.edge.is_bound();
-                    removed += u64::from(!keep);
+                    removed += u64::from(!keep && !edges.replaced.contains(&key));
                     keep
                 }
                 None => true,
@@ -333,14 +273,6 @@ impl<T: Target + ?Sized> Merger<'_, T> {
             self.report.statements = self.report.statements.saturating_sub(removed);
         }
         Ok(())
-    }
-}
-
-impl Edges {
-    /// As [`Edges::vertex_or_edge`], for ids already passed to the target, whose edges are those of the
-    /// target.
-    fn vertex_or_edge_of_load(&self, id: Id) -> Id {
-        if id.is_vertex() { self.vertex_or_edge(id) } else { id }
     }
 }
 

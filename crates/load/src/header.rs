@@ -11,7 +11,6 @@
 //! column has one of these names, alternatives apply, case-insensitively: `ID`, `Label`; `source` and
 //! `target`, `src` and `dst` and similar pairs, if both are present.
 
-use crate::options::LoadOptions;
 use crate::value::{TYPES, Type};
 use foldhash::HashMap as SeededMap;
 use vervet_model::{Error, ErrorKind, Result};
@@ -50,6 +49,11 @@ pub(crate) struct Column {
 }
 
 impl Column {
+    /// Whether the type of its values is to be inferred.
+    pub(crate) fn is_untyped(&self) -> bool {
+        self.kind.is_none() && !self.key.is_empty()
+    }
+
     /// A column that is not a property.
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self { name: name.to_owned(), role, key: String::new(), kind: None, is_array: false }
@@ -74,22 +78,9 @@ pub(crate) struct Names<'a> {
     /// The file name without extensions.
     pub(crate) stem: &'a str,
     pub(crate) from_files: bool,
-    id: Option<&'a str>,
-    labels: &'a [String],
-    row_ids: bool,
-}
-
-impl<'a> Names<'a> {
-    /// The options for the file with this stem; `from_files`: file names define labels and relations.
-    pub(crate) fn new(stem: &'a str, options: &'a LoadOptions<'_>, from_files: bool) -> Self {
-        Self {
-            stem,
-            from_files,
-            id: options.id_column.as_deref(),
-            labels: &options.label_keys,
-            row_ids: options.row_ids,
-        }
-    }
+    pub(crate) id: Option<&'a str>,
+    pub(crate) labels: &'a [String],
+    pub(crate) row_ids: bool,
 }
 
 /// Names of source and target columns, without `_`, `-` and blanks, in lower case. A file with both is an
@@ -170,6 +161,10 @@ impl Table {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
+        if self.columns.is_empty() {
+            return Err(Error::new(ErrorKind::Input, "the file is empty: it has no header")
+                .with_hint("its first line must name the columns, such as id,label,name or from,to,label"));
+        }
         let count = |is: fn(&Role) -> bool| self.columns.iter().filter(|column| is(&column.role)).count();
         let ids = count(|role| matches!(role, Role::Id(_)));
         let sources = count(|role| matches!(role, Role::Source(_)));

@@ -6,10 +6,10 @@
 //! One pass over the file.
 
 use crate::apoc;
+use crate::csv_rows::{CsvRows, failure, row_error};
 use crate::dialect::Dialect;
 use crate::header::Column;
 use crate::options::LoadOptions;
-use crate::table::{CsvRows, failure, is_untyped, row_error};
 use crate::value::Type;
 use csv::StringRecord;
 use std::sync::atomic::Ordering;
@@ -110,7 +110,7 @@ pub(crate) fn infer(
             Ok(Some(row)) if row.misquoted.is_some() => {}
             Ok(Some(row)) => {
                 for ((column, values), cell) in columns.iter().zip(&mut values).zip(&record) {
-                    if is_untyped(column)
+                    if column.is_untyped()
                         && !dialect.is_null(cell)
                         && !(dialect.has_json_lists && values.add_list(cell))
                     {
@@ -131,7 +131,7 @@ pub(crate) fn infer(
             column.kind = Some(items.unwrap_or(Type::String));
         } else if column.kind.is_none() {
             let kind = values.kind();
-            if kind == Type::String && is_untyped(column) {
+            if kind == Type::String && column.is_untyped() {
                 notes.extend(values.note(name, column));
             }
             column.kind = Some(kind);

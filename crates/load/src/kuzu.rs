@@ -39,6 +39,9 @@ struct Declared {
 
 /// The files of an export, each with its columns; columns that cannot be loaded are in `notes`.
 pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Source>> {
+    for name in [SCHEMA, COPY] {
+        check_is_inside(folder, &folder.join(name))?;
+    }
     let schema = script(&folder.join(SCHEMA))?;
     let tables = tables(&schema).map_err(|fault| positioned(&folder.join(SCHEMA), fault))?;
     let copy = script(&folder.join(COPY))?;
@@ -63,6 +66,7 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
             return Err(fault(format!("there is no file {name} in the folder"))
                 .with_hint("the export is incomplete: copy all of its files, or export the database again"));
         }
+        check_is_inside(folder, &file)?;
         let is_csv = match Format::from_file_name(name) {
             Some(Format::Csv) => true,
             Some(Format::Parquet) => false,
@@ -89,6 +93,21 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
         );
     }
     Ok(sources)
+}
+
+/// Refuses a file of an export that is a link to a file outside of its folder: an export of unknown origin
+/// must not make a load read other files of the machine.
+fn check_is_inside(folder: &Path, file: &Path) -> Result<()> {
+    let resolve = |path: &Path| {
+        path.canonicalize().map_err(|error| Error::io(format!("read {}", path.display()), &error))
+    };
+    let (folder, target) = (resolve(folder)?, resolve(file)?);
+    if target.starts_with(&folder) {
+        return Ok(());
+    }
+    let message = format!("{} is a link to {}, outside of its folder", file.display(), target.display());
+    Err(Error::new(ErrorKind::Input, message)
+        .with_hint("if the export may read this file, copy it into the folder in place of the link"))
 }
 
 fn script(path: &Path) -> Result<String> {

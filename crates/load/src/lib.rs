@@ -26,9 +26,12 @@
 
 mod apoc;
 mod block;
+mod csv_rows;
 mod cypher;
 mod dialect;
 mod document;
+mod document_parser;
+mod edge_table;
 mod edges;
 mod folder;
 mod graphml;
@@ -162,7 +165,7 @@ fn load_source<T: Target + ?Sized>(
     merger: &mut Merger<'_, T>,
 ) -> Result<()> {
     let bytes = Arc::clone(&merger.bytes);
-    if let Some(format) = document::library_format(format) {
+    if let Some(format) = document_parser::library_format(format) {
         let again = source.again();
         let input = source.open(&bytes)?;
         return document::load_document(source.name(), input, again, format, merger);

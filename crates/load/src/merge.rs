@@ -5,8 +5,8 @@
 
 use crate::Format;
 use crate::block::{Block, BlockPosition, DEFAULT_GRAPH, Malformed};
-use crate::document;
-use crate::edges::{Edges, InputPosition};
+use crate::document_parser::line_of;
+use crate::edge_table::{Edges, InputPosition};
 use crate::header::Table;
 use crate::options::{LoadOptions, LoadReport};
 use crate::source::Source;
@@ -181,9 +181,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
             Some((name, again, format)) => {
                 let line = match (position.at, again) {
                     (BlockPosition::Line(line), _) => Some(line),
-                    (BlockPosition::Statement(number), Some(again)) => {
-                        document::line_of(again, *format, base, number)
-                    }
+                    (BlockPosition::Statement(number), Some(again)) => line_of(again, *format, base, number),
                     _ => None,
                 };
                 (name.as_str(), line)
@@ -302,7 +300,7 @@ impl<'a, T: Target + ?Sized> Merger<'a, T> {
 /// Hints for messages of the libraries.
 fn hint_of(message: &str) -> Option<&'static str> {
     const HINTS: [(&str, &str); 7] = [
-        ("text behind its closing quote", crate::table::QUOTE_HINT),
+        ("text behind its closing quote", crate::quotes::QUOTE_HINT),
         ("the file ends inside", "a closing quote, a bracket or a dot is missing, maybe many lines before"),
         ("relative IRI", "set the base of relative IRIs with --base IRI"),
         (

@@ -1,5 +1,6 @@
 //! Options, progress and report of a load.
 
+use crate::header::Names;
 use crate::{Format, Mapping};
 use oxrdf::NamedNode;
 use std::fmt;
@@ -61,6 +62,20 @@ pub struct LoadOptions<'a> {
     /// Whether the words of literals are indexed for full-text search; a database with such an index keeps
     /// it. Used by the builder of the dictionary; the loader ignores it.
     pub text_index: bool,
+}
+
+impl LoadOptions<'_> {
+    /// The options for the header of the file with this stem; `from_files`: file names define labels and
+    /// relations.
+    pub(crate) fn header_names<'a>(&'a self, stem: &'a str, from_files: bool) -> Names<'a> {
+        Names {
+            stem,
+            from_files,
+            id: self.id_column.as_deref(),
+            labels: &self.label_keys,
+            row_ids: self.row_ids,
+        }
+    }
 }
 
 impl Default for LoadOptions<'_> {

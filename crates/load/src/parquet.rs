@@ -12,6 +12,7 @@
 
 mod batch;
 mod delta;
+mod error;
 mod field;
 mod guard;
 mod thrift;
@@ -23,7 +24,7 @@ pub use guard::{
 };
 
 use crate::dialect::Dialect;
-use crate::header::{Column as TableColumn, Names, Role, Table};
+use crate::header::{Column as TableColumn, Role, Table};
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::PropertyWriter;
@@ -139,7 +140,7 @@ impl File {
         let table = match (layout, mapping.and_then(|mapping| mapping.table(source.name(), &names))) {
             (Some(Layout::Columns(columns)), _) => columns.0.positional(names.len()),
             (_, Some(table)) => table,
-            (_, None) => Table::from_header(&names, &Names::new(source.stem(), options, names_from_files)),
+            (_, None) => Table::from_header(&names, &options.header_names(source.stem(), names_from_files)),
         };
         let mut guessed = None;
         let mut table = match table {
@@ -208,7 +209,7 @@ impl File {
                 let chunk = metadata
                     .columns()
                     .get(content.leaf)
-                    .ok_or_else(|| guard::refused("the row group does not have it"))?;
+                    .ok_or_else(|| error::refused("the row group does not have it"))?;
                 Column::open(&self.input, chunk, count, *content)
             };
             let column = guarded(open).map_err(|problem| problem.of(&self.name, &place(field)))?;

@@ -16,6 +16,10 @@ use std::fmt;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Hint for a file with a wrong quote.
+pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
+                                     quote = \"\", which makes quotes ordinary characters";
+
 /// A quoted field that is not closed where it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct UnclosedQuote {

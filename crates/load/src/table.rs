@@ -14,31 +14,26 @@
 
 use crate::apoc;
 use crate::block::Malformed;
+use crate::csv_rows::{CsvRows, failure, row_error};
 use crate::dialect::{Dialect, ListForm};
-use crate::header::{Column, Names, Role, Table, words};
+use crate::header::{Column, Role, Table, words};
 use crate::inference::infer;
 use crate::merge::Merger;
 use crate::options::LoadOptions;
 use crate::property::{EDGE_LABEL, PropertyWriter, Rejected, VERTEX_LABEL, push_vertex};
-use crate::quotes::{QuoteGuard, Quoting, Row, Rows, UnclosedQuote};
-use crate::source::{Layout, Source, read_error};
+use crate::quotes::Row;
+use crate::source::{Layout, Source};
 use crate::target::Target;
 use crate::value::{Canonical, Type};
-use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord};
+use csv::StringRecord;
 use foldhash::HashMap as SeededMap;
 use std::borrow::Cow;
-use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use vervet_model::{Error, ErrorKind, Id, Result};
 
 /// Rows read in advance for prefetching; fewer if they are long.
 const ROWS_AHEAD: usize = 16;
 const ROWS_AHEAD_BYTES: usize = 1 << 16;
-
-/// The advice for faults of quotes.
-pub(crate) const QUOTE_HINT: &str = "write quotes inside a quoted field twice (\"Bo\"\"b\"), or load with a mapping that has \
-                                     quote = \"\", which makes quotes ordinary characters";
 
 /// Loads all of `source`.
 pub(crate) fn load_csv<T: Target + ?Sized>(source: &mut Source, merger: &mut Merger<'_, T>) -> Result<()> {
@@ -177,7 +172,7 @@ pub(crate) fn interpret(
         (Some(Layout::Header { file, fields: header, .. }), None) => {
             let count = fields.len();
             fields = header.iter().map(String::as_str).collect();
-            let table = Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files));
+            let table = Table::from_header(&fields, &options.header_names(source.stem(), names_from_files));
             match count {
                 0 => table,
                 count if count == header.len() => table,
@@ -196,7 +191,7 @@ pub(crate) fn interpret(
                     vertices
                 })
             }
-            None => Table::from_header(&fields, &Names::new(source.stem(), options, names_from_files)),
+            None => Table::from_header(&fields, &options.header_names(source.stem(), names_from_files)),
         },
     };
     let (mut notes, mut guessed) = (Vec::new(), None);
@@ -235,7 +230,7 @@ pub(crate) fn interpret(
         let mut columns: Vec<Column> = owners.iter().map(|column| (**column).clone()).collect();
         notes.extend(infer(&mut columns, &mut rows, (source.name(), options), &dialect)?);
         owners.iter_mut().zip(columns).for_each(|(owner, column)| **owner = column);
-    } else if table.columns.iter().any(is_untyped) {
+    } else if table.columns.iter().any(Column::is_untyped) {
         notes.extend(infer(&mut table.columns, &mut rows, (source.name(), options), &dialect)?);
     }
     Ok(Interpretation { table, edges, dialect, notes, guessed })
@@ -248,90 +243,6 @@ pub(crate) fn separator(head: &[u8]) -> u8 {
     let count = |separator: u8| memchr::memchr_iter(separator, header).count();
     // The last of equal maxima wins, so a header of one column yields a comma.
     [b';', b'\t', b'|', b','].into_iter().max_by_key(|&separator| count(separator)).unwrap_or(b',')
-}
-
-/// The rows of a file with their lines.
-pub(crate) struct CsvRows {
-    reader: csv::Reader<Box<dyn Read + Send>>,
-    rows: Rows,
-    has_header: bool,
-    /// The line of the last row.
-    line: u64,
-}
-
-impl CsvRows {
-    fn open(source: &mut Source, bytes: &Arc<AtomicU64>, dialect: &Dialect) -> Result<Self> {
-        let quoting = Quoting {
-            quote: dialect.quote,
-            escape: dialect.escape,
-            separator: dialect.separator.unwrap_or(b','),
-        };
-        let input = QuoteGuard::new(source.open(bytes)?, quoting);
-        let rows = input.rows();
-        let input: Box<dyn Read + Send> = Box::new(input);
-        let reader = ReaderBuilder::new()
-            .delimiter(quoting.separator)
-            .quote(dialect.quote.unwrap_or(b'"'))
-            .quoting(dialect.quote.is_some())
-            .escape(dialect.escape)
-            .double_quote(dialect.escape.is_none())
-            .has_headers(dialect.has_header)
-            .buffer_capacity(1 << 18)
-            .from_reader(input);
-        Ok(Self { reader, rows, has_header: dialect.has_header, line: 1 })
-    }
-
-    /// The first row and its line. If it is not a header, [`CsvRows::read`] returns it again.
-    fn headers(&mut self, name: &str) -> Result<(StringRecord, u64)> {
-        let header = match self.reader.headers() {
-            Ok(header) => header.clone(),
-            Err(error) => return Err(failure(name, error, self.rows.peek().map_or(1, |row| row.line))),
-        };
-        let row = if self.has_header { self.rows.next() } else { self.rows.peek() };
-        self.line = row.map_or(1, |row| row.line);
-        match row.and_then(|row| row.misquoted()).filter(|_| self.has_header) {
-            Some(malformed) => {
-                let message = format!("{name}:{}: {}", malformed.line + 1, malformed.message);
-                Err(Error::new(malformed.kind, message).with_hint(QUOTE_HINT))
-            }
-            None => Ok((header, self.line)),
-        }
-    }
-
-    /// Reads the next row; `None` at the end. An error has the line of its row.
-    pub(crate) fn read(
-        &mut self,
-        record: &mut StringRecord,
-    ) -> std::result::Result<Option<Row>, (csv::Error, u64)> {
-        let last = Row { line: self.line, misquoted: None };
-        match self.reader.read_record(record) {
-            Ok(false) => Ok(None),
-            Ok(true) => {
-                // The guard has seen every row that the parser returns.
-                let row = self.rows.next().unwrap_or(last);
-                self.line = row.line;
-                Ok(Some(row))
-            }
-            Err(error) if row_error(&error, 1).is_some() => {
-                self.line = self.rows.next().unwrap_or(last).line;
-                Err((error, self.line))
-            }
-            Err(error) => Err((error, self.line)),
-        }
-    }
-}
-
-impl Row {
-    /// The fault of its quotes.
-    pub(crate) fn misquoted(&self) -> Option<Malformed> {
-        let field = self.misquoted?;
-        let message = format!("field {field} has text behind its closing quote");
-        Some(Malformed { line: self.line.saturating_sub(1), column: None, message, kind: ErrorKind::Input })
-    }
-}
-
-pub(crate) fn is_untyped(column: &Column) -> bool {
-    column.kind.is_none() && !column.key.is_empty()
 }
 
 /// The content of a field of a row.
@@ -663,36 +574,4 @@ fn malformed(record: &StringRecord, line: u64, field: usize, message: String) ->
     let before = record.iter().take(field).map(|field| field.chars().count() as u64 + 1).sum();
     let line = line.saturating_sub(1);
     Malformed { line, column: Some(before), message, kind: ErrorKind::Input }
-}
-
-/// The error of the row that starts at `line` (from 1), if reading can continue.
-pub(crate) fn row_error(error: &csv::Error, line: u64) -> Option<Malformed> {
-    let message = match error.kind() {
-        CsvError::UnequalLengths { expected_len, len, .. } => {
-            format!("the row has {len} fields, the header {expected_len}")
-        }
-        CsvError::Utf8 { err, .. } => format!("field {} is not UTF-8", err.field() + 1),
-        _ => return None,
-    };
-    Some(Malformed { line: line.saturating_sub(1), column: Some(0), message, kind: ErrorKind::Input })
-}
-
-/// An error after which reading cannot continue.
-pub(crate) fn failure(name: &str, error: csv::Error, line: u64) -> Error {
-    if let Some(Malformed { line, message, kind, .. }) = row_error(&error, line) {
-        return Error::new(kind, format!("{name}:{}:1: {message}", line + 1)).with_hint("correct the file");
-    }
-    match error.into_kind() {
-        CsvError::Io(error) => {
-            let unclosed = error.get_ref().and_then(|error| error.downcast_ref::<UnclosedQuote>());
-            unclosed.map_or_else(
-                || read_error(name, &error),
-                |unclosed| {
-                    Error::new(ErrorKind::Input, format!("{name}:{}: {unclosed}", unclosed.line))
-                        .with_hint(format!("close the quote, {QUOTE_HINT}"))
-                },
-            )
-        }
-        other => Error::internal(format!("{name}:{line}: the CSV library says {other:?}")),
-    }
 }

@@ -12,7 +12,7 @@
 use crate::Lsn;
 use crate::files::{self, CreateError};
 use crate::frame::{self, MARK_BYTES};
-use crate::log::{Active, FULL_HINT, LogState, Shared};
+use crate::state::{Active, FULL_HINT, LogState, Shared};
 use crate::sync::{MutexGuard, lock};
 use crate::waiters::Wake;
 use std::io;

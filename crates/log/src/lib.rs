@@ -57,6 +57,7 @@ mod log;
 mod open;
 mod options;
 mod read;
+mod state;
 mod stream;
 mod sync;
 mod waiters;
@@ -64,10 +65,11 @@ mod waiters;
 #[cfg(test)]
 mod explore;
 
-pub use log::{Log, LogStatus, Publish};
+pub use log::{Log, LogStatus};
 pub use open::LAST_FILE_BYTES_MAX;
 pub use options::{Durability, LogId, LogOptions, Lsn, ReadOptions};
 pub use read::{RecoveryReport, Truncation, Visit, find_id, read};
+pub use state::Publish;
 
 /// Maximum payload of one record, in bytes.
 ///

@@ -14,7 +14,7 @@
 //! A copy of at most [`LAST_FILE_BYTES_MAX`], or of the unproven part if that is larger: the last batch at
 //! [`Durability::Sync`], everything since the last sync at other levels.
 
-use crate::log::{Active, LogCounters, LogState, Shared};
+use crate::state::{Active, LogCounters, LogState, Shared};
 use crate::sync::{Condvar, Mutex, lock};
 use crate::waiters::Waiters;
 use crate::{Durability, INTERVAL_MIN, Log, LogId, LogOptions, Lsn, RecoveryReport, files};

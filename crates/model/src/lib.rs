@@ -13,6 +13,7 @@ mod multiplicity;
 mod parts;
 mod search;
 mod statement;
+mod term_conversion;
 mod triple;
 pub mod vocab;
 mod watch;
@@ -26,8 +27,9 @@ pub use multiplicity::Multiplicity;
 pub use parts::{LiteralKind, TermParts};
 pub use search::{Part, SEARCH_WORDS_MAX, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word};
 pub use statement::Statement;
+pub use term_conversion::{triple_term, triple_text, with_nt, with_parts};
 pub use triple::{
-    TRIPLE_DEPTH_MAX, depth_of_term, is_triple_text, speaks_of_edge, triple_depth, triple_parts, triple_term,
-    triple_text, with_labels, with_nt, with_parts, write_triple,
+    TRIPLE_DEPTH_MAX, depth_of_term, is_triple_text, speaks_of_edge, triple_depth, triple_parts, with_labels,
+    write_triple,
 };
 pub use watch::{Ticker, Watch};

@@ -1,8 +1,6 @@
 //! Terms in borrowed parts, as returned by the dictionary, ready to be copied to an output.
 
-use crate::triple_term;
 use crate::vocab::EDGE_NAMESPACE;
-use oxrdf::{BlankNode, Literal, NamedNode, NamedNodeRef, Term};
 use std::fmt::Write;
 
 /// Datatype or language of a literal, besides its lexical form.
@@ -45,43 +43,6 @@ pub enum TermParts<'a> {
 }
 
 impl TermParts<'_> {
-    /// The term as an owned value.
-    #[must_use]
-    pub fn to_term(&self) -> Term {
-        match *self {
-            Self::Iri { namespace, local } => NamedNode::new_unchecked(format!("{namespace}{local}")).into(),
-            Self::Blank(label) => BlankNode::new_unchecked(label).into(),
-            Self::Edge(number) => NamedNode::new_unchecked(format!("{EDGE_NAMESPACE}{number}")).into(),
-            Self::Literal { head, tail, kind } => {
-                let value = format!("{head}{tail}");
-                match kind {
-                    LiteralKind::String => Literal::new_simple_literal(value),
-                    // Only damaged data has a text here that is not that of a triple term.
-                    LiteralKind::Triple => match triple_term(&value) {
-                        Some(term) => return term,
-                        None => Literal::new_simple_literal(value),
-                    },
-                    LiteralKind::Typed(iri) => {
-                        Literal::new_typed_literal(value, NamedNodeRef::new_unchecked(iri))
-                    }
-                    LiteralKind::Language(tag) => match tag.split_once("--") {
-                        Some((tag, direction)) => Literal::new_directional_language_tagged_literal_unchecked(
-                            value,
-                            tag,
-                            if direction == "rtl" {
-                                oxrdf::BaseDirection::Rtl
-                            } else {
-                                oxrdf::BaseDirection::Ltr
-                            },
-                        ),
-                        None => Literal::new_language_tagged_literal_unchecked(value, tag),
-                    },
-                }
-                .into()
-            }
-        }
-    }
-
     /// Appends the result of `STR()`: the IRI, the lexical form, or the label of a blank node; for a triple
     /// term its text.
     pub fn write_str(&self, out: &mut String) {

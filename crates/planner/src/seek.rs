@@ -216,13 +216,7 @@ fn sargable_set_of(condition: &Expression) -> Option<(Variable, SargableSet)> {
         Expression::Compare(comparator, a, b) => match (&**a, &**b) {
             (subject, Expression::Constant(Term::Literal(bound))) => compared(subject, *comparator, bound),
             (Expression::Constant(Term::Literal(bound)), subject) => {
-                let mirrored = match comparator {
-                    Comparator::Less => Comparator::Greater,
-                    Comparator::LessOrEqual => Comparator::GreaterOrEqual,
-                    Comparator::Greater => Comparator::Less,
-                    Comparator::GreaterOrEqual => Comparator::LessOrEqual,
-                };
-                compared(subject, mirrored, bound)
+                compared(subject, comparator.flipped(), bound)
             }
             _ => None,
         },

@@ -1,6 +1,7 @@
 //! CSV writer: untyped text (`STR()` of each term; blank nodes with `_:`), quoted as RFC 4180 requires.
 
-use crate::{RowFormat, TermSource};
+use crate::TermSource;
+use crate::row_format::RowFormat;
 use vervet_model::{Id, Result, TermParts};
 
 #[derive(Default)]

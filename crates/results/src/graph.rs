@@ -1,7 +1,8 @@
 //! Graph writer (`CONSTRUCT`, `DESCRIBE`) for each RDF format. N-Triples, the fastest, has its own
 //! serializer; a quad format contains only the default graph.
 
-use crate::{BUFFER_BYTES, Format, TermSource};
+use crate::row_writer::BUFFER_BYTES;
+use crate::{Format, TermSource};
 use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use oxttl::TurtleSerializer;

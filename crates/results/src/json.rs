@@ -1,6 +1,7 @@
 //! SPARQL 1.1 Query Results JSON Format, without white space between tokens, on one line.
 
-use crate::{RowFormat, TermSource};
+use crate::TermSource;
+use crate::row_format::RowFormat;
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 

@@ -3,7 +3,8 @@
 //! The first rows determine the widths; later rows are streamed. Truncated cells end in `…`. Widths are
 //! terminal columns (including wide and combining characters).
 
-use crate::{RowFormat, TermSource};
+use crate::TermSource;
+use crate::row_format::RowFormat;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Id, LiteralKind, Result, TermParts, triple_parts, with_nt};

@@ -3,8 +3,9 @@
 //! Cells are always in full N-Triples form (no abbreviated numbers), which escapes tabs and line ends.
 //! Unbound cells are empty.
 
+use crate::TermSource;
 use crate::buffer_pool::PooledBuffer;
-use crate::{RowFormat, TermSource};
+use crate::row_format::RowFormat;
 use vervet_model::{Id, Result};
 
 #[derive(Default)]

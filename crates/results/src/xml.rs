@@ -2,7 +2,8 @@
 //!
 //! XML 1.0 cannot represent most control characters; a result with one is an error.
 
-use crate::{RowFormat, TermSource};
+use crate::TermSource;
+use crate::row_format::RowFormat;
 use vervet_model::vocab::EDGE_NAMESPACE;
 use vervet_model::{Error, ErrorKind, Id, LiteralKind, Result, TermParts, triple_parts, with_nt};
 

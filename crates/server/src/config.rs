@@ -3,6 +3,7 @@
 //! Unknown names are errors: a misspelt limit must not mean no limit.
 
 use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
+use crate::saved_queries::SavedQueries;
 use crate::security::origin;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -24,6 +25,7 @@ struct ConfigFile {
     hosts: Vec<String>,
     anonymous: Option<Anonymous>,
     slow_query_ms: Option<u64>,
+    queries: Option<PathBuf>,
     #[serde(default)]
     limits: LimitsTable,
     tls: Option<TlsTable>,
@@ -127,6 +129,9 @@ impl ServerOptions {
         if options.anonymous.is_some() && file.users.is_empty() {
             let message = "`anonymous` has no effect without users: access is unrestricted then";
             return Err(Error::new(ErrorKind::Input, message).with_hint("add [[users]], or use read_only"));
+        }
+        if let Some(queries) = file.queries {
+            options.queries = SavedQueries::from_file(&folder.join(queries))?;
         }
         options.users = file.users;
         file.limits.apply(&mut options)?;

@@ -61,6 +61,7 @@ mod network;
 mod operations;
 mod options;
 mod route;
+mod saved_queries;
 mod security;
 mod server;
 mod settings;
@@ -72,5 +73,6 @@ pub use endpoints::console::has_console;
 pub use options::{
     BIND_DEFAULT, BODY_BYTES_PER_SECOND_MIN, Limits, Role, SLOW_QUERY_DEFAULT, ServerOptions, Tls, User,
 };
+pub use saved_queries::{QueryLanguage, ResultView, SavedQueries, SavedQuery};
 pub use security::auth::hash_password;
 pub use server::{Reloader, Server, Stopper};

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use std::time::Instant;
-use vervet::{Error, ErrorKind, Format, LoadOptions, Mapping, Source};
+use vervet::{Error, ErrorKind, Format, LoadOptions, LoadReport, Mapping, Source};
 
 /// The parameters of the URL.
 const PARAMETERS: [&str; 3] = ["graph", "names-from-files", "timeout"];
@@ -81,14 +81,27 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     .await?;
     guard.disarm();
     let report = done?;
+    let notes: Vec<String> = report.notes.iter().cloned().chain(remarks(&report)).collect();
     let report = serde_json::json!({
         "statements": report.statements,
         "merged_vertices": report.merged_vertices,
         "missing_vertices": report.missing_vertices,
         "undirected_edges": report.undirected_edges,
-        "notes": report.notes,
+        "notes": notes,
     });
     Ok(full(StatusCode::OK, "application/json", report.to_string() + "\n"))
+}
+
+/// What the counts of a load mean.
+fn remarks(report: &LoadReport) -> impl Iterator<Item = String> {
+    [
+        (report.merged_vertices, "vertices have ids that earlier ones had: they became one each"),
+        (report.missing_vertices, "vertices are named by edges alone, and have no labels and no properties"),
+        (report.undirected_edges, "undirected edges were loaded in the direction in which they are written"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, meaning)| format!("{count} {meaning}"))
 }
 
 /// Adds a hint that fits a request.
@@ -100,6 +113,11 @@ fn explain(error: Error, deadline: Instant) -> Error {
         ErrorKind::Input if error.position().is_some() => {
             error.with_hint("correct the file: nothing of the request was stored")
         }
+        // Options of the command line do not help a client.
+        _ if error.hint().is_some_and(|hint| hint.contains("--")) => error.with_hint(
+            "the header must name the columns, such as id, label, name, or from, to, label; a part called \
+             mapping.toml can describe other columns",
+        ),
         _ => error,
     }
 }
@@ -152,6 +170,12 @@ fn files(media_type: &MediaType, body: Bytes) -> Outcome<(Vec<File>, Option<Mapp
                 }
                 Some(name) if Format::from_file_name(name).is_some() => {
                     files.push(File { name: name.to_owned(), content: part.content });
+                }
+                Some(name) if name.to_ascii_lowercase().ends_with(".cypher") => {
+                    return Err(unsupported(&format!("{name} is a script in Cypher, which has no data")).hint(
+                        "send the CSV or Parquet files with a mapping (a part called mapping.toml), or run vervet load with \
+                         the folder of the export",
+                    ));
                 }
                 _ => match &part.media_type {
                     Some(media_type) => {

@@ -1,6 +1,7 @@
 //! Options of the server: addresses, limits, users, TLS. Every limit has a name here, and a default with a
 //! reason.
 
+use crate::saved_queries::SavedQueries;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct ServerOptions {
     pub tls: Option<Tls>,
     /// Requests that work on the database for longer are logged with their text; `None`: never.
     pub slow_query: Option<Duration>,
+    /// Queries that the console offers.
+    pub queries: SavedQueries,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -55,6 +58,7 @@ impl Default for ServerOptions {
             anonymous: None,
             tls: None,
             slow_query: Some(SLOW_QUERY_DEFAULT),
+            queries: SavedQueries::default(),
             limits: Limits::default(),
         }
     }

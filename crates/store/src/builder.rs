@@ -21,7 +21,7 @@ use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
 use crate::merge::{self, MergedRun};
-use crate::order::{self, Values};
+use crate::order::{self, OrderBy, Values};
 use crate::packed::PackedEntries;
 use crate::spill::{RunKind, Spill};
 use crate::statistics::{Classes, collect};
@@ -57,16 +57,6 @@ pub struct BuildOptions {
     /// Orders of entries, at most one for each predicate; an order of a predicate or by a property that does
     /// not occur has no effect.
     pub orders: Vec<OrderBy>,
-}
-
-/// An order of the entries of a predicate, as IRIs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OrderBy {
-    /// The predicate.
-    pub predicate: String,
-    /// The ordering property: of the edges of the predicate if one of them has it, else of the neighbours
-    /// (see `order`).
-    pub property: String,
 }
 
 /// Destination of a store.

@@ -72,10 +72,9 @@ fn append(
     out.rows.truncate(length + total);
     out.neighbours.truncate(length + total);
     let column = |column: &Option<ArrayView<'_>>, tag, out: &mut Vec<Id>| match column {
-        Some(column) => {
-            let indexes = located.ranges().flatten();
-            out.extend(indexes.map(|index| optional_id(tag, column.get(index))));
-        }
+        // One loop for each form: a call of the enumeration for each entry would not be inlined.
+        Some(ArrayView::Packed(column)) => append_optional(located, tag, out, |index| column.get(index)),
+        Some(ArrayView::Framed(column)) => append_optional(located, tag, out, |index| column.get(index)),
         None => out.resize(out.len() + total, Id::UNBOUND),
     };
     if out.want_graphs {
@@ -83,6 +82,14 @@ fn append(
     }
     if out.want_edges {
         column(&view.edges, Tag::Edge, &mut out.edges);
+    }
+}
+
+/// Appends the ids of an optional column for all located entries.
+#[inline(always)]
+fn append_optional(located: &EntryRanges, tag: Tag, out: &mut Vec<Id>, get: impl Fn(usize) -> u64) {
+    for range in located.ranges() {
+        out.extend(range.map(|index| optional_id(tag, get(index))));
     }
 }
 
@@ -109,6 +116,28 @@ fn append_ranges(
         6 => append_width::<6>(degrees, codes, located, first_row, rows, out),
         7 => append_width::<7>(degrees, codes, located, first_row, rows, out),
         _ => append_width::<8>(degrees, codes, located, first_row, rows, out),
+    }
+}
+
+fn copy_packed(codes: &PackedCodes<'_>, start: usize, out: &mut [Id]) {
+    match codes.elements.width() {
+        0 => copy_width::<0>(codes, start, out),
+        1 => copy_width::<1>(codes, start, out),
+        2 => copy_width::<2>(codes, start, out),
+        3 => copy_width::<3>(codes, start, out),
+        4 => copy_width::<4>(codes, start, out),
+        5 => copy_width::<5>(codes, start, out),
+        6 => copy_width::<6>(codes, start, out),
+        7 => copy_width::<7>(codes, start, out),
+        _ => copy_width::<8>(codes, start, out),
+    }
+}
+
+fn copy_width<const WIDTH: usize>(codes: &PackedCodes<'_>, start: usize, out: &mut [Id]) {
+    let elements = codes.elements;
+    match codes.table {
+        Some(table) => Coded::<WIDTH> { elements, table }.copy(start, out),
+        None => Plain::<WIDTH>(elements).copy(start, out),
     }
 }
 
@@ -306,7 +335,13 @@ pub(crate) fn some(
 impl SegmentView<'_> {
     /// Appends the neighbours of a range.
     pub(crate) fn copy_neighbours(&self, range: Range<usize>, out: &mut Vec<Id>) {
-        out.extend(range.map(|index| Id::from_bits(self.neighbours.get(index))));
+        let length = out.len();
+        out.resize(length + range.len(), Id::UNBOUND);
+        let slots = &mut out[length..];
+        match &self.neighbours {
+            CodesView::Packed(codes) => copy_packed(codes, range.start, slots),
+            CodesView::Framed(values) => Column::copy(values, range.start, slots),
+        }
     }
 }
 

@@ -25,6 +25,16 @@ use vervet_codec::{Damaged, Packed, PackedView, Reader, load_u64, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, Id, Result, Watch, order_key};
 
+/// An order of the entries of a predicate, as IRIs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OrderBy {
+    /// The predicate.
+    pub predicate: String,
+    /// The ordering property: of the edges of the predicate if one of them has it, else of the neighbours
+    /// (see the header of this file).
+    pub property: String,
+}
+
 /// Subjects of a property with their values, sorted.
 pub(crate) enum Values {
     /// In memory.

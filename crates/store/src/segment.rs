@@ -21,9 +21,9 @@
 
 use crate::encode::{SegmentLayout, flag, optional_id};
 use crate::key_bitmaps::{self, BitmapLookup, KeyBitmap, KeyBitmaps};
+use crate::lazy_section::LazySection;
 use crate::locate::{SegmentEntry, SegmentView};
 use crate::order::OrderColumn;
-use crate::store::LazySection;
 use std::sync::Arc;
 use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader, load_u64};
 use vervet_env::Bytes;

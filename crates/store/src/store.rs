@@ -9,10 +9,10 @@
 //! # Not here
 //! Versions: `vervet-delta` adds changes on top of each segment; all versions share this store.
 
-use crate::builder::OrderBy;
 use crate::edges::EdgeTable;
 use crate::files::{self, CheckpointPosition, FileRecord, Manifest};
-use crate::order::OrderColumn;
+use crate::lazy_section::LazySection;
+use crate::order::{OrderBy, OrderColumn};
 use crate::segment::BaseSegment;
 use crate::statistics::Classes;
 use crate::toc::{SectionLocation, Toc};
@@ -20,13 +20,12 @@ use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
 use vervet_model::{Direction, Error, ErrorKind, Id, Meter, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// See [`Store::number`].
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -50,16 +49,6 @@ pub struct Store {
     number: u64,
 }
 
-/// A section that is opened and verified on first use.
-#[derive(Debug)]
-pub(crate) struct LazySection<T> {
-    name: String,
-    bytes: Bytes,
-    /// `None`: this process has made the bytes itself and kept them in memory.
-    checksum: Option<u64>,
-    content: OnceLock<Result<T>>,
-}
-
 /// Size of one part of a store, in bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PartSize {
@@ -69,27 +58,6 @@ pub struct PartSize {
     pub part: &'static str,
     /// Size in bytes.
     pub bytes: u64,
-}
-
-impl<T> LazySection<T> {
-    fn new(name: String, bytes: Bytes, checksum: Option<u64>) -> Self {
-        Self { name, bytes, checksum, content: OnceLock::new() }
-    }
-
-    /// The content, verified.
-    pub(crate) fn get(&self, open: impl FnOnce(Bytes, &String) -> Result<T>) -> Result<&T> {
-        let content = self.content.get_or_init(|| {
-            if let Some(expected) = self.checksum {
-                let found = xxh3_64(&self.bytes);
-                if found != expected {
-                    let what = format!("it has checksum {found:016x}, expected {expected:016x}");
-                    return Err(Error::corrupt(&self.name, what));
-                }
-            }
-            open(self.bytes.clone(), &self.name)
-        });
-        content.as_ref().map_err(Clone::clone)
-    }
 }
 
 impl Store {

@@ -48,10 +48,12 @@ mod iso8601;
 mod json;
 mod limits;
 mod message;
+mod message_codec;
 mod mime;
 mod number;
 pub mod rdf_values;
 mod results;
+mod traverser;
 mod wire_names;
 
 pub use error::{ReadError, ReadErrorKind, WriteError, WriteErrorKind};
@@ -59,6 +61,7 @@ pub use limits::{
     BULK_WRITTEN_BYTES_MAX, BULK_WRITTEN_MAX, DEPTH_MAX, DIGITS_MAX, INTEGER_BYTES_MAX, Limits,
     MESSAGE_BYTES_MAX, SCALE_MAX, VALUES_MAX,
 };
-pub use message::{BadRequest, Data, Request, Response, Status, Traverser};
+pub use message::{BadRequest, Data, Request, Response, Status};
 pub use mime::Format;
 pub use results::ResultsWriter;
+pub use traverser::Traverser;

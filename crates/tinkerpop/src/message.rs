@@ -5,7 +5,8 @@
 //! `traversal`, `session`), and named arguments. The server sends any number of responses with status 206 and
 //! one final response with another status.
 
-use crate::{Format, Limits, ReadError, WriteError, graphbinary, graphson};
+use crate::ReadError;
+use crate::traverser::{Item, Traverser};
 use std::fmt;
 use uuid::Uuid;
 use vervet_gremlin::{Map, Value};
@@ -41,55 +42,11 @@ impl fmt::Display for BadRequest {
 impl std::error::Error for BadRequest {}
 
 impl Request {
-    /// Reads a request without a frame: a text frame, the body of an HTTP request, or the rest from
-    /// [`Format::split_frame`].
-    ///
-    /// # Errors
-    /// Not a request in this format, or an exceeded limit.
-    pub fn read(bytes: &[u8], format: Format, limits: Limits) -> Result<Self, BadRequest> {
-        match format.dialect() {
-            None => graphbinary::read_request(bytes, limits),
-            Some(_) => graphson::read_request(bytes, limits),
-        }
-    }
-
-    /// Reads a binary WebSocket frame: a MIME type and a request.
-    ///
-    /// # Errors
-    /// As for [`read`](Self::read); or an unknown MIME type.
-    pub fn read_frame(frame: &[u8], limits: Limits) -> Result<(Format, Self), BadRequest> {
-        let (format, bytes) = Format::split_frame(frame).map_err(|error| BadRequest { id: None, error })?;
-        let before = (frame.len() - bytes.len()) as u64;
-        let request = Self::read(bytes, format, limits)
-            .map_err(|bad| BadRequest { error: bad.error.moved(before), ..bad })?;
-        Ok((format, request))
-    }
-
-    /// Appends the request to `out`, without a frame.
-    ///
-    /// # Errors
-    /// An argument cannot be represented; `out` is unchanged.
-    pub fn write(&self, format: Format, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        match format.dialect() {
-            None => graphbinary::write_request(self, out),
-            Some(dialect) => graphson::write_request(self, dialect, out),
-        }
-    }
-
     /// The argument `name`.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&Value> {
         self.args.get(&Value::text(name))
     }
-}
-
-/// A result of bytecode: a value with its multiplicity.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Traverser {
-    /// The multiplicity of the value.
-    pub bulk: i64,
-    /// The value.
-    pub value: Value,
 }
 
 /// The results of a response.
@@ -131,39 +88,15 @@ pub struct Response {
     pub meta: Map,
 }
 
-impl Response {
-    /// Reads a response, which never has a frame.
-    ///
-    /// # Errors
-    /// Not a response in this format, or an exceeded limit.
-    pub fn read(bytes: &[u8], format: Format, limits: Limits) -> Result<Self, ReadError> {
-        match format.dialect() {
-            None => graphbinary::read_response(bytes, limits),
-            Some(_) => graphson::read_response(bytes, limits),
-        }
-    }
-
-    /// Appends the response to `out`.
-    ///
-    /// # Errors
-    /// A result cannot be represented; `out` is unchanged.
-    pub fn write(&self, format: Format, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        match format.dialect() {
-            None => graphbinary::write_response(self, out),
-            Some(dialect) => graphson::write_response(self, dialect, out),
-        }
-    }
-}
-
 /// The results from the items of a list: all values or all traversers.
-pub(crate) fn data(items: Vec<graphson::Item>, at: usize) -> Result<Data, ReadError> {
+pub(crate) fn data(items: Vec<Item>, at: usize) -> Result<Data, ReadError> {
     let mixed = || ReadError::malformed(at, "expected values or traversers, found both");
     let mut values = Vec::new();
     let mut traversers = Vec::new();
     for item in items {
         match item {
-            graphson::Item::Value(value) => values.push(value),
-            graphson::Item::Traverser(traverser) => traversers.push(traverser),
+            Item::Value(value) => values.push(value),
+            Item::Traverser(traverser) => traversers.push(traverser),
         }
     }
     match (values.is_empty(), traversers.is_empty()) {

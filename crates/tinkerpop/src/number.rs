@@ -1,6 +1,7 @@
 //! Parser and printer of numbers, with size limits.
 
-use crate::limits::{DIGITS_MAX, SCALE_MAX};
+use crate::WriteError;
+use crate::limits::{DIGITS_MAX, INTEGER_BYTES_MAX, SCALE_MAX};
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use std::fmt::Write;
@@ -14,6 +15,15 @@ pub(crate) fn integer(text: &str) -> Result<BigInt, String> {
         return Err(format!("expected an integer, found {text:?}"));
     }
     text.parse().map_err(|_| format!("expected an integer, found {}", shortened(text)))
+}
+
+/// Conversion to digits takes quadratic time; readers have the same limit.
+pub(crate) fn checked_bits(bits: u64) -> Result<(), WriteError> {
+    if bits <= 8 * INTEGER_BYTES_MAX as u64 {
+        Ok(())
+    } else {
+        Err(WriteError::too_large(format!("could not write a number of {bits} bits")))
+    }
 }
 
 /// Parses an arbitrary-precision decimal, with or without an exponent.

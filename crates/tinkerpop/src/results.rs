@@ -5,7 +5,8 @@
 //! number of results are known at the end of the message: in GraphSON they are written last (object members
 //! are unordered), in GraphBinary they are patched in place.
 
-use crate::{Format, Response, Traverser, WriteError, graphbinary, graphson};
+use crate::traverser::Traverser;
+use crate::{Format, Response, WriteError, graphbinary, graphson};
 use std::sync::Arc;
 use uuid::Uuid;
 use vervet_gremlin::{Map, Value};

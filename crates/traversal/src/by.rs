@@ -1,15 +1,15 @@
 //! The `by(…)` modulator: the projection that it applies to a traverser.
 
-use crate::compile::Compiler;
 use crate::context::Context;
+use crate::graph::element::token_value;
 use crate::graph::read;
 use crate::scope::select_one;
+use crate::semantic::error_text;
 use crate::step::Pipeline;
-use crate::steps::property::token_value;
 use crate::traverser::Traverser;
 use std::borrow::Cow;
 use std::sync::Arc;
-use vervet_gremlin::{Bytecode, Column, Instruction, Order, Set, T, Token, Value};
+use vervet_gremlin::{Bytecode, Column, Instruction, Set, T, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The kind of a projection.
@@ -32,49 +32,6 @@ pub(crate) enum By {
 }
 
 impl By {
-    /// Parses `by(…)`. Only `order()` uses the order.
-    pub(crate) fn new(instruction: &Instruction, compiler: &mut Compiler) -> Result<(Self, Option<Order>)> {
-        let mut order = None;
-        let mut what = Self::Identity;
-        for argument in &instruction.arguments {
-            match argument {
-                Value::Token(Token::Order(given)) => order = Some(*given),
-                argument => what = Self::of_argument(argument, instruction, compiler)?,
-            }
-        }
-        Ok((what, order))
-    }
-
-    /// The projection of one argument.
-    pub(crate) fn of_argument(
-        argument: &Value,
-        instruction: &Instruction,
-        compiler: &mut Compiler,
-    ) -> Result<Self> {
-        Ok(match argument {
-            Value::String(key) => Self::Key(key.clone()),
-            Value::Token(Token::T(token)) => Self::Token(*token),
-            Value::Token(Token::Column(column)) => Self::Column(*column),
-            Value::Traversal(traversal) => {
-                let steps = compiler.nested(traversal)?;
-                match values_of(traversal).filter(|_| compiler.strategies.is_plain()) {
-                    Some((label, key)) => Self::Values { label, key, otherwise: steps },
-                    None => match selected(traversal) {
-                        Some(label) => Self::Selected { label, steps },
-                        None => Self::Traversal(steps),
-                    },
-                }
-            }
-            Value::Null => Self::Identity,
-            other => {
-                return Err(compiler.error(
-                    instruction,
-                    format!("{}() cannot take a {}", instruction.name, other.type_name()),
-                ));
-            }
-        })
-    }
-
     /// The projected value; `None` if the projection is not productive.
     pub(crate) fn apply(
         &mut self,
@@ -124,7 +81,7 @@ fn is_element(value: &Value) -> bool {
 }
 
 /// The label of `select("label")`.
-fn selected(traversal: &Bytecode) -> Option<Arc<str>> {
+pub(crate) fn selected(traversal: &Bytecode) -> Option<Arc<str>> {
     match traversal.steps.as_slice() {
         [select] if &*select.name == "select" => match select.arguments.as_slice() {
             [Value::String(label)] => Some(label.clone()),
@@ -135,7 +92,7 @@ fn selected(traversal: &Bytecode) -> Option<Arc<str>> {
 }
 
 /// The label and the key of `select("label").values("key")`, if the traversal has exactly that form.
-fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
+pub(crate) fn values_of(traversal: &Bytecode) -> Option<(Option<Arc<str>>, Arc<str>)> {
     let one = |instruction: &Instruction, name: &str| match instruction.arguments.as_slice() {
         [Value::String(text)] if &*instruction.name == name => Some(text.clone()),
         _ => None,
@@ -168,23 +125,10 @@ fn of_key(value: &Value, key: &Arc<str>, context: &mut Context<'_>) -> Result<Op
             ErrorKind::Query,
             format!(
                 "The by(\"{key}\") modulator can only be applied to a traverser that is an Element or Map - it is being applied to [{}] a {} class instead",
-                vervet_gremlin_text(other),
+                error_text(other),
                 other.type_name()
             ),
         )),
-    }
-}
-
-/// The text of a value in an error message.
-pub(crate) fn vervet_gremlin_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Long(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Null => "null".to_owned(),
-        value => value.type_name().to_owned(),
     }
 }
 

@@ -8,12 +8,16 @@
 //! Bytecode is untrusted: names and arguments are validated. The number of steps and the nesting depth are
 //! limited, which bounds the stack depth of the pipeline.
 
-use crate::by::By;
+use crate::analysis::{reads_after_first_output, side_effects_written_by, stays_at_source};
+use crate::by::{By, selected, values_of};
 use crate::context::Settings;
+use crate::error::query_error;
+use crate::fusion::Test;
+use crate::modulated::{Modulated, modulated};
 use crate::step::{Node, Pipeline, Step};
 use crate::steps::fused::fuse;
-use crate::steps::write::{self, Write};
-use crate::steps::{self, algorithm, collect, make};
+use crate::steps::make::{barrier, constant, identity};
+use crate::steps::query::QueryStep;
 use crate::strategy::Strategies;
 use crate::translation::translate;
 use crate::traverser::Labels;
@@ -27,24 +31,13 @@ pub const STEPS_MAX: usize = 500;
 /// Maximum nesting depth of traversals.
 pub const DEPTH_MAX: usize = 64;
 
-/// A step with its modulators.
-pub(crate) struct Modulated<'b> {
-    pub(crate) instruction: &'b Instruction,
-    pub(crate) labels: Vec<Arc<str>>,
-    pub(crate) bys: Vec<&'b Instruction>,
-    pub(crate) from: Option<&'b Instruction>,
-    pub(crate) to: Option<&'b Instruction>,
-    pub(crate) options: Vec<&'b Instruction>,
-    pub(crate) withs: Vec<&'b Instruction>,
-    /// The property writes of `property`, and of `addV` and `addE` followed by `property`.
-    pub(crate) writes: Vec<Write<'b>>,
-    /// The modulators before and after `repeat`.
-    pub(crate) before: Vec<&'b Instruction>,
-    pub(crate) after: Vec<&'b Instruction>,
-}
+/// Builds one step: appends its nodes. `steps::build`, which knows all step families, is the only one; the
+/// compiler receives it as a value, since the step families use the compiler for nested traversals.
+pub(crate) type BuildStep = fn(&Modulated<'_>, &mut Compiler, &mut Vec<Node>) -> Result<()>;
 
 /// State of the compilation of one traversal.
 pub(crate) struct Compiler {
+    pub(crate) build_step: BuildStep,
     pub(crate) settings: Settings,
     pub(crate) strategies: Strategies,
     /// Whether steps keep their text, for `explain` and `profile`.
@@ -67,8 +60,14 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    pub(crate) fn new(settings: Settings, strategies: Strategies, texts: bool) -> Self {
+    pub(crate) fn new(
+        build_step: BuildStep,
+        settings: Settings,
+        strategies: Strategies,
+        texts: bool,
+    ) -> Self {
         Self {
+            build_step,
             settings,
             strategies,
             texts,
@@ -108,12 +107,6 @@ impl Compiler {
         if self.strategies.unconnected { Cow::Borrowed(steps) } else { connected(steps, root) }
     }
 
-    /// An error about an instruction.
-    pub(crate) fn error(&self, instruction: &Instruction, message: impl Into<String>) -> Error {
-        let _ = instruction;
-        Error::new(ErrorKind::Query, message)
-    }
-
     /// Compiles a nested traversal.
     pub(crate) fn nested(&mut self, traversal: &Bytecode) -> Result<Pipeline> {
         if !traversal.source.is_empty() {
@@ -132,12 +125,12 @@ impl Compiler {
         pipeline
     }
 
-    /// Builds a part to which element strategies do not apply: the conditions of those strategies.
-    pub(crate) fn without_strategies<T>(&mut self, build: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// The test of a strategy on elements; strategies do not apply to it.
+    pub(crate) fn strategy_test(&mut self, traversal: &Bytecode) -> Result<Box<dyn Test>> {
         let kept = std::mem::take(&mut self.strategies);
-        let built = build(self);
+        let test = self.nested(traversal);
         self.strategies = kept;
-        built
+        Ok(Box::new(test?))
     }
 
     /// The traversals among the arguments of an instruction.
@@ -148,7 +141,7 @@ impl Compiler {
             .map(|argument| match argument {
                 Value::Traversal(traversal) => self.nested(traversal),
                 // A constant in place of a traversal yields that constant.
-                other => Ok(Pipeline::new(vec![self.node(Box::new(steps::constant(other.clone())))])),
+                other => Ok(Pipeline::new(vec![self.node(Box::new(constant(other.clone())))])),
             })
             .collect()
     }
@@ -164,15 +157,55 @@ impl Compiler {
             "valueMap" | "propertyMap" => Some("PropertyMap"),
             _ => None,
         };
-        if let (Some(name), [_, second, ..]) = (single, step.bys.as_slice()) {
-            return Err(self.error(second, format!("{name} step can only have one by modulator")));
+        if let (Some(name), [_, _, ..]) = (single, step.bys.as_slice()) {
+            return Err(query_error(format!("{name} step can only have one by modulator")));
         }
-        step.bys.iter().map(|by| Ok(By::new(by, self)?.0)).collect()
+        step.bys.iter().map(|by| Ok(self.by(by)?.0)).collect()
     }
 
     /// The `by(…)` modulators of a step, with their orders.
     pub(crate) fn ordered_bys(&mut self, step: &Modulated<'_>) -> Result<Vec<(By, Option<Order>)>> {
-        step.bys.iter().map(|by| By::new(by, self)).collect()
+        step.bys.iter().map(|by| self.by(by)).collect()
+    }
+
+    /// Parses `by(…)`. Only `order()` uses the order.
+    fn by(&mut self, instruction: &Instruction) -> Result<(By, Option<Order>)> {
+        let mut order = None;
+        let mut what = By::Identity;
+        for argument in &instruction.arguments {
+            match argument {
+                Value::Token(Token::Order(given)) => order = Some(*given),
+                argument => what = self.by_of_argument(argument, instruction)?,
+            }
+        }
+        Ok((what, order))
+    }
+
+    /// The projection of one argument.
+    fn by_of_argument(&mut self, argument: &Value, instruction: &Instruction) -> Result<By> {
+        Ok(match argument {
+            Value::String(key) => By::Key(key.clone()),
+            Value::Token(Token::T(token)) => By::Token(*token),
+            Value::Token(Token::Column(column)) => By::Column(*column),
+            Value::Traversal(traversal) => {
+                let steps = self.nested(traversal)?;
+                match values_of(traversal).filter(|_| self.strategies.is_plain()) {
+                    Some((label, key)) => By::Values { label, key, otherwise: steps },
+                    None => match selected(traversal) {
+                        Some(label) => By::Selected { label, steps },
+                        None => By::Traversal(steps),
+                    },
+                }
+            }
+            Value::Null => By::Identity,
+            other => {
+                return Err(query_error(format!(
+                    "{}() cannot take a {}",
+                    instruction.name,
+                    other.type_name()
+                )));
+            }
+        })
     }
 
     /// A node without text.
@@ -185,13 +218,13 @@ impl Compiler {
     /// off.
     pub(crate) fn root(&mut self, instructions: &[Instruction], translated: bool) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, true);
-        let steps = self.modulated(instructions)?;
+        let steps = modulated(instructions)?;
         self.side_effects_written = side_effects_of(&steps);
         let is_plain = self.strategies.is_plain();
         let taken = (translated && is_plain).then(|| translate(&steps, &self.settings)).flatten();
         let Some((query, count)) = taken else { return self.nodes(&steps, true) };
         let fallback = self.nodes(&steps[..count], false)?;
-        let mut first = self.node(Box::new(steps::query::QueryStep::new(query, fallback)));
+        let mut first = self.node(Box::new(QueryStep::new(query, fallback)));
         if self.texts {
             let taken: Vec<String> = steps[..count].iter().map(|step| step.instruction.to_string()).collect();
             first.text = format!("kernels: {}", taken.join(".")).into();
@@ -205,7 +238,7 @@ impl Compiler {
     /// Compiles a sequence of steps.
     pub(crate) fn pipeline(&mut self, instructions: &[Instruction]) -> Result<Pipeline> {
         let instructions = &*self.connected(instructions, false);
-        let steps = self.modulated(instructions)?;
+        let steps = modulated(instructions)?;
         self.nodes(&steps, false)
     }
 
@@ -224,20 +257,20 @@ impl Compiler {
             let labels: Vec<Arc<str>> = step.labels.clone();
             if &*step.instruction.name == "as" {
                 // A label before the first step names the input.
-                let step = Box::new(steps::identity());
+                let step = Box::new(identity());
                 let mut node = self.node(step);
                 node.labels = labels.into();
                 nodes.push(node);
                 continue;
             }
             if self.reading && step.contains_write() {
-                nodes.push(self.node(make::barrier(|all, _| Ok(all))));
+                nodes.push(self.node(barrier(|all, _| Ok(all))));
                 self.reading = false;
             }
             let first = nodes.len();
-            steps::build(step, self, &mut nodes)?;
-            self.reading = write::reads_after_first_output(step.name(), self.reading);
-            self.walked |= !self.is_nested() && !algorithm::stays_at_source(step.name());
+            (self.build_step)(step, self, &mut nodes)?;
+            self.reading = reads_after_first_output(step.name(), self.reading);
+            self.walked |= !self.is_nested() && !stays_at_source(step.name());
             let text: Arc<str> = match self.texts {
                 true => step.instruction.to_string().into(),
                 false => Arc::default(),
@@ -257,7 +290,7 @@ impl Compiler {
                     && nodes.len() <= first
                     && !(last.moves && last.labels.is_empty())
                 {
-                    let step = Box::new(steps::identity());
+                    let step = Box::new(identity());
                     nodes.push(self.node(step));
                 }
                 if let Some(last) = nodes.last_mut() {
@@ -266,89 +299,6 @@ impl Compiler {
             }
         }
         Ok(Pipeline::new(nodes))
-    }
-
-    /// Groups instructions into steps with modulators; infix `and()` and `or()` become prefix steps.
-    fn modulated<'b>(&self, instructions: &'b [Instruction]) -> Result<Vec<Modulated<'b>>> {
-        let mut all: Vec<Modulated<'b>> = Vec::new();
-        let mut ahead: Vec<&'b Instruction> = Vec::new();
-        for instruction in instructions {
-            let misplaced = || self.error(instruction, format!("{}() modulates nothing", instruction.name));
-            match &*instruction.name {
-                "as" => {
-                    let labels = instruction.arguments.iter().filter_map(Value::as_text).map(Arc::from);
-                    match all.last_mut() {
-                        Some(step) => step.labels.extend(labels),
-                        None => {
-                            let mut step = Modulated::new(instruction);
-                            step.labels.extend(labels);
-                            all.push(step);
-                        }
-                    }
-                }
-                "by" => {
-                    let step = all.last_mut().ok_or_else(misplaced)?;
-                    if !steps::takes_by(&step.instruction.name) {
-                        return Err(self
-                            .error(instruction, format!("{}() does not take by()", step.instruction.name)));
-                    }
-                    step.bys.push(instruction);
-                }
-                "from" => all.last_mut().ok_or_else(misplaced)?.from = Some(instruction),
-                "to" if !matches!(instruction.arguments.first(), Some(Value::Token(Token::Direction(_)))) => {
-                    all.last_mut().ok_or_else(misplaced)?.to = Some(instruction);
-                }
-                "with" | "read" | "write" => all.last_mut().ok_or_else(misplaced)?.withs.push(instruction),
-                "property" => {
-                    // `property` modifies the step that adds an element, across other `property` steps.
-                    let adds = all.iter().rposition(|step| step.name() != "property");
-                    let mut rest = Modulated::new(instruction);
-                    for write in Write::all(instruction)? {
-                        match adds.and_then(|place| all.get_mut(place)) {
-                            Some(step) if write.belongs_to(step.name())? => step.writes.push(write),
-                            _ => rest.writes.push(write),
-                        }
-                    }
-                    if !rest.writes.is_empty() {
-                        all.push(rest);
-                    }
-                }
-                "option" => all.last_mut().ok_or_else(misplaced)?.options.push(instruction),
-                "times" | "until" | "emit" => match all.last_mut() {
-                    // A second `until` or `emit` after a loop starts the next loop.
-                    Some(step)
-                        if step.name() == "repeat"
-                            && ahead.is_empty()
-                            && !step.has_modulator(instruction) =>
-                    {
-                        step.after.push(instruction);
-                    }
-                    _ => ahead.push(instruction),
-                },
-                name => {
-                    let mut step = Modulated::new(instruction);
-                    if name == "repeat" {
-                        step.before = std::mem::take(&mut ahead);
-                    } else if let Some(first) = ahead.first() {
-                        return Err(self.error(
-                            first,
-                            format!(
-                                "The repeat()-traversal was not defined: {}() has no repeat()",
-                                first.name
-                            ),
-                        ));
-                    }
-                    all.push(step);
-                }
-            }
-        }
-        match ahead.first() {
-            Some(first) => Err(self.error(
-                first,
-                format!("The repeat()-traversal was not defined: {}() has no repeat()", first.name),
-            )),
-            None => Ok(all),
-        }
     }
 }
 
@@ -376,98 +326,12 @@ fn connected(steps: &[Instruction], root: bool) -> Cow<'_, [Instruction]> {
     Cow::Borrowed(steps)
 }
 
-impl<'b> Modulated<'b> {
-    pub(crate) fn new(instruction: &'b Instruction) -> Self {
-        Self {
-            instruction,
-            labels: Vec::new(),
-            bys: Vec::new(),
-            from: None,
-            to: None,
-            options: Vec::new(),
-            withs: Vec::new(),
-            writes: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-        }
-    }
-
-    /// Whether the step or a nested traversal changes the graph.
-    fn contains_write(&self) -> bool {
-        self.nested_instructions().any(write::writes)
-    }
-
-    /// The instruction and its modulators that may contain traversals.
-    fn nested_instructions(&self) -> impl Iterator<Item = &'b Instruction> {
-        let around = [&self.bys, &self.options, &self.before, &self.after];
-        let around = around.into_iter().flatten().copied();
-        std::iter::once(self.instruction).chain(around).chain(self.from).chain(self.to)
-    }
-
-    /// Whether a loop already has a modulator of this kind (end condition or emit condition).
-    fn has_modulator(&self, modulator: &Instruction) -> bool {
-        let is_emit = |instruction: &Instruction| &*instruction.name == "emit";
-        self.before.iter().chain(&self.after).any(|own| is_emit(own) == is_emit(modulator))
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.instruction.name
-    }
-
-    pub(crate) fn arguments(&self) -> &'b [Value] {
-        &self.instruction.arguments
-    }
-
-    /// The arguments that are strings; nulls are skipped.
-    pub(crate) fn texts(&self) -> Vec<Arc<str>> {
-        let mut all = Vec::new();
-        gather_texts(self.arguments(), &mut all);
-        all
-    }
-}
-
-fn gather_texts(values: &[Value], all: &mut Vec<Arc<str>>) {
-    for value in values {
-        match value {
-            Value::String(text) => all.push(text.clone()),
-            Value::List(values) => gather_texts(values, all),
-            _ => {}
-        }
-    }
-}
-
 /// The names of the side effects that the steps write to.
 fn side_effects_of(steps: &[Modulated<'_>]) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     steps
         .iter()
         .flat_map(Modulated::nested_instructions)
-        .for_each(|part| collect::side_effects_written_by(part, &mut names));
+        .for_each(|part| side_effects_written_by(part, &mut names));
     names
-}
-
-/// Determines whether the steps need whole paths or labelled objects.
-pub(crate) fn path_needs(bytecode: &Bytecode, settings: &mut Settings) {
-    for instruction in bytecode.source.iter().chain(&bytecode.steps) {
-        match &*instruction.name {
-            "path" | "simplePath" | "cyclicPath" | "tree" | "otherV" | "withPath" => {
-                settings.paths = true;
-            }
-            "as" | "match" => settings.labels = true,
-            _ => {}
-        }
-        instruction.arguments.iter().for_each(|argument| argument_needs(argument, settings));
-    }
-}
-
-fn argument_needs(value: &Value, settings: &mut Settings) {
-    match value {
-        Value::Traversal(traversal) => path_needs(traversal, settings),
-        Value::Strategy(strategy) => {
-            strategy.options.iter().for_each(|(_, value)| argument_needs(value, settings));
-        }
-        Value::List(values) => values.iter().for_each(|value| argument_needs(value, settings)),
-        Value::Map(map) => map.values().for_each(|value| argument_needs(value, settings)),
-        _ => {}
-    }
 }

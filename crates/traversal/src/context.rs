@@ -1,14 +1,15 @@
 //! The execution context that all steps of one running traversal share.
 
-use crate::Host;
+use crate::collection_index::CollectionIndex;
 use crate::graph::Names;
+use crate::host::Host;
 use crate::memory::{Memory, Reservation, TRAVERSER_BYTES};
 use crate::size;
-use crate::steps::collect::CollectionIndex;
-use crate::steps::group::Groups;
+use crate::traverser::Traverser;
 use foldhash::HashMap as SeededMap;
+use indexmap::IndexMap;
 use std::sync::Arc;
-use vervet_gremlin::{Operator, Value};
+use vervet_gremlin::{Hashing, Operator, Value};
 use vervet_kernel::Control;
 use vervet_model::Result;
 use vervet_snapshot::Snapshot;
@@ -18,7 +19,7 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a mut dyn Host,
     pub(crate) names: Names,
     pub(crate) side_effects: SeededMap<Arc<str>, SideEffect>,
-    /// The accumulators of `group` side effects by name; all steps with one name share an accumulator.
+    /// The groups of `group` side effects by name; all steps with one name share them.
     pub(crate) groups: SeededMap<Arc<str>, Groups>,
     /// Element positions in the trees and subgraphs among the side effects.
     pub(crate) collection_indexes: SeededMap<Arc<str>, CollectionIndex>,
@@ -55,6 +56,21 @@ pub(crate) struct SideEffect {
     pub(crate) value: Value,
     /// The reducer of further values.
     pub(crate) operator: Option<Operator>,
+}
+
+/// The groups of a `group` side effect.
+pub(crate) type Groups = IndexMap<Value, Box<dyn GroupReducer>, Hashing>;
+
+/// The traversal that reduces the members of one group.
+pub(crate) trait GroupReducer {
+    /// Adds a member.
+    ///
+    /// # Errors
+    /// The memory cap; cancellation.
+    fn push(&mut self, member: Traverser, context: &Context<'_>) -> Result<()>;
+
+    /// The result for the members so far; members may be added afterwards.
+    fn result(&self, context: &mut Context<'_>) -> Result<Option<Traverser>>;
 }
 
 impl Context<'_> {

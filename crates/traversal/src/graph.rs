@@ -7,13 +7,15 @@
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them; `batch`: prefetched properties of many elements.
-//! * `whole`: the whole graph, for file output.
+//! * `export`: the whole graph, for file output.
+//! * `element`: ids, labels, keys and values of elements; values of the ids in query rows.
 //! * `computed`: properties that algorithms have computed, for the rest of a traversal.
 
 pub(crate) mod batch;
 pub(crate) mod between;
 pub(crate) mod computed;
 pub(crate) mod detail;
+pub(crate) mod element;
 pub(crate) mod export;
 pub(crate) mod ids;
 pub(crate) mod literal;

@@ -2,18 +2,14 @@
 //!
 //! # Shape
 //! A running traversal has one [`Account`]. A step that keeps values has a [`Reservation`] beside them, which
-//! counts their bytes in the account during its lifetime; a clone of it counts them again. [`Queue`] is a
-//! queue with such a reservation.
+//! counts their bytes in the account during its lifetime; a clone of it counts them again.
 //! # Invariants
 //! 1. After each addition, the account and the control of the query differ by less than [`SETTLE_BYTES`].
 //! 2. A step that is reset or dropped counts 0 bytes.
 //! # Cost
 //! An addition of two plain numbers; one call of the control per [`SETTLE_BYTES`].
 
-use crate::size;
-use crate::traverser::Traverser;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use vervet_kernel::Control;
 use vervet_model::Result;
@@ -95,14 +91,6 @@ impl Reservation {
         memory.take(bytes).map(|_| ())
     }
 
-    /// Counts a traverser that is kept.
-    ///
-    /// # Errors
-    /// The memory cap; cancellation.
-    pub(crate) fn add_traverser(&mut self, traverser: &Traverser, memory: &Memory<'_>) -> Result<()> {
-        self.add(traverser.size_bytes(memory.control)?, memory)
-    }
-
     /// Replaces the number of counted bytes.
     ///
     /// # Errors
@@ -155,53 +143,5 @@ impl Clone for Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-/// A queue of traversers.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
-    waiting: VecDeque<Traverser>,
-    held: Reservation,
-}
-
-impl Queue {
-    /// Puts a traverser at the end.
-    ///
-    /// # Errors
-    /// The memory cap; cancellation.
-    pub(crate) fn push(&mut self, traverser: Traverser, memory: &Memory<'_>) -> Result<()> {
-        self.held.add_traverser(&traverser, memory)?;
-        self.waiting.push_back(traverser);
-        Ok(())
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<Traverser> {
-        let first = self.waiting.pop_front()?;
-        self.held.release_fraction(self.waiting.len() + 1);
-        Some(first)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
-        self.held.clear();
-    }
-}
-
-impl Traverser {
-    /// Size in a queue or buffer, in bytes. The path is counted separately.
-    ///
-    /// # Errors
-    /// Cancellation, during the walk over a large collection.
-    pub(crate) fn size_bytes(&self, control: &Control<'_>) -> Result<u64> {
-        let sack = match &self.sack {
-            Some(sack) => size::VALUE_BYTES + size::bytes(sack, control)?,
-            None => 0,
-        };
-        Ok(TRAVERSER_BYTES + size::bytes(&self.value, control)? + sack)
     }
 }

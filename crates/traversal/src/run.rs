@@ -1,17 +1,17 @@
 //! `Traversal` and `Run`: compilation, execution and results of a traversal.
 
 use crate::Host;
-use crate::compile::{Compiler, path_needs};
+use crate::analysis::path_needs;
+use crate::compile::Compiler;
 use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
 use crate::memory::Memory;
 use crate::step::Pipeline;
-use crate::steps::query::QueryStep;
-use crate::steps::start::start_value;
+use crate::steps;
 use crate::strategy::Strategies;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use foldhash::HashMap as SeededMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -98,12 +98,12 @@ impl Traversal {
         }
         strategies.check_computer()?;
         let seed = strategies.seed;
-        let (steps, profiles) = match bytecode.steps.split_last() {
-            Some((last, steps)) if &*last.name == "profile" && last.arguments.is_empty() => (steps, true),
+        let (instructions, profiles) = match bytecode.steps.split_last() {
+            Some((last, before)) if &*last.name == "profile" && last.arguments.is_empty() => (before, true),
             _ => (bytecode.steps.as_slice(), false),
         };
-        let mut compiler = Compiler::new(settings, strategies, texts || profiles);
-        let mut pipeline = compiler.root(steps, kernels)?;
+        let mut compiler = Compiler::new(steps::build, settings, strategies, texts || profiles);
+        let mut pipeline = compiler.root(instructions, kernels)?;
         for (name, value) in compiler.side_effects.drain(..) {
             side_effects.entry(name).or_insert(SideEffect { value, operator: None });
         }
@@ -144,8 +144,7 @@ impl Traversal {
     /// The query of the first line, if kernels run it. On a graph where it is not equivalent, the steps run
     /// one by one.
     pub fn query(&mut self) -> Option<&Query> {
-        let first = self.pipeline.nodes.first_mut()?;
-        first.step.as_any().downcast_mut::<QueryStep>().map(|solve| solve.query())
+        self.pipeline.nodes.first()?.step.query()
     }
 
     /// Starts the traversal.

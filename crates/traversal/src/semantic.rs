@@ -4,8 +4,9 @@ use crate::context::Context;
 use crate::memory::Reservation;
 use std::cmp::Ordering;
 use std::sync::Arc;
+use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::semantics::{self, compare, number, predicate, string};
-use vervet_gremlin::{P, Value};
+use vervet_gremlin::{Comparison, P, Value};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Converts an error of a value function to a query error.
@@ -16,6 +17,38 @@ pub(crate) fn map_error<T>(result: semantics::Result<T>) -> Result<T> {
 /// Whether a value satisfies a predicate.
 pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
     map_error(predicate::test(test, value))
+}
+
+/// An argument as a predicate; a value means equality.
+pub(crate) fn predicate(argument: &Value) -> P {
+    match argument {
+        Value::P(test) => test.as_ref().clone(),
+        value => P::Compare(Comparison::Eq, value.clone()),
+    }
+}
+
+/// The text of a value in an error message.
+pub(crate) fn error_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Long(number) => number.to_string(),
+        Value::Double(number) => number.to_string(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Null => "null".to_owned(),
+        value => value.type_name().to_owned(),
+    }
+}
+
+/// The sum of two counts.
+pub(crate) fn add_counts(a: &Value, b: &Value) -> Result<Value> {
+    match (a.as_integer(), b.as_integer()) {
+        (Some(a), Some(b)) => match u128::try_from(i128::from(a) + i128::from(b)) {
+            Ok(sum) => Ok(counted(sum)),
+            Err(_) => Err(Error::internal("a query counted less than nothing")),
+        },
+        _ => map_error(add(a, b)),
+    }
 }
 
 /// The items of a collection with their multiplicities; `None`: not a collection.

@@ -9,12 +9,14 @@
 //! 2. `reset` restores the initial state of a pipeline. State across a whole traversal (`dedup` in a
 //!    `repeat`) lasts until `reset`.
 
+use crate::condition::Condition;
 use crate::context::Context;
-use crate::memory::Queue;
-use crate::steps::make::Outputs;
+use crate::fusion::{EdgeWalkPart, FusedStep, Test};
+use crate::outputs::Outputs;
+use crate::queue::Queue;
 use crate::traverser::{Labels, Traverser};
-use std::any::Any;
 use std::sync::Arc;
+use vervet_algebra::Query;
 use vervet_gremlin::Value;
 use vervet_model::Result;
 
@@ -29,21 +31,46 @@ pub(crate) trait Step: StepClone {
 
     /// Whether the outputs are new objects of the path.
     fn moves(&self) -> bool;
+
+    /// Takes over a filter of its outputs, before it has run. Returns a filter that it cannot test.
+    fn absorb(&mut self, filter: Condition) -> Option<Condition> {
+        Some(filter)
+    }
+
+    /// The step as fused steps; `None`: it has no such form.
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        None
+    }
+
+    /// Whether the step is a fused pipeline.
+    fn is_fused_pipeline(&self) -> bool {
+        false
+    }
+
+    /// The part of the step in a walk along edges; `None`: it has none.
+    fn edge_walk_part(&self) -> Option<EdgeWalkPart<'_>> {
+        None
+    }
+
+    /// A step that outputs the number of the outputs without a list of them, if there is one.
+    fn count(&self) -> Option<Box<dyn Step>> {
+        None
+    }
+
+    /// The query that kernels run for the step.
+    fn query(&self) -> Option<&Query> {
+        None
+    }
 }
 
 /// Clones boxed steps without their concrete type.
 pub(crate) trait StepClone {
     fn boxed(&self) -> Box<dyn Step>;
-    fn as_any(&mut self) -> &mut dyn Any;
 }
 
 impl<S: Step + Clone + 'static> StepClone for S {
     fn boxed(&self) -> Box<dyn Step> {
         Box::new(self.clone())
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
     }
 }
 
@@ -182,5 +209,24 @@ impl Pipeline {
         self.reset();
         self.start(traverser.single(), context)?;
         Ok(self.next(context)?.is_some())
+    }
+
+    /// The steps as fused steps; `None`: a step has no such form.
+    pub(crate) fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        let mut all = Vec::new();
+        for node in &self.nodes {
+            if !node.labels.is_empty() {
+                return None;
+            }
+            all.extend(node.step.fused_steps()?);
+        }
+        (!all.is_empty()).then_some(all)
+    }
+}
+
+/// Whether a traverser has a result.
+impl Test for Pipeline {
+    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool> {
+        Self::test(self, traverser, context)
     }
 }

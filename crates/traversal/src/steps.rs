@@ -26,45 +26,13 @@ pub(crate) mod transform;
 pub(crate) mod walk;
 pub(crate) mod write;
 
-pub(crate) use make::{constant, identity};
-
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::is_write;
+use crate::compile::Compiler;
+use crate::error::query_error;
+use crate::modulated::Modulated;
 use crate::step::Node;
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::Result;
-
-/// Whether a step accepts `by()`.
-pub(crate) fn takes_by(name: &str) -> bool {
-    matches!(
-        name,
-        "aggregate"
-            | "store"
-            | "group"
-            | "groupCount"
-            | "order"
-            | "path"
-            | "project"
-            | "select"
-            | "tree"
-            | "dedup"
-            | "where"
-            | "sack"
-            | "sample"
-            | "math"
-            | "propertyMap"
-            | "valueMap"
-            | "cyclicPath"
-            | "simplePath"
-            | "format"
-            | "concat"
-            | "map"
-            | "cap"
-            | "dateDiff"
-            | "elementMap"
-            | "with"
-            | "subgraph"
-    )
-}
 
 /// Appends the nodes of a step to `nodes`.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
@@ -83,8 +51,8 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         "select" | "path" | "project" | "loops" => select::build(step, compiler)?,
         "identity" | "constant" | "map" | "flatMap" | "local" | "unfold" | "fold" | "sideEffect"
         | "index" => transform::build(step, compiler)?,
-        "count" if start::takes_count(step, nodes, compiler) => return Ok(()),
-        "count" | "sum" | "min" | "max" | "mean" => numbers::build(step, compiler)?,
+        "count" if numbers::replace_by_count(step, nodes, compiler) => return Ok(()),
+        "count" | "sum" | "min" | "max" | "mean" => numbers::build(step)?,
         "union" | "coalesce" | "optional" | "choose" | "branch" => branch::build(step, compiler)?,
         "order" | "dedup" | "sample" | "barrier" => order::build(step, compiler)?,
         "group" | "groupCount" | "aggregate" | "store" | "cap" | "tree" | "subgraph" | "sack" => {
@@ -94,7 +62,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
         | "asString" | "asBool" | "asNumber" | "asDate" | "dateAdd" | "dateDiff" | "concat" | "format"
         | "math" | "reverse" | "conjoin" | "combine" | "difference" | "disjunct" | "intersect" | "merge"
         | "product" => scalar::build(step, compiler)?,
-        name if write::is_write(name) => return write::build(step, compiler, nodes),
+        name if is_write(name) => return write::build(step, compiler, nodes),
         "match" => pattern::build(step, compiler)?,
         "call" | "fail" => call::build(step, compiler)?,
         "repeat" => repeat::build(step, compiler)?,
@@ -102,7 +70,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
             algorithm::build(step, compiler)?
         }
         "io" => io::build(step, nodes.is_empty(), compiler)?,
-        name => return Err(compiler.error(step.instruction, format!("the step {name}() is not supported"))),
+        name => return Err(query_error(format!("the step {name}() is not supported"))),
     };
     compiler.strategies.check_walk(step)?;
     nodes.push(compiler.node(built));

@@ -1,7 +1,7 @@
 //! Strategies of the traversal source.
 
-use crate::compile::Modulated;
 use crate::context::Settings;
+use crate::modulated::Modulated;
 use std::sync::Arc;
 use vervet_gremlin::{Bytecode, P, Value};
 use vervet_model::{Error, ErrorKind, Result};

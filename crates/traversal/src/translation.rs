@@ -21,177 +21,23 @@
 mod entries;
 mod gather;
 mod labels;
+pub(crate) mod prefix;
 mod repeat;
 
-pub(crate) use entries::{Entries, EntryPart, Fold};
-
-use crate::compile::Modulated;
 use crate::context::Settings;
-use crate::graph::Names;
-use crate::graph::ids::{EVERY, vertex_name};
-use crate::graph::literal::{equal_literals, literal};
-use crate::graph::names::{
-    has_edge_terms, has_integers_only, has_one_type_of_integers, has_other_numbers, has_values,
-    has_vertex_objects,
-};
-use crate::steps::has::{is_of_one_vertex, predicate};
+use crate::graph::ids::{is_of_one_vertex, vertex_name};
+use crate::graph::literal::literal;
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use oxrdf::{NamedNode, Term};
+use prefix::{Entries, OutputObject, QueryOutput, Requirements, TranslatedPrefix};
 use std::sync::Arc;
 use vervet_algebra::{Comparator, Exists, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable};
 use vervet_gremlin::{Bytecode, Comparison, Instruction, P, T, Token, Value};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, RDF_TYPE, VERTEX_NAMESPACE, is_iri, name_iri};
-use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::Snapshot;
 
 /// Maximum number of patterns of one query.
 const PATTERNS_MAX: usize = 24;
-
-/// A query equivalent to the first steps of a traversal.
-#[derive(Clone, Debug)]
-pub(crate) struct TranslatedPrefix {
-    pub(crate) query: Query,
-    /// The columns of a row: the objects of the path.
-    pub(crate) path: Vec<(Variable, Vec<Arc<str>>)>,
-    /// The column of the current object, or the columns of an edge.
-    pub(crate) current: OutputObject,
-    pub(crate) output: QueryOutput,
-    pub(crate) entries: Option<Entries>,
-    edge_keys: Vec<Arc<str>>,
-    /// Whether only a label pattern restricts the results to vertices.
-    labels_alone: bool,
-    /// Keys with at most one value per vertex.
-    single_keys: Vec<Arc<str>>,
-    value_keys: Vec<Arc<str>>,
-    /// Keys with integer values, which both languages order alike.
-    integer_keys: Vec<Arc<str>>,
-    /// Subset of the integer keys whose values all have one type.
-    uniform_keys: Vec<Arc<str>>,
-    /// Keys, and the literals that represent their comparison values.
-    compared: Vec<(Arc<str>, Value)>,
-    /// Keys whose values are compared with numbers.
-    number_keys: Vec<Arc<str>>,
-    /// Names that are labels, unless a side effect has the same name.
-    names: Vec<Arc<str>>,
-}
-
-/// The object of a traverser after the query.
-#[derive(Clone, Debug)]
-pub(crate) enum OutputObject {
-    /// A vertex or a value.
-    One(Variable),
-    /// An edge with an identity: the edge, its ends and its label.
-    Edge { edge: Variable, source: Variable, target: Variable, label: Arc<str> },
-}
-
-/// The output of the query.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum QueryOutput {
-    /// Traversers.
-    Objects,
-    /// One traverser with a count.
-    Count,
-    /// One traverser with a map from this column to counts.
-    Counts(Variable),
-    /// One traverser with a map from this column to lists of current objects.
-    Lists(Variable),
-    /// The entries that [`TranslatedPrefix::entries`] builds from the groups; this column has their keys.
-    Entries(Variable),
-}
-
-impl QueryOutput {
-    /// The key column of a map.
-    pub(crate) fn key(self) -> Option<Variable> {
-        match self {
-            Self::Counts(key) | Self::Lists(key) | Self::Entries(key) => Some(key),
-            Self::Objects | Self::Count => None,
-        }
-    }
-}
-
-impl TranslatedPrefix {
-    /// The columns of a row.
-    pub(crate) fn columns(&self) -> Vec<usize> {
-        let before = self.path.iter().map(|(variable, _)| *variable);
-        let current = match &self.current {
-            OutputObject::One(current) => vec![*current],
-            OutputObject::Edge { edge, source, target, .. } => vec![*edge, *source, *target],
-        };
-        let last = match &self.entries {
-            None => current,
-            Some(entries) => entries.columns.iter().map(|(column, _)| *column).collect(),
-        };
-        before.chain(self.output.key()).chain(last).map(Variable::index).collect()
-    }
-
-    /// Whether a side effect hides one of the labels.
-    pub(crate) fn is_hidden(&self, is_side_effect: impl Fn(&str) -> bool) -> bool {
-        self.names.iter().any(|name| is_side_effect(name))
-    }
-
-    /// Whether the query and the steps are equivalent on this graph.
-    pub(crate) fn is_applicable(&self, snapshot: &dyn Snapshot, names: &mut Names) -> Result<bool> {
-        if !snapshot.graphs().is_empty() {
-            return Ok(false);
-        }
-        if self.labels_alone
-            && let Some(types) = snapshot.type_predicate()
-            && has_edge_terms(snapshot, types)?
-        {
-            return Ok(false);
-        }
-        for key in &self.edge_keys {
-            if let Some(id) = names.key(snapshot, key)?
-                && (has_values(snapshot, id)? || has_edge_terms(snapshot, id)?)
-            {
-                return Ok(false);
-            }
-        }
-        for key in self.value_keys.iter().chain(&self.single_keys) {
-            if let Some(id) = names.key(snapshot, key)?
-                && has_vertex_objects(snapshot, id)?
-            {
-                return Ok(false);
-            }
-        }
-        for key in &self.single_keys {
-            let Some(id) = names.key(snapshot, key)? else { continue };
-            if let Some(segment) = snapshot.segment(id, Direction::Out)? {
-                let statistics = segment.statistics();
-                if !statistics.exact || statistics.keys != statistics.entries {
-                    return Ok(false);
-                }
-            }
-        }
-        for key in &self.integer_keys {
-            if let Some(id) = names.key(snapshot, key)?
-                && !has_integers_only(snapshot, id)?
-            {
-                return Ok(false);
-            }
-        }
-        for (key, value) in &self.compared {
-            let Some(key) = names.key(snapshot, key)? else { continue };
-            if has_other_literals(snapshot, key, value)? {
-                return Ok(false);
-            }
-        }
-        for key in &self.number_keys {
-            if let Some(id) = names.key(snapshot, key)?
-                && has_other_numbers(snapshot, id)?
-            {
-                return Ok(false);
-            }
-        }
-        for key in &self.uniform_keys {
-            if let Some(id) = names.key(snapshot, key)?
-                && !has_one_type_of_integers(snapshot, id)?
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
 
 /// The current object of the traverser.
 #[derive(Clone)]
@@ -225,13 +71,7 @@ struct Builder {
     closed: Option<Node>,
     object: CurrentObject,
     path: Vec<(Variable, Vec<Arc<str>>)>,
-    edge_keys: Vec<Arc<str>>,
-    single_keys: Vec<Arc<str>>,
-    value_keys: Vec<Arc<str>>,
-    integer_keys: Vec<Arc<str>>,
-    compared: Vec<(Arc<str>, Value)>,
-    number_keys: Vec<Arc<str>>,
-    uniform_keys: Vec<Arc<str>>,
+    requirements: Requirements,
     names: Vec<Arc<str>>,
     /// Variables of single-valued keys, by vertex and key.
     known: Vec<(Variable, Arc<str>, Variable)>,
@@ -265,13 +105,7 @@ pub(crate) fn translate(steps: &[Modulated<'_>], settings: &Settings) -> Option<
         closed: None,
         object: CurrentObject::Start,
         path: Vec::new(),
-        edge_keys: Vec::new(),
-        single_keys: Vec::new(),
-        value_keys: Vec::new(),
-        integer_keys: Vec::new(),
-        compared: Vec::new(),
-        number_keys: Vec::new(),
-        uniform_keys: Vec::new(),
+        requirements: Requirements::default(),
         names: Vec::new(),
         known: Vec::new(),
         walks: 0,
@@ -407,7 +241,7 @@ impl Builder {
                 let Some(Slot::Variable(edge)) = pattern.edge else { return None };
                 let of =
                     |key: &&Arc<str>| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into());
-                let label = self.edge_keys.iter().find(of)?.clone();
+                let label = self.requirements.edge_keys.iter().find(of)?.clone();
                 Some(OutputObject::Edge { edge, source, target, label })
             }
             CurrentObject::Start => None,
@@ -463,7 +297,7 @@ impl Builder {
             return Some(value);
         }
         let value = self.fresh()?;
-        self.single_keys.push(key.clone());
+        self.requirements.single_keys.push(key.clone());
         self.patterns.push(self.pattern(subject, iri(KEY_NAMESPACE, key), Slot::Variable(value), false));
         self.known.push((subject, key.clone(), value));
         Some(value)
@@ -493,7 +327,7 @@ impl Builder {
                 let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 let (source, target) = if &*step.name == "out" { (from, to) } else { (to, from) };
-                self.edge_keys.push(label.clone());
+                self.requirements.edge_keys.push(label.clone());
                 let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
                 self.patterns.push(pattern);
                 self.walks += 1;
@@ -503,7 +337,7 @@ impl Builder {
             ("both", [Value::String(label)]) => {
                 let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
-                self.edge_keys.push(label.clone());
+                self.requirements.edge_keys.push(label.clone());
                 self.unions.push(self.walk("both", label, from, to));
                 self.walks += 1;
                 self.object = CurrentObject::Vertex(to);
@@ -530,7 +364,7 @@ impl Builder {
                 let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 let (source, target) = if &*step.name == "outE" { (from, to) } else { (to, from) };
-                self.edge_keys.push(label.clone());
+                self.requirements.edge_keys.push(label.clone());
                 let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
                 self.patterns.push(pattern);
                 self.walks += 1;
@@ -572,7 +406,7 @@ impl Builder {
             ("has", [Value::String(key), test]) => self.has(key, test),
             ("values", [Value::String(key)]) => {
                 let CurrentObject::Vertex(vertex) = self.object else { return None };
-                self.value_keys.push(key.clone());
+                self.requirements.value_keys.push(key.clone());
                 if let Some(value) = self.known_value(vertex, key) {
                     self.object = CurrentObject::Value(value);
                     return Some(());
@@ -663,8 +497,8 @@ impl Builder {
         let test = predicate(test);
         let predicate = iri(KEY_NAMESPACE, key);
         if let P::Compare(Comparison::Eq, value @ (Value::String(_) | Value::Boolean(_))) = &test {
-            self.value_keys.push(key.clone());
-            self.compared.push((key.clone(), value.clone()));
+            self.requirements.value_keys.push(key.clone());
+            self.requirements.compared.push((key.clone(), value.clone()));
             let object = Slot::Constant(literal(value).ok()?.into());
             self.patterns.push(self.pattern(subject, predicate, object, false));
             return Some(());
@@ -681,12 +515,12 @@ impl Builder {
         if let P::Compare(_, value) | P::Inside(value, _) | P::Between(value, _) = test
             && value.is_number()
         {
-            self.number_keys.push(key.clone());
+            self.requirements.number_keys.push(key.clone());
         }
         let texts: &[Value] = match test {
             P::And(parts) => return parts.iter().try_for_each(|part| self.compare(key, part)),
             P::Within(values) | P::Without(values) if values.iter().any(Value::is_number) => {
-                self.number_keys.push(key.clone());
+                self.requirements.number_keys.push(key.clone());
                 values
             }
             P::Compare(Comparison::Eq | Comparison::Neq, value) => std::slice::from_ref(value),
@@ -696,7 +530,7 @@ impl Builder {
             _ => &[],
         };
         let texts = texts.iter().filter(|value| is_text(value));
-        self.compared.extend(texts.map(|text| (key.clone(), text.clone())));
+        self.requirements.compared.extend(texts.map(|text| (key.clone(), text.clone())));
         Some(())
     }
 
@@ -750,11 +584,11 @@ impl Builder {
             return None;
         }
         self.variables = inner.variables;
-        self.edge_keys.clone_from(&inner.edge_keys);
-        self.single_keys.clone_from(&inner.single_keys);
-        self.value_keys.clone_from(&inner.value_keys);
-        self.compared.clone_from(&inner.compared);
-        self.number_keys.clone_from(&inner.number_keys);
+        self.requirements.edge_keys.clone_from(&inner.requirements.edge_keys);
+        self.requirements.single_keys.clone_from(&inner.requirements.single_keys);
+        self.requirements.value_keys.clone_from(&inner.requirements.value_keys);
+        self.requirements.compared.clone_from(&inner.requirements.compared);
+        self.requirements.number_keys.clone_from(&inner.requirements.number_keys);
         let pattern = inner.node();
         Some(Expression::Exists(Box::new(Exists { pattern, outer: vec![vertex] })))
     }
@@ -820,36 +654,18 @@ impl Builder {
             variables: vec![String::new(); self.variables],
             parameters: Vec::new(),
         };
+        let labels_alone = self.walks == 0 && self.start.is_none() && self.base.is_none();
+        let requirements = Requirements { labels_alone, ..self.requirements };
         Some(TranslatedPrefix {
             query,
             path,
             current,
             output: self.output,
             entries: self.entries,
-            labels_alone: self.walks == 0 && self.start.is_none() && self.base.is_none(),
-            edge_keys: self.edge_keys,
-            single_keys: self.single_keys,
-            value_keys: self.value_keys,
-            integer_keys: self.integer_keys,
-            compared: self.compared,
-            number_keys: self.number_keys,
-            uniform_keys: self.uniform_keys,
+            requirements,
             names: self.names,
         })
     }
-}
-
-/// Whether a key has values that equal this one in Gremlin but not in SPARQL: language-tagged strings.
-fn has_other_literals(snapshot: &dyn Snapshot, key: Id, value: &Value) -> Result<bool> {
-    let Some(segment) = snapshot.segment(key, Direction::In)? else { return Ok(false) };
-    let Some(mut others) = equal_literals(snapshot, value)? else { return Ok(true) };
-    if let Ok(own) = literal(value) {
-        let own = snapshot.lookup(own.as_ref().into())?;
-        others.retain(|id| Some(*id) != own);
-    }
-    let mut degrees = Vec::new();
-    segment.degrees(&others, EVERY, &mut degrees)?;
-    Ok(degrees.iter().any(|degree| *degree > 0))
 }
 
 /// The distinct values of a variable.

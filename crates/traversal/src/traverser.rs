@@ -11,7 +11,7 @@ use crate::memory::{Account, Memory};
 use crate::size;
 use std::rc::Rc;
 use std::sync::Arc;
-use vervet_gremlin::{Path, Pop, Value};
+use vervet_gremlin::{Barrier, Path, Pop, Token, Value};
 use vervet_model::Result;
 
 /// Labels of one step.
@@ -67,6 +67,15 @@ impl PathNode {
         let account = memory.take(bytes)?.clone();
         Ok(Rc::new(Self { before, value, labels, account, bytes }))
     }
+}
+
+/// The value of the initial traverser, which no step can create.
+pub(crate) fn start_value() -> Value {
+    Value::Token(Token::Barrier(Barrier::NormSack))
+}
+
+pub(crate) fn is_start(value: &Value) -> bool {
+    *value == start_value()
 }
 
 impl Traverser {

@@ -52,7 +52,11 @@ fn tar(dist: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// All files below a directory, with their paths in it.
-fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, PathBuf)>) -> Result<(), String> {
+pub(crate) fn collect(
+    directory: &Path,
+    prefix: &str,
+    files: &mut Vec<(String, PathBuf)>,
+) -> Result<(), String> {
     let entries = fs::read_dir(directory).map_err(|error| problem(directory, &error))?;
     for entry in entries {
         let entry = entry.map_err(|error| problem(directory, &error))?;

@@ -10,19 +10,23 @@
 //! * `cargo xtask book` checks the links of the documentation and builds it as a book. With `--check` it only
 //!   checks, as `ci` does.
 //! * `cargo xtask chart` draws the chart of the README.
+//! * `cargo xtask dist` builds the program for distribution (`--target TRIPLE`).
 #![forbid(unsafe_code)]
 
 mod book;
 mod bundle;
 mod chart;
 mod circles;
+mod command;
+mod dist;
+mod licences;
 mod page;
 mod tidy;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -77,6 +81,8 @@ fn main() -> ExitCode {
         ["book"] => book::book(false),
         ["book", "--check"] => book::book(true),
         ["chart"] => chart::chart(),
+        ["dist"] => dist::dist(None),
+        ["dist", "--target", triple] => dist::dist(Some(triple)),
         ["conformance", "protocol"] => {
             // This suite is a test of the server.
             let run =
@@ -138,8 +144,7 @@ fn dependencies() -> Result<(), String> {
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = command::cargo()
         .args(arguments)
         .envs(environment.iter().copied())
         .status()

@@ -37,3 +37,13 @@ export const EXAMPLES: readonly Example[] = [
 `,
   },
 ];
+
+/** For an empty database. */
+export const FIRST_DATA: Example = {
+  title: 'Write some data',
+  about: 'Two persons who know each other',
+  text: `g.addV('person').property('name', 'Ann').as('ann')
+  .addV('person').property('name', 'Bob').as('bob')
+  .addE('knows').from('ann').to('bob')
+`,
+};

@@ -4,7 +4,7 @@ import { highlighting } from '../highlight';
 import type { Call, Language } from '../language';
 import { planned, quoted, shapeOf, writesIn } from './analysis';
 import { completion } from './completion';
-import { EXAMPLES } from './examples';
+import { EXAMPLES, FIRST_DATA } from './examples';
 import { GRAPHSON } from './graphson';
 import { EDGE, nameOf, vertexId } from './mapping';
 import { planIn } from './plan';
@@ -18,6 +18,7 @@ export const GREMLIN: Language = {
   id: 'gremlin',
   name: 'Gremlin',
   examples: EXAMPLES,
+  firstData: FIRST_DATA,
   drawable: 'A picture needs vertices, edges or paths: end the traversal with one of these, or with path().',
   highlighting: () =>
     highlighting<TokenKind, Mode>({

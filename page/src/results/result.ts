@@ -12,7 +12,13 @@ export type Content =
   | { readonly kind: 'values'; readonly table: Table }
   | { readonly kind: 'graph'; readonly triples: readonly Triple[] }
   | { readonly kind: 'boolean'; readonly value: boolean }
-  | { readonly kind: 'update'; readonly message: string };
+  | { readonly kind: 'update'; readonly message: string; readonly changes?: Changes };
+
+/** The numbers of statements that an update has added and removed. */
+export interface Changes {
+  readonly inserted: number;
+  readonly removed: number;
+}
 
 export interface Result {
   readonly content: Content;

@@ -52,3 +52,17 @@ LIMIT 40
 `,
   },
 ];
+
+/** For an empty database. */
+export const FIRST_DATA: Example = {
+  title: 'Write some data',
+  about: 'Two persons who know each other, as an update',
+  text: `PREFIX key: <urn:vervet:key:>
+PREFIX label: <urn:vervet:label:>
+
+INSERT DATA {
+  <urn:ann> a label:person ; key:name "Ann" ; key:knows <urn:bob> .
+  <urn:bob> a label:person ; key:name "Bob"
+}
+`,
+};

@@ -8,7 +8,7 @@ import { TriplesReader } from '../results/triples';
 import type { Plan } from '../server';
 import { declaredIn, edgesIn, requestOf } from './analysis';
 import { completion, naming } from './completion';
-import { EXAMPLES } from './examples';
+import { EXAMPLES, FIRST_DATA } from './examples';
 import { quoted } from './questions';
 import { scan, tokens, type Mode, type TokenKind } from './tokens';
 
@@ -19,6 +19,7 @@ export const SPARQL: Language = {
   id: 'sparql',
   name: 'SPARQL',
   examples: EXAMPLES,
+  firstData: FIRST_DATA,
   drawable: 'A picture needs resources: rows with IRIs, or the graph of a CONSTRUCT or DESCRIBE.',
   highlighting: () =>
     highlighting<TokenKind, NonNullable<Mode>>({

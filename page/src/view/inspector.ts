@@ -3,6 +3,7 @@ import { button, h } from '../dom';
 import { LABELS, RDF_TYPE, localName, type Namespaces } from '../namespaces';
 import { keyOf, plain, type Term, type Triple } from '../results/term';
 import { count } from '../quantities';
+import type { Fact } from './picture';
 import { iriParts, termElement } from './term';
 
 /** Values of a predicate shown initially. */
@@ -11,6 +12,8 @@ const VALUES_SHOWN = 12;
 interface InspectorOptions {
   /** Statements about `iri`, at most `limit` in each direction. */
   readonly load: (iri: string, limit: number) => Promise<readonly Triple[]>;
+  /** Display names of resources. */
+  readonly facts: (iris: readonly string[]) => Promise<readonly Fact[]>;
   readonly namespaces: () => Promise<Namespaces>;
   readonly onPicture: (iri: string) => void;
   readonly onQuery: (iri: string) => void;
@@ -51,11 +54,42 @@ export class Inspector {
     if (!quietly) this.element.querySelector<HTMLElement>('.close')?.focus();
     try {
       const [triples, namespaces] = await Promise.all([this.#options.load(iri, LIMIT), this.#options.namespaces()]);
-      if (this.#trail.at(-1) === iri) this.#show(iri, body(iri, triples, namespaces), { triples, namespaces });
+      if (this.#trail.at(-1) !== iri) return;
+      const content = body(iri, triples, namespaces);
+      this.#show(iri, content, { triples, namespaces });
+      await this.#name(content, iri);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (this.#trail.at(-1) === iri) this.#show(iri, h('p', { class: 'bad', role: 'alert' }, message), null);
     }
+  }
+
+  /** Adds the display names of the resources in `content`, and of those that *more* shows later. */
+  async #name(content: HTMLElement, about: string): Promise<void> {
+    const links = (): HTMLElement[] => [...content.querySelectorAll<HTMLElement>('dd [data-iri]')].filter(({ dataset }) => dataset['named'] === undefined);
+    const name = async (): Promise<void> => {
+      const unnamed = links().filter(({ dataset }) => dataset['iri'] !== about);
+      if (unnamed.length === 0) return;
+      const iris = [...new Set(unnamed.map(({ dataset }) => dataset['iri'] ?? ''))];
+      // The panel works without names.
+      const facts = await this.#options.facts(iris).catch(() => []);
+      const labels = new Map(facts.flatMap(({ iri, label }) => (label === null ? [] : [[iri, label] as const])));
+      for (const link of unnamed) {
+        link.dataset['named'] = '';
+        const label = labels.get(link.dataset['iri'] ?? '');
+        if (label !== undefined && label !== link.textContent) link.append(' ', h('span', { class: 'called' }, label));
+      }
+    };
+    content.addEventListener('click', (event) => {
+      if ((event.target as HTMLElement).closest('.more') !== null) void name();
+    });
+    await name();
+  }
+
+  /** Closes the panel without moving the focus: a new result does not show this resource. */
+  dismiss(): void {
+    if (!this.element.contains(document.activeElement)) this.#opener = null;
+    this.close();
   }
 
   close(): void {

@@ -25,21 +25,21 @@ export interface Point {
 
 const ROUNDS = 300;
 const SPREAD_ROUNDS = 150;
-/** Length of an edge at rest. */
+/** Length of an edge at rest, unless the caller asks for more. */
 const LENGTH = 84;
 /** Gravity to the centre, per pixel of distance. */
 const PULL = 0.12;
 const STRETCH_MAX = 1.6;
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-/** `aspect`: width by height of the picture's area. */
-export function arrange(boxes: readonly Box[], edges: readonly { source: string; target: string }[], aspect = 1): Map<string, Point> {
+/** `aspect`: width by height of the picture's area; `length`: that of an edge at rest. */
+export function arrange(boxes: readonly Box[], edges: readonly { source: string; target: string }[], aspect = 1, length = LENGTH): Map<string, Point> {
   const index = new Map(boxes.map(({ id }, i) => [id, i] as const));
   const pairs = edges.flatMap(({ source, target }) => {
     const [a, b] = [index.get(source), index.get(target)];
     return a === undefined || b === undefined || a === b ? [] : [[a, b] as const];
   });
-  const points = start(boxes, pairs);
+  const points = start(boxes, pairs, length);
   const degree = new Float64Array(boxes.length);
   for (const [a, b] of pairs) [degree[a], degree[b]] = [(degree[a] ?? 0) + 1, (degree[b] ?? 0) + 1];
   // A placed vertex is hard to move, to preserve the user's mental map.
@@ -47,7 +47,7 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
   const rounds = boxes.some(({ at }) => at === null) ? ROUNDS : 0;
   for (let round = 0; round < rounds; round += 1) {
     const heat = 1 - round / rounds;
-    relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5, aspect });
+    relax(points, pairs, { degree, mobility, step: 60 * heat * heat + 0.5, aspect, length });
   }
   for (let round = 0; round < SPREAD_ROUNDS && spread(points, boxes, aspect); round += 1);
   if (boxes.every(({ at }) => at === null)) stretch(points, aspect);
@@ -55,7 +55,7 @@ export function arrange(boxes: readonly Box[], edges: readonly { source: string;
 }
 
 /** On a spiral, the most connected in the centre; new ones near a placed neighbour. */
-function start(boxes: readonly Box[], pairs: readonly (readonly [number, number])[]): Point[] {
+function start(boxes: readonly Box[], pairs: readonly (readonly [number, number])[], length: number): Point[] {
   const neighbours = boxes.map((): number[] => []);
   for (const [a, b] of pairs) {
     neighbours[a]?.push(b);
@@ -67,7 +67,7 @@ function start(boxes: readonly Box[], pairs: readonly (readonly [number, number]
     const angle = rank * GOLDEN;
     const box = boxes[vertex];
     const near = neighbours[vertex]?.map((other) => boxes[other]?.at).find((at) => at);
-    const radius = near ? LENGTH : 40 * Math.sqrt(rank);
+    const radius = near ? length : 40 * Math.sqrt(rank);
     points[vertex] = box?.at
       ? { ...box.at }
       : { x: (near?.x ?? 0) + radius * Math.cos(angle), y: (near?.y ?? 0) + radius * Math.sin(angle) };
@@ -82,9 +82,10 @@ interface Round {
   /** The maximum step of a round. */
   readonly step: number;
   readonly aspect: number;
+  readonly length: number;
 }
 
-function relax(points: Point[], pairs: readonly (readonly [number, number])[], { degree, mobility, step, aspect }: Round): void {
+function relax(points: Point[], pairs: readonly (readonly [number, number])[], { degree, mobility, step, aspect, length }: Round): void {
   const n = points.length;
   const fx = new Float64Array(n);
   const fy = new Float64Array(n);
@@ -100,7 +101,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
       // Two vertices at one position separate in a direction that depends on their indices.
       if (dx === 0 && dy === 0) [dx, dy] = [Math.cos(i + j), Math.sin(i + j)];
       const square = Math.max(dx * dx + dy * dy, 25);
-      const force = (LENGTH * LENGTH) / square;
+      const force = (length * length) / square;
       push(i, dx * force, dy * force);
       push(j, -dx * force, -dy * force);
     }
@@ -112,7 +113,7 @@ function relax(points: Point[], pairs: readonly (readonly [number, number])[], {
     const distance = Math.max(1, Math.hypot(dx, dy));
     // Edges of hubs are longer and softer, to make room for their neighbours.
     const crowd = Math.sqrt(Math.min(degree[i] ?? 1, degree[j] ?? 1));
-    const force = distance / LENGTH / crowd;
+    const force = distance / length / crowd;
     push(i, dx * force, dy * force);
     push(j, -dx * force, -dy * force);
   }

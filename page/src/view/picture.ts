@@ -40,6 +40,12 @@ const ENLARGED_MAX = 24;
 /** Maximum width of a line of a label, and the approximate width of a character, in pixels. */
 const LABEL_WIDTH = 120;
 const CHARACTER = 6.6;
+/** The maximum length of an edge at rest that has room for its label. */
+const EDGE_MAX = 190;
+/** Up to this number of vertices, a click leaves all of them visible. */
+const REVEALED_MAX = 60;
+/** The maximum zoom of a view that the page chooses. */
+const ZOOM_MAX = 1.4;
 /** Above this number, edges are thin: the overall structure matters. */
 const THIN_FROM = 200;
 
@@ -165,8 +171,11 @@ export class PictureView {
       const width = Math.max(size(id), Math.min(text, LABEL_WIDTH)) + 12;
       return { id, width, height: size(id) + below + 8, drop: below / 2, at: this.#places.get(id) ?? null };
     });
-    this.#places = arrange(boxes, [...model.edges.values()], core.width() / Math.max(1, core.height()));
     const few = model.edges.size <= LABELLED_EDGES_MAX;
+    // Room for the labels of the edges, beside two vertices and a label of one of them.
+    const longest = few ? Math.max(0, ...[...model.edges.values()].map((edge) => Math.min(edge.label.length, LABEL_MAX))) : 0;
+    const length = longest === 0 ? undefined : Math.min(EDGE_MAX, 72 + longest * CHARACTER);
+    this.#places = arrange(boxes, [...model.edges.values()], core.width() / Math.max(1, core.height()), length);
     core.batch(() => {
       for (const vertex of model.vertices.values()) {
         const at = this.#places.get(vertex.id) ?? { x: 0, y: 0 };
@@ -249,7 +258,7 @@ export class PictureView {
       this.#draw();
       await this.#complete();
       this.#core?.resize();
-      this.#core?.animate({ fit: { eles: this.#core.getElementById(id).closedNeighborhood(), padding: 40 } }, { duration: still() ? 0 : 300 });
+      this.#reveal(id);
     } catch (error) {
       vertex.expanded = false;
       this.#options.onProblem(error instanceof Error ? error.message : String(error));
@@ -286,10 +295,26 @@ export class PictureView {
     this.#core?.resize();
     this.#core?.fit(undefined, 36);
     // A few vertices need not fill the screen.
-    if (this.#core !== null && this.#core.zoom() > 1.4) {
-      this.#core.zoom(1.4);
+    if (this.#core !== null && this.#core.zoom() > ZOOM_MAX) {
+      this.#core.zoom(ZOOM_MAX);
       this.#core.center();
     }
+  }
+
+  /**
+   * Moves the view so that the neighbourhood of a vertex is visible: with the rest of a small picture, and never
+   * at a larger zoom than that of a new picture.
+   */
+  #reveal(id: string): void {
+    const core = this.#core;
+    if (core === null) return;
+    const all = core.nodes().length <= REVEALED_MAX;
+    const box = (all ? core.elements() : core.getElementById(id).closedNeighborhood()).boundingBox();
+    const [width, height, padding] = [core.width(), core.height(), 36];
+    const fitting = Math.min((width - 2 * padding) / Math.max(1, box.w), (height - 2 * padding) / Math.max(1, box.h));
+    const zoom = Math.max(core.minZoom(), Math.min(ZOOM_MAX, fitting));
+    const pan = { x: width / 2 - (zoom * (box.x1 + box.x2)) / 2, y: height / 2 - (zoom * (box.y1 + box.y2)) / 2 };
+    core.animate({ zoom, pan }, { duration: still() ? 0 : 300 });
   }
 
   /** Enlarges labels at low zoom, so that they stay readable. */

@@ -5,7 +5,7 @@ import type { Language } from '../language';
 import type { Namespaces } from '../namespaces';
 import { count, counted } from '../quantities';
 import { csv, json, ntriples, tsv } from '../results/files';
-import { RAW_MAX, tableOf, type Content, type Result, type Table } from '../results/result';
+import { RAW_MAX, tableOf, type Changes, type Content, type Result, type Table } from '../results/result';
 import type { Plan } from '../server';
 import { addElements } from './picture-elements';
 import { PictureModel } from './picture-model';
@@ -64,11 +64,12 @@ export class ResultView {
     for (const name of ['picture', 'text'] as const) this.#panels[name].replaceChildren(empty('No result yet', 'Run a query to see it here.'));
   }
 
-  show(shown: Shown): void {
+  /** `view`: instead of the last one used for this kind of result. */
+  show(shown: Shown, view?: ViewName): void {
     this.#shown = shown;
     this.#drawn.clear();
     this.#offerPlan();
-    this.#tabs.choose(this.#preferred[shown.result.content.kind]);
+    this.#tabs.choose(view ?? this.#preferred[shown.result.content.kind]);
     this.#drawFiles();
     this.#draw();
   }
@@ -149,7 +150,12 @@ export class ResultView {
       return;
     }
     if (content.kind === 'update') {
-      panel.replaceChildren(h('div', { class: 'answer yes' }, 'Done'), content.message === '' ? '' : h('pre', { class: 'plan-text' }, content.message));
+      const { changes, message } = content;
+      const about = changes === undefined ? '' : changed(changes);
+      panel.replaceChildren(
+        h('div', { class: 'answer yes' }, 'Done', about !== '' && h('p', { class: 'faint' }, about)),
+        message === '' ? '' : h('pre', { class: 'plan-text' }, message),
+      );
       return;
     }
     const table: Table = content.kind === 'graph' ? tableOf(content.triples) : content.table;
@@ -253,6 +259,14 @@ export function amount({ content, complete }: Result): string {
     case 'boolean':
       return content.value ? 'yes' : 'no';
     case 'update':
-      return 'updated';
+      return content.changes === undefined ? 'updated' : changed(content.changes);
   }
+}
+
+/** `2 statements added, 1 removed`. */
+function changed({ inserted, removed }: Changes): string {
+  if (inserted === 0 && removed === 0) return 'nothing has changed';
+  const added = inserted > 0 ? `${counted(inserted, 'statement')} added` : '';
+  if (removed === 0) return added;
+  return inserted === 0 ? `${counted(removed, 'statement')} removed` : `${added}, ${count(removed)} removed`;
 }

@@ -1,4 +1,4 @@
-// The side panel: queries (examples, saved ones, history), and names in the data.
+// The side panel: queries (steps of a tour, saved ones, examples, history), and names in the data.
 import { button, h } from '../dom';
 import type { Language, LanguageId } from '../language';
 import { languageOf, memory, type Past } from '../memory';
@@ -6,9 +6,10 @@ import type { Name } from '../server';
 import type { NameKind, Names } from '../names';
 import { count } from '../quantities';
 import { readQueries, writeQueries } from '../saved-file';
+import type { Tour } from '../tour';
 import { saveFile } from './result';
 import { iriParts } from './term';
-import { tabs } from './tabs';
+import { tabs, type Tabs } from './tabs';
 
 interface SideOptions {
   /** The language of the editor. */
@@ -16,6 +17,7 @@ interface SideOptions {
   readonly languages: readonly Language[];
   readonly names: Names;
   readonly onQuery: (text: string, language: LanguageId) => void;
+  readonly onStep: (index: number) => void;
   readonly onName: (iri: string) => void;
   readonly onSay: (text: string) => void;
 }
@@ -28,6 +30,9 @@ export class Side {
   readonly #options: SideOptions;
   readonly #queries = h('div', { class: 'list' });
   readonly #names = h('div', { class: 'list' });
+  readonly #tabs: Tabs;
+  #tour: Tour | null = null;
+  #step: number | null = null;
   #wanted = '';
   #asked = 0;
 
@@ -40,12 +45,24 @@ export class Side {
         void this.refreshNames();
       },
     });
-    const bar = tabs('Side', [
+    this.#tabs = tabs('Side', [
       { id: 'side-queries', title: 'Queries', panel: this.#queries },
       { id: 'side-names', title: 'Names', panel: h('div', { class: 'names' }, filter, this.#names) },
     ]);
-    this.element = h('aside', { class: 'side', id: 'side', 'aria-label': 'Queries and names' }, bar.list, ...bar.panels);
+    this.element = h('aside', { class: 'side', id: 'side', 'aria-label': 'Queries and names' }, this.#tabs.list, ...this.#tabs.panels);
     this.refreshQueries();
+  }
+
+  /** Shows the steps of a tour above the other queries. `step`: the current one. */
+  showTour(tour: Tour | null, step: number | null): void {
+    [this.#tour, this.#step] = [tour, step];
+    this.refreshQueries();
+  }
+
+  /** Moves the focus to the current step, or to the first. */
+  focusTour(): void {
+    this.#tabs.choose('side-queries');
+    this.#queries.querySelector<HTMLElement>(`[data-step="${this.#step ?? 0}"]`)?.focus();
   }
 
   refreshQueries(): void {
@@ -64,6 +81,7 @@ export class Side {
         about !== '' && h('span', { class: 'about' }, about),
       );
     this.#queries.replaceChildren(
+      ...this.#steps(),
       h(
         'h2',
         {},
@@ -95,6 +113,27 @@ export class Side {
       past.length === 0 ? h('p', { class: 'faint' }, 'Nothing yet.') : '',
       ...past.map((one) => take(firstLine(one.text), pastNote(one), one.text, languageOf(one))),
     );
+  }
+
+  #steps(): HTMLElement[] {
+    const tour = this.#tour;
+    if (tour === null) return [];
+    const steps = tour.steps.map(({ name, note, text }, i) =>
+      h(
+        'li',
+        {},
+        h(
+          'button',
+          {
+            type: 'button', class: 'item', title: text.slice(0, 600), 'data-step': i, 'aria-current': i === this.#step ? 'step' : null,
+            onclick: () => this.#options.onStep(i),
+          },
+          h('span', { class: 'title' }, h('span', { class: 'number' }, `${i + 1} `), name),
+          note !== '' && h('span', { class: 'about' }, note),
+        ),
+      ),
+    );
+    return [h('h2', {}, tour.title), h('ol', { 'aria-label': tour.title }, ...steps)];
   }
 
   /** Imports the queries of a file, replacing those with the same name. */

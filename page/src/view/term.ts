@@ -23,7 +23,7 @@ export function termElement(term: Term, namespaces: Namespaces): HTMLElement {
     case 'blank':
       return h('span', { class: 'blank', title: 'a blank node: its label is only valid in this result' }, `_:${term.value}`);
     case 'literal': {
-      const text = term.value.length > SHOWN_MAX ? `${term.value.slice(0, SHOWN_MAX)}…` : term.value;
+      const text = term.value.length > SHOWN_MAX ? `${term.value.slice(0, SHOWN_MAX)}…` : readable(term);
       const tag = term.language ?? datatypeTag(term, namespaces);
       return h(
         'span',
@@ -142,6 +142,13 @@ export function shownLength(term: Term, namespaces: Namespaces): number {
 export function iriParts(iri: string, namespaces: Namespaces): { head: string; local: string } {
   const short = namespaces.split(iri);
   return short === null ? abbreviate(iri) : { head: `${short.prefix}:`, local: short.local };
+}
+
+/** The value of a literal; a double in its canonical form, such as `4.8E1`, without its exponent if that is short. */
+function readable({ value, datatype }: Term & { kind: 'literal' }): string {
+  if (datatype !== `${XSD}double` || !/^-?\d\.\d+E-?\d+$/.test(value)) return value;
+  const text = String(Number(value));
+  return text.includes('e') || text.length > 24 ? value : text;
 }
 
 /** Datatypes that are evident from the value have no tag. */

@@ -123,7 +123,7 @@ describe.skipIf(browserPath === null)('the page', () => {
     await page.getByRole('button', { name: /Cancel/ }).waitFor();
     await page.keyboard.press('Escape');
     await status('cancelled after');
-    await page.getByRole('button', { name: /Run/ }).first().waitFor();
+    await page.locator('.run', { hasText: 'Run' }).waitFor();
     await expect.poll(() => fake.aborted()).toBe(before + 1);
   });
 
@@ -134,13 +134,13 @@ describe.skipIf(browserPath === null)('the page', () => {
     await run('SELECT * {} # slow');
     await page.getByRole('button', { name: /Cancel/ }).waitFor();
     await page.keyboard.press('Escape');
-    await page.locator('.empty', { hasText: 'Cancelled' }).waitFor();
+    await page.getByRole('heading', { name: 'Cancelled' }).waitFor();
     expect(await page.getByRole('row').count()).toBe(0);
     expect(await page.locator('.files button').count()).toBe(0);
     await run(SELECT);
     await status('8 rows');
     await run('SELECT * WHERE {\n  ?s air:code ?code\n}');
-    await page.locator('.empty', { hasText: 'Failed' }).waitFor();
+    await page.getByRole('heading', { name: 'Failed' }).waitFor();
     expect(await page.getByRole('row').count()).toBe(0);
   });
 
@@ -178,6 +178,11 @@ describe.skipIf(browserPath === null)('the page', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await inspector.getByRole('heading', { name: 'Dallas/Fort Worth' }).waitFor();
+    // users 36: neighbours have their names, and a new result closes the panel.
+    await inspector.locator('[data-iri$="/LHR"] .called', { hasText: 'London Heathrow' }).waitFor();
+    await run(`${SELECT} # again`);
+    await inspector.waitFor({ state: 'hidden' });
+    expect(await page.evaluate(() => document.activeElement?.closest('.cm-editor') !== null)).toBe(true);
   });
 
   it('draws a graph, and expands a vertex by a click', async () => {
@@ -197,6 +202,14 @@ describe.skipIf(browserPath === null)('the page', () => {
     await page.mouse.click((box?.x ?? 0) + (place?.x ?? 0), (box?.y ?? 0) + (place?.y ?? 0));
     await page.getByRole('heading', { name: 'Frankfurt am Main' }).waitFor();
     await page.locator('.note', { hasText: '8 vertices, 12 edges' }).waitFor();
+    // users 33: all vertices stay in view.
+    await page.waitForTimeout(500);
+    const outside = await page.evaluate(() => {
+      const canvas = document.querySelector('.picture .canvas') as HTMLElement & { _cyreg?: { cy: { nodes(): { map<T>(f: (node: { renderedPosition(): { x: number; y: number } }) => T): T[] } } } };
+      const { width, height } = canvas.getBoundingClientRect();
+      return canvas._cyreg?.cy.nodes().map((node) => node.renderedPosition()).filter(({ x, y }) => x < 0 || y < 0 || x > width || y > height).length;
+    });
+    expect(outside).toBe(0);
   });
 
   it('draws rows', async () => {
@@ -305,7 +318,7 @@ describe.skipIf(browserPath === null)('the page', () => {
     await page.goto(`${fake.address}#query=${encodeURIComponent('ASK { ?shared ?p ?o }')}`);
     await page.reload();
     await page.locator('.cm-content', { hasText: '?shared' }).waitFor();
-    await page.getByRole('button', { name: /Run/ }).first().click();
+    await page.locator('.run', { hasText: 'Run' }).click();
     await page.locator('.answer', { hasText: 'Yes' }).waitFor();
   });
 
@@ -321,6 +334,9 @@ describe.skipIf(browserPath === null)('the page', () => {
   it('sends an update', async () => {
     await run('INSERT DATA { <http://a> <http://b> 1 }');
     await page.locator('.answer', { hasText: 'Done' }).waitFor();
+    // users 36: what has changed.
+    await status('1 statement added');
+    expect(await page.locator('.answer').innerText()).toContain('1 statement added');
   });
 
   it('has labels on all controls and fits a phone', async () => {
@@ -348,6 +364,34 @@ describe.skipIf(browserPath === null)('the page', () => {
     await run(SELECT);
     await page.getByRole('alert').filter({ hasText: 'the server does not answer' }).waitFor();
     problems = problems.filter((problem) => !problem.includes('ERR_FAILED'));
+  });
+});
+
+// users 37: an empty database offered queries, and nothing about loading.
+describe.skipIf(browserPath === null)('an empty database', () => {
+  it('takes files and first data', async () => {
+    const fake = await startFake({ page: DIST, empty: true });
+    const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
+    try {
+      const page = await browser.newPage();
+      await page.goto(fake.address);
+      await page.getByRole('heading', { name: 'This database is empty' }).waitFor();
+      await page.getByRole('button', { name: /^Write some data/ }).click();
+      await page.locator('.cm-content', { hasText: 'INSERT DATA' }).waitFor();
+      const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: /^Load files/ }).click()]);
+      const [request] = await Promise.all([
+        page.waitForRequest('**/load'),
+        chooser.setFiles([{ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('id,label,name\n1,person,Ann\n') }]),
+      ]);
+      expect(request.method()).toBe('POST');
+      expect(request.headers()['content-type']).toContain('multipart/form-data');
+      await page.locator('.status', { hasText: '2 statements loaded' }).waitFor();
+      expect(await page.locator('.plan-text').innerText()).toContain('people.csv: a note');
+      await page.locator('.info', { hasText: '2 statements' }).waitFor();
+    } finally {
+      await browser.close();
+      await fake.close();
+    }
   });
 });
 

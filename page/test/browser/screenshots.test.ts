@@ -2,7 +2,8 @@
 //
 // They are taken from the server at VERVET_URL, which should hold the air routes as RDF, those of Gremlin from the one at
 // VERVET_GRAPH_URL, with the air routes as a property graph; without them the small server of the tests answers, whose
-// rows do not depend on the query. Each waits for what it is to show, so it is a test, too.
+// rows do not depend on the query. That of the tour is taken if VERVET_DEMO_URL names a `vervet demo --serve`.
+// Each waits for what it is to show, so it is a test, too.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import { findBrowser } from './browser';
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const folder = process.env['SCREENSHOTS'];
+const demoAddress = process.env['VERVET_DEMO_URL'];
 const browserPath = findBrowser();
 if (folder !== undefined && browserPath === null) console.warn('skipped: no Chromium or Chrome here (install one, or name it in CHROME)');
 
@@ -179,6 +181,14 @@ describe.skipIf(folder === undefined || browserPath === null)('pictures', () => 
     await page.getByRole('tab', { name: 'Picture' }).click();
     await page.locator('.legend li').first().waitFor();
     await take(page, 'gremlin-picture-dark');
+  });
+
+  it.skipIf(demoAddress === undefined)('the tour of the demo, light', async () => {
+    const page = await open({ colorScheme: 'light' }, demoAddress);
+    await page.getByRole('main').getByRole('button', { name: /^3 / }).click();
+    await page.locator('.legend li').first().waitFor();
+    await page.locator('.note', { hasText: 'edges' }).waitFor();
+    await take(page, 'tour-light');
   });
 
   it('a phone', async () => {

@@ -49,6 +49,8 @@ describe('prefixes for what has none', () => {
 
   it('are different, and only for what needs one', () => {
     const iris = ['http://a/foaf/x', 'http://b/foaf/x', 'http://b/foaf/y', 'http://xmlns.com/foaf/0.1/name', 'http://c/z/not a name', 'x'];
+    // users 36: `urn:p` was `ns:p`.
+    expect(inventPrefixes(['urn:p', 'x:y'], new Namespaces(WELL_KNOWN))).toEqual([]);
     expect(inventPrefixes(iris, new Namespaces(WELL_KNOWN))).toEqual([['foaf2', 'http://b/foaf/'], ['foaf3', 'http://a/foaf/']]);
   });
 });

@@ -4,7 +4,7 @@ use super::questions::{EXPORT, REACH};
 use crate::measure::{Timing, geometric_mean};
 use crate::report::{LightFigures, LoadFigures, machine, today};
 use crate::table::{Table, count, figure, figure_or_dash};
-use crate::targets::{self, Target};
+use crate::target::{self, Target};
 use serde::Serialize;
 use std::fmt;
 use std::path::Path;
@@ -310,7 +310,7 @@ impl fmt::Display for FeatureReport {
             writeln!(f, "\n{}", self.light_table())?;
         }
         if !self.targets.is_empty() {
-            writeln!(f, "\n{}", targets::table(&self.targets))?;
+            writeln!(f, "\n{}", target::table(&self.targets))?;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Parameter values of the social network: persons, messages, names and dates from the data.
 
-use super::input;
-use super::network::milliseconds;
+use super::network::{input, milliseconds};
 use serde_json::Value as Json;
 use std::path::Path;
 use vervet::Database;

@@ -4,6 +4,7 @@
 //! # Shape
 //! * `network`: the files, from an archive or generated. `drawn`: parameter values. `workload`: the
 //!   operations. `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
+//!   `options`: the options. `resident`: the task of the subprocess that measures memory.
 //! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; both
 //!   languages must return equally many, and the peer the same rows. Then come rounds over all parameters, as
 //!   many as the time allows.
@@ -12,42 +13,28 @@
 mod drawn;
 mod figures;
 mod network;
+mod options;
 mod peer;
+mod resident;
 mod run;
 mod workload;
 
 pub(crate) use drawn::Drawn;
 pub use network::Network;
+pub use options::SnbOptions;
 pub use peer::PeerOptions;
 pub(crate) use peer::parameters_as_json;
+pub(crate) use resident::resident;
 pub(crate) use run::{Found, canonical, hash, once};
 pub(crate) use workload::{Operation, operations};
 
-use crate::measure::{process_cpu, resident_bytes};
+use crate::measure::process_cpu;
 use crate::sections::SectionReport;
 use figures::Stored;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 use vervet::{Database, DatabaseOptions};
-use vervet_model::{Error, ErrorKind, Result};
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct SnbOptions {
-    /// Only operations with these names; empty: all.
-    pub only: Vec<String>,
-    /// A file with persons, messages and dates for parameters; without it they are drawn from the data.
-    pub parameters: Option<PathBuf>,
-    /// The number of parameters of each operation.
-    pub count: usize,
-    /// Time for each operation in each language.
-    pub time: Duration,
-    /// Compare with this process.
-    pub peer: Option<PeerOptions>,
-    /// The path of this program, to measure memory in a subprocess; without it memory is not measured.
-    pub program: Option<PathBuf>,
-}
+use vervet_model::{Error, Result};
 
 /// Runs the benchmark.
 ///
@@ -107,22 +94,6 @@ fn store(network: &Network, directory: &Path) -> Result<Stored> {
     Ok(Stored { rows, memory, disk, disk_bytes, resident_bytes: None })
 }
 
-/// Opens a stored network, runs each Gremlin operation once with each parameter, and returns the resident
-/// memory after that: the task of a subprocess.
-///
-/// # Errors
-/// As [`run`].
-pub fn resident(directory: &Path, parameters: Option<&Path>, count: usize) -> Result<u64> {
-    let database = Database::open(directory)?;
-    let drawn = Drawn::new(&database, parameters, count)?;
-    for operation in workload::operations(&drawn, &[])? {
-        if operation.is_network_query() {
-            run::once(&database, &operation)?;
-        }
-    }
-    resident_bytes()
-}
-
 /// Runs a small version on a generated network, without the peer.
 ///
 /// # Errors
@@ -137,16 +108,6 @@ pub fn self_check() -> Result<SectionReport> {
         program: None,
     };
     run(&Network::made(60), &options)
-}
-
-/// A temporary folder, removed on drop.
-fn temporary() -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix("vervet-bench-").tempdir();
-    made.map_err(|error| Error::io("make a temporary folder", &error))
-}
-
-fn input(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Input, message)
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 //! `20120601000000000` become milliseconds since 1970, and untyped headers get types. So the database and the
 //! peer read the same files, and the queries of the conformance suite apply.
 
-use super::input;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use vervet::{Database, Format, LoadOptions, Source};
 use vervet_generate::Random;
-use vervet_model::{Error, Result};
+use vervet_model::{Error, ErrorKind, Result};
 
 /// See the header of this file.
 #[derive(Clone, Debug)]
@@ -181,6 +180,11 @@ fn append(whole: &mut String, rows: &str) {
         }
         whole.push('\n');
     }
+}
+
+/// An error in the files or options.
+pub(super) fn input(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Input, message)
 }
 
 /// Milliseconds from 1970 to `20120601000000000` or `20120601`; `None`: another format.

@@ -13,7 +13,6 @@
 
 use super::network::Network;
 use super::run::{Found, PeerOutcome, Times};
-use super::temporary;
 use super::workload::Operation;
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Write};
@@ -131,4 +130,10 @@ pub(crate) fn parameters_as_json(parameters: &Parameters) -> Json {
         Parameter::Number(number) => json!(number),
     };
     parameters.iter().map(|(name, parameter)| (name.to_owned(), value(parameter))).collect()
+}
+
+/// A temporary folder, removed on drop.
+fn temporary() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("vervet-bench-").tempdir();
+    made.map_err(|error| Error::io("make a temporary folder", &error))
 }

@@ -1,6 +1,6 @@
 //! Runs an operation: first for its rows, then for its times.
 
-use super::input;
+use super::network::input;
 use super::workload::Operation;
 use crate::measure::{process_cpu, quantile};
 use std::hint::black_box;

@@ -1,7 +1,7 @@
 //! The operations: IS1 to IS7 and IC1 to IC14, lookups and hops, the templates of Grasper and of G-Tran.
 
 use super::drawn::Drawn;
-use super::input;
+use super::network::input;
 use vervet_conformance::ldbc::{Parameters, QUERIES, Query, Sparql};
 use vervet_model::Result;
 

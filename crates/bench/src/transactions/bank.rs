@@ -1,8 +1,8 @@
 //! Bank transfers: each reads two accounts and writes both. The sum of all accounts is invariant.
 
-use super::TransactionOptions;
 use super::clients::{self, Load};
 use super::graphs::{Made, Place};
+use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use vervet::{Database, Durability, Format, Isolation, TransactionOptions as Begin};

@@ -1,9 +1,9 @@
 //! Insertions: one edge per transaction, by many clients with a sync for each commit, a million in one
 //! transaction; and recovery from the resulting log.
 
-use super::TransactionOptions;
 use super::clients::{self, Load};
 use super::graphs::{Data, Made, Place};
+use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure};
 use std::time::Instant;

@@ -7,9 +7,9 @@
 //! meanwhile, the operation is only the failed lookup. A read is a snapshot, since read-only transactions
 //! need nothing else; a write is one transaction through the typed interface.
 
-use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
 use super::graphs::{Data, Place};
+use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use std::hint::black_box;

@@ -2,44 +2,24 @@
 //!
 //! # Shape
 //! One file for each part; each returns sections (a table and a sentence or two) and targets. `clients` runs
-//! the threads, `graphs` creates the databases.
+//! the threads, `graphs` creates the databases, `options` has the options.
 
 mod bank;
 mod clients;
 mod graphs;
 mod inserts;
 mod lbv;
+mod options;
 mod readers;
 mod steady;
 
 pub use clients::{Load, Outcome};
 pub use graphs::{Data, Place};
+pub use options::{PARTS, TransactionOptions};
 
 use crate::sections::SectionReport;
 use std::time::Duration;
 use vervet_model::{Error, ErrorKind, Result};
-
-/// The names of all parts.
-pub const PARTS: [&str; 7] = ["inserts", "sync", "bulk", "readers", "lbv", "bank", "steady"];
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct TransactionOptions {
-    /// Only these of [`PARTS`]; empty: all.
-    pub only: Vec<String>,
-    /// Time for each figure.
-    pub time: Duration,
-    /// The number of updates of the part `steady`.
-    pub updates: u64,
-    /// The part `steady` runs for this time instead.
-    pub steady_time: Option<Duration>,
-    /// The maximum rate of updates, and of reads, of the part `steady`, per second.
-    pub rate: Option<f64>,
-    /// The statements of one transaction of the part `bulk`.
-    pub bulk: u64,
-    /// Numbers of client threads.
-    pub clients: Vec<usize>,
-}
 
 /// Runs the benchmark.
 ///

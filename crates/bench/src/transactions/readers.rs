@@ -1,9 +1,9 @@
 //! The impact of writers on readers: the light queries alone, over a version with a delta, and beside a
 //! continuously committing writer.
 
-use super::TransactionOptions;
 use super::clients::{self, Load, Outcome};
 use super::graphs::{Data, Place};
+use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -5,8 +5,8 @@
 //! final size. A reading client runs light queries. Samples record the resident set, the files and the
 //! longest read since the last sample. Checkpoints run as in production.
 
-use super::TransactionOptions;
 use super::graphs::{Data, Made, Place};
+use super::options::TransactionOptions;
 use crate::measure::resident_bytes;
 use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure};

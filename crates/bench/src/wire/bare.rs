@@ -1,7 +1,7 @@
 //! The bare client: a WebSocket with GraphBinary on one blocking socket, without a driver.
 
-use super::ADD;
-use super::clients::{self, Client, PipelinedRequests, Single, Writes};
+use super::clients::{self, Client, PipelinedRequests, Single, Writes, found};
+use super::options::ADD;
 use crate::measure::thread_cpu;
 use crate::snb::Found;
 use std::collections::HashMap;
@@ -164,7 +164,7 @@ impl Client for Bare {
     }
 
     fn look(&mut self, text: &str, parameters: &[Parameters]) -> Result<Vec<Found>> {
-        parameters.iter().map(|one| Ok(super::found(&self.ask(text, one)?))).collect()
+        parameters.iter().map(|one| Ok(found(&self.ask(text, one)?))).collect()
     }
 
     fn one(&mut self, text: &str, parameters: &[Parameters], time: Duration) -> Result<Single> {

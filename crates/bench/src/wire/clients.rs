@@ -1,7 +1,8 @@
 //! The interface of a measuring client.
 
-use crate::snb::Found;
+use crate::snb::{Found, canonical, hash};
 use std::time::Duration;
+use vervet::gremlin::Value;
 use vervet_conformance::ldbc::Parameters;
 use vervet_model::Result;
 
@@ -76,4 +77,12 @@ pub(super) trait Client {
 
     /// Adds vertices; returns the seconds until all were committed.
     fn write(&mut self, writes: &Writes) -> Result<f64>;
+}
+
+/// The results of a client.
+pub(super) fn found(values: &[Value]) -> Found {
+    Found {
+        rows: values.len() as u64,
+        hash: values.iter().map(|value| hash(&canonical(value))).fold(0, u64::wrapping_add),
+    }
 }

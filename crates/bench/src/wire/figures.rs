@@ -1,7 +1,7 @@
 //! Tables and targets of `vervet-bench wire`.
 
 use super::clients::{Format, Writes};
-use super::{FLOOR, OURS, WireOptions};
+use super::options::{ADD, FLOOR, LIGHT, OURS, WireOptions};
 use crate::measure::quantile;
 use crate::sections::{Section, SectionReport};
 use crate::snb::Network;
@@ -87,7 +87,7 @@ impl Figures {
     pub(super) fn new(network: &Network, options: &WireOptions) -> Self {
         Self {
             title: format!("Gremlin through the server on {}", network.name()),
-            texts: std::iter::once("g.inject(1)").chain(super::LIGHT).collect(),
+            texts: std::iter::once("g.inject(1)").chain(LIGHT).collect(),
             in_flight: options.in_flight,
             embedded: Vec::new(),
             embedded_writes: 0.0,
@@ -224,7 +224,7 @@ impl Figures {
                 "`{}`, each a request. Ours is durable at each commit (level `sync`); TinkerGraph is in memory, and has no \
                  transactions that a session could commit. `in one session`: with a commit behind as many as the column says, the last one \
                  counted in; `each by itself`: each a transaction. Embedded, in transactions of as many: {} vertices/s.",
-                super::ADD,
+                ADD,
                 figure(self.embedded_writes)
             ),
             &[

@@ -5,7 +5,7 @@
 //!   TinkerPop's driver for Java, a process (`peers/gremlin`), to our server and optionally to TinkerPop's
 //!   own with TinkerGraph.
 //! * `floor`: a server that replays our server's responses.
-//! * `figures`: tables and targets.
+//! * `figures`: tables and targets. `options`: options, requests and names.
 //! * The server runs in this process on a database in a directory, so its processor time is that of this
 //!   process while the driver works.
 //! * Each text first runs once with each of its parameters, and must return what the embedded interface
@@ -21,55 +21,26 @@ mod clients;
 mod driver;
 mod figures;
 mod floor;
+mod options;
+
+pub use options::WireOptions;
 
 use crate::measure::{process_cpu, quantile};
 use crate::sections::SectionReport;
-use crate::snb::{Drawn, Found, Network, Operation, canonical, hash, once, operations};
+use crate::snb::{Drawn, Found, Network, Operation, once, operations};
 use clients::{Client, Format, PipelinedRequests, Writes};
 use driver::Driver;
 use figures::{Light, Many, Way, Written};
 use floor::{Answers, Floor};
+use options::{ADD, FLOOR, LIGHT, NOTHING, OURS, PEER};
 use std::hint::black_box;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use vervet::Database;
 use vervet::gremlin::{GremlinOptions, Value};
 use vervet_conformance::ldbc::Parameters;
 use vervet_model::{Error, Result};
 use vervet_server::{Server, ServerOptions};
-
-/// Light requests: a lookup, hops and the short query of a person.
-const LIGHT: [&str; 3] = ["point look-up", "1 hop", "IS1"];
-/// The request without work.
-const NOTHING: &str = "g.inject(1)";
-/// The name of our server in tables.
-const OURS: &str = "ours";
-const FLOOR: &str = "floor";
-const PEER: &str = "Gremlin Server";
-/// The write request.
-const ADD: &str = "g.addV('person').property('name', x)";
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct WireOptions {
-    /// The script that starts Java programs (`peers/gremlin/run.sh`); without it only the bare client runs.
-    pub script: Option<PathBuf>,
-    /// Also measure TinkerPop's own server.
-    pub against_gremlin_server: bool,
-    /// A file with persons for parameters.
-    pub parameters: Option<PathBuf>,
-    /// The number of parameters of each text.
-    pub count: usize,
-    /// Time for each figure.
-    pub time: Duration,
-    /// The number of vertices added for each figure.
-    pub vertices: u32,
-    /// Requests in flight, in pipelined measurements.
-    pub in_flight: u32,
-    /// Vertices per transaction of a session.
-    pub commit_each: u32,
-}
 
 /// Runs the benchmark.
 ///
@@ -332,14 +303,6 @@ impl Measure<'_> {
         let Some(database) = self.database else { return Ok(None) };
         let count = database.gremlin("g.V().hasLabel('person').count()")?;
         Ok(count.values().next().and_then(Value::as_integer))
-    }
-}
-
-/// The results of a client.
-fn found(values: &[Value]) -> Found {
-    Found {
-        rows: values.len() as u64,
-        hash: values.iter().map(|value| hash(&canonical(value))).fold(0, u64::wrapping_add),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Anomalies along a cycle of four persons whose versions are always incremented together.
 
-use super::THREADS;
-use super::world::{Client, Stop, World, integers, person};
+use super::world::{Client, Stop, THREADS, World, integers, person};
 use vervet::Transaction;
 
 /// The number of transactions of the only writer.

@@ -1,6 +1,5 @@
 //! The environment of a test: a database, clients on threads, and counts of transaction outcomes.
 
-use super::THREADS;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +10,9 @@ use vervet::{
     TransactionOptions,
 };
 use vervet_testkit::Random;
+
+/// The number of concurrent clients.
+pub const THREADS: usize = 8;
 
 /// Why a transaction did not commit.
 #[derive(Debug)]

@@ -5,7 +5,6 @@
 //! pauses, so that transactions overlap even with few cores, commits, and continues whatever the outcome. The
 //! keys of a history are a sliding window, so lists stay short.
 
-use super::THREADS;
 use super::record::{Entry, History, Kind, Operation};
 use super::storage::{Storage, StorageForm};
 use std::path::PathBuf;
@@ -16,6 +15,8 @@ use vervet::{
 };
 use vervet_testkit::Random;
 
+/// Clients of a history.
+pub const THREADS: u64 = 8;
 /// The number of keys in use at a time.
 const KEYS: u64 = 6;
 /// Transactions of all clients together after which the oldest key is replaced by a new one.

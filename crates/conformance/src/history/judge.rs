@@ -8,9 +8,9 @@
 //! # Not here
 //! The checkers themselves: docs/histories.md says how to get them.
 
+use super::options::{LEVELS, Level, Options};
 use super::plant::Fault;
 use super::record::Kind;
-use super::{LEVELS, Level, Options};
 use crate::{Outcome, Report};
 use std::collections::BTreeMap;
 use std::io::Read;

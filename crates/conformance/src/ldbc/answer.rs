@@ -3,7 +3,6 @@
 //! A boolean becomes 0 or 1, a number without fraction an integer, an unordered list a set, so that the three
 //! sources may represent them differently.
 
-use super::query::Kind;
 use oxrdf::{Literal, Term};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -16,6 +15,21 @@ const BETWEEN_VALUES: char = ';';
 const BETWEEN_PARTS: &str = "|";
 /// The maximum integer that a double represents exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The content of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A number or a string.
+    Plain,
+    /// Milliseconds since 1970; one of the files expects a date.
+    Day,
+    /// Whole minutes; one of the files expects a fraction, because its engine divides integers that way.
+    Minutes,
+    /// A set of strings.
+    Set,
+    /// A list with an order.
+    List,
+}
 
 /// A row.
 pub type Row = Vec<Cell>;

@@ -1,25 +1,10 @@
 //! The queries: their texts and the contents of their columns.
 
-use super::answer::{Cell, Row};
+use super::answer::{Cell, Kind, Row};
 use super::parameters::Parameters;
 use vervet::Database;
 use vervet::gremlin::GremlinOptions;
 use vervet_model::{Error, ErrorKind, Result};
-
-/// The content of a column.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// A number or a string.
-    Plain,
-    /// Milliseconds since 1970; one of the files expects a date.
-    Day,
-    /// Whole minutes; one of the files expects a fraction, because its engine divides integers that way.
-    Minutes,
-    /// A set of strings.
-    Set,
-    /// A list with an order.
-    List,
-}
 
 /// The order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

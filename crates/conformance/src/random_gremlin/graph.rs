@@ -9,7 +9,7 @@
 //! *With changes*: first a part of it, with extra elements and values ([`Graph::staged`]); then the rest, and
 //! the removal of the extras.
 
-use crate::random::Random;
+use crate::random_terms::Random;
 use std::fmt::Write;
 
 pub(super) const VERTEX_LABELS: [&str; 3] = ["person", "place", "thing"];

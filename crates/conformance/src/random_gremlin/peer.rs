@@ -9,7 +9,7 @@
 //! | `{"graph": ["text"]}`: texts that create the graph of the following requests | `{"loaded": n}` |
 //! | `{"text", "bags", "milliseconds", "most"}` | `{"results": ["text"]}`, see `canonical`; `{"error": "…"}`; `{"late": true}`: limit of time or results exceeded |
 
-use super::{Answer, RESULTS_MAX, TIMEOUT};
+use super::answer::{Answer, RESULTS_MAX, TIMEOUT};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -29,7 +29,7 @@
 //! * The order of results behind walks and `values`: equal traversers may be merged.
 
 use super::graph::Graph;
-use crate::random::Random;
+use crate::random_terms::Random;
 
 /// Steps, with `#` for each nested traversal.
 #[derive(Clone, PartialEq, Eq, Debug)]

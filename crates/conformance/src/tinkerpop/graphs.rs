@@ -1,10 +1,11 @@
-//! The graphs of scenarios, and lookup of their elements by name.
+//! The graphs of scenarios.
 //!
 //! # Shape
 //! A named graph is read from its file once. *Base*: it is loaded as RDF, in the property-graph form of
 //! docs/loading.md. *Delta*: a transaction writes it with traversals. Each scenario gets a new empty graph.
 
-use super::Configuration;
+use super::configuration::Configuration;
+use super::elements::Elements;
 use super::wire::Running;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -13,8 +14,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
-use vervet::gremlin::{Bytecode, Cardinality, Edge, Instruction, T, Token, Value, Vertex, VertexProperty};
+use vervet::gremlin::{Bytecode, Cardinality, Instruction, T, Token, Value};
 use vervet::{Database, Format, GremlinOptions, NamedNode, Term, Triple};
 use vervet_model::vocab::{
     EDGE_ID, EDGE_NAMESPACE, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, RDF_TYPE, VERTEX_NAMESPACE,
@@ -173,79 +173,4 @@ fn write(database: &Database, vertices: &[GraphVertex]) -> vervet::Result<()> {
         }
         Ok(())
     })
-}
-
-/// The elements of a graph, by name.
-#[derive(Default)]
-pub(super) struct Elements {
-    vertices: Vec<Vertex>,
-    edges: Vec<Arc<Edge>>,
-    /// Positions in `vertices` by the property `name`.
-    names: HashMap<String, usize>,
-    /// Names of vertices by their keys.
-    keys: HashMap<u64, String>,
-}
-
-impl Elements {
-    /// The current elements.
-    pub(super) fn of(database: &Database) -> vervet::Result<Self> {
-        let mut all = Self::default();
-        for value in database.gremlin("g.V()")?.into_values()? {
-            let Value::Vertex(vertex) = value else { continue };
-            for property in vertex.detail.iter().flat_map(|detail| &detail.properties) {
-                if let ("name", Some(name)) = (&*property.label, property.value.as_text()) {
-                    all.names.entry(name.to_owned()).or_insert(all.vertices.len());
-                    all.keys.insert(vertex.key, name.to_owned());
-                }
-            }
-            all.vertices.push(vertex);
-        }
-        for value in database.gremlin("g.E()")?.into_values()? {
-            if let Value::Edge(edge) = value {
-                all.edges.push(edge);
-            }
-        }
-        Ok(all)
-    }
-
-    /// The vertex with this name.
-    pub(super) fn vertex(&self, name: &str) -> Result<&Vertex, String> {
-        let place = self.names.get(name).ok_or_else(|| format!("there is no vertex with the name {name}"))?;
-        Ok(&self.vertices[*place])
-    }
-
-    /// The edge `source-label->target`.
-    pub(super) fn edge(&self, text: &str) -> Result<&Arc<Edge>, String> {
-        let (source, label, target) = triple(text)?;
-        let is_name = |vertex: &Vertex, name| self.keys.get(&vertex.key).is_some_and(|known| known == name);
-        let found = self.edges.iter().find(|edge| {
-            edge.detail.as_ref().is_some_and(|detail| {
-                *detail.label == *label && is_name(&detail.source, source) && is_name(&detail.target, target)
-            })
-        });
-        found.ok_or_else(|| format!("there is no edge {text}"))
-    }
-
-    /// The property `vertex-key->value`; `decode` parses the value.
-    pub(super) fn vertex_property(
-        &self,
-        text: &str,
-        decode: &dyn Fn(&str) -> Result<Value, String>,
-    ) -> Result<Arc<VertexProperty>, String> {
-        let (vertex, key, value) = triple(text)?;
-        let value = decode(value)?;
-        let properties = self.vertex(vertex)?.detail.iter().flat_map(|detail| &detail.properties);
-        let found =
-            properties.into_iter().find(|property| *property.label == *key && property.value == value);
-        found.cloned().ok_or_else(|| format!("there is no property {text}"))
-    }
-}
-
-/// The parts of `a-b->c`.
-fn triple(text: &str) -> Result<(&str, &str, &str), String> {
-    let parts = text.split_once("->").and_then(|(start, last)| {
-        let (first, middle) = start.split_once('-')?;
-        Some((first, middle, last))
-    });
-    parts.ok_or_else(|| format!("{text} is not of the form a-b->c"))
 }

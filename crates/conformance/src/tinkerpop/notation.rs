@@ -4,7 +4,7 @@
 //! A code is a word, brackets, and an optional type. Anything else is a string. Elements are named by the
 //! property `name` and looked up in [`Elements`].
 
-use super::graphs::Elements;
+use super::elements::Elements;
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use std::str::FromStr;

@@ -1,11 +1,13 @@
 //! Runs one scenario on one graph.
 
 use super::compare::{differences, in_order, items, same_tree, show_some};
+use super::configuration::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
+use super::elements::Elements;
+use super::failure::ScenarioFailure;
 use super::feature::{Scenario, Step};
-use super::graphs::{Elements, Graph, Graphs};
+use super::graphs::{Graph, Graphs};
 use super::notation::{show, value};
 use super::wire::{PythonDriver, Running, has_float, not_carried, plain};
-use super::{Configuration, DATA_PREFIX, MEMORY_BYTES_MAX, TIMEOUT};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
@@ -13,35 +15,6 @@ use std::rc::Rc;
 use vervet::gremlin::text::{ParseOptions, Statement, parse};
 use vervet::gremlin::{Bytecode, Instruction, Map, Tree, Value};
 use vervet::{Database, Error, ErrorKind, GremlinOptions};
-
-/// Why a scenario did not pass.
-#[derive(Debug)]
-pub(super) enum ScenarioFailure {
-    /// The engine reports the feature as unsupported.
-    Unsupported(String),
-    /// It does not apply to this configuration.
-    LeftOut(String),
-    /// Any other failure.
-    Wrong(String),
-}
-
-impl From<String> for ScenarioFailure {
-    fn from(reason: String) -> Self {
-        Self::Wrong(reason)
-    }
-}
-
-/// An error where none was expected.
-impl From<Error> for ScenarioFailure {
-    fn from(error: Error) -> Self {
-        let message = error.message().to_owned();
-        if error.kind() == ErrorKind::Unsupported || message.contains("is not supported") {
-            Self::Unsupported(message)
-        } else {
-            Self::Wrong(format!("error: {message}"))
-        }
-    }
-}
 
 /// The result of a traversal.
 enum Results {

@@ -12,7 +12,7 @@
 //! the expectation, before any answer is read, what the driver cannot represent.
 
 use super::compare::same;
-use super::scenario::ScenarioFailure;
+use super::failure::ScenarioFailure;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};

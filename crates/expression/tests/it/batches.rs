@@ -94,26 +94,39 @@ fn ids_of_integers_compare_as_their_values() {
     let literal = |number: i64, kind: &str| format!("'{number}'^^<http://www.w3.org/2001/XMLSchema#{kind}>");
     let numbers = [-1 << 50, -3, -1, 0, 1, 2, 3, 4, 1 << 31, 1 << 50];
     let kinds = ["integer", "int", "long"];
-    let texts = numbers.iter().flat_map(|number| kinds.map(|kind| literal(*number, kind)));
     let mut terms = Terms::default();
-    let column: Vec<Id> = texts.map(|text| terms.add(term(&text))).collect();
+    let literals = numbers.iter().flat_map(|number| kinds.map(|kind| literal(*number, kind)));
+    let literals: Vec<(String, Id)> = literals.map(|text| (text.clone(), terms.add(term(&text)))).collect();
+    let column: Vec<Id> = literals.iter().map(|(_, id)| *id).collect();
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
-    let selected = |condition: &str| {
+    // `?v1` has the same value in every row, as a parameter has.
+    let selected = |condition: &str, same: Id| {
         let condition = CompiledExpression::new(&parse(condition), &evaluator).expect("it compiles");
-        let mut rows = Vec::new();
-        condition
-            .filter(&evaluator, std::slice::from_ref(&column), column.len(), &mut rows)
-            .expect("it runs");
+        let (columns, mut rows) = ([column.clone(), vec![same; column.len()]], Vec::new());
+        condition.filter(&evaluator, &columns, column.len(), &mut rows).expect("it runs");
         rows
     };
     for comparator in ["<", "<=", ">", ">=", "=", "!="] {
-        for (number, kind) in numbers.iter().flat_map(|number| kinds.map(|kind| (*number, kind))) {
+        for (constant, id) in &literals {
             // A number outside the range of its type is not a number in either evaluation.
-            let constant = literal(number, kind);
-            let by_ids = selected(&format!("?v0 {comparator} {constant}"));
-            let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"));
+            let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"), *id);
+            let by_ids = selected(&format!("?v0 {comparator} {constant}"), *id);
             assert_eq!(by_ids, by_values, "{comparator} {constant}");
+            let by_column = selected(&format!("?v0 {comparator} ?v1"), *id);
+            assert_eq!(by_column, by_values, "{comparator} a column of {constant}");
+            let flipped = selected(&format!("({constant} + 0) {comparator} (?v0 + 0)"), *id);
+            assert_eq!(
+                selected(&format!("{constant} {comparator} ?v0"), *id),
+                flipped,
+                "{constant} {comparator}"
+            );
+            let by_column = selected(&format!("?v1 {comparator} ?v0"), *id);
+            assert_eq!(by_column, flipped, "a column of {constant} {comparator}");
+            let between = selected(&format!("?v0 {comparator} ?v1 && ?v0 > -2"), *id);
+            let by_values =
+                selected(&format!("(?v0 + 0) {comparator} ({constant} + 0) && (?v0 + 0) > -2"), *id);
+            assert_eq!(between, by_values, "{comparator} a column of {constant}, and above -2");
         }
     }
 }

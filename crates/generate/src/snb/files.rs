@@ -1,6 +1,5 @@
 //! Output files of the network, with the names of LDBC's format "vanilla".
 
-use super::FileMaker;
 use std::io::{self, Write};
 
 /// Names and header rows of the files.
@@ -37,6 +36,9 @@ const HEADERS: [(&str, &str); 31] = [
     ("tagclass", "id|name|url"),
     ("tagclass_isSubclassOf_tagclass", "TagClass.id|TagClass.id"),
 ];
+
+/// Creates the writer of a file; called once with the name of each file.
+pub type FileMaker<'m> = dyn FnMut(&str) -> io::Result<Box<dyn Write>> + 'm;
 
 /// All files, open.
 pub(super) struct Files {

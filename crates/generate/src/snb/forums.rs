@@ -2,10 +2,11 @@
 //!
 //! Walls and groups contain texts with replies; albums contain photos, which have only likes.
 
+use super::distributions::{DAY, END, HOUR, Purpose, between, geometric, later, random, skewed};
 use super::files::Files;
 use super::people::{People, Person};
+use super::statistics::SnbStatistics;
 use super::world::World;
-use super::{DAY, END, HOUR, Purpose, SnbStatistics, between, geometric, later, random, skewed};
 use crate::Random;
 use std::io;
 

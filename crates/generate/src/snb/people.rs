@@ -1,8 +1,9 @@
 //! Persons, their attributes, and the friendship graph.
 
+use super::distributions::{BEGIN, DAY, END, Purpose, between, geometric, random, scaled, skewed};
 use super::files::Files;
+use super::statistics::SnbStatistics;
 use super::world::World;
-use super::{BEGIN, DAY, END, Purpose, SnbStatistics, between, geometric, random, scaled, skewed};
 use std::io;
 
 /// Maximum number of interests of a person.

@@ -1,7 +1,7 @@
 //! Static part of the network: places, organisations, tags and their classes, in the same numbers as LDBC.
 
+use super::distributions::{Purpose, random, skewed};
 use super::files::Files;
-use super::{Purpose, random, skewed};
 use crate::Random;
 use std::io;
 

@@ -12,27 +12,26 @@
 //! # Source
 //! TinkerPop 3.8, "Numeric Type Promotion". Different: division of a decimal by zero is an error, not `0`.
 
-mod big;
+pub(crate) mod big;
 mod convert;
 mod fold;
 mod parse;
 
+pub use big::MAX_BITS;
 pub use convert::as_number;
-pub use fold::{Extreme, Mean, Sum};
+pub use fold::{Extreme, Mean, Sum, max, min};
 
 pub(crate) use big::limited;
 pub(crate) use fold::times;
 
 use super::{Error, Result};
 use crate::Value;
+use big::Operation;
 use bigdecimal::BigDecimal;
 use num_bigint::BigInt;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// Maximum number of bits of the digits of a result of arbitrary precision: 19,728 digits.
-pub const MAX_BITS: u64 = 1 << 16;
 
 /// `a + b`; null if `a` is null, `a` if `b` is.
 ///
@@ -76,22 +75,6 @@ pub fn divide(a: &Value, b: &Value) -> Result<Value> {
 /// As for [`divide`].
 pub fn divide_exactly(a: &Value, b: &Value) -> Result<Value> {
     arithmetic(Operation::Divide, Precision::Floating, a, b)
-}
-
-/// The minimum, in the common class of two numbers; the other operand if one is null or `NaN`.
-///
-/// # Errors
-/// The operands are incomparable.
-pub fn min(a: &Value, b: &Value) -> Result<Value> {
-    extreme(Ordering::Less, a, b)
-}
-
-/// The maximum, as [`min`].
-///
-/// # Errors
-/// The operands are incomparable.
-pub fn max(a: &Value, b: &Value) -> Result<Value> {
-    extreme(Ordering::Greater, a, b)
 }
 
 /// A count as a value: a long, or an integer of arbitrary precision beyond 64 bits. Never rounded.
@@ -144,11 +127,6 @@ pub fn compare_promoted(a: &Value, b: &Value) -> Option<Ordering> {
             _ => infinite(a).partial_cmp(&infinite(b)),
         },
     }
-}
-
-/// Whether two decimals are equal. `==` of the library may write out all zeros of an exponent.
-pub(crate) fn equal_decimals(a: &BigDecimal, b: &BigDecimal) -> bool {
-    big::compare(a, b) == Ordering::Equal
 }
 
 /// Compares two numbers by value, without rounding; `NaN` is the maximum and equals itself. `None` if an
@@ -229,14 +207,6 @@ impl Class {
             _ => return None,
         })
     }
-}
-
-#[derive(Clone, Copy)]
-enum Operation {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -323,32 +293,6 @@ fn doubles(operation: Operation, a: &Value, b: &Value) -> Value {
         Operation::Multiply => a * b,
         Operation::Divide => a / b,
     })
-}
-
-fn extreme(wanted: Ordering, a: &Value, b: &Value) -> Result<Value> {
-    if matches!(a, Value::Null) || is_nan(a) && !matches!(b, Value::Null) {
-        return Ok(b.clone());
-    }
-    if matches!(b, Value::Null) || is_nan(b) {
-        return Ok(a.clone());
-    }
-    if let (Some(first), Some(second)) = (Class::of(a), Class::of(b)) {
-        let chosen = match compare_promoted(a, b) {
-            Some(Ordering::Equal) | None => a,
-            Some(order) => {
-                if order == wanted {
-                    a
-                } else {
-                    b
-                }
-            }
-        };
-        return Ok(promoted(chosen, common(first, second, Precision::Natural)));
-    }
-    match super::compare::compare(a, b) {
-        Some(order) => Ok(if order == wanted { a.clone() } else { b.clone() }),
-        None => Err(Error::new(format!("cannot compare {} with {}", a.type_name(), b.type_name()))),
-    }
 }
 
 /// Conversion to a class at least as wide; unchanged if that class cannot hold the value.

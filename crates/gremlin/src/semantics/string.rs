@@ -7,6 +7,7 @@
 
 mod extended;
 
+use super::items::{expanded, items};
 use super::{Details, Error, Result, date, details, java, number};
 use crate::{Bytecode, Comparison, P, TextTest, Tree, Value, Vertex};
 use bigdecimal::BigDecimal;
@@ -36,8 +37,8 @@ pub fn as_string(value: &Value, details: &dyn Details) -> Result<Value> {
 /// # Errors
 /// As for [`as_string`], of the value or an item.
 pub fn as_string_local(value: &Value, details: &dyn Details) -> Result<Value> {
-    let Some(items) = super::list::items(value) else { return as_string(value, details) };
-    let items = super::list::expanded(items)?;
+    let Some(items) = items(value) else { return as_string(value, details) };
+    let items = expanded(items)?;
     items.iter().map(|item| as_string(item, details)).collect::<Result<_>>().map(Value::list)
 }
 

@@ -127,7 +127,7 @@ pub(super) struct Callable {
 impl Callable {
     fn new(&(name, described): &Entry) -> Self {
         let forms = described.iter().filter(|form| **form != OLD).map(|form| Form::new(form)).collect();
-        Self { name: name.into(), forms, described }
+        Self { name: steps::shared_name(name), forms, described }
     }
 
     /// Whether a signature accepts these arguments.
@@ -224,12 +224,6 @@ pub(super) static TERMINALS: LazyLock<Table> = LazyLock::new(|| Table::new(steps
 /// Whether this is a terminal method.
 pub(super) fn is_terminal(name: &str) -> bool {
     steps::TERMINALS.iter().any(|entry| entry.0 == name)
-}
-
-/// The name of a step, shared by all traversals if it is in the table.
-pub(crate) fn shared_name(name: &str) -> Arc<str> {
-    let known = STEPS.callables.get(name).or_else(|| SOURCE.callables.get(name));
-    known.map_or_else(|| name.into(), |callable| callable.name.clone())
 }
 
 #[cfg(test)]

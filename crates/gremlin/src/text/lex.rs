@@ -3,9 +3,9 @@
 //! The lexer only delimits numbers and strings; `number` and `strings` parse them. Names may contain any
 //! letters, including those outside the basic plane, which TinkerPop's grammar excludes.
 
-use super::TOKENS_MAX;
 use super::error::{Fault, NO_LAMBDAS, Result};
 use super::mistakes;
+use super::statement::TOKENS_MAX;
 
 /// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

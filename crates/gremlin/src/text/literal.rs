@@ -5,21 +5,12 @@ use super::forms::{PREDICATES, STEPS, is_any};
 use super::lex::{Kind, Token};
 use super::parse::Parser;
 use super::predicate::is_predicate;
+use super::statement::RANGE_VALUES_MAX;
 use super::suggest::nearest;
-use super::{RANGE_VALUES_MAX, datetime, number, strings, words};
-use crate::{Cardinality, GType, Instruction, Map, Set, Span, Strategy, Token as Member, Value};
+use super::{datetime, number, strings, words};
+use crate::{Cardinality, Instruction, Map, Set, Span, Strategy, Token as Member, Value};
 use std::sync::Arc;
 use uuid::Uuid;
-
-/// Reinterprets `set` and `list` as types, for arguments that are types.
-pub(super) fn as_type(value: &mut Value) {
-    let found = match value {
-        Value::Token(Member::Cardinality(Cardinality::Set)) => GType::Set,
-        Value::Token(Member::Cardinality(Cardinality::List)) => GType::List,
-        _ => return,
-    };
-    *value = Value::Token(Member::GType(found));
-}
 
 impl Parser<'_> {
     /// Parses any argument.

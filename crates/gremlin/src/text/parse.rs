@@ -9,8 +9,8 @@ use super::error::{Fault, NO_LAMBDAS, Result};
 use super::forms::{Callable, SOURCE, SPAWN, STEPS, TERMINALS, Table, is_terminal};
 use super::lex::{Kind, Lexer, Token};
 use super::mistakes;
+use super::statement::{DEPTH_MAX, ParseOptions, Statement, TEXT_BYTES_MAX, Terminal, Transaction};
 use super::suggest::nearest;
-use super::{DEPTH_MAX, ParseOptions, Statement, TEXT_BYTES_MAX, Terminal, Transaction};
 use crate::{Bytecode, Instruction, Span, Value};
 
 /// The parser of one text.
@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
         let mut arguments = self.arguments(Kind::Close, strategies)?;
         let close = self.bump()?;
         if text == "asNumber" {
-            arguments.iter_mut().for_each(super::literal::as_type);
+            arguments.iter_mut().for_each(super::words::as_type);
         }
         if !callable.takes(&arguments) {
             return Err(self.wrong_arguments(name, close, callable, &arguments));

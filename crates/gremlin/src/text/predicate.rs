@@ -44,7 +44,7 @@ impl Parser<'_> {
         let mut arguments = self.arguments(Kind::Close, false)?;
         let close = self.bump()?;
         if text == "typeOf" {
-            arguments.iter_mut().for_each(super::literal::as_type);
+            arguments.iter_mut().for_each(super::words::as_type);
         }
         if !callable.takes(&arguments) {
             return Err(self.wrong_arguments(name, close, callable, &arguments));

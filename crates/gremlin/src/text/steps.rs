@@ -4,6 +4,9 @@
 //! `a...` any number of them, including none. Forms after [`OLD`] are from 3.6 and 3.7; the executor reports
 //! their replacement.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
 /// Marker, not a form: the forms after it are not in 3.8.
 pub(super) const OLD: &str = "old";
 
@@ -254,3 +257,11 @@ pub(super) const TERMINALS: &[Entry] = &[
     ("toString", &[""]),
     ("tryNext", &[""]),
 ];
+
+static NAMES: LazyLock<HashMap<&'static str, Arc<str>>> =
+    LazyLock::new(|| STEPS.iter().chain(SOURCE).map(|(name, _)| (*name, Arc::from(*name))).collect());
+
+/// The name of a step, shared by all traversals if it is in the table.
+pub(crate) fn shared_name(name: &str) -> Arc<str> {
+    NAMES.get(name).map_or_else(|| name.into(), Arc::clone)
+}

@@ -46,6 +46,16 @@ fn gtype(word: &str) -> Option<GType> {
     camel.then(|| GType::from_name(&word.to_ascii_uppercase())).flatten()
 }
 
+/// Reinterprets `set` and `list` as types, for arguments that are types.
+pub(super) fn as_type(value: &mut Value) {
+    let found = match value {
+        Value::Token(Token::Cardinality(Cardinality::Set)) => GType::Set,
+        Value::Token(Token::Cardinality(Cardinality::List)) => GType::List,
+        _ => return,
+    };
+    *value = Value::Token(Token::GType(found));
+}
+
 /// Class names of the enumerations in gremlin-lang.
 const CLASSES: &[(&str, &str)] = &[
     ("Barrier", "Barrier"),

@@ -38,10 +38,7 @@ impl<'a> Kernel<'a> for Group<'a> {
             self.keys.rows = 1;
             self.groups.resize(batch.rows, 0);
         } else {
-            for row in 0..batch.rows {
-                let group = self.keys.insert(batch, row)?.0;
-                self.groups.push(group);
-            }
+            self.keys.insert_batch(batch, &mut self.groups)?;
         }
         let multiplicities = (!batch.multiplicity.is_empty()).then_some(batch.multiplicity.as_slice());
         for (_, accumulators) in &mut self.aggregates {

@@ -34,6 +34,41 @@ impl RowTable {
         self.insert_loaded(hash_of(&self.row))
     }
 
+    /// Inserts all rows of a batch, and appends their numbers to `numbers`.
+    pub(crate) fn insert_batch(&mut self, batch: &Batch, numbers: &mut Vec<u32>) -> Result<()> {
+        let column = match self.variables.as_slice() {
+            [variable] => batch.columns[variable.index()].as_slice(),
+            _ => &[],
+        };
+        if column.len() != batch.rows {
+            for row in 0..batch.rows {
+                numbers.push(self.insert(batch, row)?.0);
+            }
+            return Ok(());
+        }
+        // Equal values are often adjacent.
+        let mut last: Option<(Id, u32)> = None;
+        for &id in column {
+            let number = match last {
+                Some((same, number)) if same == id => number,
+                _ => self.insert_id(id)?,
+            };
+            last = Some((id, number));
+            numbers.push(number);
+        }
+        Ok(())
+    }
+
+    /// Inserts a row of one cell.
+    #[inline]
+    fn insert_id(&mut self, id: Id) -> Result<u32> {
+        let (hash, cells) = (hash_of(&[id]), &self.cells);
+        if let Some(&number) = self.table.find(hash, |&number| cells[number as usize] == id) {
+            return Ok(number);
+        }
+        Ok(self.insert_cells(&[id])?.0)
+    }
+
     /// [`RowTable::insert`] for a row whose hash by [`hash_of`] is known.
     fn insert_hashed(&mut self, batch: &Batch, row: usize, hash: u64) -> Result<(u32, bool)> {
         self.load(batch, row);

@@ -674,7 +674,14 @@ fn sorts_of_many_runs_are_stable() {
         Box::new(Expression::Constant(oxrdf::Literal::from(2).into())),
     );
     let key = Expression::Call(Function::Floor, vec![half]);
-    for (limit, expected) in [(None, 150_000), (Some(usize::MAX), 150_000), (Some(70_000), 70_000)] {
+    for (limit, expected) in [
+        (None, 150_000),
+        (Some(usize::MAX), 150_000),
+        (Some(70_000), 70_000),
+        // Selected, and cut between equal rows.
+        (Some(7), 7),
+        (Some(1), 1),
+    ] {
         let order = Step::Order { keys: vec![OrderKey { expression: key.clone(), descending: true }], limit };
         let mut rows = Vec::new();
         let plan = Plan {

@@ -3,7 +3,7 @@
 //! Each key in a context may be a term whose definition depends on the next one, which is a recursion in the
 //! parser, and each may have a nested context, which starts as a copy of the enclosing one.
 
-use super::{CONTEXT_KEYS_MAX, DEPTH_MAX, too_deep};
+use super::limits::{CONTEXT_KEYS_MAX, DEPTH_MAX, too_deep};
 
 /// Maximum length of `@context` as written: each letter as `\u0040`.
 const KEY_BYTES_MAX: usize = 48;

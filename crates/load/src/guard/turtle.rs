@@ -2,7 +2,7 @@
 //! parsers represent them as nested boxes, whose drop is a recursion. Lists and blank nodes become flat
 //! statements, so their nesting is not limited.
 
-use super::{DEPTH_MAX, too_deep};
+use super::limits::{DEPTH_MAX, too_deep};
 
 #[derive(Debug, Default)]
 pub(crate) struct Turtle {

@@ -3,7 +3,7 @@
 //! Tags, comments and document types end where `quick-xml` ends them: a document type ends after equally many
 //! `<` and `>`, regardless of quotes and comments.
 
-use super::{
+use super::limits::{
     ATTRIBUTES_MAX, DEPTH_MAX, DOCTYPE_BYTES_MAX, ENTITIES_BYTES_MIN, ENTITIES_TIMES_MAX, ENTITY_BYTES_MAX,
     too_deep,
 };

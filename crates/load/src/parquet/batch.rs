@@ -1,7 +1,8 @@
 //! Batches of rows of one column: decoded by the library, and formatted as text.
 
+use super::error::refused;
 use super::field::{self, Content, Kind};
-use super::guard::{CheckedPageReader, Input, refused};
+use super::guard::{CheckedPageReader, Input};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::Result;

@@ -11,12 +11,13 @@
 //! 2. The total of decompressed bytes, values and texts is at most [`WORK_TIMES_MAX`] times the file size.
 
 use super::delta;
+use super::error::refused;
 use super::thrift::{self, Event, Fault};
 use super::unpack::Unpacker;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type};
 use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 use std::fs::File;
@@ -54,10 +55,6 @@ const HEADER_BYTES: usize = 1 << 10;
 const VALUE_BYTES: u64 = 64;
 /// Memory of the library for each value of a dictionary, or each length of a text.
 const ENTRY_BYTES: u64 = 40;
-
-pub(super) fn refused(message: impl Into<String>) -> ParquetError {
-    ParquetError::General(message.into())
-}
 
 /// The remaining budget of a file.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //!
 //! Some codecs of the library write without a bound.
 
-use super::guard::refused;
+use super::error::refused;
 use flate2::read::MultiGzDecoder;
 use parquet::basic::Compression;
 use parquet::errors::Result;

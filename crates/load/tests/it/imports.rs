@@ -429,3 +429,27 @@ fn exports_of_kuzu_may_be_parquet() {
     let error = of_folder(folder.path()).expect_err("too few columns");
     assert!(error.message().contains("columns, its table"), "{error}");
 }
+
+/// A link out of the folder of an export is refused; one within the folder is not.
+#[cfg(unix)]
+#[test]
+fn links_out_of_an_export_are_refused() {
+    use std::os::unix::fs::symlink;
+    for name in ["City.csv", "schema.cypher"] {
+        let (export, other) = (folder(&KUZU), folder(&[]));
+        let (file, outside) = (export.path().join(name), other.path().join(name));
+        fs::rename(&file, &outside).expect("a file");
+        symlink(&outside, &file).expect("a link");
+        let error = of_folder(export.path()).expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(
+            error.message().contains(name) && error.message().contains("outside of its folder"),
+            "{error}"
+        );
+        assert!(error.hint().is_some_and(|hint| hint.contains("copy it into the folder")));
+        fs::remove_file(&file).expect("a link");
+        fs::rename(&outside, export.path().join("inside")).expect("a file");
+        symlink("inside", &file).expect("a link");
+        of_folder(export.path()).expect(name);
+    }
+}

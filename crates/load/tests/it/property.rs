@@ -370,7 +370,7 @@ fn malformed_csv_has_a_position() {
         ("id,label\n,a\n", "x.csv:2:1: ", "lacks its id"),
         ("from,to\n1,\n", "x.csv:2:1: ", "lacks its source or its target"),
         ("name,age\n", "x.csv:1: ", "neither the id"),
-        ("", "x.csv:1: ", "neither the id"),
+        ("", "x.csv:1: ", "the file is empty"),
         ("id,x:shape\n", "x.csv:1: ", "unknown type shape"),
     ] {
         let error = error("x.csv", text);

@@ -382,6 +382,17 @@ fn hostile_client(address: SocketAddr, request: &Hostile, end: Instant) -> BTree
     BTreeMap::from([(request.name.clone(), tally)])
 }
 
+/// A thread that only computes, at the priority of a heavy request.
+pub(crate) fn busy_loop(end: Instant) {
+    step_back();
+    let mut number = 1_u64;
+    while Instant::now() < end {
+        for _ in 0..10_000 {
+            number = std::hint::black_box(number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(7));
+        }
+    }
+}
+
 /// Makes this thread one that others go before: it stands for another machine, whose work is not to be taken
 /// for the server's.
 fn step_back() {

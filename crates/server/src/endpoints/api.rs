@@ -1,4 +1,5 @@
-//! The API of the console: names for completion, plans, database information. All answers are JSON.
+//! The API of the console: names for completion, plans, saved queries, database information. All answers
+//! are JSON.
 
 use crate::context::RequestContext;
 use crate::endpoints::query;
@@ -30,7 +31,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     let reads = parts.method == Method::GET || parts.method == Method::HEAD;
     let parameters = Parameters::of_query(parts);
     match parts.uri.path() {
-        "/api/info" | "/api/names" if !reads => Err(not_allowed("GET, HEAD, OPTIONS")),
+        "/api/info" | "/api/names" | "/api/saved-queries" if !reads => Err(not_allowed("GET, HEAD, OPTIONS")),
         "/api/plan" if parts.method != Method::POST => Err(not_allowed("POST, OPTIONS")),
         "/api/info" => {
             context.allow(Role::Read).await?;
@@ -46,6 +47,10 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
             })
             .await?;
             Ok(json_reply(&json!({ "names": names })))
+        }
+        "/api/saved-queries" => {
+            context.allow(Role::Read).await?;
+            Ok(json_reply(&json!(context.state.options.queries)))
         }
         "/api/plan" => {
             context.allow(Role::Read).await?;

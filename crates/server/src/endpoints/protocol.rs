@@ -11,12 +11,16 @@ use crate::endpoints::service_description;
 use crate::endpoints::update;
 use crate::http::content_negotiation::AcceptHeader;
 use crate::http::encoding::Encoding;
-use crate::http::reply::{Failure, Outcome, empty, not_allowed};
+use crate::http::reply::{Failure, Outcome, empty, not_allowed, set};
 use crate::http::request::{MediaType, Parameters, TEXT_BYTES, address, read_body, text};
 use crate::operations::metrics::RequestKind;
 use crate::options::Role;
 use hyper::body::Incoming;
+use hyper::header::HeaderName;
 use hyper::{Method, StatusCode};
+
+/// The header with the numbers of statements that an update has added and removed, as JSON.
+const CHANGES: HeaderName = HeaderName::from_static("vervet-changes");
 
 /// The operations that an address accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,8 +147,11 @@ async fn run_update(context: &mut RequestContext<'_>, text: String, parameters: 
     let mut options = query::options(context.state, parameters)?;
     options.dataset = parameters.dataset("using-graph-uri", "using-named-graph-uri")?;
     options.base_iri = base(context);
-    update::run(context.state, context.describe(&text), text, options).await?;
-    Ok(empty(StatusCode::NO_CONTENT))
+    let report = update::run(context.state, context.describe(&text), text, options).await?;
+    let mut reply = empty(StatusCode::NO_CONTENT);
+    let changes = serde_json::json!({ "inserted": report.inserted, "removed": report.removed });
+    set(&mut reply, CHANGES, &changes.to_string());
+    Ok(reply)
 }
 
 /// The URL of the request without parameters.

@@ -8,7 +8,7 @@ use crate::worker_threads;
 use hyper::StatusCode;
 use std::sync::Arc;
 use vervet::QueryOptions;
-use vervet::update::UpdateOptions;
+use vervet::update::{UpdateOptions, UpdateReport};
 
 /// Runs an update. If the client disconnects before the commit begins, the update has no effect.
 ///
@@ -18,10 +18,10 @@ pub(crate) async fn run(
     description: RequestDescription,
     text: String,
     options: QueryOptions,
-) -> Outcome<()> {
+) -> Outcome<UpdateReport> {
     work(state, description, move |state, token| {
         let mut options = UpdateOptions { query: options.with_cancel(token), documents: None };
-        state.database.update_with(&text, &mut options).map(drop).map_err(Failure::from)
+        state.database.update_with(&text, &mut options).map_err(Failure::from)
     })
     .await
 }

@@ -295,11 +295,36 @@ fn json(text: &str) -> Value {
     graphson::read(text.as_bytes(), Limits::default()).unwrap_or_else(|_| Value::text(text))
 }
 
+/// The maximum characters of a plain text that a hint repeats.
+const PLAIN_TEXT_MAX: usize = 200;
+
+/// The failure of a body that is plain text such as `g.V()`, or a form: neither JSON nor a message.
+fn of_plain_text(body: &[u8]) -> Option<Failure> {
+    let text = std::str::from_utf8(body).ok()?.trim();
+    // A message begins with the length of its MIME type, which names the format.
+    let is_json = text.starts_with('{') || serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let is_message = is_json || text.get(..48).unwrap_or(text).contains("application/");
+    if is_message || text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
+        return None;
+    }
+    let is_traversal = text.starts_with("g.") && text.chars().count() <= PLAIN_TEXT_MAX;
+    let traversal = if is_traversal { text } else { "g.V().count()" };
+    let example = serde_json::json!({ "gremlin": traversal });
+    let message = match text {
+        "" => "the body is empty, and not a request in JSON",
+        _ => "the body is plain text, and not a request in JSON",
+    };
+    Some(Failure::bad(message).hint(format!("send {example}; \"bindings\" may hold the values of variables")))
+}
+
 /// The request in a body, and its id if it has one.
 ///
 /// # Errors
 /// 400: neither JSON nor a message.
 fn of_body(body: &[u8], limits: Limits) -> Outcome<(GremlinRequest, Option<Uuid>)> {
+    if let Some(failure) = of_plain_text(body) {
+        return Err(failure);
+    }
     let bad = |error: &dyn std::fmt::Display| {
         Failure::bad(format!("the body is not a request: {error}"))
             .hint("send JSON such as {\"gremlin\": \"g.V().count()\", \"bindings\": {}}")

@@ -2,6 +2,7 @@
 
 use crate::common::{Running, people};
 use serde_json::json;
+use vervet_server::ServerOptions;
 
 #[test]
 fn names_are_found_by_substring() {
@@ -104,4 +105,27 @@ fn the_console_is_in_the_binary() {
     assert_eq!(compressed.header("content-encoding"), Some("gzip"));
     assert_eq!(compressed.text(), plain.text());
     server.send("POST", "/", &[], b"").expect(405);
+}
+
+/// Saved queries of the server reach the console as they are in the file; a reload replaces them.
+#[test]
+fn saved_queries_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, queries) = (folder.path().join("config.toml"), folder.path().join("queries.toml"));
+    std::fs::write(&config, "bind = '127.0.0.1:0'\nqueries = 'queries.toml'\n").unwrap();
+    let text = "title = 'Tour'\n[[queries]]\nname = 'walk'\nlanguage = 'gremlin'\ntext = 'g.V()'\nview = 'picture'\n";
+    std::fs::write(&queries, text).unwrap();
+    let options = ServerOptions::from_file(&config).unwrap();
+    let server = Running::start(&people(), |into| into.queries = options.queries.clone());
+    let list = || server.get("/api/saved-queries", &[]).expect(200).json();
+    let walk = json!({ "name": "walk", "language": "gremlin", "text": "g.V()", "view": "picture" });
+    assert_eq!(list(), json!({ "title": "Tour", "queries": [walk] }));
+    server.send("POST", "/api/saved-queries", &[], b"{}").expect(405);
+
+    std::fs::write(&queries, "queries = []\n").unwrap();
+    server.reloader.reload(ServerOptions::from_file(&config).unwrap()).unwrap();
+    assert_eq!(list(), json!({ "queries": [] }));
+    std::fs::write(&queries, "queries = 1\n").unwrap();
+    let error = ServerOptions::from_file(&config).unwrap_err();
+    assert!(error.message().contains("queries.toml"), "{error}");
 }

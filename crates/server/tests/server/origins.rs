@@ -28,7 +28,7 @@ const JSON: &str = "Content-Type: application/json";
 const CSV: &str = "Content-Type: text/csv";
 
 /// Every address, with a request that gets `status` if permitted.
-const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 31] = [
+const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 32] = [
     (Kind::Open, "GET", "/", "", "", 200),
     (Kind::Open, "GET", "/health", "", "", 200),
     (Kind::Open, "GET", "/ready", "", "", 200),
@@ -48,6 +48,7 @@ const ADDRESSES: [(Kind, &str, &str, &str, &str, u16); 31] = [
     (Kind::Read, "GET", "/api/names?kind=class", "", "", 200),
     (Kind::Read, "POST", "/api/plan", "", "ASK {}", 200),
     (Kind::Read, "GET", "/api/queries", "", "", 200),
+    (Kind::Read, "GET", "/api/saved-queries", "", "", 200),
     (Kind::Stop, "DELETE", "/api/queries/0", "", "", 404),
     (Kind::Write, "POST", "/update", FORM, "update=CLEAR+SILENT+GRAPH+<urn:g>", 204),
     (Kind::Write, "POST", "/sparql", FORM, "update=CLEAR+SILENT+GRAPH+<urn:g>", 204),

@@ -227,7 +227,26 @@ fn loads_answer_with_their_notes() {
         note.starts_with("people.csv: column age holds texts") && note.contains("\"old\" in line 3"),
         "{reply}"
     );
+    let notes: Vec<&str> =
+        reply["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
+    assert!(
+        notes[1].starts_with("1 vertices have ids") && notes[2].starts_with("1 vertices are named"),
+        "{reply}"
+    );
     let csv = ["Content-Type: text/csv", "Accept: application/json"];
+    // Hints are for clients, not for the command line.
+    for (body, message, hint) in [
+        ("", "body.csv:1: the file is empty: it has no header", "its first line must name the columns"),
+        ("age,size\n1,2\n", "body.csv:1: the header names neither", "a part called mapping.toml"),
+    ] {
+        let error = server.send("POST", "/load", &csv, body.as_bytes()).expect(400).json();
+        assert!(error["error"]["message"].as_str().unwrap().starts_with(message), "{error}");
+        assert!(error["error"]["hint"].as_str().unwrap().contains(hint), "{error}");
+    }
+    let script = form(&[("schema.cypher", "CREATE NODE TABLE A(x INT64, PRIMARY KEY(x));")]);
+    let error = server.send("POST", "/load", &[FORM, csv[1]], &script).expect(415).json();
+    assert!(error["error"]["message"].as_str().unwrap().contains("schema.cypher is a script"), "{error}");
+    assert!(error["error"]["hint"].as_str().unwrap().contains("mapping.toml"), "{error}");
     for (query, name, hint) in [
         ("grph=http%3A%2F%2Fa%2Fg", "unknown parameter \"grph\"", "did you mean graph?"),
         ("names_from_files=true", "unknown parameter \"names_from_files\"", "did you mean names-from-files?"),

@@ -12,8 +12,8 @@ mod message;
 mod read;
 mod write;
 
-use crate::graphson::Item;
-use crate::{Limits, ReadError, Traverser, WriteError};
+use crate::traverser::{Item, Traverser};
+use crate::{Limits, ReadError, WriteError};
 use vervet_gremlin::Value;
 
 pub(crate) use message::{read_request, read_response, write_request, write_response};

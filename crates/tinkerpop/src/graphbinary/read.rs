@@ -1,9 +1,9 @@
 //! GraphBinary 1 reader. Every length is checked against the remaining input before an allocation.
 
 use super::code;
-use crate::graphson::Item;
 use crate::limits::{DEPTH_MAX, INTEGER_BYTES_MAX, RESERVED_MAX};
-use crate::{Limits, ReadError, Traverser, iso8601, number, wire_names};
+use crate::traverser::{Item, Traverser};
+use crate::{Limits, ReadError, iso8601, number, wire_names};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use num_bigint::BigInt;

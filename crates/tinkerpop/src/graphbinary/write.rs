@@ -2,8 +2,9 @@
 
 use super::code;
 use crate::limits::{DEPTH_MAX, INTEGER_BYTES_MAX};
+use crate::traverser::Traverser;
 use crate::wire_names::{self, WirePredicate};
-use crate::{Traverser, WriteError, iso8601, number};
+use crate::{WriteError, iso8601, number};
 use num_bigint::BigInt;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,10 +1,11 @@
 //! Text form of map keys where JSON requires string keys, as TinkerPop prints them.
 
-use super::write::{Result, checked_bits};
 use crate::limits::DEPTH_MAX;
 use crate::{WriteError, iso8601, number};
 use base64::Engine;
 use vervet_gremlin::{Extended, Value};
+
+type Result<T> = std::result::Result<T, WriteError>;
 
 /// The text form of a map key, as TinkerPop prints it.
 pub(super) fn key_text(key: &Value, version: u8, depth: usize) -> Result<String> {
@@ -26,12 +27,12 @@ pub(super) fn key_text(key: &Value, version: u8, depth: usize) -> Result<String>
         Value::Float(number) => format!("{number:?}"),
         Value::Double(number) => format!("{number:?}"),
         Value::BigInteger(number) => {
-            checked_bits(number.bits())?;
+            number::checked_bits(number.bits())?;
             number.to_string()
         }
         Value::BigDecimal(number) => {
             let (unscaled, scale) = number.as_bigint_and_scale();
-            checked_bits(unscaled.bits())?;
+            number::checked_bits(unscaled.bits())?;
             number::checked_scale(scale).map_err(WriteError::too_large)?;
             number::decimal_text(number)
         }

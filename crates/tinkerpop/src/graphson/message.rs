@@ -3,11 +3,12 @@
 //! A request id is a string or a `g:UUID`, the arguments are an object or a `g:Map`: drivers differ. Members
 //! may be in any order; unknown ones are skipped.
 
-use super::read::{Item, Result, required};
-use super::write::{Writer, whole};
-use super::{Dialect, write};
+use super::dialect::Dialect;
+use super::read::{Result, required};
+use super::write::{self, Writer, whole};
 use crate::json::Cursor;
 use crate::message::data;
+use crate::traverser::Item;
 use crate::{BadRequest, Data, Limits, ReadError, Request, Response, Status, WriteError, number};
 use uuid::Uuid;
 use vervet_gremlin::Value;

@@ -9,6 +9,7 @@
 //! the first of `Int`, `Long`, `BigInteger` that it fits, or a `Double` if it has a point or an exponent.
 //! `g:Binding` yields its value. A lone `g:Metrics` yields metrics of one step.
 
+mod dialect;
 mod element;
 mod key;
 mod message;
@@ -17,32 +18,16 @@ mod write;
 mod write_element;
 
 use crate::json::Cursor;
-use crate::{Limits, ReadError, Traverser, WriteError};
+use crate::traverser::{Item, Traverser};
+use crate::{Limits, ReadError, WriteError};
 use vervet_gremlin::Value;
+
+pub use dialect::Dialect;
 
 pub(crate) use element::{EDGE_LABEL, VERTEX_LABEL, vertex_of};
 pub(crate) use message::{read_request, read_response, write_request, write_response};
-pub(crate) use read::{Item, add};
+pub(crate) use read::add;
 pub(crate) use write::{Writer, whole};
-
-/// Version and typing of GraphSON output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Dialect {
-    /// 2 or 3.
-    version: u8,
-    typed: bool,
-}
-
-impl Dialect {
-    /// GraphSON 3 with types.
-    pub const V3: Self = Self { version: 3, typed: true };
-    /// GraphSON 3 without types.
-    pub const V3_UNTYPED: Self = Self { version: 3, typed: false };
-    /// GraphSON 2: lists, sets and maps are plain JSON, bags are expanded.
-    pub const V2: Self = Self { version: 2, typed: true };
-    /// GraphSON 2 without types.
-    pub const V2_UNTYPED: Self = Self { version: 2, typed: false };
-}
 
 /// Reads a single value from `text`, in any version.
 ///

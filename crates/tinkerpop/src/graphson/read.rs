@@ -2,19 +2,14 @@
 
 use crate::json::Cursor;
 use crate::limits::BULK_WRITTEN_MAX;
-use crate::{ReadError, Traverser, iso8601, number, wire_names};
+use crate::traverser::{Item, Traverser};
+use crate::{ReadError, iso8601, number, wire_names};
 use base64::Engine;
 use std::net::IpAddr;
 use std::sync::Arc;
 use vervet_gremlin::{Bulk, Bytecode, Extended, Instruction, Lambda, Map, P, Set, Strategy, Value};
 
 pub(super) type Result<T> = std::result::Result<T, ReadError>;
-
-/// An item of a response's result list.
-pub(crate) enum Item {
-    Value(Value),
-    Traverser(Traverser),
-}
 
 /// Unwraps a required member of an object.
 pub(super) fn required<T>(member: Option<T>, name: &str, at: usize) -> Result<T> {

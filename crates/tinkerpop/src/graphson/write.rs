@@ -4,12 +4,14 @@
 //! Where JSON requires string keys, other keys are written as TinkerPop prints them; an element as a key is
 //! its id in GraphSON 2.
 
+use super::dialect::Dialect;
 use super::key::key_text;
-use super::{Dialect, read};
+use super::read;
 use crate::json::write_string;
 use crate::limits::{BULK_WRITTEN_BYTES_MAX, DEPTH_MAX};
+use crate::traverser::Traverser;
 use crate::wire_names::{self, WirePredicate};
-use crate::{Traverser, WriteError, iso8601, number};
+use crate::{WriteError, iso8601, number};
 use base64::Engine;
 use std::io::Write;
 use vervet_gremlin::{Bulk, Bytecode, Extended, Instruction, Map, P, Strategy, Value};
@@ -158,12 +160,12 @@ impl Writer<'_> {
             }
             Value::Double(number) => return self.double(*number),
             Value::BigInteger(number) => {
-                checked_bits(number.bits())?;
+                number::checked_bits(number.bits())?;
                 return self.typed_number("gx:BigInteger", number);
             }
             Value::BigDecimal(number) => {
                 let (unscaled, scale) = number.as_bigint_and_scale();
-                checked_bits(unscaled.bits())?;
+                number::checked_bits(unscaled.bits())?;
                 number::checked_scale(scale).map_err(WriteError::too_large)?;
                 return self.typed_number("gx:BigDecimal", number::decimal_text(number));
             }
@@ -395,15 +397,6 @@ impl Writer<'_> {
             writer.raw("}");
             Ok(())
         })
-    }
-}
-
-/// Conversion to digits takes quadratic time; readers have the same limit.
-pub(super) fn checked_bits(bits: u64) -> Result {
-    if bits <= 8 * crate::limits::INTEGER_BYTES_MAX as u64 {
-        Ok(())
-    } else {
-        Err(WriteError::too_large(format!("could not write a number of {bits} bits")))
     }
 }
 

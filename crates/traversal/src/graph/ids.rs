@@ -171,3 +171,9 @@ pub(crate) fn plain_property(
     names.text = text;
     Ok((id, value))
 }
+
+/// Whether the look-up of this text finds the only vertex that can have this id as text. Other ids that look
+/// alike are numbers, UUIDs or blank nodes.
+pub(crate) fn is_of_one_vertex(id: &str) -> bool {
+    id.contains(':') && !id.starts_with("_:")
+}

@@ -1,46 +1,46 @@
 //! Graph algorithm steps: `pageRank`, `peerPressure`, `connectedComponent`, `shortestPath`.
 //!
 //! # Shape
-//! * this file: options, and the first three algorithms, which compute a property of each vertex for the rest
+//! * this file: the first three algorithms, which compute a property of each vertex for the rest
 //!   of the traversal.
 //! * `edges`: the edges of an algorithm; edges by label are read from segments in bulk, other edges by a
 //!   traversal per vertex.
+//! * `options`: the options of the steps.
 //! * `paths`: `shortestPath`, whose output traversers are paths.
 //! # Source
 //! Behaviour and messages are those of Apache TinkerPop 3.8.1. There a traversal with these steps needs
 //! `withComputer()`; here that has no effect.
 
 mod edges;
+mod options;
 mod paths;
 
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::ids::vertex_id;
+use crate::modulated::Modulated;
 use crate::semantic::text_of;
 use crate::step::Step;
 use crate::steps::make;
 use crate::traverser::Traverser;
-use edges::Arcs;
+use edges::limits;
+use options::Options;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vervet_graph::algorithm::{
-    Follow, Network, PageRank, PeerPressure, ResourceLimits, components, name_order, page_rank, peer_pressure,
+    Follow, Network, PageRank, PeerPressure, components, name_order, page_rank, peer_pressure,
 };
-use vervet_gremlin::{Token, Value};
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_gremlin::Value;
+use vervet_model::{Id, Result};
 
 /// Accounted size of a computed value, in bytes.
 const COMPUTED_BYTES: u64 = 64;
 
-/// Whether traversers are still at the source vertices after this step, so that they need no counting.
-pub(crate) fn stays_at_source(name: &str) -> bool {
-    matches!(name, "V" | "E" | "as" | "pageRank" | "peerPressure" | "connectedComponent")
-}
-
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     if compiler.is_nested() {
         let message = format!("{}() cannot be nested in another step", step.name());
-        return Err(compiler.error(step.instruction, message).with_hint("move it to the root traversal"));
+        return Err(query_error(message).with_hint("move it to the root traversal"));
     }
     match step.name() {
         "pageRank" => rank(step, compiler),
@@ -48,78 +48,6 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         "connectedComponent" => component(step, compiler),
         _ => paths::build(step, compiler),
     }
-}
-
-/// The options of a step: names and values of `with(…)`.
-struct Options<'b> {
-    class: &'static str,
-    all: Vec<(&'b str, Option<&'b Value>)>,
-}
-
-impl<'b> Options<'b> {
-    fn of(step: &Modulated<'b>, class: &'static str, known: &[&str], compiler: &Compiler) -> Result<Self> {
-        let mut all = Vec::with_capacity(step.withs.len());
-        for with in &step.withs {
-            let (name, value) = match with.arguments.as_slice() {
-                [Value::String(name)] => (name, None),
-                [Value::String(name), value] => (name, Some(value)),
-                _ => return Err(compiler.error(with, "with() does not take these arguments")),
-            };
-            let short = name.rsplit('.').next().unwrap_or_default();
-            if !known.contains(&short) {
-                let message = format!("{}() has no option {name}", step.name());
-                return Err(compiler.error(with, message).with_hint(format!("it has {}", known.join(", "))));
-            }
-            all.push((short, value));
-        }
-        Ok(Self { class, all })
-    }
-
-    /// The last value of an option.
-    fn get(&self, name: &str) -> Option<Option<&'b Value>> {
-        self.all.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
-    }
-
-    fn wrong<T>(&self, name: &str, wanted: &str) -> Result<T> {
-        let message = format!("{}.{name} requires {wanted} as its argument", self.class);
-        Err(Error::new(ErrorKind::Query, message))
-    }
-
-    fn property(&self, default: &str) -> Result<Arc<str>> {
-        match self.get("propertyName") {
-            None => Ok(default.into()),
-            Some(Some(Value::String(name))) => Ok(name.clone()),
-            Some(_) => self.wrong("propertyName", "a String"),
-        }
-    }
-
-    fn times(&self, default: u32) -> Result<u32> {
-        match self.get("times") {
-            None => Ok(default),
-            Some(value) => {
-                match value.and_then(Value::as_integer).and_then(|times| u32::try_from(times).ok()) {
-                    Some(times) => Ok(times),
-                    None => self.wrong("times", "an Integer that is not negative"),
-                }
-            }
-        }
-    }
-
-    fn arcs(&self, default: Follow, compiler: &mut Compiler) -> Result<Arcs> {
-        match self.get("edges") {
-            None => Arcs::new(default, Vec::new(), compiler),
-            Some(Some(Value::Traversal(traversal))) => Arcs::of_traversal(traversal, compiler),
-            Some(Some(Value::Token(Token::Direction(direction)))) if self.class == "ShortestPath" => {
-                Arcs::new(edges::follow(*direction), Vec::new(), compiler)
-            }
-            Some(_) if self.class == "ShortestPath" => self.wrong("edges", "a Traversal or a Direction"),
-            Some(_) => self.wrong("edges", "a Traversal"),
-        }
-    }
-}
-
-fn limits<'c>(context: &Context<'c>) -> ResourceLimits<'c> {
-    ResourceLimits { control: context.control, threads: context.host.threads() }
 }
 
 /// The number of traversers at each vertex.
@@ -150,13 +78,13 @@ fn put(
 }
 
 fn rank(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let options = Options::of(step, "PageRank", &["times", "edges", "propertyName"], compiler)?;
+    let options = Options::of(step, "PageRank", &["times", "edges", "propertyName"])?;
     let key = options.property("gremlin.pageRankVertexProgram.pageRank")?;
     let mut how = PageRank::default();
     how.times = options.times(how.times)?;
     if let Some(alpha) = step.arguments().first() {
         how.alpha = crate::semantic::to_f64(alpha)
-            .ok_or_else(|| compiler.error(step.instruction, "the alpha of pageRank() must be a number"))?;
+            .ok_or_else(|| query_error("the alpha of pageRank() must be a number"))?;
     }
     let mut arcs = options.arcs(Follow::Out, compiler)?;
     let counted = compiler.walked;
@@ -170,7 +98,7 @@ fn rank(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
 }
 
 fn pressure(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let options = Options::of(step, "PeerPressure", &["times", "edges", "propertyName"], compiler)?;
+    let options = Options::of(step, "PeerPressure", &["times", "edges", "propertyName"])?;
     let key = options.property("gremlin.peerPressureVertexProgram.cluster")?;
     let mut how = PeerPressure::default();
     how.times = options.times(how.times)?;
@@ -187,7 +115,7 @@ fn pressure(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Ste
 }
 
 fn component(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
-    let options = Options::of(step, "ConnectedComponent", &["edges", "propertyName"], compiler)?;
+    let options = Options::of(step, "ConnectedComponent", &["edges", "propertyName"])?;
     let key = options.property("gremlin.connectedComponentVertexProgram.component")?;
     let mut arcs = options.arcs(Follow::Both, compiler)?;
     Ok(make::barrier(move |all, context| {

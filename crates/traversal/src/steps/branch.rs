@@ -1,13 +1,16 @@
 //! Branching steps: `union`, `coalesce`, `optional`, `choose`, `branch`.
 
-use super::has::predicate;
 use super::make;
 use super::subquery::SubqueryFilter;
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::gathers;
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
-use vervet_gremlin::{Bytecode, Instruction, P, Pick, T, Token, Value};
+use vervet_gremlin::{P, Pick, T, Token, Value};
 use vervet_model::{Error, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -34,32 +37,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let mut branches = compiler.traversals(step.instruction)?;
             match branches.pop() {
                 Some(body) => Box::new(Optional { body, running: false }),
-                None => return Err(compiler.error(step.instruction, "optional() needs a traversal")),
+                None => return Err(query_error("optional() needs a traversal")),
             }
         }
         name => choice(step, name == "branch", compiler)?,
-    })
-}
-
-/// Whether a traversal consumes all of its input before its first output.
-pub(crate) fn gathers(value: &Value) -> bool {
-    let Value::Traversal(traversal) = value else { return false };
-    gathers_steps(traversal)
-}
-
-fn gathers_steps(traversal: &Bytecode) -> bool {
-    traversal.steps.iter().any(|step| {
-        let local =
-            step.arguments.iter().any(|a| matches!(a, Value::Token(Token::Scope(s)) if s.name() == "local"));
-        match &*step.name {
-            "count" | "sum" | "min" | "max" | "mean" | "order" | "dedup" | "tail" | "sample" => !local,
-            "fold" | "group" | "groupCount" | "tree" | "barrier" | "aggregate" | "cap" | "limit"
-            | "range" => !local,
-            "union" | "choose" | "branch" | "option" | "repeat" | "optional" | "local" => {
-                step.arguments.iter().any(gathers)
-            }
-            _ => false,
-        }
     })
 }
 
@@ -84,8 +65,8 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
     for option in &step.options {
         let (case, body) = match option.arguments.as_slice() {
             [body] => (Case::Any, body),
-            [case, body] => (case_of(case, option, several, compiler)?, body),
-            _ => return Err(compiler.error(option, "option() takes a case and a traversal")),
+            [case, body] => (case_of(case, several, compiler)?, body),
+            _ => return Err(query_error("option() takes a case and a traversal")),
         };
         cases.push(case);
         branches.push(branch_of(body, compiler)?);
@@ -105,8 +86,8 @@ fn choice(step: &Modulated<'_>, several: bool, compiler: &mut Compiler) -> Resul
     })))
 }
 
-fn wrong_arguments(step: &Modulated<'_>, compiler: &Compiler) -> Error {
-    compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
+fn wrong_arguments(step: &Modulated<'_>) -> Error {
+    query_error(format!("{}() does not take these arguments", step.name()))
 }
 
 /// The steps whose first result selects the options.
@@ -120,11 +101,12 @@ fn condition_of(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Pipelin
         }
         Some(Value::Token(Token::T(token))) => {
             let token: T = *token;
-            let step = make::map(move |t, context| super::property::token_value(&t.value, token, context));
+            let step =
+                make::map(move |t, context| crate::graph::element::token_value(&t.value, token, context));
             Pipeline::new(vec![compiler.node(step)])
         }
         Some(value) => Pipeline::new(vec![compiler.node(Box::new(make::constant(value.clone())))]),
-        None => return Err(wrong_arguments(step, compiler)),
+        None => return Err(wrong_arguments(step)),
     })
 }
 
@@ -143,7 +125,7 @@ fn two_way_choice(
     barrier: bool,
     compiler: &mut Compiler,
 ) -> Result<Box<dyn Step>> {
-    let [test, yes, rest @ ..] = step.arguments() else { return Err(wrong_arguments(step, compiler)) };
+    let [test, yes, rest @ ..] = step.arguments() else { return Err(wrong_arguments(step)) };
     let mut condition = match test {
         Value::Traversal(traversal) => SubqueryFilter::new(traversal, compiler)?,
         _ => SubqueryFilter::of_steps(condition),
@@ -152,7 +134,7 @@ fn two_way_choice(
     match rest {
         [] => branches.push(Pipeline::default()),
         [no] => branches.push(branch_of(no, compiler)?),
-        _ => return Err(wrong_arguments(step, compiler)),
+        _ => return Err(wrong_arguments(step)),
     }
     Ok(Box::new(Branch::new(branches, barrier, move |traverser, context| {
         Ok(vec![usize::from(!condition.test(traverser, context)?)])
@@ -160,13 +142,13 @@ fn two_way_choice(
 }
 
 /// The pick token of `option(case, body)`.
-fn case_of(case: &Value, option: &Instruction, several: bool, compiler: &mut Compiler) -> Result<Case> {
+fn case_of(case: &Value, several: bool, compiler: &mut Compiler) -> Result<Case> {
     Ok(match case {
         Value::Token(Token::Pick(Pick::Any)) => Case::Any,
         Value::Token(Token::Pick(Pick::None)) => Case::Otherwise,
         Value::Token(Token::Pick(Pick::Unproductive)) => Case::Unproductive,
         Value::Traversal(_) if !several => {
-            return Err(compiler.error(option, "Traversal is not allowed as a Pick token for choose()"));
+            return Err(query_error("Traversal is not allowed as a Pick token for choose()"));
         }
         Value::Traversal(traversal) => Case::Traversal(compiler.nested(traversal)?),
         value => Case::Test(predicate(value)),

@@ -3,11 +3,14 @@
 //! The services have the names that TinkerGraph registers: `tinker.search` finds elements with a text in a
 //! property, `tinker.degree.centrality` counts edges.
 
-use super::make::{self, Outputs};
-use crate::compile::{Compiler, Modulated};
+use super::make::{self};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::read::{degree, edge_value, properties, vertex_value};
 use crate::graph::scan::{EdgeScan, VertexScan};
+use crate::modulated::Modulated;
+use crate::outputs::Outputs;
 use crate::step::{Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -50,11 +53,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let service: Arc<str> = match arguments.next() {
         None => LIST.into(),
         Some(Value::String(name)) => name.clone(),
-        Some(_) => return Err(compiler.error(step.instruction, "call() needs the name of a service")),
+        Some(_) => return Err(query_error("call() needs the name of a service")),
     };
     if ![LIST, SEARCH, DEGREE].contains(&&*service) {
         let message = format!("there is no service {service}");
-        return Err(compiler.error(step.instruction, message).with_hint("call() lists the services"));
+        return Err(query_error(message).with_hint("call() lists the services"));
     }
     let mut maps = Vec::new();
     for argument in arguments {

@@ -5,26 +5,24 @@
 
 use super::group::Grouped;
 use super::make;
-use super::query::plus;
 use super::transform::{operate, operate_times};
 use crate::bulk::Bulk;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::collection_index::{CollectionIndex, TreeIndex};
+use crate::compile::Compiler;
 use crate::context::{Context, SideEffect};
+use crate::error::query_error;
 use crate::memory::{Reservation, TRAVERSER_BYTES};
-use crate::semantic::map_error;
+use crate::modulated::Modulated;
+use crate::semantic::{add_counts, map_error};
 use crate::size;
 use crate::step::Step;
 use crate::traverser::Traverser;
 use indexmap::IndexMap;
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use vervet_gremlin::semantics::number::counted;
 use vervet_gremlin::semantics::operator::add_to_bag;
-use vervet_gremlin::{
-    Bulk as BulkSet, Edge, Hashing, Instruction, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex,
-};
+use vervet_gremlin::{Bulk as BulkSet, Hashing, Map, Operator, Scope, Subgraph, Token, Tree, Value, Vertex};
 use vervet_model::Result;
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -53,23 +51,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("sack", _) => sack(step, compiler.bys(step)?),
         _ => {
             let message = format!("{}() does not take these arguments", step.name());
-            return Err(compiler.error(step.instruction, message));
+            return Err(query_error(message));
         }
     })
-}
-
-/// Appends the names of side effects that a step or a nested traversal writes to.
-pub(crate) fn side_effects_written_by(step: &Instruction, names: &mut Vec<Arc<str>>) {
-    let puts = matches!(&*step.name, "aggregate" | "store" | "group" | "groupCount" | "tree" | "subgraph");
-    for argument in &step.arguments {
-        match argument {
-            Value::String(name) if puts => names.push(name.clone()),
-            Value::Traversal(traversal) => {
-                traversal.steps.iter().for_each(|step| side_effects_written_by(step, names))
-            }
-            _ => {}
-        }
-    }
 }
 
 /// The side effect of this name, created if missing.
@@ -224,7 +208,7 @@ fn group_count(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
                     }
                     if let Value::Map(map) = &mut side_effect(context, &name, || Value::Null).value {
                         let count = Arc::make_mut(map).entry(key).or_insert(Value::Long(0));
-                        *count = plus(count, &counted(traverser.bulk.wide()))?;
+                        *count = add_counts(count, &counted(traverser.bulk.wide()))?;
                     }
                 }
             }
@@ -298,72 +282,6 @@ fn group(step: &Modulated<'_>, name: Option<Arc<str>>, compiler: &mut Compiler) 
     })
 }
 
-/// Positions of values in a tree or a subgraph, which make insertion a hash look-up.
-#[derive(Debug)]
-pub(crate) enum CollectionIndex {
-    Tree(TreeIndex),
-    Subgraph { vertices: HashSet<Vertex, Hashing>, edges: HashSet<Arc<Edge>, Hashing> },
-}
-
-/// Positions of values among the children of the nodes of a tree.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TreeIndex {
-    /// By parent node and value: the child node, and its index among its siblings. The root is node 0.
-    of: HashMap<(usize, Value), (usize, usize), Hashing>,
-    /// Number of nodes, without the root.
-    nodes: usize,
-}
-
-impl TreeIndex {
-    /// The positions of an existing tree.
-    fn of_tree(tree: &Tree) -> Self {
-        let mut index = Self::default();
-        let mut nodes = vec![(0, tree)];
-        while let Some((node, tree)) = nodes.pop() {
-            for (place, (value, below)) in tree.children.iter().enumerate() {
-                index.nodes += 1;
-                index.of.entry((node, value.clone())).or_insert((index.nodes, place));
-                nodes.push((index.nodes, below));
-            }
-        }
-        index
-    }
-
-    /// Inserts a path of values below the root.
-    ///
-    /// # Errors
-    /// Deeper than [`size::NESTING_MAX`]; the memory cap; cancellation.
-    fn add(
-        &mut self,
-        tree: &mut Tree,
-        values: Vec<Value>,
-        held: &mut Reservation,
-        context: &Context<'_>,
-    ) -> Result<()> {
-        // A recursive walk or drop of a deeper tree could overflow the stack.
-        if values.len() > size::NESTING_MAX {
-            return Err(size::too_deep());
-        }
-        let (mut node, mut at) = (0, tree);
-        for value in values {
-            let place = match self.of.entry((node, value)) {
-                Entry::Occupied(entry) => *entry.get(),
-                Entry::Vacant(entry) => {
-                    let value = entry.key().1.clone();
-                    let bytes = 2 * TRAVERSER_BYTES + size::bytes(&value, context.control)?;
-                    held.add(bytes, &context.memory)?;
-                    at.children.push((value, Tree::default()));
-                    self.nodes += 1;
-                    *entry.insert((self.nodes, at.children.len() - 1))
-                }
-            };
-            node = place.0;
-            at = &mut at.children[place.1].1;
-        }
-        Ok(())
-    }
-}
-
 fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
     let mut values_of = move |traverser: &Traverser, context: &mut Context<'_>| -> Result<Vec<Value>> {
         let objects = traverser.path().objects;
@@ -381,7 +299,7 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
         None => make::reduce(
             move |(tree, index): &mut (Tree, TreeIndex), traverser, held, context| {
                 let values = values_of(&traverser, context)?;
-                index.add(tree, values, held, context)
+                index.add(tree, values, held, &context.memory)
             },
             |(tree, _), _| Ok(Some(tree.into())),
         ),
@@ -397,7 +315,7 @@ fn tree(name: Option<Arc<str>>, mut by: Vec<By>) -> Box<dyn Step> {
             let mut held = Reservation::default();
             let added = all.iter().try_for_each(|traverser| {
                 let values = values_of(traverser, context)?;
-                index.add(&mut tree, values, &mut held, context)
+                index.add(&mut tree, values, &mut held, &context.memory)
             });
             // The values live until the traversal ends.
             held.keep();

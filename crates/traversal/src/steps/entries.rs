@@ -5,12 +5,12 @@
 //! its range. Other string keys are only checked for being plain strings, since two language-tagged strings
 //! can be one value.
 
-use super::query::{plus, value_of};
 use crate::context::Context;
+use crate::graph::element::value_of;
 use crate::memory::Reservation;
-use crate::semantic::{map_error, order, passes, with_ids};
+use crate::semantic::{add_counts, map_error, order, passes, with_ids};
 use crate::sort::sorted;
-use crate::translation::{Entries, EntryPart, Fold};
+use crate::translation::prefix::{Entries, EntryPart, Fold};
 use indexmap::IndexMap;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -134,7 +134,7 @@ fn merged(groups: Vec<Group>, entries: &Entries, context: &mut Context<'_>) -> R
         };
         for ((one, other), (_, fold)) in same.columns.iter_mut().zip(&group.columns).zip(&entries.columns) {
             *one = match fold {
-                Fold::Count => plus(one, other)?,
+                Fold::Count => add_counts(one, other)?,
                 Fold::Min => map_error(number::min(one, other))?,
                 Fold::Max => map_error(number::max(one, other))?,
             };

@@ -1,15 +1,16 @@
 //! Filter steps: `filter`, `where`, `is`, `not`, `and`, `or`, and other tests of one traverser.
 
-use super::fused::FusedStep;
-use super::has::predicate;
-use super::make::{self, Test};
+use super::make;
 use super::subquery::SubqueryFilter;
 use crate::bulk::Bulk;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::{Context, Random};
+use crate::error::query_error;
+use crate::fusion::{Connective, FusedStep, Test, TestClone};
+use crate::modulated::Modulated;
 use crate::scope::scoped;
-use crate::semantic::passes;
+use crate::semantic::{passes, predicate};
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;
@@ -21,9 +22,7 @@ use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let arguments = step.arguments();
-    let wrong = |compiler: &Compiler| {
-        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
-    };
+    let wrong = || query_error(format!("{}() does not take these arguments", step.name()));
     Ok(match (step.name(), arguments) {
         ("discard", []) | ("none", []) => make::filter(|_, _| Ok(false)),
         ("is", [argument]) => {
@@ -79,7 +78,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         ("coin", [share]) => {
-            let share = crate::semantic::to_f64(share).ok_or_else(|| wrong(compiler))?;
+            let share = crate::semantic::to_f64(share).ok_or_else(&wrong)?;
             let mut random = None;
             make::with_each(move |mut traverser, context| {
                 let random = random.get_or_insert_with(|| Random::new(context.seed));
@@ -91,7 +90,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("timeLimit", [milliseconds]) => {
             let limit = milliseconds.as_integer().and_then(|ms| u64::try_from(ms).ok());
-            let limit = Duration::from_millis(limit.ok_or_else(|| wrong(compiler))?);
+            let limit = Duration::from_millis(limit.ok_or_else(&wrong)?);
             Box::new(TimeLimit { limit, end: None })
         }
         ("simplePath" | "cyclicPath", []) => {
@@ -117,7 +116,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 Ok(simple)
             })
         }
-        _ => return Err(wrong(compiler)),
+        _ => return Err(wrong()),
     })
 }
 
@@ -140,26 +139,9 @@ pub(crate) fn part_of_path(traverser: &Traverser, from: Option<&str>, to: Option
 
 /// Existence tests of nested traversals: `filter`, `where`, `not`, `and`, `or`.
 #[derive(Clone)]
-pub(crate) struct ExistenceFilter {
+struct ExistenceFilter {
     subqueries: Vec<SubqueryFilter>,
     connective: Connective,
-}
-
-/// Number of traversals that must have a result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Connective {
-    All,
-    Any,
-    None,
-}
-
-impl ExistenceFilter {
-    /// The traversals as fused pipelines, if all are fused pipelines.
-    pub(crate) fn fused_steps(&mut self) -> Option<(Vec<Vec<FusedStep>>, Connective)> {
-        let branches =
-            self.subqueries.iter_mut().map(SubqueryFilter::fused_steps).collect::<Option<Vec<_>>>()?;
-        (!branches.is_empty()).then_some((branches, self.connective))
-    }
 }
 
 impl Test for ExistenceFilter {
@@ -172,29 +154,31 @@ impl Test for ExistenceFilter {
         }
         Ok(self.connective != Connective::Any)
     }
+
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        let branches = self.subqueries.iter().map(SubqueryFilter::fused_steps).collect::<Option<Vec<_>>>()?;
+        let connective = self.connective;
+        (!branches.is_empty()).then(|| vec![FusedStep::Exists { branches, connective }])
+    }
 }
 
 /// `where(P)`: the predicate contains names, which are replaced by their values.
 #[derive(Clone)]
-pub(crate) struct ScopePredicate {
+struct ScopePredicate {
     start: Option<Arc<str>>,
     test: Arc<P>,
     by: Vec<By>,
     lists: Lists,
-    invariant: bool,
+    /// Whether the values of the names are the same for all results of one traverser.
+    is_invariant: bool,
 }
 
 impl ScopePredicate {
     fn new(start: Option<Arc<str>>, test: &Arc<P>, by: Vec<By>, compiler: &Compiler) -> Self {
-        let invariant = by.is_empty()
+        let is_invariant = by.is_empty()
             && !start.iter().any(|name| compiler.writes_side_effect(name))
             && is_invariant_test(test, compiler);
-        Self { start, test: test.clone(), by, lists: Lists::default(), invariant }
-    }
-
-    /// Whether the values of the names are the same for all results of one traverser.
-    pub(crate) fn is_invariant(&self) -> bool {
-        self.invariant
+        Self { start, test: test.clone(), by, lists: Lists::default(), is_invariant }
     }
 }
 
@@ -228,6 +212,10 @@ impl Test for ScopePredicate {
             return Ok(false);
         };
         passes(&test, &value)
+    }
+
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        self.is_invariant.then(|| vec![FusedStep::Test(self.boxed())])
     }
 }
 

@@ -23,15 +23,15 @@
 //! Reordering of fused steps, which [`crate::translation`] does: fused pipelines are the steps that it does
 //! not translate, mostly nested ones.
 
-use super::filter::{Connective, ExistenceFilter, ScopePredicate};
-use super::has::Condition;
-use super::make::{Annotated, Test, TestFilter};
-use super::walk::{Neighbours, ToEdges, ToEnds};
 use crate::bulk::Bulk;
+use crate::condition::Condition;
 use crate::context::Context;
+use crate::fusion::{Connective, EdgeWalkPart, FusedStep, Test};
 use crate::graph::ids::EVERY;
 use crate::graph::literal;
-use crate::graph::read::{edge_predicates, labelled_rows, neighbours, vertex_value, vertex_values};
+use crate::graph::read::{
+    edge_predicates, is_of_one_type, labelled_rows, neighbours, vertex_value, vertex_values,
+};
 use crate::memory::Reservation;
 use crate::semantic::passes;
 use crate::step::{Input, Node, Step};
@@ -52,26 +52,9 @@ const BUFFER_IDS_MAX: usize = 16 * CHUNK;
 /// Maximum number of ids for which a search for equal ones does not pay off.
 const MERGE_IDS_MIN: usize = 4;
 
-/// A fused step of a fused pipeline.
-#[derive(Clone)]
-pub(crate) enum FusedStep {
-    /// A walk to neighbours.
-    Walk { ends: Ends, labels: Vec<Arc<str>> },
-    /// A walk along edges whose properties satisfy tests.
-    FilteredWalk { ends: Ends, labels: Vec<Arc<str>>, tests: Vec<(Arc<str>, P)> },
-    /// A filter: one of these labels.
-    Labelled(Vec<Arc<str>>),
-    /// A filter: that many of these fused pipelines have a result.
-    Exists { branches: Vec<Vec<FusedStep>>, connective: Connective },
-    /// A filter on an element.
-    Has(Condition),
-    /// A filter: equality with the value of a name.
-    ScopePredicate(ScopePredicate),
-}
-
 /// See the header of this file.
 #[derive(Clone)]
-pub(crate) struct FusedPipeline {
+struct FusedPipeline {
     fused_steps: Vec<FusedStep>,
     from: Option<Traverser>,
     /// The input buffer of each fused step, and the output buffer of the last.
@@ -156,29 +139,29 @@ impl IdBuffer {
 /// merging of equal vertices is unobservable.
 pub(crate) fn fuse(nodes: &mut Vec<Node>, merges: bool) {
     fuse_edge_walk(nodes, merges);
-    let Some((last, before)) = nodes.split_last_mut() else { return };
-    let Some(fused_steps) = fused_steps_of(last) else { return };
+    let Some((last, before)) = nodes.split_last() else { return };
+    let Some(fused_steps) = last.step.fused_steps() else { return };
     let is_walk = fused_steps.iter().any(FusedStep::is_walk);
     let is_existence = fused_steps.iter().any(|step| matches!(step, FusedStep::Exists { .. }));
     // Search for the start of a fused pipeline. After one walk, a filter that tests ids one by one gains
     // nothing over a step.
     let mut first = before.len();
     loop {
-        let Some(node) = first.checked_sub(1).and_then(|at| before.get_mut(at)) else { return };
-        if !node.labels.is_empty() || fused_steps_of(node).is_none() {
+        let Some(node) = first.checked_sub(1).and_then(|at| before.get(at)) else { return };
+        if !node.labels.is_empty() {
             return;
         }
+        let Some(fused_steps) = node.step.fused_steps() else { return };
         first -= 1;
-        if node.step.as_fused_pipeline().is_some()
-            || (is_walk || is_existence) && node.step.as_neighbours().is_some()
-        {
+        let begins_with_walk = fused_steps.first().is_some_and(FusedStep::is_walk);
+        if node.step.is_fused_pipeline() || (is_walk || is_existence) && begins_with_walk {
             break;
         }
         if !is_walk {
             return;
         }
     }
-    let fused_steps: Option<Vec<_>> = nodes[first..].iter_mut().map(fused_steps_of).collect();
+    let fused_steps: Option<Vec<_>> = nodes[first..].iter().map(|node| node.step.fused_steps()).collect();
     if let Some(fused_steps) = fused_steps {
         replace(nodes, first, fused_steps.into_iter().flatten().collect(), merges);
     }
@@ -186,27 +169,22 @@ pub(crate) fn fuse(nodes: &mut Vec<Node>, merges: bool) {
 
 /// Fuses a walk to edges, filters on their properties, and the step to their other ends into one link.
 fn fuse_edge_walk(nodes: &mut Vec<Node>, merges: bool) {
-    let Some((last, before)) = nodes.split_last_mut() else { return };
-    let Some(Annotated { annotation: ToEnds(to), .. }) = last.step.as_any().downcast_mut() else { return };
+    let Some((last, before)) = nodes.split_last() else { return };
+    let Some(EdgeWalkPart::Ends(to)) = last.step.edge_walk_part() else { return };
     let mut tests = Vec::new();
-    for (first, node) in before.iter_mut().enumerate().rev() {
+    for (first, node) in before.iter().enumerate().rev() {
         if !node.labels.is_empty() {
             return;
         }
-        let step = node.step.as_any();
-        if let Some(TestFilter(test)) = step.downcast_mut::<TestFilter<Condition>>() {
-            let Condition::Property(key, test) = test else { return };
-            tests.push((key.clone(), test.clone()));
-            continue;
-        }
-        let Some(Annotated { annotation: ToEdges { ends, labels, nothing: false }, .. }) =
-            step.downcast_mut()
-        else {
-            return;
+        let (ends, labels) = match node.step.edge_walk_part() {
+            Some(EdgeWalkPart::Property(key, test)) => {
+                tests.push((key.clone(), test.clone()));
+                continue;
+            }
+            Some(EdgeWalkPart::Edges { ends, labels }) => (ends, labels.to_vec()),
+            _ => return,
         };
-        let is_other = matches!((*ends, *to), (Ends::Out, Ends::In) | (Ends::In, Ends::Out));
-        if is_other {
-            let (ends, labels) = (*ends, labels.clone());
+        if matches!((ends, to), (Ends::Out, Ends::In) | (Ends::In, Ends::Out)) {
             tests.reverse();
             let step = if tests.is_empty() {
                 FusedStep::Walk { ends, labels }
@@ -233,50 +211,6 @@ fn replace(nodes: &mut Vec<Node>, first: usize, fused_steps: Vec<FusedStep>, mer
     };
     let (labels, text) = (Vec::new().into(), texts.join(".").into());
     nodes.push(Node { moves: step.moves(), step: Box::new(step), labels, text, meter: None });
-}
-
-/// The fused steps of steps; `None`: a step is not a fused step.
-pub(crate) fn fused_steps_of_all(nodes: &mut [Node]) -> Option<Vec<FusedStep>> {
-    let mut all = Vec::new();
-    for node in nodes.iter_mut() {
-        if !node.labels.is_empty() {
-            return None;
-        }
-        all.extend(fused_steps_of(node)?);
-    }
-    (!all.is_empty()).then_some(all)
-}
-
-fn fused_steps_of(node: &mut Node) -> Option<Vec<FusedStep>> {
-    if let Some(pipeline) = node.step.as_fused_pipeline() {
-        return Some(pipeline.fused_steps.clone());
-    }
-    let any = node.step.as_any();
-    if let Some(walk) = any.downcast_mut::<Neighbours>() {
-        return walk.fused_steps();
-    }
-    if let Some(has) = any.downcast_mut::<TestFilter<Condition>>() {
-        return has.0.is_plain().then(|| vec![FusedStep::Has(has.0.clone())]);
-    }
-    if let Some(named) = any.downcast_mut::<TestFilter<ScopePredicate>>() {
-        return named.0.is_invariant().then(|| vec![FusedStep::ScopePredicate(named.0.clone())]);
-    }
-    let (branches, connective) = any.downcast_mut::<TestFilter<ExistenceFilter>>()?.0.fused_steps()?;
-    Some(vec![FusedStep::Exists { branches, connective }])
-}
-
-impl dyn Step {
-    /// The fused pipeline, if the step is one.
-    pub(crate) fn as_fused_pipeline(&mut self) -> Option<&mut FusedPipeline> {
-        self.as_any().downcast_mut()
-    }
-}
-
-impl FusedPipeline {
-    /// Adds a filter on labels, each of which is the name of a single type.
-    pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) {
-        self.fused_steps.push(FusedStep::Labelled(labels.to_vec()));
-    }
 }
 
 impl FusedStep {
@@ -332,14 +266,13 @@ impl FusedStep {
                     out.push(ids[row], with[row]);
                 }
             }
-            Self::Has(Condition::Property(key, test)) => {
+            Self::Property(key, test) => {
                 for row in with_property(key, test, ids, context)? {
                     let row = row as usize;
                     out.push(ids[row], with[row]);
                 }
             }
-            Self::Has(test) => one_by_one(test, ids, with, out, from, context)?,
-            Self::ScopePredicate(test) => one_by_one(test, ids, with, out, from, context)?,
+            Self::Test(test) => one_by_one(test.as_mut(), ids, with, out, from, context)?,
         }
         Ok(ids.len())
     }
@@ -347,7 +280,7 @@ impl FusedStep {
 
 /// Appends the ids that pass a test.
 fn one_by_one(
-    test: &mut impl Test,
+    test: &mut dyn Test,
     ids: &[Id],
     with: &[u64],
     out: &mut IdBuffer,
@@ -637,6 +570,24 @@ impl Step for FusedPipeline {
     }
 
     fn moves(&self) -> bool {
+        true
+    }
+
+    fn absorb(&mut self, filter: Condition) -> Option<Condition> {
+        match filter {
+            Condition::Label(labels) if labels.iter().all(|label| is_of_one_type(label)) => {
+                self.fused_steps.push(FusedStep::Labelled(labels));
+                None
+            }
+            filter => Some(filter),
+        }
+    }
+
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        Some(self.fused_steps.clone())
+    }
+
+    fn is_fused_pipeline(&self) -> bool {
         true
     }
 }

@@ -2,16 +2,14 @@
 //! the input.
 
 use crate::by::By;
-use crate::context::{Context, SideEffect};
-use crate::memory::{Queue, Reservation};
+use crate::context::{Context, GroupReducer, Groups, SideEffect};
+use crate::memory::Reservation;
+use crate::queue::Queue;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Map, Value};
 use vervet_model::Result;
-
-/// A reducing traversal per group, with its input.
-pub(crate) type Groups = indexmap::IndexMap<Value, Pipeline, vervet_gremlin::Hashing>;
 
 /// See the header of this file. All steps with one name share its groups.
 #[derive(Clone)]
@@ -76,8 +74,8 @@ impl Grouped {
                 if let Some(key) = key {
                     let mut groups = context.groups.remove(name).unwrap_or_default();
                     let members = &self.members;
-                    let group = groups.entry(key).or_insert_with(|| members.clone());
-                    let started = group.start(traverser.clone(), context);
+                    let group = groups.entry(key).or_insert_with(|| Box::new(members.clone()));
+                    let started = group.push(traverser.clone(), context);
                     context.groups.insert(name.clone(), groups);
                     started?;
                 }
@@ -103,12 +101,22 @@ impl Grouped {
     }
 }
 
+impl GroupReducer for Pipeline {
+    fn push(&mut self, member: Traverser, context: &Context<'_>) -> Result<()> {
+        self.start(member, context)
+    }
+
+    fn result(&self, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        // A copy, since later traversers may be added.
+        self.clone().next(context)
+    }
+}
+
 /// The current results of named groups.
 fn result(groups: &Groups, context: &mut Context<'_>) -> Result<Value> {
     let mut all = Map::default();
     for (key, members) in groups {
-        // A copy, since later traversers may be added.
-        let result = members.clone().next(context)?;
+        let result = members.result(context)?;
         put(&mut all, key.clone(), result, context);
     }
     Ok(Value::map(all))

@@ -2,9 +2,11 @@
 //!
 //! The host decides on access to files.
 
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::host::FileFormat;
+use crate::modulated::Modulated;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -13,13 +15,13 @@ use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let [Value::String(file)] = step.arguments() else {
-        return Err(compiler.error(step.instruction, "io() needs the name of a file"));
+        return Err(query_error("io() needs the name of a file"));
     };
     if file.is_empty() {
-        return Err(compiler.error(step.instruction, "file cannot be null or empty"));
+        return Err(query_error("file cannot be null or empty"));
     }
     if !first || compiler.is_nested() {
-        return Err(compiler.error(step.instruction, "io() can only begin a traversal"));
+        return Err(query_error("io() can only begin a traversal"));
     }
     let (mut reads, mut form) = (None, [None, None]);
     for with in &step.withs {
@@ -37,11 +39,11 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
                 return Err(Error::new(ErrorKind::Unsupported, message)
                     .with_hint("use IO.reader or IO.writer, with the name of a format"));
             }
-            _ => return Err(compiler.error(with, "with() does not take these arguments")),
+            _ => return Err(query_error("with() does not take these arguments")),
         }
     }
     let Some(reads) = reads else {
-        return Err(compiler.error(step.instruction, "IO mode was not set to read() or write()"));
+        return Err(query_error("IO mode was not set to read() or write()"));
     };
     let form = match form[usize::from(!reads)] {
         Some(form) => form,

@@ -2,10 +2,11 @@
 //!
 //! A closure is cloned with its step, so each clone owns its captured state.
 
-use crate::bulk::Bulk;
 use crate::context::Context;
-use crate::memory::{Memory, Queue, Reservation};
-use crate::size;
+use crate::fusion::{EdgeWalkPart, FusedStep, Test};
+use crate::memory::Reservation;
+use crate::outputs::Outputs;
+use crate::queue::Queue;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::collections::VecDeque;
@@ -40,12 +41,7 @@ pub(crate) fn filter(
     Box::new(Filter { passes })
 }
 
-/// A pure filter.
-pub(crate) trait Test {
-    fn test(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<bool>;
-}
-
-/// As [`filter`], for a test that fused pipelines can recognize (see [`super::fused`]).
+/// As [`filter`], for a test with a description for fusion.
 pub(crate) fn test<T: Test + Clone + 'static>(test: T) -> Box<dyn Step> {
     Box::new(TestFilter(test))
 }
@@ -104,75 +100,6 @@ where
 
     fn moves(&self) -> bool {
         true
-    }
-}
-
-/// Output queue of one traverser: values with multiplicities, counted against the memory cap.
-#[derive(Clone, Default)]
-pub(crate) struct Outputs {
-    values: VecDeque<(Value, Bulk)>,
-    /// The number of values that `held` has counted.
-    counted: usize,
-    held: Reservation,
-}
-
-impl Outputs {
-    /// Appends a value with a multiplicity.
-    ///
-    /// # Errors
-    /// The memory cap; cancellation.
-    pub(crate) fn push(&mut self, value: Value, bulk: Bulk, memory: &Memory<'_>) -> Result<()> {
-        self.values.push_back((value, bulk));
-        self.count(memory)
-    }
-
-    /// Appends a value without counting it; call [`Outputs::count`] afterwards.
-    pub(crate) fn push_back(&mut self, value: Value) {
-        self.values.push_back((value, Bulk::ONE));
-    }
-
-    /// Appends values without counting them; call [`Outputs::count`] afterwards.
-    pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = Value>) {
-        self.values.extend(values.into_iter().map(|value| (value, Bulk::ONE)));
-    }
-
-    /// Counts the values appended since the last call.
-    ///
-    /// # Errors
-    /// The memory cap; cancellation.
-    pub(crate) fn count(&mut self, memory: &Memory<'_>) -> Result<()> {
-        let mut bytes = 0;
-        for (value, _) in self.values.range(self.counted..) {
-            bytes += size::VALUE_BYTES + size::bytes(value, memory.control)?;
-        }
-        memory.control.work(self.values.len() - self.counted)?;
-        self.counted = self.values.len();
-        self.held.add(bytes, memory)
-    }
-
-    /// Removes the first value.
-    pub(crate) fn pop(&mut self) -> Option<(Value, Bulk)> {
-        let first = self.values.pop_front()?;
-        if self.counted > 0 {
-            self.held.release_fraction(self.counted);
-            self.counted -= 1;
-        }
-        Some(first)
-    }
-
-    /// Returns one copy of a value to the front.
-    fn put_back(&mut self, value: Value, bulk: Bulk) {
-        self.values.push_front((value, bulk));
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.values.clear();
-        self.counted = 0;
-        self.held.clear();
     }
 }
 
@@ -273,7 +200,7 @@ where
 
 /// See [`test`].
 #[derive(Clone)]
-pub(crate) struct TestFilter<T>(pub(crate) T);
+struct TestFilter<T>(T);
 
 impl<T: Test + Clone + 'static> Step for TestFilter<T> {
     fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
@@ -288,31 +215,13 @@ impl<T: Test + Clone + 'static> Step for TestFilter<T> {
     fn moves(&self) -> bool {
         false
     }
-}
 
-/// A step with an annotation that the compiler can read.
-#[derive(Clone)]
-pub(crate) struct Annotated<M> {
-    step: Box<dyn Step>,
-    pub(crate) annotation: M,
-}
-
-/// The step with an annotation for the compiler (see [`super::fused`]).
-pub(crate) fn annotated<M: Clone + 'static>(step: Box<dyn Step>, annotation: M) -> Box<dyn Step> {
-    Box::new(Annotated { step, annotation })
-}
-
-impl<M: Clone + 'static> Step for Annotated<M> {
-    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        self.step.next(input, context)
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        self.0.fused_steps()
     }
 
-    fn reset(&mut self) {
-        self.step.reset();
-    }
-
-    fn moves(&self) -> bool {
-        self.step.moves()
+    fn edge_walk_part(&self) -> Option<EdgeWalkPart<'_>> {
+        self.0.edge_walk_part()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Numeric reductions: `count`, `sum`, `min`, `max`, `mean`, global or local.
 
 use super::make;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::error::query_error;
+use crate::modulated::Modulated;
 use crate::semantic::map_error;
-use crate::step::Step;
+use crate::step::{Node, Step};
 use crate::traverser::Traverser;
 use vervet_gremlin::semantics::number::{Extreme, Mean, Sum, counted};
 use vervet_gremlin::{Scope, Token, Value};
@@ -56,13 +58,13 @@ impl State {
     }
 }
 
-pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
+pub(crate) fn build(step: &Modulated<'_>) -> Result<Box<dyn Step>> {
     let local = match step.arguments() {
         [] => false,
         [Value::Token(Token::Scope(scope))] => *scope == Scope::Local,
         _ => {
             let message = format!("{}() takes only a scope", step.name());
-            return Err(compiler.error(step.instruction, message));
+            return Err(query_error(message));
         }
     };
     let kind = match step.name() {
@@ -123,4 +125,16 @@ fn length(value: &Value) -> usize {
         Value::Path(path) => path.objects.len(),
         _ => 1,
     }
+}
+
+/// Replaces the first step of a traversal by the step that counts its results without a list of them, if it
+/// has one: `E().count()`.
+pub(super) fn replace_by_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
+    let [node] = nodes else { return false };
+    if !step.arguments().is_empty() || !node.labels.is_empty() || compiler.is_nested() {
+        return false;
+    }
+    let Some(count) = node.step.count() else { return false };
+    node.step = count;
+    true
 }

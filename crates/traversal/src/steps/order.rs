@@ -3,9 +3,10 @@
 use super::make;
 use crate::bulk::Bulk;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::{Context, Random};
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::scope::scoped;
 use crate::semantic;
 use crate::size::{VALUE_BYTES, bytes};

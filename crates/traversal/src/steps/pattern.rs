@@ -8,9 +8,11 @@
 
 use super::filter::named_ends;
 use super::make;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::memory::Queue;
+use crate::error::query_error;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
 use crate::step::{Pipeline, Step};
 use crate::traverser::{Labels, Traverser};
 use std::sync::Arc;
@@ -36,7 +38,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     for argument in step.arguments() {
         match argument {
             Value::Traversal(traversal) => patterns.push(pattern(traversal, compiler)?),
-            _ => return Err(compiler.error(step.instruction, "match() takes traversals")),
+            _ => return Err(query_error("match() takes traversals")),
         }
     }
     let mut names = Vec::new();
@@ -46,7 +48,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     // The name of the incoming object: a start that is no end.
     let first = starts.iter().find(|start| !ends.contains(start)).or(starts.first()).cloned();
     let Some(first) = first else {
-        return Err(compiler.error(step.instruction, "match() needs a pattern that begins with as()"));
+        return Err(query_error("match() needs a pattern that begins with as()"));
     };
     Ok(make::flat_map_traversers(move |mut traverser, context, out| {
         if !names.iter().any(|name| traverser.has_label(name)) {

@@ -2,16 +2,19 @@
 
 use super::make;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
-use crate::graph::{ids, read};
+use crate::error::query_error;
+use crate::graph::element::token_value;
+use crate::graph::read;
+use crate::modulated::Modulated;
 use crate::step::Step;
-use crate::steps::has::Condition;
 use crate::traverser::Traverser;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use vervet_gremlin::{Direction, EdgeKey, Hashing, Map, T, Token, Value};
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Result};
 
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let keys = step.texts();
@@ -35,9 +38,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         "values" | "properties" => {
             let only_values = step.name() == "values";
             let mut test = match compiler.strategies.vertex_properties.clone() {
-                Some(strategy) => {
-                    Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?))
-                }
+                Some(strategy) => Some(Condition::Traversal(compiler.strategy_test(&strategy)?)),
                 None => None,
             };
             make::flat_map(move |traverser, context, out| {
@@ -81,7 +82,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             })
         }
         "propertyMap" | "valueMap" | "elementMap" => maps(step, keys, compiler)?,
-        other => return Err(compiler.error(step.instruction, format!("{other}() is not a property"))),
+        other => return Err(query_error(format!("{other}() is not a property"))),
     })
 }
 
@@ -97,36 +98,6 @@ fn not_element(step: &str, value: &Value) -> Error {
 /// As [`token_value`], but a missing value is an error.
 fn required(value: &Value, token: T, context: &mut Context<'_>) -> Result<Value> {
     token_value(value, token, context)?.ok_or_else(|| not_element(&format!("{}()", token.name()), value))
-}
-
-/// The id, label, key or value of an element; `None` if it has none.
-pub(crate) fn token_value(value: &Value, token: T, context: &mut Context<'_>) -> Result<Option<Value>> {
-    let key_name = |context: &mut Context<'_>, key: u64| {
-        context.read(|snapshot, names| names.key_name(snapshot, Id::from_bits(key)))
-    };
-    Ok(match (token, value) {
-        (T::Id, Value::Vertex(vertex)) if vertex.key != 0 => {
-            Some(context.read(|snapshot, _| ids::vertex_id(snapshot, Id::from_bits(vertex.key)))?)
-        }
-        (T::Id, Value::Vertex(vertex)) => Some(vertex.id().clone()),
-        (T::Id, Value::Edge(edge)) if edge.key.is_known() => {
-            Some(context.read(|snapshot, names| ids::edge_id(snapshot, names, edge.key))?)
-        }
-        (T::Id, Value::Edge(edge)) => Some(edge.id().clone()),
-        (T::Id, Value::VertexProperty(property)) => {
-            Some(context.read(|snapshot, names| ids::property_id(snapshot, names, property.key))?)
-        }
-        (T::Label, Value::Vertex(vertex)) => Some(Value::String(
-            context.read(|snapshot, names| read::vertex_label(snapshot, names, vertex.key))?,
-        )),
-        (T::Label, Value::Edge(edge)) => Some(Value::String(key_name(context, edge.key.label)?)),
-        (T::Label | T::Key, Value::VertexProperty(property)) => Some(Value::String(property.label.clone())),
-        (T::Key, Value::Property(property)) => Some(Value::String(property.key.clone())),
-        (T::Value, Value::VertexProperty(property)) => Some(property.value.clone()),
-        (T::Value, Value::Property(property)) => Some(property.value.clone()),
-        (token, Value::Map(map)) => map.get(&Value::Token(Token::T(token))).cloned(),
-        _ => None,
-    })
 }
 
 /// `propertyMap`, `valueMap`, `elementMap`.
@@ -156,7 +127,7 @@ fn maps(step: &Modulated<'_>, keys: Vec<Arc<str>>, compiler: &mut Compiler) -> R
     }
     let mut by = compiler.bys(step)?;
     let mut test = match compiler.strategies.vertex_properties.clone() {
-        Some(strategy) => Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?)),
+        Some(strategy) => Some(Condition::Traversal(compiler.strategy_test(&strategy)?)),
         None => None,
     };
     Ok(make::map(move |traverser, context| {

@@ -3,12 +3,12 @@
 use super::entries::entries;
 use crate::bulk::Bulk;
 use crate::context::Context;
-use crate::graph::literal;
-use crate::graph::read::{edge_value, vertex_value};
+use crate::graph::element::value_of;
+use crate::graph::read::edge_value;
 use crate::memory::Reservation;
-use crate::semantic::map_error;
+use crate::semantic::add_counts;
 use crate::step::{Input, Pipeline, Step};
-use crate::translation::{OutputObject, QueryOutput, TranslatedPrefix};
+use crate::translation::prefix::{OutputObject, QueryOutput, TranslatedPrefix};
 use crate::traverser::{Labels, Traverser};
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -16,9 +16,8 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use vervet_algebra::Query;
-use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
-use vervet_model::{Error, Id, Result, Tag};
+use vervet_model::{Error, Id, Result};
 
 /// See the header of this file. If the query does not fit the graph, or the host does not solve queries, the
 /// original steps run.
@@ -63,10 +62,6 @@ impl QueryStep {
     pub(crate) fn new(prefix: TranslatedPrefix, fallback: Pipeline) -> Self {
         let labels = prefix.path.iter().map(|(_, labels)| labels.clone().into()).collect();
         Self { prefix: Rc::new(prefix), labels, fallback, label: None, state: State::New }
-    }
-
-    pub(crate) fn query(&self) -> &Query {
-        &self.prefix.query
     }
 
     fn begin(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<()> {
@@ -157,17 +152,6 @@ impl QueryStep {
     }
 }
 
-/// The value of an id in a row.
-pub(super) fn value_of(id: Id, context: &mut Context<'_>) -> Result<Option<Value>> {
-    match id.tag() {
-        Tag::Vertex => Ok(Some(vertex_value(id.bits()))),
-        Tag::Unbound | Tag::Edge | Tag::Computed => {
-            Err(Error::internal("a query of a traversal gave what is no vertex and no value"))
-        }
-        _ => context.read(|snapshot, _| literal::value(snapshot, id)),
-    }
-}
-
 /// Rows of key and count as a map. Terms that are one value (language-tagged strings) share a key.
 fn counts(rows: &ResultRows, context: &mut Context<'_>) -> Result<Value> {
     let mut map = Map::default();
@@ -178,7 +162,7 @@ fn counts(rows: &ResultRows, context: &mut Context<'_>) -> Result<Value> {
         let count = long(value_of(count, context)?.unwrap_or_default())?;
         match map.entry(key) {
             Entry::Vacant(entry) => _ = entry.insert(count),
-            Entry::Occupied(mut entry) => *entry.get_mut() = plus(entry.get(), &count)?,
+            Entry::Occupied(mut entry) => *entry.get_mut() = add_counts(entry.get(), &count)?,
         }
     }
     Ok(Value::map(map))
@@ -192,17 +176,6 @@ fn long(count: Value) -> Result<Value> {
             .as_integer()
             .map(Value::Long)
             .ok_or_else(|| Error::internal("a query counted something that is no integer")),
-    }
-}
-
-/// The sum of two counts.
-pub(super) fn plus(a: &Value, b: &Value) -> Result<Value> {
-    match (a.as_integer(), b.as_integer()) {
-        (Some(a), Some(b)) => match u128::try_from(i128::from(a) + i128::from(b)) {
-            Ok(sum) => Ok(counted(sum)),
-            Err(_) => Err(Error::internal("a query counted less than nothing")),
-        },
-        _ => map_error(add(a, b)),
     }
 }
 
@@ -254,5 +227,9 @@ impl Step for QueryStep {
     fn moves(&self) -> bool {
         // Rows already contain the complete path.
         false
+    }
+
+    fn query(&self) -> Option<&Query> {
+        Some(&self.prefix.query)
     }
 }

@@ -4,9 +4,11 @@
 
 use super::make;
 use crate::bulk::Bulk;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use rustc_hash::FxHashMap;
@@ -25,7 +27,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 Some(number) => numbers.push(number),
                 None => {
                     let message = format!("{}() needs numbers", step.name());
-                    return Err(compiler.error(step.instruction, message));
+                    return Err(query_error(message));
                 }
             },
         }
@@ -36,7 +38,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("skip", [from]) => (*from, -1),
         ("tail", []) => (1, -1),
         ("tail", [count]) => (*count, -1),
-        _ => return Err(compiler.error(step.instruction, format!("{}() got invalid numbers", step.name()))),
+        _ => return Err(query_error(format!("{}() got invalid numbers", step.name()))),
     };
     if step.name() == "tail" {
         let count = u64::try_from(from).unwrap_or(0);
@@ -48,7 +50,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     }
     if to != -1 && from > to {
         let message = format!("Not a legal range: [{from}, {to}]");
-        return Err(compiler.error(step.instruction, message));
+        return Err(query_error(message));
     }
     let (from, to) = (u64::try_from(from).unwrap_or(0), u64::try_from(to).ok());
     Ok(match local {

@@ -8,13 +8,15 @@
 //! # Source
 //! J. Chen et al., "Grasper", SoCC 2019 (frontier of a loop); TinkerPop's bulking.
 
-use super::branch::gathers;
-use super::has::predicate;
 use super::make;
 use super::transform::BulkQueue;
-use crate::compile::{Compiler, Modulated};
+use crate::analysis::gathers;
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::memory::Queue;
+use crate::error::query_error;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
+use crate::semantic::predicate;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::{Loop, Traverser};
 use std::rc::Rc;
@@ -55,10 +57,10 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let (name, body) = match step.arguments() {
         [Value::Traversal(body)] => (None, body),
         [Value::String(name), Value::Traversal(body)] => (Some(name.clone()), body),
-        _ => return Err(compiler.error(step.instruction, "repeat() needs a traversal")),
+        _ => return Err(query_error("repeat() needs a traversal")),
     };
-    if let Some(inject) = body.steps.first().filter(|step| &*step.name == "inject") {
-        return Err(compiler.error(inject, "The parent of inject()-step can not be repeat()-step"));
+    if body.steps.first().is_some_and(|step| &*step.name == "inject") {
+        return Err(query_error("The parent of inject()-step can not be repeat()-step"));
     }
     compiler.loops += 1;
     let body = compiler.nested(body);
@@ -92,7 +94,7 @@ fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
         }
         _ => {
             let message = format!("{}() does not take these arguments", modulator.name);
-            return Err(compiler.error(modulator, message));
+            return Err(query_error(message));
         }
     })
 }

@@ -2,10 +2,12 @@
 
 use super::make;
 use crate::by::By;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::read::values;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::scope::scoped;
 use crate::semantic::{map_error, with_ids};
 use crate::size::{VALUE_BYTES, VALUES_MAX};
@@ -58,14 +60,12 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             argument => arguments.push(argument),
         }
     }
-    let wrong = |compiler: &Compiler| {
-        compiler.error(step.instruction, format!("{}() does not take these arguments", step.name()))
-    };
+    let wrong = || query_error(format!("{}() does not take these arguments", step.name()));
     let text = |value: &Value| -> Result<Option<Arc<str>>> {
         match value {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.clone())),
-            _ => Err(wrong(compiler)),
+            _ => Err(wrong()),
         }
     };
     let function = match (step.name(), arguments.as_slice()) {
@@ -78,9 +78,9 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("replace", [old, new]) => Some(TextFunction::Replace { old: text(old)?, new: text(new)? }),
         ("split", [separator]) => Some(TextFunction::Split(text(separator)?)),
         ("substring", [start, end @ ..]) if end.len() < 2 => Some(TextFunction::Substring {
-            start: start.as_integer().ok_or_else(|| wrong(compiler))?,
+            start: start.as_integer().ok_or_else(&wrong)?,
             end: match end {
-                [end] => Some(end.as_integer().ok_or_else(|| wrong(compiler))?),
+                [end] => Some(end.as_integer().ok_or_else(&wrong)?),
                 _ => None,
             },
         }),
@@ -117,7 +117,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("asDate", []) => make::map(|traverser, _| map_error(date::as_date(&traverser.value)).map(Some)),
         ("dateAdd", [Value::Token(Token::TimeUnit(unit)), count]) => {
-            let (unit, count) = (*unit, count.as_integer().ok_or_else(|| wrong(compiler))?);
+            let (unit, count) = (*unit, count.as_integer().ok_or_else(&wrong)?);
             make::map(move |traverser, _| map_error(date::date_add(&traverser.value, unit, count)).map(Some))
         }
         ("dateDiff", [other]) => {
@@ -176,7 +176,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 map_error(function(&traverser.value, &other, origin)).map(Some)
             })
         }
-        _ => return Err(wrong(compiler)),
+        _ => return Err(wrong()),
     })
 }
 

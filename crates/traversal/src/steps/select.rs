@@ -3,7 +3,8 @@
 use super::filter::label_of;
 use super::make;
 use crate::by::{By, column_of};
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::modulated::Modulated;
 use crate::scope::scoped;
 use crate::step::Step;
 use std::sync::Arc;

@@ -1,22 +1,23 @@
 //! Source steps: `V`, `E`, `inject`.
 //!
 //! # Shape
-//! `V` and `E` list elements by id, label, property value, property key, or all. Following `has` steps are
-//! fused into them as conditions; the most selective condition is answered by an index.
+//! `V` and `E` list elements by id, label, property value, property key, or all. `V` and `E` absorb the `has`
+//! steps after them as conditions; the most selective condition is answered by an index.
 
-use super::has::Condition;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
 use crate::graph::read::{
     edge_predicates, edge_value, is_of_one_type, is_vertex, labels_of, objects_equal, vertex_value,
 };
 use crate::graph::scan::{EdgeScan, KeyScan, ObjectScan, VertexScan, edge_count};
 use crate::graph::{ids, literal};
-use crate::step::{Input, Node, Step};
-use crate::traverser::Traverser;
+use crate::modulated::Modulated;
+use crate::step::{Input, Step};
+use crate::traverser::{Traverser, is_start};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vervet_gremlin::{Comparison, P, T, Value};
+use vervet_gremlin::{Comparison, P, Value};
 use vervet_model::{Direction, Error, Id, Result, Tag};
 
 pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
@@ -43,13 +44,13 @@ pub(crate) fn build(step: &Modulated<'_>, first: bool, compiler: &mut Compiler) 
                 "V" => compiler.strategies.vertices.clone(),
                 _ => compiler.strategies.edges.clone(),
             } {
-                conditions.push(Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?));
+                conditions.push(Condition::Traversal(compiler.strategy_test(&strategy)?));
             }
             if name == "E"
                 && !compiler.strategies.free_edges
                 && let Some(strategy) = compiler.strategies.vertices.clone()
             {
-                let test = Condition::Traversal(compiler.without_strategies(|c| c.nested(&strategy))?);
+                let test = Condition::Traversal(compiler.strategy_test(&strategy)?);
                 conditions.push(Condition::Ends(Box::new(test)));
             }
             Box::new(Elements {
@@ -115,21 +116,12 @@ impl Step for Inject {
     }
 }
 
-/// The value of the initial traverser, which no step can create.
-pub(crate) fn start_value() -> Value {
-    Value::Token(vervet_gremlin::Token::Barrier(vervet_gremlin::Barrier::NormSack))
-}
-
-fn is_start(value: &Value) -> bool {
-    *value == start_value()
-}
-
 /// The `V` and `E` steps.
 #[derive(Clone)]
-pub(crate) struct Elements {
+struct Elements {
     vertices: bool,
     by_id: Option<Vec<Value>>,
-    pub(crate) conditions: Vec<Condition>,
+    conditions: Vec<Condition>,
     state: State,
     from: Option<Traverser>,
     ready: VecDeque<Value>,
@@ -325,25 +317,23 @@ impl Step for Elements {
     fn moves(&self) -> bool {
         true
     }
-}
 
-/// Fuses `E().count()` and `E().hasLabel(…).count()` at the start of a traversal into one step, if possible.
-pub(super) fn takes_count(step: &Modulated<'_>, nodes: &mut [Node], compiler: &Compiler) -> bool {
-    let [node] = nodes else { return false };
-    let is_plain = step.arguments().is_empty() && node.labels.is_empty() && !compiler.is_nested();
-    let Some(elements) = node.step.as_any().downcast_mut::<Elements>().filter(|_| is_plain) else {
-        return false;
-    };
-    if elements.vertices || elements.by_id.is_some() {
-        return false;
+    fn absorb(&mut self, filter: Condition) -> Option<Condition> {
+        self.conditions.push(filter);
+        None
     }
-    let labels = match elements.conditions.as_slice() {
-        [] => None,
-        [Condition::Label(labels)] => Some(labels.clone()),
-        _ => return false,
-    };
-    node.step = Box::new(EdgeCount { labels });
-    true
+
+    fn count(&self) -> Option<Box<dyn Step>> {
+        if self.vertices || self.by_id.is_some() {
+            return None;
+        }
+        let labels = match self.conditions.as_slice() {
+            [] => None,
+            [Condition::Label(labels)] => Some(labels.clone()),
+            _ => return None,
+        };
+        Some(Box::new(EdgeCount { labels }))
+    }
 }
 
 /// The number of edges, optionally with one of these labels.
@@ -371,26 +361,5 @@ impl Step for EdgeCount {
 
     fn moves(&self) -> bool {
         true
-    }
-}
-
-/// The label names of a `T.label` test, if it compares with label names.
-pub(crate) fn label_names(token: T, test: &P) -> Option<Vec<Arc<str>>> {
-    if token != T::Label {
-        return None;
-    }
-    let names = |values: &[Value]| -> Option<Vec<Arc<str>>> {
-        values
-            .iter()
-            .map(|value| match value {
-                Value::String(text) => Some(text.clone()),
-                _ => None,
-            })
-            .collect()
-    };
-    match test {
-        P::Compare(Comparison::Eq, value) => names(std::slice::from_ref(value)),
-        P::Within(values) => names(values),
-        _ => None,
     }
 }

@@ -17,13 +17,13 @@
 //! The planner does the same for queries, as a semi-join; J. Chen et al., "Grasper", SoCC 2019, §4.3,
 //! decomposes such walks.
 
-use super::fused::{FusedStep, fused_steps_of_all};
-use super::has::is_of_one_vertex;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
-use crate::graph::ids::find_vertex;
+use crate::fusion::FusedStep;
+use crate::graph::ids::{find_vertex, is_of_one_vertex};
 use crate::graph::read::neighbours;
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::step::Pipeline;
 use crate::traverser::Traverser;
 use rustc_hash::FxHashSet;
@@ -94,8 +94,8 @@ impl SubqueryFilter {
     }
 
     /// The traversal as a fused pipeline, unless a backward search is possible.
-    pub(crate) fn fused_steps(&mut self) -> Option<Vec<FusedStep>> {
-        if self.end.is_some() { None } else { fused_steps_of_all(&mut self.steps.nodes) }
+    pub(crate) fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        if self.end.is_some() { None } else { self.steps.fused_steps() }
     }
 
     /// Tests a traverser.

@@ -1,12 +1,14 @@
 //! Transform steps: `map`, `flatMap`, `local`, `unfold`, `fold`, `sideEffect`, `index`, `constant`,
 //! `identity`.
 
-use super::branch::gathers;
 use super::make;
+use crate::analysis::gathers;
 use crate::bulk::Bulk;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::memory::{Memory, Reservation};
+use crate::modulated::Modulated;
 use crate::semantic::map_error;
 use crate::size::{VALUE_BYTES, VALUES_MAX};
 use crate::step::{Input, Pipeline, Step};
@@ -112,7 +114,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         _ => {
             let message = format!("{}() does not take these arguments", step.name());
-            return Err(compiler.error(step.instruction, message));
+            return Err(query_error(message));
         }
     })
 }

@@ -1,13 +1,14 @@
 //! Walk steps between vertices and edges: `out`, `inE`, `otherV`, ….
 
-use super::fused::FusedStep;
-use super::has::Condition;
 use super::make;
 use crate::bulk::Bulk;
-use crate::compile::{Compiler, Modulated};
+use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
+use crate::fusion::{EdgeWalkPart, FusedStep};
 use crate::graph::read::{edge_value, edges, is_of_one_type, neighbours, retain_labelled, vertex_value};
 use crate::memory::Reservation;
+use crate::modulated::Modulated;
 use crate::step::{Input, Step};
 use crate::traverser::Traverser;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ fn conditions(compiler: &mut Compiler) -> Result<(Option<Condition>, Option<Cond
     let (vertices, edges) = (compiler.strategies.vertices.clone(), compiler.strategies.edges.clone());
     let mut of = |traversal: Option<vervet_gremlin::Bytecode>| -> Result<Option<Condition>> {
         let Some(traversal) = traversal else { return Ok(None) };
-        Ok(Some(Condition::Traversal(compiler.without_strategies(|c| c.nested(&traversal))?)))
+        Ok(Some(Condition::Traversal(compiler.strategy_test(&traversal)?)))
     };
     Ok((of(vertices)?, of(edges)?))
 }
@@ -117,7 +118,7 @@ fn vertices(
 
 /// A walk to neighbours, with fused `hasLabel` filters.
 #[derive(Clone)]
-pub(crate) struct Neighbours {
+struct Neighbours {
     ends: Direction,
     labels: Vec<Arc<str>>,
     nothing: bool,
@@ -131,24 +132,6 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Fuses a label filter, if possible.
-    pub(crate) fn take_labels(&mut self, labels: &[Arc<str>]) -> bool {
-        let can = labels.iter().all(|label| is_of_one_type(label));
-        if can {
-            self.types.push(labels.to_vec());
-        }
-        can
-    }
-
-    /// This step as the fused steps of a fused pipeline.
-    pub(crate) fn fused_steps(&self) -> Option<Vec<FusedStep>> {
-        if self.nothing {
-            return None;
-        }
-        let walk = FusedStep::Walk { ends: self.ends, labels: self.labels.clone() };
-        Some([walk].into_iter().chain(self.types.iter().cloned().map(FusedStep::Labelled)).collect())
-    }
-
     /// Lists neighbours. Labels are tested in a batch, unless reads are recorded.
     fn list(&mut self, vertex: u64, context: &mut Context<'_>) -> Result<()> {
         let tracks_read_set = context.host.tracks_read_set();
@@ -214,6 +197,54 @@ impl Step for Neighbours {
     fn moves(&self) -> bool {
         true
     }
+
+    fn absorb(&mut self, filter: Condition) -> Option<Condition> {
+        match filter {
+            Condition::Label(labels) if labels.iter().all(|label| is_of_one_type(label)) => {
+                self.types.push(labels);
+                None
+            }
+            filter => Some(filter),
+        }
+    }
+
+    fn fused_steps(&self) -> Option<Vec<FusedStep>> {
+        if self.nothing {
+            return None;
+        }
+        let walk = FusedStep::Walk { ends: self.ends, labels: self.labels.clone() };
+        Some([walk].into_iter().chain(self.types.iter().cloned().map(FusedStep::Labelled)).collect())
+    }
+}
+
+/// A step to edges, or from edges to their ends, with its parameters.
+#[derive(Clone)]
+struct EdgeStep {
+    step: Box<dyn Step>,
+    ends: Direction,
+    /// The labels of a step to edges; `None`: a step from edges.
+    labels: Option<Vec<Arc<str>>>,
+}
+
+impl Step for EdgeStep {
+    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
+        self.step.next(input, context)
+    }
+
+    fn reset(&mut self) {
+        self.step.reset();
+    }
+
+    fn moves(&self) -> bool {
+        self.step.moves()
+    }
+
+    fn edge_walk_part(&self) -> Option<EdgeWalkPart<'_>> {
+        Some(match &self.labels {
+            Some(labels) => EdgeWalkPart::Edges { ends: self.ends, labels },
+            None => EdgeWalkPart::Ends(self.ends),
+        })
+    }
 }
 
 fn single(ends: Direction) -> &'static [Direction] {
@@ -232,7 +263,7 @@ fn incident(
 ) -> Result<Box<dyn Step>> {
     let (mut vertex_test, mut edge_test) = conditions(compiler)?;
     let free_edges = compiler.strategies.free_edges;
-    let annotation = ToEdges { ends, labels: labels.clone(), nothing };
+    let all_labels = labels.clone();
     let step = make::flat_map(move |traverser, context, out| {
         let Value::Vertex(vertex) = &traverser.value else {
             return Err(expected("a vertex", &traverser.value, "a step to edges"));
@@ -277,20 +308,8 @@ fn incident(
         }
         Ok(())
     });
-    Ok(make::annotated(step, annotation))
+    Ok(if nothing { step } else { Box::new(EdgeStep { step, ends, labels: Some(all_labels) }) })
 }
-
-/// Parameters of a step to edges.
-#[derive(Clone)]
-pub(crate) struct ToEdges {
-    pub(crate) ends: Direction,
-    pub(crate) labels: Vec<Arc<str>>,
-    pub(crate) nothing: bool,
-}
-
-/// Target ends of a step from edges.
-#[derive(Clone)]
-pub(crate) struct ToEnds(pub(crate) Direction);
 
 fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let (mut vertex_test, _) = conditions(compiler)?;
@@ -310,7 +329,7 @@ fn endpoints(ends: Direction, compiler: &mut Compiler) -> Result<Box<dyn Step>> 
         }
         Ok(())
     });
-    Ok(make::annotated(step, ToEnds(ends)))
+    Ok(Box::new(EdgeStep { step, ends, labels: None }))
 }
 
 fn other(compiler: &mut Compiler) -> Result<Box<dyn Step>> {

@@ -1,7 +1,8 @@
 //! Mutating steps.
 //!
 //! # Shape
-//! * this file: shared parts: arguments, elements by id, validation of names, parsing of `property()`.
+//! * `argument`: arguments, and validation of labels and keys; `element`: elements by id, and their
+//!   properties; `writing`: the step that runs a mutation for each traverser of a bulk.
 //! * `add`: `addV`, `addE`, with their `property()` modulators.
 //! * `put`: `property` of existing elements.
 //! * `drop`: `drop`.
@@ -18,67 +19,19 @@
 //! the outcome to the order of its steps; a step without a write, such as `property(null)`, is no step.
 
 mod add;
+mod argument;
 mod drop;
+mod element;
 mod merge;
 mod merge_edge;
 mod merge_vertex;
 mod put;
+mod writing;
 
-use crate::bulk::Bulk;
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
-use crate::context::Context;
-use crate::graph::computed::is_computed;
-use crate::graph::ids;
-use crate::graph::literal::literal;
-use crate::graph::read::{is_vertex, properties};
-use crate::host::Owner;
-use crate::step::{Input, Node, Pipeline, Step};
-use crate::steps::make::Outputs;
-use crate::steps::start::start_value;
-use crate::traverser::Traverser;
-use std::sync::Arc;
-use vervet_gremlin::{Bytecode, Cardinality, EdgeKey, Instruction, PropertyKey, T, Token, Value};
-use vervet_model::{Error, ErrorKind, Result};
-
-/// Whether running the traversal may change the graph.
-#[must_use]
-pub fn mutates(bytecode: &Bytecode) -> bool {
-    bytecode.source.iter().chain(&bytecode.steps).any(writes)
-}
-
-/// Whether a step or a nested traversal may change the graph.
-pub(crate) fn writes(instruction: &Instruction) -> bool {
-    // `read` belongs to `io`.
-    is_write(&instruction.name)
-        || &*instruction.name == "read"
-        || instruction.arguments.iter().any(value_writes)
-}
-
-/// Whether the step itself changes the graph.
-pub(crate) fn is_write(name: &str) -> bool {
-    matches!(name, "addV" | "addE" | "property" | "drop" | "mergeV" | "mergeE")
-}
-
-fn value_writes(value: &Value) -> bool {
-    match value {
-        Value::Traversal(traversal) => mutates(traversal),
-        Value::List(values) => values.iter().any(value_writes),
-        Value::Map(map) => map.iter().any(|(key, value)| value_writes(key) || value_writes(value)),
-        Value::Strategy(strategy) => strategy.options.iter().any(|(_, value)| value_writes(value)),
-        _ => false,
-    }
-}
-
-/// Whether the graph may be read after the step has produced its first output. Barriers complete all reads
-/// before their first output.
-pub(crate) fn reads_after_first_output(name: &str, before: bool) -> bool {
-    match name {
-        "inject" | "identity" | "constant" | "unfold" | "select" | "as" | "index" => before,
-        "fold" | "count" | "sum" | "min" | "max" | "mean" | "order" | "barrier" | "cap" => false,
-        name => before || !is_write(name),
-    }
-}
+use crate::compile::Compiler;
+use crate::modulated::Modulated;
+use crate::step::Node;
+use vervet_model::Result;
 
 /// Appends the nodes of a mutating step.
 pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut Vec<Node>) -> Result<()> {
@@ -100,253 +53,4 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler, nodes: &mut V
     };
     nodes.push(compiler.node(built));
     Ok(())
-}
-
-/// One key and value of a `property()`.
-#[derive(Clone, Debug)]
-pub(crate) struct Write<'b> {
-    pub(crate) cardinality: Option<Cardinality>,
-    pub(crate) key: &'b Value,
-    pub(crate) value: &'b Value,
-    /// Keys and values of its meta-properties.
-    pub(crate) about: &'b [Value],
-}
-
-impl<'b> Write<'b> {
-    /// All keys of a `property()`.
-    pub(crate) fn all(instruction: &'b Instruction) -> Result<Vec<Self>> {
-        let (cardinality, arguments) = match instruction.arguments.as_slice() {
-            [Value::Token(Token::Cardinality(cardinality)), rest @ ..] => (Some(*cardinality), rest),
-            all => (None, all),
-        };
-        match arguments {
-            [Value::Null] => Ok(Vec::new()),
-            [Value::Map(map)] => Ok(map
-                .iter()
-                .map(|(key, value)| match value {
-                    Value::WithCardinality(with) => {
-                        Self { cardinality: Some(with.0), key, value: &with.1, about: &[] }
-                    }
-                    value => Self { cardinality, key, value, about: &[] },
-                })
-                .collect()),
-            [Value::Token(Token::T(_)), Value::Null, ..] => Err(illegal("Value of T cannot be null")),
-            [key, value, about @ ..] => {
-                if about.len() % 2 != 0 {
-                    return Err(illegal(
-                        "keyValues must contain key/value pairs, found key without matching value",
-                    ));
-                }
-                Ok(vec![Self { cardinality, key, value, about }])
-            }
-            _ => Err(illegal("property() does not take these arguments")),
-        }
-    }
-
-    /// Whether it is part of the step that adds the element.
-    pub(crate) fn belongs_to(&self, adds: &str) -> Result<bool> {
-        match (adds, self.cardinality) {
-            ("addE", Some(cardinality @ (Cardinality::List | Cardinality::Set))) => Err(illegal(format!(
-                "Multi-property cardinality of [{}] can only be set for a Vertex but is being used for addE() with key: {}",
-                cardinality.name(),
-                vervet_gremlin_text(self.key)
-            ))),
-            ("addE", _) => Ok(true),
-            ("addV", cardinality) => Ok(self.about.is_empty()
-                && match self.key {
-                    Value::Token(_) | Value::Traversal(_) => true,
-                    _ => cardinality.is_none(),
-                }),
-            _ => Ok(false),
-        }
-    }
-}
-
-/// A query error with TinkerPop's message.
-fn illegal(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Query, message)
-}
-
-/// An argument: a constant, or a traversal that computes it.
-#[derive(Clone)]
-enum WriteArgument {
-    Value(Value),
-    Traversal(Pipeline),
-}
-
-impl WriteArgument {
-    fn new(argument: &Value, compiler: &mut Compiler) -> Result<Self> {
-        Ok(match argument {
-            Value::Traversal(traversal) => Self::Traversal(compiler.nested(traversal)?),
-            value => Self::Value(value.clone()),
-        })
-    }
-
-    fn get(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Value> {
-        match self {
-            Self::Value(value) => Ok(value.clone()),
-            Self::Traversal(traversal) => {
-                traversal.first(traverser, context)?.ok_or_else(|| no_value(&traverser.value))
-            }
-        }
-    }
-}
-
-fn no_value(from: &Value) -> Error {
-    let from = if *from == start_value() { "the start".to_owned() } else { vervet_gremlin_text(from) };
-    illegal(format!("The provided traverser does not map to a value: {from}"))
-}
-
-/// Validates an element label.
-fn legal_label(label: Value) -> Result<Arc<str>> {
-    match label {
-        Value::String(label) if label.is_empty() => Err(illegal("Label can not be empty")),
-        Value::String(label) if label.starts_with('~') => {
-            Err(illegal(format!("Label can not be a hidden key: {label}")))
-        }
-        Value::String(label) => Ok(label),
-        Value::Null => Err(illegal("Label can not be null")),
-        other => Err(illegal(format!("a label must be a String, found a {}", other.type_name()))),
-    }
-}
-
-/// Validates a property key.
-fn legal_key(key: Value) -> Result<Arc<str>> {
-    match key {
-        Value::String(key) if key.is_empty() => Err(illegal("Property key can not be the empty string")),
-        Value::String(key) if key.starts_with('~') => {
-            Err(illegal(format!("Property key can not be a hidden key: {key}")))
-        }
-        Value::String(key) => Ok(key),
-        Value::Null => Err(illegal("Property key can not be null")),
-        Value::Token(Token::T(token)) => {
-            Err(illegal(format!("T.{} is immutable on existing elements", token.name())))
-        }
-        other => {
-            Err(illegal(format!("the key of a property must be a String, found a {}", other.type_name())))
-        }
-    }
-}
-
-/// Adds a value to a vertex property; returns its key if it then exists.
-fn put_on_vertex(
-    vertex: u64,
-    key: &Arc<str>,
-    value: &Value,
-    cardinality: Cardinality,
-    context: &mut Context<'_>,
-) -> Result<Option<PropertyKey>> {
-    if *value != Value::Null {
-        return context.host.put_vertex_property(vertex, key, &literal(value)?, cardinality).map(Some);
-    }
-    if cardinality == Cardinality::Single {
-        let (vertex, keys) = (crate::graph::read::vertex_value(vertex), [key.clone()]);
-        let mut found = Vec::new();
-        context.read(|snapshot, names| {
-            found.clear();
-            properties(snapshot, names, &vertex, &keys, &mut |value| found.push(value))
-        })?;
-        for value in found {
-            if let Value::VertexProperty(property) = value
-                && !is_computed(property.key)
-            {
-                context.host.remove_vertex_property(property.key)?;
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Sets the only value of a property of an edge or of a vertex property.
-fn put_on_owner(owner: Owner, key: &Arc<str>, value: &Value, context: &mut Context<'_>) -> Result<Owner> {
-    if *value == Value::Null {
-        context.host.remove_property(owner, key)?;
-        return Ok(owner);
-    }
-    context.host.put_property(owner, key, &literal(value)?)
-}
-
-/// The vertex of a value, which is the vertex or its id.
-fn find_vertex(value: &Value, context: &mut Context<'_>) -> Result<Option<u64>> {
-    match value {
-        Value::Vertex(vertex) if vertex.key != 0 => return Ok(Some(vertex.key)),
-        Value::Null => return Ok(None),
-        _ => {}
-    }
-    let id = match value {
-        Value::Vertex(vertex) => vertex.id().clone(),
-        id => id.clone(),
-    };
-    context.read(|snapshot, names| match ids::find_vertex(snapshot, &id)? {
-        Some(found) if is_vertex(snapshot, names, found)? => Ok(Some(found.bits())),
-        _ => Ok(None),
-    })
-}
-
-/// The edge of a value, if it exists; an edge from a client is looked up by its id.
-fn find_edge(edge: &vervet_gremlin::Edge, context: &mut Context<'_>) -> Result<Option<EdgeKey>> {
-    if edge.key.is_known() {
-        return Ok(Some(edge.key));
-    }
-    context.read(|snapshot, names| ids::find_edge(snapshot, names, edge.id()))
-}
-
-/// Whether a map key is this token, as opposed to a property key.
-fn is_token(key: &Value, token: T) -> bool {
-    *key == Value::Token(Token::T(token))
-}
-
-/// A mutating flat-map step that runs once for each traverser of a bulk.
-fn writing(
-    of: impl FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
-) -> Box<dyn Step> {
-    Box::new(Writing { of, rest: None, values: Outputs::default(), from: None })
-}
-
-#[derive(Clone)]
-struct Writing<F> {
-    of: F,
-    /// The rest of the bulk, for which the step has not run.
-    rest: Option<Traverser>,
-    from: Option<Traverser>,
-    values: Outputs,
-}
-
-impl<F> Step for Writing<F>
-where
-    F: FnMut(&Traverser, &mut Context<'_>, &mut Outputs) -> Result<()> + Clone + 'static,
-{
-    fn next(&mut self, input: &mut Input<'_>, context: &mut Context<'_>) -> Result<Option<Traverser>> {
-        loop {
-            if let (Some(from), Some(value)) = (&self.from, self.values.pop()) {
-                return Ok(Some(from.at(value.0)));
-            }
-            let Some(mut traverser) = (match self.rest.take() {
-                Some(rest) => Some(rest),
-                None => input.next(context)?,
-            }) else {
-                return Ok(None);
-            };
-            context.tick()?;
-            if let Some(others) = traverser.bulk.minus(1) {
-                self.rest = Some(Traverser { bulk: others, ..traverser.clone() });
-                traverser.bulk = Bulk::ONE;
-            }
-            // The transaction holds the written data.
-            context.keep(&Value::Null)?;
-            self.values.clear();
-            (self.of)(&traverser, context, &mut self.values)?;
-            self.from = Some(traverser);
-        }
-    }
-
-    fn reset(&mut self) {
-        self.rest = None;
-        self.from = None;
-        self.values.clear();
-    }
-
-    fn moves(&self) -> bool {
-        true
-    }
 }

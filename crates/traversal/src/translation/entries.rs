@@ -11,44 +11,14 @@
 //! A list is omitted only if no step outputs it. Minimum and maximum require integers, which both languages
 //! order alike; if the value itself is output, all values must have one type.
 
-use super::{Builder, CurrentObject, QueryOutput};
-use crate::compile::Modulated;
-use crate::steps::has::predicate;
+use super::prefix::{Entries, EntryPart, Fold, QueryOutput};
+use super::{Builder, CurrentObject};
+use crate::modulated::Modulated;
+use crate::semantic::predicate;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, Slot, Variable};
 use vervet_gremlin::{Column, Instruction, Order, P, Scope, Token, Value};
 use vervet_model::vocab::KEY_NAMESPACE;
-
-/// See the header of this file.
-#[derive(Clone, Debug)]
-pub(crate) struct Entries {
-    /// The aggregates of the query, beside the group key.
-    pub(crate) columns: Vec<(Variable, Fold)>,
-    /// Filters on entries.
-    pub(crate) tests: Vec<(EntryPart, P)>,
-    /// The map that each entry becomes (`project`); `None`: it remains an entry.
-    pub(crate) names: Option<Vec<(Value, EntryPart)>>,
-    /// Sort keys; `true`: descending.
-    pub(crate) order: Vec<(EntryPart, bool)>,
-    /// Offset and limit.
-    pub(crate) range: (usize, Option<usize>),
-}
-
-/// Merge operation for groups whose keys are equal values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fold {
-    Count,
-    Min,
-    Max,
-}
-
-/// A part of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum EntryPart {
-    Key,
-    /// Index in [`Entries::columns`].
-    Column(usize),
-}
 
 /// The part of an entry that a step reads.
 enum EntrySelector {
@@ -216,9 +186,9 @@ impl EntriesBuilder {
                 if fold != Fold::Count {
                     let key = self.key_of_members()?;
                     if self.is_output {
-                        self.builder.uniform_keys.push(key.clone());
+                        self.builder.requirements.uniform_keys.push(key.clone());
                     }
-                    self.builder.integer_keys.push(key);
+                    self.builder.requirements.integer_keys.push(key);
                 }
                 let known = self.columns.iter().position(|(_, known)| *known == fold);
                 Some(EntryPart::Column(match known {
@@ -243,7 +213,7 @@ impl EntriesBuilder {
                 .iter()
                 .any(|pattern| pattern.object == Slot::Variable(member) && pattern.predicate == predicate)
         };
-        self.builder.value_keys.iter().find(of).cloned()
+        self.builder.requirements.value_keys.iter().find(of).cloned()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Translation of aggregating steps: `order`, `groupCount`, `group`, `count`, and ranges of ordered results.
 
-use super::{Builder, CurrentObject, QueryOutput, Value};
-use crate::compile::Modulated;
+use super::prefix::QueryOutput;
+use super::{Builder, CurrentObject, Value};
+use crate::modulated::Modulated;
 use oxrdf::NamedNode;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, Node, OrderKey, Pattern, Slot, Variable};
@@ -24,7 +25,7 @@ impl Builder {
                 _ => return None,
             };
             let value = self.single(vertex, key)?;
-            self.integer_keys.push(key.clone());
+            self.requirements.integer_keys.push(key.clone());
             keys.push(OrderKey { expression: Expression::Variable(value), descending });
         }
         self.closed = Some(Node::OrderBy { input: Box::new(self.node()), keys });

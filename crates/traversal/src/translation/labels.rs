@@ -21,6 +21,7 @@ impl Builder {
         let is_value = self.patterns.iter().any(|pattern| {
             pattern.object == Slot::Variable(found)
                 && self
+                    .requirements
                     .value_keys
                     .iter()
                     .any(|key| pattern.predicate == Slot::Constant(iri(KEY_NAMESPACE, key).into()))

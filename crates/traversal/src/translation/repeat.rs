@@ -1,7 +1,7 @@
 //! Translation of loops with a fixed number of rounds: unrolled, or as one path if they emit.
 
 use super::{Builder, CurrentObject, distinct, iri};
-use crate::compile::Modulated;
+use crate::modulated::Modulated;
 use vervet_algebra::{GraphSlot, Node, Path, PathPattern, Slot};
 use vervet_gremlin::{Instruction, Value};
 use vervet_model::vocab::KEY_NAMESPACE;
@@ -70,7 +70,7 @@ impl Builder {
             return None;
         }
         let CurrentObject::Vertex(from) = self.object else { return None };
-        self.edge_keys.push(label.clone());
+        self.requirements.edge_keys.push(label.clone());
         let to = self.fresh()?;
         let edge = Path::Predicate(iri(KEY_NAMESPACE, label));
         let walk = match &*walk.name {

@@ -1,6 +1,6 @@
 //! Compiler from text to a stack-machine program, by precedence climbing.
 
-use super::{Binary, Expression, MAX_DEPTH, Operation, function};
+use super::program::{Binary, Expression, MAX_DEPTH, Operation, function};
 use crate::semantics::{Error, Result};
 
 pub(super) fn expression(text: &str) -> Result<Expression> {

@@ -3,11 +3,21 @@
 //! A decimal is `digits * 10^-scale`. `scale` is untrusted, so no function expands a decimal before it has
 //! checked the length.
 
-use super::{MAX_BITS, Operation};
 use crate::semantics::{Error, Result};
 use bigdecimal::{BigDecimal, Signed, ToPrimitive, Zero};
 use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
+
+/// Maximum number of bits of the digits of a result of arbitrary precision: 19,728 digits.
+pub const MAX_BITS: u64 = 1 << 16;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
 
 /// `log2(10)`, rounded up.
 const BITS_PER_DIGIT: f64 = 3.321_928_094_887_363;
@@ -135,6 +145,11 @@ fn div_round_half_up(a: &BigInt, b: &BigInt) -> BigInt {
     } else {
         quotient - 1
     }
+}
+
+/// Whether two decimals are equal. `==` of the library may write out all zeros of an exponent.
+pub(crate) fn equal_decimals(a: &BigDecimal, b: &BigDecimal) -> bool {
+    compare(a, b) == Ordering::Equal
 }
 
 /// Compares by value. Expands at most a few digits more than the longer number has.

@@ -1,10 +1,16 @@
-//! Accumulators of `sum()`, `mean()`, `min()` and `max()`, with multiplicities.
+//! Accumulators of `sum()`, `mean()`, `min()` and `max()`, with multiplicities; minimum and maximum of two
+//! values.
 //!
 //! Nulls are ignored, but an input of only nulls has the result null, while an empty input has no result.
 
-use super::{add, counted, divide_exactly, is_nan, max, min, multiply};
+use super::{
+    Class, Operation, Precision, add, common, compare_promoted, counted, divide_exactly, is_nan, multiply,
+    promoted,
+};
 use crate::Value;
-use crate::semantics::Result;
+use crate::semantics::compare::compare;
+use crate::semantics::{Error, Result};
+use std::cmp::Ordering;
 
 /// Accumulator of `sum()`.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +54,7 @@ pub(crate) fn times(value: &Value, count: u64) -> Result<Value> {
         (Err(_), _) => counted(count.into()),
     };
     if let (Err(_), Some(value)) = (i64::try_from(count), super::small(value)) {
-        return super::integers(super::Operation::Multiply, 64, value.into(), count.into());
+        return super::integers(Operation::Multiply, 64, value.into(), count.into());
     }
     let count = match value {
         Value::Byte(_) => i8::try_from(count).map_or_else(|_| wide(), Value::Byte),
@@ -88,7 +94,7 @@ impl Mean {
         self.count = self
             .count
             .checked_add(count.into())
-            .ok_or_else(|| crate::semantics::Error::new("mean() of more than 2^128 numbers"))?;
+            .ok_or_else(|| Error::new("mean() of more than 2^128 numbers"))?;
         Ok(())
     }
 
@@ -148,5 +154,47 @@ impl Extreme {
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         self.value
+    }
+}
+
+/// The minimum, in the common class of two numbers; the other operand if one is null or `NaN`.
+///
+/// # Errors
+/// The operands are incomparable.
+pub fn min(a: &Value, b: &Value) -> Result<Value> {
+    extreme(Ordering::Less, a, b)
+}
+
+/// The maximum, as [`min`].
+///
+/// # Errors
+/// The operands are incomparable.
+pub fn max(a: &Value, b: &Value) -> Result<Value> {
+    extreme(Ordering::Greater, a, b)
+}
+
+fn extreme(wanted: Ordering, a: &Value, b: &Value) -> Result<Value> {
+    if matches!(a, Value::Null) || is_nan(a) && !matches!(b, Value::Null) {
+        return Ok(b.clone());
+    }
+    if matches!(b, Value::Null) || is_nan(b) {
+        return Ok(a.clone());
+    }
+    if let (Some(first), Some(second)) = (Class::of(a), Class::of(b)) {
+        let chosen = match compare_promoted(a, b) {
+            Some(Ordering::Equal) | None => a,
+            Some(order) => {
+                if order == wanted {
+                    a
+                } else {
+                    b
+                }
+            }
+        };
+        return Ok(promoted(chosen, common(first, second, Precision::Natural)));
+    }
+    match compare(a, b) {
+        Some(order) => Ok(if order == wanted { a.clone() } else { b.clone() }),
+        None => Err(Error::new(format!("cannot compare {} with {}", a.type_name(), b.type_name()))),
     }
 }

@@ -105,7 +105,10 @@ fn websocket_messages_work_over_http() {
 fn errors_have_http_statuses() {
     let server = Running::start(&modern(), |options| options.limits.memory_bytes = 1 << 20);
     for (body, status, words) in [
-        ("", 400, "send JSON"),
+        ("", 400, "the body is empty"),
+        ("g.V().count()", 400, "the body is plain text"),
+        ("g.V().has('a', \"b\")", 400, r#"send {"gremlin":"g.V().has('a', \"b\")"}"#),
+        ("gremlin=g.V()", 400, r#"send {"gremlin":"g.V().count()"}"#),
         ("{", 400, "send JSON"),
         ("[]", 400, "send JSON"),
         ("{}", 400, "no argument gremlin"),

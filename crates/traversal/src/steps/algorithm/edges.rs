@@ -1,16 +1,14 @@
-//! Edge selection of graph algorithms.
+//! Edge selection and limits of graph algorithms.
 
-use super::limits;
 use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::vertex_value;
 use crate::memory::Reservation;
+use crate::outputs::Outputs;
 use crate::step::Pipeline;
-use crate::steps::make::Outputs;
-use crate::steps::start::start_value;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
-use vervet_graph::algorithm::{Follow, Network};
+use vervet_graph::algorithm::{Follow, Network, ResourceLimits};
 use vervet_gremlin::{Bytecode, Direction, EdgeKey, Instruction, Token, Value};
 use vervet_model::{Error, ErrorKind, Id, Result};
 
@@ -152,4 +150,9 @@ pub(super) fn of_vertex(
         }
     }
     Ok(found)
+}
+
+/// The limits of an algorithm.
+pub(super) fn limits<'c>(context: &Context<'c>) -> ResourceLimits<'c> {
+    ResourceLimits { control: context.control, threads: context.host.threads() }
 }

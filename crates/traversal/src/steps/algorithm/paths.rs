@@ -1,11 +1,13 @@
 //! `shortestPath`: all shortest paths from the current vertices.
 
-use super::edges::{Arcs, beginning, of_vertex, other_end};
-use super::{Options, limits};
-use crate::compile::{Compiler, Modulated};
+use super::edges::{Arcs, beginning, limits, of_vertex, other_end};
+use super::options::Options;
+use crate::compile::Compiler;
 use crate::context::Context;
 use crate::graph::read::{edge_value, values, vertex_value};
-use crate::memory::{Queue, Reservation};
+use crate::memory::Reservation;
+use crate::modulated::Modulated;
+use crate::queue::Queue;
 use crate::semantic::to_f64;
 use crate::step::{Input, Pipeline, Step};
 use crate::traverser::Traverser;
@@ -18,7 +20,7 @@ use vervet_model::{Error, ErrorKind, Id, Result};
 
 pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let known = ["target", "edges", "distance", "maxDistance", "includeEdges"];
-    let options = Options::of(step, "ShortestPath", &known, compiler)?;
+    let options = Options::of(step, "ShortestPath", &known)?;
     let target = match options.get("target") {
         None => None,
         Some(Some(Value::Traversal(traversal))) => Some(compiler.nested(traversal)?),

@@ -2,18 +2,19 @@
 //!
 //! All arguments are evaluated on the input traverser, before the element exists.
 
-use super::{
-    Write, WriteArgument, find_vertex, illegal, is_token, legal_key, legal_label, no_value, put_on_owner,
-    put_on_vertex, writing,
-};
-use crate::compile::{Compiler, Modulated};
+use super::argument::{WriteArgument, is_token, legal_key, legal_label, no_value};
+use super::element::{find_vertex, put_on_owner, put_on_vertex};
+use super::writing::writing;
+use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::read::{edge_value, vertex_value};
 use crate::host::Owner;
+use crate::modulated::Modulated;
+use crate::property_write::Write;
 use crate::scope::scoped;
 use crate::step::Step;
-use crate::steps::start::start_value;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Instruction, Pop, T, Value};
 use vervet_model::Result;
@@ -35,7 +36,7 @@ impl NewElement {
         for Write { key, value, .. } in &step.writes {
             if is_token(key, T::Label) {
                 if labelled {
-                    return Err(illegal("the label is already set"));
+                    return Err(query_error("the label is already set"));
                 }
                 labelled = true;
                 new.label = WriteArgument::new(value, compiler)?;
@@ -56,7 +57,7 @@ impl NewElement {
     fn id(&mut self, traverser: &Traverser, context: &mut Context<'_>) -> Result<Option<Value>> {
         match &mut self.id {
             Some(id) => match id.get(traverser, context)? {
-                Value::Null => Err(illegal("Value of T cannot be null")),
+                Value::Null => Err(query_error("Value of T cannot be null")),
                 id => Ok(Some(id)),
             },
             None => Ok(None),
@@ -80,7 +81,7 @@ pub(super) fn vertex(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Bo
     let label = match step.arguments() {
         [] => Value::text(VERTEX_LABEL),
         [label] => label.clone(),
-        _ => return Err(compiler.error(step.instruction, "addV() takes one label")),
+        _ => return Err(query_error("addV() takes one label")),
     };
     let mut new = NewElement::build(step, &label, compiler)?;
     Ok(writing(move |traverser, context, out| {
@@ -123,7 +124,7 @@ impl End {
         match given.arguments.as_slice() {
             [Value::String(label)] => Ok(Self::Label(label.clone())),
             [argument] => Ok(Self::Argument(WriteArgument::new(argument, compiler)?)),
-            _ => Err(compiler.error(given, format!("{}() takes one vertex", given.name))),
+            _ => Err(query_error(format!("{}() takes one vertex", given.name))),
         }
     }
 
@@ -152,21 +153,21 @@ impl End {
             "The value given to addE({edge_label}).{end}() must resolve to a Vertex or the ID of a Vertex present in the graph"
         );
         if value == Value::Null || value == start_value() {
-            return Err(illegal(format!("{must}, but null was specified instead")));
+            return Err(query_error(format!("{must}, but null was specified instead")));
         }
         let found = match &value {
             Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_) => None,
             value => find_vertex(value, context)?,
         };
         found.ok_or_else(|| {
-            illegal(format!("{must}. The provided value does not match any vertices in the graph"))
+            query_error(format!("{must}. The provided value does not match any vertices in the graph"))
         })
     }
 }
 
 pub(super) fn edge(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box<dyn Step>> {
     let [label] = step.arguments() else {
-        return Err(compiler.error(step.instruction, "addE() takes one label"));
+        return Err(query_error("addE() takes one label"));
     };
     let mut new = NewElement::build(step, label, compiler)?;
     let (mut from, mut to) = (End::build(step.from, compiler)?, End::build(step.to, compiler)?);

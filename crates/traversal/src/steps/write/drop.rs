@@ -1,9 +1,10 @@
 //! `drop`: removes elements and properties, with their dependents. Computed properties are not in the graph.
 
-use super::{find_edge, find_vertex, illegal};
-use crate::by::vervet_gremlin_text;
+use super::element::{find_edge, find_vertex};
+use crate::error::query_error;
 use crate::graph::computed::is_computed;
 use crate::host::Owner;
+use crate::semantic::error_text;
 use crate::step::Step;
 use crate::steps::make;
 use vervet_gremlin::Value;
@@ -36,11 +37,11 @@ pub(super) fn build() -> Box<dyn Step> {
                 Value::VertexProperty(owner) if owner.key.vertex != 0 => {
                     context.host.remove_property(Owner::VertexProperty(owner.key), &property.key)?;
                 }
-                _ => return Err(illegal("the owner of this property is not in the graph")),
+                _ => return Err(query_error("the owner of this property is not in the graph")),
             },
             other => {
-                let message = format!("The incoming object is not removable: {}", vervet_gremlin_text(other));
-                return Err(illegal(message));
+                let message = format!("The incoming object is not removable: {}", error_text(other));
+                return Err(query_error(message));
             }
         }
         Ok(false)

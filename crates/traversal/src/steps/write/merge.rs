@@ -1,14 +1,15 @@
 //! Arguments of `mergeV` and `mergeE`: validation of maps, and search for matching elements.
 
-use super::{WriteArgument, illegal, legal_key, legal_label};
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
+use super::argument::{WriteArgument, legal_key, legal_label};
+use crate::compile::{BuildStep, Compiler};
 use crate::context::Context;
+use crate::error::query_error;
+use crate::modulated::Modulated;
+use crate::outputs::Outputs;
+use crate::semantic::error_text;
 use crate::step::Pipeline;
-use crate::steps::make::Outputs;
-use crate::steps::start::start_value;
 use crate::strategy::Strategies;
-use crate::traverser::Traverser;
+use crate::traverser::{Traverser, start_value};
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Direction, Instruction, Map, Merge, T, Token, Value};
 use vervet_model::Result;
@@ -42,9 +43,51 @@ impl MergeKind {
     }
 }
 
+/// Finds elements by steps, which are compiled for each search.
+#[derive(Clone, Copy)]
+pub(super) struct ElementFinder {
+    build_step: BuildStep,
+}
+
+impl ElementFinder {
+    /// The elements that these steps find in the whole graph.
+    pub(super) fn by_steps(
+        self,
+        mut steps: Vec<Instruction>,
+        properties: &Map,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Value>> {
+        for (key, value) in properties {
+            if let Value::String(_) = key {
+                let (value, _) = split(value.clone(), Cardinality::Single);
+                steps.push(Instruction::new("has", vec![key.clone(), value]));
+            }
+        }
+        let mut compiler =
+            Compiler::new(self.build_step, context.settings.as_ref().clone(), Strategies::default(), false);
+        let (mut found, mut outputs) = (Vec::new(), Outputs::default());
+        compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), &mut outputs, context)?;
+        // Each element is returned once.
+        while let Some((value, _)) = outputs.pop() {
+            found.push(value);
+        }
+        Ok(found)
+    }
+
+    /// The vertices that match a map.
+    pub(super) fn vertices_like(self, map: &Map, context: &mut Context<'_>) -> Result<Vec<Value>> {
+        let mut steps = vec![Instruction::new("V", map.get(&ID).cloned().into_iter().collect())];
+        if let Some(label) = map.get(&LABEL) {
+            steps.push(Instruction::new("hasLabel", vec![label.clone()]));
+        }
+        self.by_steps(steps, map, context)
+    }
+}
+
 /// The arguments and options of a merge.
 #[derive(Clone)]
 pub(super) struct Merging {
+    pub(super) finder: ElementFinder,
     what: MergeKind,
     search: WriteArgument,
     on_create: Option<WriteArgument>,
@@ -61,13 +104,14 @@ impl Merging {
             // The current value is the map.
             [] => WriteArgument::Traversal(Pipeline::default()),
             [argument] => WriteArgument::new(argument, compiler)?,
-            _ => return Err(compiler.error(step.instruction, format!("{}() takes one map", what.name()))),
+            _ => return Err(query_error(format!("{}() takes one map", what.name()))),
         };
         let partition = match &compiler.strategies.partition {
             Some(partition) => Some((Value::String(partition.key.clone()), partition.write()?)),
             None => None,
         };
         let mut merging = Self {
+            finder: ElementFinder { build_step: compiler.build_step },
             what,
             search,
             on_create: None,
@@ -93,7 +137,7 @@ impl Merging {
             }
             _ => {
                 let message = format!("an option of {}() is a Merge and a map", self.what.name());
-                return Err(compiler.error(option, message));
+                return Err(query_error(message));
             }
         };
         let argument = match (argument, cardinality) {
@@ -107,7 +151,7 @@ impl Merging {
             Merge::OutV if self.what == MergeKind::Edge => &mut self.out_vertex,
             Merge::InV if self.what == MergeKind::Edge => &mut self.in_vertex,
             token => {
-                return Err(illegal(format!("Option {} for Merge is not supported", token.name())));
+                return Err(query_error(format!("Option {} for Merge is not supported", token.name())));
             }
         };
         *place = Some(given);
@@ -194,16 +238,16 @@ fn map_of(what: MergeKind, value: Value) -> Result<Map> {
         Value::Null => Ok(Map::default()),
         Value::Map(map) => Ok(map.as_ref().clone()),
         other if other == start_value() => {
-            Err(illegal(format!("{}() without a map takes it from the step before it", what.name())))
+            Err(query_error(format!("{}() without a map takes it from the step before it", what.name())))
         }
-        other => Err(illegal(format!("{}() needs a Map, found a {}", what.name(), other.type_name()))),
+        other => Err(query_error(format!("{}() needs a Map, found a {}", what.name(), other.type_name()))),
     }
 }
 
 fn key_text(key: &Value) -> String {
     match key {
         Value::Token(token) => token.name().to_owned(),
-        key => vervet_gremlin_text(key),
+        key => error_text(key),
     }
 }
 
@@ -214,12 +258,12 @@ fn check<'m>(what: MergeKind, map: impl Iterator<Item = (&'m Value, &'m Value)>)
     for (key, value) in map {
         if matches!((key, value), (Value::Token(_), Value::Null)) {
             let message = format!("{name}() does not allow null Map values - check: {}", key_text(key));
-            return Err(illegal(message));
+            return Err(query_error(message));
         }
         match key {
             Value::String(_) => drop(legal_key(key.clone())?),
             key if !allowed.contains(key) => {
-                return Err(illegal(format!(
+                return Err(query_error(format!(
                     "{name}() and option(onCreate) args expect keys in Map to be either String or {allowed_text} - check: {}",
                     key_text(key)
                 )));
@@ -227,7 +271,7 @@ fn check<'m>(what: MergeKind, map: impl Iterator<Item = (&'m Value, &'m Value)>)
             key if *key == LABEL => match value {
                 Value::String(_) => drop(legal_label(value.clone())?),
                 other => {
-                    return Err(illegal(format!(
+                    return Err(query_error(format!(
                         "{name}() and option(onCreate) args expect T.label value to be of String - found: {}",
                         other.type_name()
                     )));
@@ -242,7 +286,7 @@ fn check<'m>(what: MergeKind, map: impl Iterator<Item = (&'m Value, &'m Value)>)
                 _ => continue,
             };
             if *merge != wanted {
-                return Err(illegal(format!(
+                return Err(query_error(format!(
                     "Only Merge.{} token may be used for Direction.{direction}, found: {}",
                     wanted.name(),
                     merge.name()
@@ -259,7 +303,7 @@ fn check_match<'m>(map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<
         if !matches!(key, Value::String(_)) {
             let message =
                 format!("option(onMatch) expects keys in Map to be of String - check: {}", key_text(key));
-            return Err(illegal(message));
+            return Err(query_error(message));
         }
         legal_key(key.clone())?;
     }
@@ -270,43 +314,12 @@ fn check_match<'m>(map: impl Iterator<Item = (&'m Value, &'m Value)>) -> Result<
 fn check_overrides(searched: &Map, create: &Map) -> Result<()> {
     for (key, value) in create {
         if searched.get(key).is_some_and(|other| other != value) {
-            return Err(illegal(format!(
+            return Err(query_error(format!(
                 "option(onCreate) cannot override values from merge() argument: ({}, {})",
                 key_text(key),
-                vervet_gremlin_text(value)
+                error_text(value)
             )));
         }
     }
     Ok(())
-}
-
-/// The elements that these steps find in the whole graph.
-pub(super) fn found_by(
-    mut steps: Vec<Instruction>,
-    properties: &Map,
-    context: &mut Context<'_>,
-) -> Result<Vec<Value>> {
-    for (key, value) in properties {
-        if let Value::String(_) = key {
-            let (value, _) = split(value.clone(), Cardinality::Single);
-            steps.push(Instruction::new("has", vec![key.clone(), value]));
-        }
-    }
-    let mut compiler = Compiler::new(context.settings.as_ref().clone(), Strategies::default(), false);
-    let (mut found, mut outputs) = (Vec::new(), Outputs::default());
-    compiler.pipeline(&steps)?.all(&Traverser::new(start_value()), &mut outputs, context)?;
-    // Each element is returned once.
-    while let Some((value, _)) = outputs.pop() {
-        found.push(value);
-    }
-    Ok(found)
-}
-
-/// The vertices that match a map.
-pub(super) fn vertices_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<Value>> {
-    let mut steps = vec![Instruction::new("V", map.get(&ID).cloned().into_iter().collect())];
-    if let Some(label) = map.get(&LABEL) {
-        steps.push(Instruction::new("hasLabel", vec![label.clone()]));
-    }
-    found_by(steps, map, context)
 }

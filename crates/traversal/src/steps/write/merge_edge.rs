@@ -1,15 +1,19 @@
 //! `mergeE`: the edges that match a map, or a new edge.
 
-use super::merge::{ID, IN, LABEL, MergeKind, Merging, OUT, found_by, split, vertices_like};
-use super::{WriteArgument, find_vertex, illegal, legal_key, put_on_owner, writing};
-use crate::by::vervet_gremlin_text;
-use crate::compile::{Compiler, Modulated};
+use super::argument::{WriteArgument, legal_key};
+use super::element::{find_vertex, put_on_owner};
+use super::merge::{ElementFinder, ID, IN, LABEL, MergeKind, Merging, OUT, split};
+use super::writing::writing;
+use crate::compile::Compiler;
+use crate::condition::Condition;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::graph::between::edges_between;
 use crate::graph::read::{edge_value, vertex_value};
 use crate::host::Owner;
+use crate::modulated::Modulated;
+use crate::semantic::error_text;
 use crate::step::Step;
-use crate::steps::has::Condition;
 use crate::traverser::Traverser;
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Comparison, EdgeKey, Instruction, Map, Merge, P, Token, Value};
@@ -23,7 +27,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         let said = merging.search(traverser, context)?;
         let mut search = said.clone();
         resolve(&mut merging, &mut search, traverser, context)?;
-        let found = edges_like(&search, context)?;
+        let found = edges_like(&search, merging.finder, context)?;
         for edge in &found {
             let mut owner = Owner::Edge(*edge);
             // onMatch is evaluated on the matched element.
@@ -49,11 +53,11 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         let mut end = |key: &Value, name: &str, context: &mut Context<'_>| {
             let Some(vertex) = map.shift_remove(key) else {
                 let message = format!("{name} Vertex not specified in onCreate - edge cannot be created");
-                return Err(illegal(message));
+                return Err(query_error(message));
             };
             find_vertex(&vertex, context)?.ok_or_else(|| {
-                let vertex = vervet_gremlin_text(&vertex);
-                illegal(format!("Vertex id could not be resolved from mergeE: {vertex}"))
+                let vertex = error_text(&vertex);
+                query_error(format!("Vertex id could not be resolved from mergeE: {vertex}"))
             })
         };
         let (source, target) = (end(&OUT, "Out", context)?, end(&IN, "In", context)?);
@@ -83,17 +87,18 @@ fn resolve(
         if map.get(&key) != Some(&Value::Token(Token::Merge(token))) {
             continue;
         }
+        let finder = merging.finder;
         let given = match token {
             Merge::OutV => merging.out_vertex.as_mut(),
             _ => merging.in_vertex.as_mut(),
         };
         let Some(given) = given else {
-            return Err(illegal(format!(
+            return Err(query_error(format!(
                 "option({}) must be specified if it is used for {direction}",
                 token.name()
             )));
         };
-        let vertex = vertex_of(given, token, traverser, context)?;
+        let vertex = vertex_of(given, token, finder, traverser, context)?;
         map.insert(key, vertex);
     }
     Ok(())
@@ -103,24 +108,26 @@ fn resolve(
 fn vertex_of(
     given: &mut WriteArgument,
     token: Merge,
+    finder: ElementFinder,
     traverser: &Traverser,
     context: &mut Context<'_>,
 ) -> Result<Value> {
     match given.get(traverser, context)? {
         vertex @ Value::Vertex(_) => Ok(vertex),
-        Value::Map(map) => vertices_like(&map, context)?
+        Value::Map(map) => finder
+            .vertices_like(&map, context)?
             .into_iter()
             .next()
-            .ok_or_else(|| illegal(format!("Could not resolve vertex for option({})", token.name()))),
+            .ok_or_else(|| query_error(format!("Could not resolve vertex for option({})", token.name()))),
         other => {
-            let other = vervet_gremlin_text(&other);
-            Err(illegal(format!("Vertex could not be resolved from mergeE: {other}")))
+            let other = error_text(&other);
+            Err(query_error(format!("Vertex could not be resolved from mergeE: {other}")))
         }
     }
 }
 
 /// The edges that match a map.
-fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
+fn edges_like(map: &Map, finder: ElementFinder, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
     let mut ends = [None; 2];
     for (end, key) in ends.iter_mut().zip([&OUT, &IN]) {
         if let Some(vertex) = map.get(key) {
@@ -155,7 +162,7 @@ fn edges_like(map: &Map, context: &mut Context<'_>) -> Result<Vec<EdgeKey>> {
             steps
         }
     };
-    let found = found_by(steps, map, context)?.into_iter().filter_map(|value| match value {
+    let found = finder.by_steps(steps, map, context)?.into_iter().filter_map(|value| match value {
         Value::Edge(edge) => Some(edge.key),
         _ => None,
     });

@@ -1,10 +1,13 @@
 //! `mergeV`: the vertices that match a map, or a new vertex.
 
 use super::add::add_vertex;
-use super::merge::{ID, LABEL, MergeKind, Merging, split, vertices_like};
-use super::{legal_key, put_on_vertex, writing};
-use crate::compile::{Compiler, Modulated};
+use super::argument::legal_key;
+use super::element::put_on_vertex;
+use super::merge::{ID, LABEL, MergeKind, Merging, split};
+use super::writing::writing;
+use crate::compile::Compiler;
 use crate::graph::read::vertex_value;
+use crate::modulated::Modulated;
 use crate::step::Step;
 use std::sync::Arc;
 use vervet_gremlin::{Cardinality, Value};
@@ -14,7 +17,7 @@ pub(super) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
     let mut merging = Merging::build(MergeKind::Vertex, step, compiler)?;
     Ok(writing(move |traverser, context, out| {
         let search = merging.search(traverser, context)?;
-        let found = vertices_like(&search, context)?;
+        let found = merging.finder.vertices_like(&search, context)?;
         for vertex in &found {
             let Value::Vertex(known) = vertex else { continue };
             // onMatch is evaluated on the matched element.

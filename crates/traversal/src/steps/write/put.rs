@@ -1,11 +1,12 @@
 //! `property` of an existing element.
 
-use super::{
-    Write, WriteArgument, find_edge, find_vertex, illegal, is_token, legal_key, put_on_owner, put_on_vertex,
-};
+use super::argument::{WriteArgument, is_token, legal_key};
+use super::element::{find_edge, find_vertex, put_on_owner, put_on_vertex};
 use crate::compile::Compiler;
 use crate::context::Context;
+use crate::error::query_error;
 use crate::host::Owner;
+use crate::property_write::Write;
 use crate::step::Step;
 use crate::steps::make;
 use std::sync::Arc;
@@ -19,7 +20,9 @@ pub(super) fn build(write: &Write<'_>, compiler: &mut Compiler) -> Result<Box<dy
     let mut about: Vec<(WriteArgument, WriteArgument)> = Vec::with_capacity(write.about.len() / 2);
     for pair in write.about.chunks_exact(2) {
         if is_token(&pair[0], T::Id) {
-            return Err(illegal("a property cannot be given an id").with_hint("the database assigns the id"));
+            return Err(
+                query_error("a property cannot be given an id").with_hint("the database assigns the id")
+            );
         }
         about.push((WriteArgument::new(&pair[0], compiler)?, WriteArgument::new(&pair[1], compiler)?));
     }
@@ -50,7 +53,7 @@ fn put(
     context: &mut Context<'_>,
 ) -> Result<Option<Value>> {
     if cardinality.is_some() && !matches!(element, Value::Vertex(_)) {
-        return Err(illegal(format!(
+        return Err(query_error(format!(
             "Property cardinality can only be set for a Vertex but the traversal encountered {} for key: {key}",
             element.type_name()
         )));
@@ -93,10 +96,10 @@ fn put(
                 _ => None,
             })
         }
-        other => Err(illegal(format!("property() needs an element, found a {}", other.type_name()))),
+        other => Err(query_error(format!("property() needs an element, found a {}", other.type_name()))),
     }
 }
 
 fn missing_element_error(element: &Value) -> vervet_model::Error {
-    illegal(format!("this {} is not in the graph", element.type_name()))
+    query_error(format!("this {} is not in the graph", element.type_name()))
 }

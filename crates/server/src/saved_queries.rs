@@ -1,0 +1,191 @@
+//! Queries that the console offers besides examples: a tour, or the usual questions of a database.
+//!
+//! A file in JSON has the form of those that the console exports; TOML has the same names, and is easier to
+//! write by hand.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// The maximum number of queries in a file, as in the console.
+const QUERIES_MAX: usize = 1000;
+
+/// The maximum bytes of a file: the console fetches all of it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A list of saved queries: see docs/server.md.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedQueries {
+    /// Marks the files of the console: `queries`.
+    #[serde(rename = "vervet", default, skip_serializing)]
+    kind: Option<String>,
+    /// The heading of the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A sentence about the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// The queries, in the order of the list.
+    pub queries: Vec<SavedQuery>,
+}
+
+/// A saved query.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedQuery {
+    /// The title.
+    pub name: String,
+    /// The query.
+    pub text: String,
+    /// The language of `text`.
+    #[serde(default)]
+    pub language: QueryLanguage,
+    /// A sentence about the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The view of its result; `None`: the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<ResultView>,
+    /// Whether a click runs it; `None`: unless it changes the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<bool>,
+}
+
+/// A language of saved queries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum QueryLanguage {
+    /// SPARQL Query and Update.
+    #[default]
+    Sparql,
+    /// Gremlin.
+    Gremlin,
+}
+
+/// A view of a result in the console.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ResultView {
+    /// Rows and columns.
+    Table,
+    /// Vertices and edges, drawn.
+    Picture,
+    /// The response as text.
+    Text,
+    /// The plan, without running the query.
+    Plan,
+    /// The plan with measured rows and times.
+    Profile,
+}
+
+impl SavedQueries {
+    /// Reads a file: TOML if its name ends in `.toml`, else JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] with the position of the mistake; [`ErrorKind::Io`].
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let read = |error| Error::io(format!("read {}", path.display()), &error);
+        let size = std::fs::metadata(path).map_err(read)?.len();
+        if size > FILE_BYTES_MAX {
+            let message = format!("{} has {size} bytes, more than {FILE_BYTES_MAX}", path.display());
+            return Err(Error::new(ErrorKind::Input, message)
+                .with_hint("a file of saved queries is JSON that the console has exported, or TOML"));
+        }
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+        let queries = if is_toml { Self::from_toml(&text) } else { Self::from_json(&text) };
+        queries.map_err(|error| error.context(path.display()))
+    }
+
+    /// Parses JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] with the position of the mistake.
+    pub fn from_json(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| invalid(&error)).and_then(Self::checked)
+    }
+
+    /// Parses TOML.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] with the position of the mistake.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|error| invalid(&error)).and_then(Self::checked)
+    }
+
+    fn checked(self) -> Result<Self> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Input, message));
+        if self.kind.as_deref().is_some_and(|kind| kind != "queries") {
+            return wrong("not a file of saved queries: \"vervet\" is not \"queries\"".to_owned());
+        }
+        if self.queries.len() > QUERIES_MAX {
+            return wrong(format!("{} saved queries, more than {QUERIES_MAX}", self.queries.len()));
+        }
+        for (number, query) in (1..).zip(&self.queries) {
+            if query.name.trim().is_empty() || query.text.trim().is_empty() {
+                return wrong(format!("saved query {number} has an empty name or an empty text"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+fn invalid(error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Input, error.to_string().trim_end().to_owned())
+        .with_hint("docs/server.md, Saved queries, has the form of the file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The form of page/src/saved-file.ts is accepted, and TOML has the same meaning.
+    #[test]
+    fn json_of_the_console_and_toml_agree() {
+        let json = r#"{"vervet": "queries", "title": "Tour", "queries": [
+            {"name": "all", "language": "sparql", "text": "SELECT *\n{}\n"},
+            {"name": "walk", "language": "gremlin", "text": "g.V()", "note": "All.", "view": "picture", "run": false}
+        ]}"#;
+        let toml = "title = 'Tour'\n[[queries]]\nname = 'all'\ntext = '''\nSELECT *\n{}\n'''\n\
+                    [[queries]]\nname = 'walk'\nlanguage = 'gremlin'\ntext = 'g.V()'\nnote = 'All.'\n\
+                    view = 'picture'\nrun = false\n";
+        let (from_json, from_toml) =
+            (SavedQueries::from_json(json).unwrap(), SavedQueries::from_toml(toml).unwrap());
+        assert_eq!(from_json.queries, from_toml.queries);
+        assert_eq!(from_json.queries[0].language, QueryLanguage::Sparql);
+        assert_eq!(from_json.queries[1].view, Some(ResultView::Picture));
+        assert_eq!(from_json.title, from_toml.title);
+    }
+
+    /// The file in the manual is valid.
+    #[test]
+    fn the_example_of_the_manual_is_valid() {
+        let manual = include_str!("../../../docs/server.md");
+        let blocks = manual.split("```toml\n").filter_map(|rest| rest.split("```").next());
+        let examples: Vec<&str> = blocks.filter(|block| block.contains("[[queries]]")).collect();
+        assert_eq!(examples.len(), 1);
+        assert_eq!(SavedQueries::from_toml(examples[0]).unwrap().queries.len(), 2);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, part) in [
+            ("SELECT", "line 1"),
+            ("[]", "expected struct"),
+            ("{\"queries\": [{\"name\": \"a\"}]}", "text"),
+            ("{\"queries\": [{\"name\": \" \", \"text\": \"b\"}]}", "saved query 1"),
+            ("{\"queries\": [{\"name\": \"a\", \"text\": \"b\", \"language\": \"cypher\"}]}", "cypher"),
+            ("{\"queries\": [{\"name\": \"a\", \"text\": \"b\", \"view\": \"pie\"}]}", "pie"),
+            ("{\"queries\": [], \"qeries\": 1}", "qeries"),
+            ("{\"vervet\": \"mapping\", \"queries\": []}", "not a file of saved queries"),
+        ] {
+            let error = SavedQueries::from_json(text).unwrap_err();
+            assert!(error.message().contains(part), "{text}: {error}");
+        }
+        let error = SavedQueries::from_toml("[[queries]]\nnme = 'a'").unwrap_err();
+        assert!(error.message().contains("nme") && error.message().contains("line 2"), "{error}");
+    }
+}
