@@ -1,8 +1,8 @@
 // The console: creates the parts of the page and connects them.
 //
 // One request of the editor runs at a time; a new one cancels the old one. Requests of panels (names, labels,
-// neighbourhood of a vertex) run concurrently and never change the status line. They are in SPARQL, whichever
-// language the editor has, since both languages see the same graph.
+// neighbourhood of a vertex) run concurrently and never change the status line. They are in SPARQL for
+// both languages of the editor, since both see the same graph.
 import { button, h, icon, keys } from './dom';
 import { createEditor, type Editor } from './editor';
 import { placeIn } from './failure';

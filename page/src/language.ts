@@ -1,8 +1,8 @@
 // The interface of a query language in the console, implemented by SPARQL and Gremlin.
 //
 // A `Language` has no page state and does not touch the DOM: it analyses texts, creates texts and requests,
-// and provides highlighting and completion for the editor. Both languages see the server's single graph, so
-// the queries of panels and pictures are in SPARQL, whichever language the editor has.
+// and provides highlighting and completion for the editor. Both languages see the single graph of the
+// server, so the queries of panels and pictures are always in SPARQL.
 import type { Extension } from '@codemirror/state';
 import type { CompletionSource } from '@codemirror/autocomplete';
 import type { Names } from './names';

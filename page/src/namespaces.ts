@@ -1,8 +1,8 @@
 // Prefixes: IRIs to short names and back.
 //
-// Prefixes of the query take precedence over those of the server, then well-known ones; the first prefix for
-// an IRI's namespace wins. Shortening is a lookup at the last `#`, `/` or `:`, cheap enough to run for every
-// cell.
+// The order of precedence is: prefixes of the query, prefixes of the server, well-known prefixes. The first
+// prefix for a namespace wins. Shortening is one lookup, at the last `#`, `/` or `:`, and fast enough for
+// every cell.
 
 export const RDF_TYPE = 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type';
 export const XSD = 'http://www.w3.org/2001/XMLSchema#';
@@ -42,7 +42,7 @@ const LOCAL = /^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_.\-]*[\p{L}\p{N}_\-])?)?$/u;
 export class Namespaces {
   readonly #prefixes = new Map<string, string>();
   readonly #byIri = new Map<string, string>();
-  /** Namespaces that end within a word: an IRI must be compared with each. */
+  /** Namespaces that do not end with `#`, `/` or `:`. Each IRI is compared with all of them. */
   readonly #odd: string[] = [];
 
   /** `sources`: prefix and IRI, the most important source first. */
@@ -108,7 +108,7 @@ export function abbreviate(iri: string): { head: string; local: string } {
   return { head, local: iri.slice(end) };
 }
 
-/** Segments of an IRI that carry no meaning. */
+/** Segments of an IRI that are not suitable as a prefix. */
 const DULL = new Set(
   `ont onto ontology ontologies schema schemas ns vocab vocabulary core term terms owl rdf rdfs id ids resource property
   properties data www org com net edu html def defs model`.split(/\s+/),

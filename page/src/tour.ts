@@ -1,4 +1,4 @@
-// Saved queries of the server, in their order: a tour of its data, or the usual questions about it.
+// Saved queries of the server in their order: a tour of its data, or common queries.
 import type { Language, LanguageId } from './language';
 import type { ViewName } from './view/result';
 

@@ -1,6 +1,6 @@
-// What the server of the tests answers to Gremlin: GraphSON 3 about the same air routes.
+// Gremlin responses of the fake server: GraphSON 3 about the same air routes.
 //
-// It does not run traversals; it answers by what a text ends in, and finds a step that there is none of.
+// It does not run traversals: the end of the text determines the response. An unknown step is an error.
 
 export const GRAPHSON = 'application/vnd.gremlin-v3.0+json';
 

@@ -1,7 +1,8 @@
 // A server for the tests of the page: the same paths as `vervet serve`, over a small graph of air routes.
 //
-// It does not evaluate queries. It finds undeclared prefixes (as an error with a place), and answers by what a
-// query's text holds: its form, `# slow` (no answer until the reader goes away), `# break`, `# rows N`.
+// It does not evaluate queries. Undeclared prefixes are errors with a position. Otherwise the text determines
+// the response: the form of the query, `# slow` (no response until the client disconnects), `# break`, `#
+// rows N`.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';

@@ -78,7 +78,7 @@ impl Default for Parallelism {
 #[derive(Debug)]
 pub struct LocalDriver {
     pool: Pool,
-    /// Available parallelism of the process, cached because the query takes microseconds.
+    /// Available parallelism of the process, cached because the system calls for it take microseconds.
     available: OnceLock<usize>,
     gate: Option<Arc<Gate>>,
 }
@@ -91,8 +91,8 @@ impl Default for LocalDriver {
 
 impl LocalDriver {
     /// A driver without threads; they are started on demand. `has_gate`: heavy queries take turns and yield
-    /// to light ones; without it, only the scheduler of the operating system decides, as a baseline for
-    /// measurements.
+    /// to light ones. A driver without a gate is a baseline for measurements: the scheduler of the operating
+    /// system alone decides which threads run.
     #[must_use]
     pub fn new(has_gate: bool) -> Self {
         let slots = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -106,7 +106,7 @@ impl LocalDriver {
         self.gate.clone().map(|gate| gate as Arc<dyn vervet_kernel::Gate>)
     }
 
-    /// Runs `plan` as [`vervet_kernel::execute`] does, on as many threads as pay. `sink` is called only on
+    /// Runs `plan` as [`vervet_kernel::execute`] does, with helpers if it is heavy. `sink` is called only on
     /// the calling thread.
     ///
     /// # Errors

@@ -9,10 +9,10 @@
 //!       slice used up   the first in the queue gets the slot, this thread queues at the end    TIME_SLICE
 //!       otherwise       yields the processor if a light query ran recently                     YIELD_INTERVAL
 //! ```
-//! A thread that wakes up for a light query therefore waits for one or two [`YIELD_INTERVAL`]s, whatever the
-//! fairness accounting of the scheduler; longer if a batch takes longer, which is why batches are a quarter
-//! as large beside light queries. Without slots, eight heavy queries would be ahead of it in the run queue.
-//! Light queries never enter the gate.
+//! A thread that wakes up for a light query therefore waits for one or two [`YIELD_INTERVAL`]s, independently
+//! of the fairness accounting of the scheduler. It waits longer if a batch takes longer, so batches are a
+//! quarter as large beside light queries. Without slots, eight heavy queries would be ahead of it in the run
+//! queue. Light queries never enter the gate.
 //! # Invariants
 //! 1. No thread waits forever: a slot whose holder has not passed for [`LEASE`] (it is blocked, or between
 //!    two limit checks) goes to the first in the queue, and the former holder queues at its next pass.
@@ -26,8 +26,8 @@
 //! classes by used time; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for yielding between morsels.
 //! Different: priorities are not changed, since threads belong to the embedding program, which may lower them
 //! itself ([`on_heavy`]).
-//! Tried without effect on Linux 6.18: longer time slices for heavy threads (`sched_setattr`), 2 to 100 ms. A
-//! light thread that wakes up then waits as long, or for the whole slice if the scheduler owes it nothing.
+//! Longer time slices for heavy threads (`sched_setattr`, 2 to 100 ms) had no effect on Linux 6.18: a light
+//! thread that wakes up waits as long as without them, or for the whole slice if it has used its fair share.
 //! # Not here
 //! When a query is heavy: `vervet_kernel::Gate`.
 
@@ -39,8 +39,9 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 use vervet_model::lock;
 
-/// Slots in addition to one for each processor, for moments in which a holder is blocked or the scheduler
-/// runs two on one processor: without one, a fifth of the processors idled beside builds (2026-11-23).
+/// Slots in addition to one for each processor. They are used while a holder is blocked, or while the
+/// scheduler runs two holders on one processor. Without one, a fifth of the processor time was idle beside
+/// concurrent builds (2026-11-23).
 const SPARE_SLOTS: usize = 1;
 
 /// How often a heavy thread yields.
@@ -51,13 +52,13 @@ const YIELD_INTERVAL: Duration = Duration::from_micros(200);
 /// (2026-11-23).
 const TIME_SLICE: Duration = Duration::from_millis(20);
 
-/// How long a thread that does not pass keeps its slot.
+/// Time after which a thread that does not pass the gate loses its slot.
 const LEASE: Duration = Duration::from_millis(3);
 
 /// How often a queued thread checks whether to stop. Each check costs some 10 µs of a processor.
 const POLL_INTERVAL: Duration = Duration::from_millis(8);
 
-/// How long after a light query heavy ones yield. Longer than the pause between two requests of an
+/// Heavy queries yield for this time after a light query. Longer than the pause between two requests of an
 /// interactive user.
 const LIGHT_WINDOW: Duration = Duration::from_secs(1);
 
@@ -105,7 +106,8 @@ pub(crate) struct Gate {
     queue: Mutex<VecDeque<Arc<Waiter>>>,
     /// Length of `queue`; may lag behind.
     waiting: AtomicUsize,
-    /// The end of the last light query; 0: never.
+    /// End of the last light query, in nanoseconds of the gate; 0: none. It lags by up to an eighth of
+    /// [`LIGHT_WINDOW`].
     light_at: AtomicU64,
 }
 
@@ -188,7 +190,7 @@ impl Gate {
                 continue;
             }
             if stop() {
-                // A slot assigned meanwhile is used to leave, and released with the query.
+                // If a slot was assigned meanwhile, the thread keeps it until the query ends.
                 waiter.has_left.store(true, Relaxed);
             }
             self.with_queue(self.at(Instant::now()), |_| {});

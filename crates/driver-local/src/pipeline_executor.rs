@@ -1,10 +1,9 @@
 //! Pipeline executor: the threads that run one cut pipeline, and the channel that collects their rows.
 //!
 //! # Shape
-//! A *copy* has its own instance of the body with its own limits; a thread takes an idle one or creates one.
-//! In a
-//! *round* all copies take morsels from the same rows of the head. The calling thread, which alone runs the
-//! tail, also takes morsels; between its own batches it receives those of the helpers from the channel.
+//! A *copy* is an instance of the body with its own limits. A thread takes an idle copy or creates one. In a
+//! *round* all copies take morsels from the same rows of the head. The calling thread takes morsels too, and
+//! alone runs the tail: between its own batches it receives those of the helpers from the channel.
 //! # Cost
 //! A batch is moved through the channel, not copied: one allocation for each column, and some 200 ns.
 
@@ -88,7 +87,7 @@ pub(crate) struct PipelineExecutor<'a> {
     pub(crate) abort: &'a AbortState,
     pub(crate) wake_policy: WakePolicy,
     idle: Mutex<Vec<PipelineCopy<'a>>>,
-    /// number of copies created so far.
+    /// Number of copies created so far.
     created: AtomicUsize,
 }
 

@@ -80,9 +80,8 @@ impl Pool {
         Self { shared: Arc::default(), threads: Mutex::default() }
     }
 
-    /// Runs `lead` on the calling thread. Helpers called by it ([`Scope::call`]) run `work`. When this
-    /// function returns or unwinds, no helper runs `work` any more, and none will. A panic of `work` ends
-    /// only that call.
+    /// Runs `lead` on the calling thread. Helpers that it calls ([`Scope::call`]) run `work`. After this
+    /// function has returned or unwound, no helper runs `work`. A panic of `work` ends only that call.
     pub(crate) fn scope<'s, R>(&self, work: &'s Work<'s>, lead: impl FnOnce(&Scope<'_>) -> R) -> R {
         // SAFETY: only the lifetime changes. `scope` below is dropped before this function returns or
         // unwinds, and its drop closes the job and waits until no thread is inside; no thread outside uses

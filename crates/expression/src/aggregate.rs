@@ -7,10 +7,11 @@
 //! A row with multiplicity `m` represents `m` equal solutions. Counts are exact up to 2^127 - 1, and an error
 //! above. A `SUM` of integers has 128 bits; on overflow it is unbound, like any expression that overflows.
 //! `COUNT` and `SAMPLE` skip errors of their expression; a single error makes every other aggregate an error
-//! (unbound). For an empty group `SUM` and `AVG` are 0, `GROUP_CONCAT` is the empty text, `MIN`, `MAX` and
-//! `SAMPLE` are errors. `GROUP_CONCAT` drops language tags: its value is a simple literal (§18.5.1.7),
-//! and it takes the text that `STR` has for IRIs, numbers and other literals, as in Jena, Virtuoso and
-//! RDFLib.
+//! (unbound).
+//!
+//! For an empty group `SUM` and `AVG` are 0, `GROUP_CONCAT` is the empty string, and `MIN`, `MAX` and
+//! `SAMPLE` are errors. `GROUP_CONCAT` concatenates the values of `STR`, also for IRIs and numbers, as Jena,
+//! Virtuoso and RDFLib do. Its value is a simple literal without a language tag (§18.5.1.7).
 //! # Not here
 //! Grouping (see `vervet-kernel`).
 
@@ -61,7 +62,7 @@ enum States {
 struct Counts {
     /// Low 64 bits of each count.
     low: Vec<u64>,
-    /// High bits of the counts above 64 bits.
+    /// Higher bits of the counts that need more than 64.
     high: FxHashMap<u32, u64>,
 }
 

@@ -1,11 +1,11 @@
 //! Comparison of values: `=` and `<` (SPARQL 1.1 §17.3 and §17.4.1.7).
 //!
-//! The comparison of two different literals is an error if the datatype of one is unknown or its lexical form
-//! is invalid: they may or may not be the same value. Values of two known types that are not both numbers are
-//! unequal.
+//! Two different literals cannot be compared, which is an error, if the datatype of one is unknown or its
+//! lexical form is invalid: they may have the same value. Values of two different known types are unequal
+//! unless both are numbers.
 //!
-//! Two dates or times, one of them without time zone, within 14 hours of each other are incomparable (XML
-//! Schema 1.1 part 2, §3.3.7): an error for `=`, `!=` and `<`.
+//! A date or time with a time zone and one without are incomparable if they are within 14 hours of each other
+//! (XML Schema 1.1 part 2, §3.3.7): `=`, `!=` and `<` are errors.
 
 use crate::arithmetic::{Pair, promote};
 use crate::value::{Gregorian, Span, Value};

@@ -663,7 +663,8 @@ fn text_function<'e>(
     Ok(Some(value))
 }
 
-/// Two compatible texts: the second has no language tag or that of the first.
+/// The two texts of a string function, if they are compatible: the second has no language tag, or that of the
+/// first.
 fn compatible<'e>(ab: &'e [Node; 2], context: &mut Context<'_>) -> Result<Option<(Text<'e>, Cow<'e, str>)>> {
     let (a, b) = both!(ab, context);
     let (a, (b, b_tag)) = (some!(context.text(a)?), some!(context.text(b)?));
@@ -748,7 +749,7 @@ fn compute_pattern(
     Ok(context.pattern(&pattern, &flags))
 }
 
-/// Applies `ask` to a text and a search; `None` if one of them is invalid.
+/// Applies `ask` to the words of a text and a search; `None` if either is invalid.
 fn searched<T>(
     text: &Node,
     search: &SearchNode,

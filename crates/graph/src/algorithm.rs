@@ -8,7 +8,7 @@
 //! * [`ResourceLimits`]: limits and threads of one run.
 //!
 //! Numbers of vertices in a network are `u32`, and results are vectors indexed by them. [`Network::new`]
-//! creates a network with other vertices or arcs than those of a graph.
+//! creates a network from any vertices and arcs, which need not be those of a graph.
 //! # Invariants
 //! A result does not depend on the number of threads: work is split into chunks of a fixed size, whose
 //! results are combined in order, including sums of floating-point numbers.

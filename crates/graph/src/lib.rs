@@ -8,8 +8,8 @@
 //! Each call takes one or two dictionary look-ups for the names and one batch call of a segment.
 //! # Source
 //! Based on Table 1 of A. Khandelwal et al., "ZipG: A Memory-efficient Graph Store for Interactive Queries",
-//! SIGMOD 2017. Different: directions, degrees and reachability have separate calls; edges are ordered by any
-//! property declared at load; there are no writes.
+//! SIGMOD 2017. Different: directions, degrees and reachability have separate calls; edges can be ordered by
+//! any property that is declared at load; there are no writes.
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
@@ -92,7 +92,7 @@ pub enum AnyElement {
 pub struct EdgeRange {
     /// Inclusive lower bound of the ordering property; `None`: no bound.
     pub from: Option<Literal>,
-    /// Exclusive upper bound; `None`: no bound. Without any bound, edges without a value are listed, too, as
+    /// Exclusive upper bound; `None`: no bound. Without bounds, edges without a value are included, as
     /// the oldest.
     pub before: Option<Literal>,
     /// Descending order.
@@ -144,7 +144,7 @@ pub struct Graph<'a> {
 }
 
 const CHUNK: usize = 4096;
-/// Number of entries of one vertex read at a time.
+/// Number of entries that are read at a time for a single vertex.
 const FEW: usize = 64;
 
 impl<'a> Graph<'a> {
@@ -451,7 +451,7 @@ impl<'a> Graph<'a> {
         values.into_iter().map(|value| self.term(value)).collect()
     }
 
-    /// All properties: key and value, by predicate.
+    /// All properties as pairs of key and value, in the order of predicate ids.
     ///
     /// # Errors
     /// Damaged data.

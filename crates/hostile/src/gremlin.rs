@@ -1,5 +1,5 @@
-//! Gremlin texts: printing round-trips; kernels and steps agree; a failed text changes nothing; every text
-//! terminates.
+//! Gremlin texts: printing and parsing are inverse; kernels and steps have equal results; a failed text
+//! changes nothing; every text terminates.
 
 use crate::graph;
 use crate::oracle::{self, Outcome};
@@ -9,10 +9,11 @@ use vervet::gremlin::Value;
 use vervet::gremlin::text::{ParseOptions, Statement, parse};
 use vervet::{Database, Format, GremlinOptions, GremlinResults};
 
-/// Time limit: a text that runs this much longer than its limits does not end.
+/// Time limit of a run, far above the timeout of the text. A longer run counts as one that does not
+/// terminate.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Maximum number of compared results; beyond that only the counts are.
+/// Maximum number of results whose values are compared; of more results only the number is compared.
 const COMPARED_MAX: usize = 200;
 
 /// TinkerPop's "modern" graph, a loop, parallel edges, multi-valued keys, meta-properties, and ids of all

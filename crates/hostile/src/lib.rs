@@ -5,8 +5,8 @@
 //! [`EntryPoint`] is an entry point; [`EntryPoint::check`] passes bytes to it and panics if a property is
 //! violated. Beyond the absence of panics, each file defines further properties of the outcome.
 //! # Invariants
-//! A check depends only on its bytes, not on earlier ones: changes are rolled back, or the state is
-//! recreated.
+//! A check depends only on its own bytes, not on those of earlier checks: changes are rolled back, or the
+//! state is recreated.
 //! # Not here
 //! Mutation and coverage (libFuzzer); texts that are valid by construction (random queries of
 //! `vervet-conformance`).
@@ -93,7 +93,7 @@ impl EntryPoint {
     }
 }
 
-/// These interfaces take strings; their callers reject other bytes.
+/// Calls `check` if `bytes` are UTF-8: these interfaces take strings.
 fn with_text(bytes: &[u8], check: fn(&str)) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         check(text);

@@ -57,8 +57,8 @@ pub(crate) fn check_same<T: PartialEq + std::fmt::Debug>(
     assert_eq!(one, other, "the outcome differs {how}");
 }
 
-/// Whether the result is deterministic by the standard. A false match of such a word in an IRI or a string
-/// only weakens the check; so does an escape that hides one.
+/// Whether the standard determines the result: the text has no word of a nondeterministic feature. A match in
+/// an IRI or a string only weakens the check, and so does the exclusion of texts with escapes.
 pub(crate) fn is_repeatable(text: &str) -> bool {
     const NONDETERMINISTIC: [&str; 10] =
         ["rand", "uuid", "now", "bnode", "reduced", "sample", "group_concat", "limit", "offset", "\\u"];

@@ -1,4 +1,5 @@
-//! SPARQL queries: planned and unplanned, as rows and serialized, on one thread and on two.
+//! SPARQL queries: equal results with and without a plan, on one thread and on two; serialized results can be
+//! parsed.
 
 use crate::graph;
 use crate::oracle::{self, Outcome};
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use vervet::{Answer, Database, OutputFormat, QueryOptions, Result};
 
-/// One text in this many also runs with the smallest morsels on two threads.
+/// One of this number of texts also runs on two threads, with the smallest morsels.
 const THREADS_EVERY: usize = 8;
 
 pub(crate) fn check(text: &str) {

@@ -1,4 +1,5 @@
-//! Update requests: atomic, with correct counts, and with a resulting graph that makes a round trip.
+//! Update requests: they are atomic and report correct counts, and the resulting graph survives export and
+//! load.
 
 use crate::graph;
 use crate::oracle::{self, Outcome};

@@ -4,9 +4,9 @@
 //! classes between which its segment has entries; domains are narrowed to a fixed point (arc consistency:
 //! Mackworth, "Consistency in Networks of Relations", Artificial Intelligence 1977). An empty domain proves
 //! that there is no solution; a type that all classes of a domain have needs no check. A segment that has
-//! changed since its pairs were counted proves nothing and narrows nothing; the class pairs of unchanged
-//! segments hold for the classes that their ends had at that time. Vertices of [`ClassId::OTHER`] have
-//! unknown types, so that class implies nothing.
+//! changed since its pairs were counted proves nothing and narrows nothing. The class pairs of an unchanged
+//! segment refer to the classes that its vertices had when the pairs were counted. Vertices of
+//! [`ClassId::OTHER`] have unknown types, so that class implies nothing.
 //! # Cost
 //! A few passes over the class pairs of the segments: microseconds for six patterns.
 
@@ -103,7 +103,7 @@ fn propagate(atoms: &[Atom<'_>], without: Option<usize>, domains: &mut Domains) 
     }
 }
 
-/// Classes whose vertices may have any type without listing it.
+/// Classes that do not determine the types of their vertices, by the keys of `atom`.
 fn unknown_types(atom: &Atom<'_>) -> ClassSet {
     let mut set: ClassSet = [ClassId::OTHER].into_iter().collect();
     if let Some(side) = atom.side(Direction::Out) {
@@ -115,7 +115,7 @@ fn unknown_types(atom: &Atom<'_>) -> ClassSet {
 }
 
 /// Narrows `domains` by `atoms` and marks the type patterns that the others imply; `false`: provably no
-/// solution, and `domains` mean nothing.
+/// solution, and the content of `domains` is undefined.
 pub(crate) fn infer(atoms: &mut [Atom<'_>], domains: &mut Domains) -> bool {
     let before = domains.clone();
     if !propagate(atoms, None, domains) {

@@ -3,8 +3,8 @@
 //! # Shape
 //! `?message :isLocatedIn ?place . ?place :name ?name FILTER(?name IN ("India", "China"))` implies `?place IN
 //! (…)`, and the list of such places is short: planning looks them up, and messages elsewhere are dropped
-//! before the names of their places are read. The original condition stays in the plan, so the implied
-//! condition may pass too many rows, but never too few.
+//! before the names of their places are read. The original condition stays in the plan. The implied condition
+//! may therefore pass rows that the original one rejects, but must pass all others.
 //! # Invariants
 //! Only segments with exact statistics are read: a plan is reused for later versions as long as all segments
 //! that were exact are unchanged, and a changed segment is not exact.
@@ -24,7 +24,7 @@ use vervet_snapshot::{EntryFilter, Snapshot};
 /// Maximum length of an implied list; longer ones cost more than they save.
 const VERTICES_MAX: usize = 16;
 
-/// Maximum selectivity of an implied condition; above it the test costs more than it saves.
+/// Maximum selectivity of an implied condition; a less selective test costs more than it saves.
 const PASSING_MAX: f64 = 0.5;
 
 impl<'a> Planner<'a> {
@@ -64,8 +64,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The distinct subjects of an atom whose objects are among `terms`; `None`: too many, or some have no
-    /// term.
+    /// The distinct subjects of an atom whose objects are among `terms`. `None`: the statistics are not
+    /// exact, there are more than [`VERTICES_MAX`] entries, or a subject is not an IRI.
     fn subjects(&self, atom: &Atom<'a>, terms: &[&Term]) -> Result<Option<Vec<Id>>> {
         let Some(side) = atom.side(Direction::In).filter(|side| side.statistics.exact) else {
             return Ok(None);

@@ -31,7 +31,7 @@ const PREFIX: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-bench.owl
 const LIGHT: &str =
     "SELECT ?x { ?x a ub:FullProfessor . ?x ub:worksFor <http://www.Department{}.University0.edu> }";
 
-/// A join, a group, an order, a long answer: 20 to 300 ms each with 10 universities.
+/// A join, a group, an order, a long result: 20 to 300 ms each with 10 universities.
 const HEAVY: [&str; 4] = [
     "SELECT (COUNT(*) AS ?n) { ?s ub:takesCourse ?c . ?o ub:takesCourse ?c . ?s ub:memberOf ?d . ?o ub:memberOf ?d }",
     "SELECT ?c (COUNT(?s) AS ?n) (MIN(?s) AS ?m) { ?s ub:takesCourse ?c . ?s ub:name ?m2 } GROUP BY ?c ORDER BY DESC(?n) LIMIT 50",
@@ -168,15 +168,15 @@ impl Session<'_> {
                      Content-Length: {}\r\n\r\n{text}",
                     text.len()
                 )?;
-                read_answer(stream, buffer)?;
+                read_response(stream, buffer)?;
             }
         }
         Ok(())
     }
 }
 
-/// Reads one complete answer, with a length or in chunks.
-fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
+/// Reads one complete response, with a length or in chunks.
+fn read_response(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
     let mut length = 0;
     let head_end = loop {
         let read = stream.read(&mut buffer[length..])?;
@@ -190,7 +190,7 @@ fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
     };
     let head = std::str::from_utf8(&buffer[..head_end])?.to_ascii_lowercase();
     if !head.starts_with("http/1.1 200") {
-        return Err(format!("the server said {head}").into());
+        return Err(format!("the server responded {head}").into());
     }
     let declared = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
     if let Some(declared) = declared {
@@ -198,7 +198,7 @@ fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
         while left > 0 {
             let read = stream.read(buffer)?;
             if read == 0 {
-                return Err("the answer broke off".into());
+                return Err("the response is truncated".into());
             }
             left = left.saturating_sub(read);
         }
@@ -209,7 +209,7 @@ fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<(), Error> {
     while !tail.ends_with(b"\r\n0\r\n\r\n") {
         let read = stream.read(buffer)?;
         if read == 0 {
-            return Err("the answer broke off".into());
+            return Err("the response is truncated".into());
         }
         tail.extend_from_slice(&buffer[..read]);
         tail.drain(..tail.len().saturating_sub(16));

@@ -11,8 +11,7 @@
 //!   I/O thread 11 µs (docs/benchmarks/server.md). A fingerprint is short if its request took at most
 //!   [`SHORT_TIME_MAX`].
 //! * *Light* takes a permit of [`crate::Limits::requests`]. The cost of a traversal is unknown before it
-//!   runs,
-//!   and a light traversal must not wait for a heavy permit. A query leaves this tier once planning has
+//!   runs, and a light traversal must not wait for a heavy permit. A query leaves this tier once planning has
 //!   estimated it as heavy.
 //! * *Heavy* takes a permit of [`crate::Limits::heavy_requests`]: plans with an estimate of 1 ms or more;
 //!   texts of more than [`TEXT_LIGHT_BYTES_MAX`], which take milliseconds to parse and to plan; traversals

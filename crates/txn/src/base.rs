@@ -1,8 +1,8 @@
 //! Writing a version as the base of a database: for checkpoints and backups.
 //!
 //! # Cost
-//! The whole graph is rewritten. The dictionary is copied with the new terms merged in, with memory for the
-//! new terms; it is built from scratch where at least half of its terms are new.
+//! The whole graph is rewritten. The dictionary is copied and the new terms are merged, which takes memory
+//! for the new terms only. If at least half of its terms are new, it is built from scratch in memory.
 
 use crate::published::Published;
 use vervet_delta::Version;
@@ -17,11 +17,11 @@ const STATEMENT_BYTES: u64 = 16;
 
 /// Memory of a checkpoint for statements, in bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// Steps of a [`Watch`] for a statement that is read, sorted and encoded in both directions, and for a term,
-/// estimated.
+/// Estimated [`Watch`] steps for a statement, which is read, sorted and encoded in both directions.
 const STATEMENT_STEPS: u64 = 5;
+/// Estimated [`Watch`] steps for a term.
 const TERM_STEPS: u64 = 8;
-/// Steps of [`TERM_STEPS`] that copying a term does not report.
+/// The part of [`TERM_STEPS`] that the copy of a term does not report.
 const COPIED_STEPS: u64 = 6;
 /// Number of statements of one chunk.
 const CHUNK: usize = 1 << 16;
@@ -71,7 +71,7 @@ pub(crate) fn base_bytes(base: &Store) -> u64 {
     base.statement_count().saturating_mul(STATEMENT_BYTES)
 }
 
-/// Number of terms that are in no base.
+/// Number of terms of a version that its base does not have.
 pub(crate) fn new_term_count(version: &Version) -> u64 {
     let (terms, base) = (version.terms(), version.base().dictionary());
     let all = terms.vertex_end() + terms.literal_end();

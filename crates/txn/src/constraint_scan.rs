@@ -19,7 +19,7 @@ impl Constraints {
     /// Checks that the whole graph satisfies all rules.
     ///
     /// # Errors
-    /// [`ErrorKind::Constraint`] with the first few violations of a rule. Damaged data. Those of `watch`.
+    /// [`ErrorKind::Constraint`] with the first violations of a rule. Damaged data. Errors of `watch`.
     pub(crate) fn check_all(&self, snapshot: &dyn Snapshot, watch: &Watch<'_>) -> Result<()> {
         for rule in self.rules() {
             let violations = violations(rule, self.type_id(), snapshot, watch)?;

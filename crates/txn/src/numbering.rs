@@ -1,4 +1,4 @@
-//! Numbers of terms and edges: who may assign them, and which terms the log holds.
+//! Numbers of terms and edges: their assignment, and which terms the log holds.
 //!
 //! # Invariants
 //! 1. A term is in the log, or in a durable base, before any commit that uses it: [`Numbering::log_terms`]

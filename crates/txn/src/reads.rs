@@ -1,9 +1,9 @@
 //! The read set of a transaction: the reads that its results depend on.
 //!
 //! # Shape
-//! Sets of reads, from fine to coarse: one entry of a segment, all entries of a key, those of a range of keys
-//! or of texts, a whole segment, the lists of predicates and of graphs, an edge by its id, a term that did
-//! not exist.
+//! Sets of reads, from fine to coarse: one entry of a segment; all entries of a key; those of a range of keys
+//! or texts; a whole segment; the lists of predicates and of graphs. In addition: an edge by its id, and a
+//! term that did not exist.
 //! # Invariants
 //! 1. A read is in the set before its result is used, and covers absence too: a key without entries, a
 //!    predicate without a segment, a flag that excludes some statements. A commit that would have changed any
@@ -37,7 +37,7 @@ pub(crate) struct ReadSet {
     predicates: SeededMap<Id, PredicateReads>,
     /// Edges that were looked up by id.
     edges: SeededSet<Id>,
-    /// Edges whose statements (those about the edge) were read.
+    /// Edges for which the statements about the edge were read.
     edge_uses: SeededSet<Id>,
     /// Text ranges and word searches of literals, and the predicates that they may concern. For a literal
     /// that existed at the begin, each match is a recorded key; these sets cover literals that were added
@@ -56,15 +56,15 @@ pub(crate) struct ReadSet {
     graph_list: bool,
 }
 
-/// Properties that the statistics of a segment rule out ([`SegmentStatistics`]). Query engines use these
-/// flags as proofs (they skip a read where no entry has an edge), so evaluating a flag is a read.
+/// Kinds of entries that the statistics of a segment exclude ([`SegmentStatistics`]). Query engines use these
+/// flags as proofs, for example to skip a read if no entry has an edge, so the use of a flag is a read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excluded {
     named_graphs: bool,
     edges: bool,
-    /// By [`Direction`]: neighbours other than literals.
+    /// By [`Direction`]: whether neighbours other than literals are excluded.
     but_literals: [bool; 2],
-    /// By [`Direction`]: neighbours other than vertices.
+    /// By [`Direction`]: whether neighbours other than vertices are excluded.
     but_vertices: [bool; 2],
 }
 

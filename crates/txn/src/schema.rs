@@ -1,15 +1,15 @@
 //! Schema changes: adding, removing and keeping constraints while transactions run.
 //!
 //! # Shape
-//! The constraints are part of what a commit publishes, beside the version of the graph. Changing them is a
-//! commit of its own, with a timestamp and a record that lists all constraints from then on.
+//! A commit publishes the constraints together with the version of the graph. A change of the constraints is
+//! a separate commit, with a timestamp and a record that lists all constraints that hold afterwards.
 //! # Why every commit satisfies the constraints
-//! A constraint is checked on a whole version without a lock; then, under the lock of the head, on the
-//! commits since. A transaction that began with other constraints than those of the head conflicts, whatever
-//! it changed; so every committing transaction was checked against the current constraints.
+//! A constraint is checked first on a whole version without a lock, then on the later commits under the lock
+//! of the head. A transaction that began with other constraints than those of the head conflicts in any case,
+//! so every transaction that commits was checked against the current constraints.
 //! # Ids
-//! The IRIs of a constraint, and `rdf:type`, get ids when it is added; terms precede every record that uses
-//! them in the log, and a checkpoint keeps all terms.
+//! The IRIs of a constraint, and `rdf:type`, get ids when it is added. In the log, terms precede every record
+//! that uses them. A checkpoint keeps all terms.
 
 use crate::commit_head::{CommitHead, HeadGuard, Registration};
 use crate::constraint::Constraint;

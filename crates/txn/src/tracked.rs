@@ -39,8 +39,8 @@ struct TrackedSegment<'a> {
     direction: Direction,
     segment: &'a dyn Segment,
     reads: &'a Mutex<ReadSet>,
-    /// Marked as estimates: proofs by exact counts are not recorded as reads. Flags also serve as proofs, and
-    /// are recorded.
+    /// Statistics marked as inexact, so that no query uses counts as proofs, which would not be recorded as
+    /// reads. Flags serve as proofs too, and are recorded.
     statistics: SegmentStatistics,
     /// Whether the flags are in the read set.
     flags_recorded: AtomicBool,
@@ -120,8 +120,9 @@ impl Snapshot for Tracked<'_> {
             match self.version.base().dictionary().lookup_iri(RDF_TYPE) {
                 // The base knows the term from removed statements.
                 Ok(Some(id)) => lock(self.reads).add_segment(id),
-                // A statement with it would be found by the id that the term has then. With a damaged
-                // dictionary that id could not be determined: then no statement with it can be added either.
+                // A concurrent statement with this predicate first adds the term, which the read of an
+                // unknown term covers. With a damaged dictionary the term has no id, and no such statement
+                // can be added.
                 _ => lock(self.reads).add_unknown(oxrdf::vocab::rdf::TYPE.into()),
             }
         }
@@ -303,8 +304,8 @@ impl Segment for TrackedSegment<'_> {
 
 #[cfg(test)]
 mod tests {
-    /// Every method of `Snapshot` and `Segment` is implemented here: one with a default body that is not
-    /// would be read without a record, or more slowly through the other methods. Compares the sources.
+    /// Every method of `Snapshot` and `Segment` is implemented here. A method that is left to its default
+    /// body would read without a record, or more slowly through other methods. Compares the sources.
     #[test]
     fn every_method_is_tracked_or_forwarded() {
         let methods = |source: &str, header: &str| -> Vec<String> {

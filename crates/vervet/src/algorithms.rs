@@ -48,8 +48,8 @@ pub struct AlgorithmOptions {
     pub memory_limit_bytes: Option<u64>,
     /// Cancels the run from another thread.
     pub cancel: Option<CancelToken>,
-    /// The maximum number of threads, the calling one included; `None`: as many as the process may use at
-    /// once. Results do not depend on it.
+    /// The maximum number of threads, including the calling thread; `None`: the available parallelism of the
+    /// process. Results do not depend on it.
     pub threads: Option<usize>,
     /// Labels of the edges to follow; empty: all.
     pub labels: Vec<String>,
@@ -140,8 +140,8 @@ impl GraphSnapshot {
     /// The cluster of every vertex, by vertex number; a cluster is named by one of its vertices.
     ///
     /// # Cost
-    /// `O((vertices + edges log(edges of one vertex)) * times)` on several threads; the ids cost the same as
-    /// in [`GraphSnapshot::connected_components`].
+    /// `O((vertices + edges log(edges of one vertex)) * times)` on several threads. External ids are read and
+    /// sorted as in [`GraphSnapshot::connected_components`].
     ///
     /// # Errors
     /// Limits; damaged data.
@@ -162,9 +162,9 @@ impl GraphSnapshot {
     /// `each` ends the search and is returned.
     ///
     /// # Cost
-    /// `O(edges)` for a source, with distances `O(edges log(vertices))`, counting the reachable part. Edges
-    /// are read when first reached: 44 bytes a vertex, 48 an edge. Runs on the calling thread. The number of
-    /// paths may be exponential.
+    /// For each source `O(edges)`, with distances `O(edges log(vertices))`, over the reachable part of the
+    /// graph. Edges are read when they are first reached: 44 bytes a vertex, 48 an edge. Runs on the calling
+    /// thread. The number of paths may be exponential.
     ///
     /// # Errors
     /// [`ErrorKind::Query`](crate::ErrorKind::Query): a distance that is negative or not a number. Limits;

@@ -1,11 +1,14 @@
 //! The documentation as a book: `docs/SUMMARY.md` lists its pages, mdBook builds it into `target/book`.
 //!
-//! Before the build, and alone with `--check`: every relative link resolves to a file, and to a heading of it
-//! if it has an anchor; every page of `docs` is in the summary; every `{{#include}}` names a file and an
-//! anchor of it; the chart of the README is drawn from the current benchmark tables.
+//! The checks run before the build, and without it if `--check` is given:
 //!
-//! Pages link to each other as files of the repository, so that they work there too. The build runs on a copy
-//! in `target/book-pages`, where links are relative to `docs` and links to files outside of the book are
+//! * every relative link resolves to a file, and its anchor to a heading of that file;
+//! * every page of `docs` is in the summary;
+//! * every `{{#include}}` names a file and an anchor in it;
+//! * the chart of the README is the one for the current benchmark tables.
+//!
+//! Links between pages are paths in the repository, so they work there too. The build runs on a copy in
+//! `target/book-pages`, in which links are relative to `docs`, and links to files outside the book become
 //! text.
 
 use crate::chart;
@@ -132,7 +135,7 @@ fn broken_includes(root: &Path, pages: &Pages) -> Vec<String> {
 }
 
 /// `target`, relative to the folder of `page`, as a path relative to the root; `page` itself if empty.
-/// `None` if it is outside of the root.
+/// `None` if it is outside the root.
 fn resolve(page: &str, target: &str) -> Option<String> {
     if target.is_empty() {
         return Some(page.to_owned());
@@ -319,7 +322,7 @@ fn text_in_book(root: &Path, name: &str, text: &str) -> String {
             let anchor = if anchor.is_empty() { String::new() } else { format!("#{anchor}") };
             let mut target = name_in_book(&file).unwrap_or(&file).to_owned();
             if name != SUMMARY && target.ends_with("/README.md") {
-                // mdBook makes the page of a folder from it, and renames it in the summary only.
+                // mdBook renames it to the page of the folder, but adjusts only the links in the summary.
                 target.replace_range(target.len() - "README.md".len().., "index.md");
             }
             edits.push((link, format!("{}{target}{anchor}", "../".repeat(up))));

@@ -1,7 +1,8 @@
-//! The chart of the README: how many times faster than a peer each query of three suites is, as dots on a
-//! logarithmic axis with the geometric mean of each suite. `cargo xtask chart` draws
-//! `docs/benchmarks/speed.svg` from the tables beside it; its colours are readable on light and dark
-//! backgrounds.
+//! The chart of the README: for each query or load of four suites the time of a peer divided by that of
+//! Vervet, as dots on a logarithmic axis with the geometric mean of each suite.
+//!
+//! `cargo xtask chart` draws `docs/benchmarks/speed.svg` from the tables in the same folder. The colours are
+//! readable on light and dark backgrounds.
 
 use std::fmt::Write;
 use std::fs;
@@ -21,7 +22,7 @@ pub(crate) fn chart() -> Result<(), String> {
     Ok(())
 }
 
-/// A line if the file is not the chart of the current tables.
+/// A message if the file is not the chart of the current tables.
 ///
 /// # Errors
 /// As [`chart`].

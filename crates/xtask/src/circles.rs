@@ -1,18 +1,18 @@
-//! Circles between the files of a crate: `a` uses `crate::b`, and `b` uses `crate::a`, directly or over
-//! others.
+//! Circles between the files of a crate: `a` uses `crate::b`, and `b` uses `crate::a`, directly or through
+//! other files.
 //!
 //! # Shape
 //! Tokens of the files -> modules with their definitions, imports and paths -> for each path the file that
 //! defines its item, through re-exports -> sets of files that reach each other.
 //!
-//! Not counted: `mod child`, a `pub use` of an own descendant whose type the parent does not use itself, and
-//! items under `#[cfg(test)]`.
+//! Not counted: `mod child`, a `pub use` of a descendant that the parent itself does not use, and items under
+//! `#[cfg(test)]`.
 //!
 //! `circles.txt` lists the known circles; each line is `CRATE: FILE FILE…: REASON`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bound of the number of re-exports that a name passes through.
+/// Maximum number of re-exports through which a name is resolved.
 const REEXPORTS_MAX: usize = 16;
 
 /// Files that reach each other, by path without `.rs`, and the uses between them.
@@ -22,8 +22,8 @@ struct Circle {
     uses: String,
 }
 
-/// Adds the unlisted circles, and the listed ones that do not exist. `files` are names relative to the root
-/// of the repository, with texts.
+/// Adds a problem for each unlisted circle, and for each listed one that does not exist. `files` are names
+/// relative to the root of the repository, with texts.
 pub(crate) fn check(files: &[(String, String)], list: &str, problems: &mut Vec<String>) {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (name, text) in files {
@@ -93,7 +93,7 @@ fn circles(files: &[(&str, &str)]) -> Vec<Circle> {
     found
 }
 
-/// The files that `start` uses, directly or over others.
+/// The files that `start` uses, directly or through other files.
 fn reachable(uses: &[BTreeSet<usize>], start: usize) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut next = vec![start];
@@ -287,7 +287,7 @@ impl<'t> Reader<'t> {
         self.current().file = self.file;
     }
 
-    /// Passes an attribute; whether it is `#[cfg(test)]`, perhaps with further conditions.
+    /// Skips an attribute; returns whether it is `#[cfg(test)]`, perhaps with further conditions.
     fn attribute(&mut self) -> bool {
         self.at += 1;
         if self.token(0) == Some("!") {
@@ -302,7 +302,7 @@ impl<'t> Reader<'t> {
             && !words.contains(&"any")
     }
 
-    /// Passes `( … )`, `[ … ]` or `{ … }`.
+    /// Skips `( … )`, `[ … ]` or `{ … }`.
     fn skip_group(&mut self) {
         let mut open = 0_usize;
         while let Some(token) = self.token(0) {
@@ -318,7 +318,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Passes an item of tests. A module of its own file is noted.
+    /// Skips an item of tests. A test module in a file of its own is recorded.
     fn skip_item(&mut self) {
         while self.token(0) == Some("#") {
             self.attribute();
@@ -338,7 +338,7 @@ impl<'t> Reader<'t> {
                         return;
                     }
                 }
-                // The end of a field, of an argument or of what surrounds it.
+                // The end of a field, of an argument or of the enclosing group.
                 "}" | ")" => return,
                 _ => self.at += 1,
             }
@@ -375,7 +375,7 @@ impl<'t> Reader<'t> {
             }
             self.at += 1;
         }
-        // Nothing comes after the last comma of a group.
+        // The end of a group after a trailing comma.
         if path.len() == prefix.len() {
             return;
         }
@@ -451,7 +451,7 @@ fn literal(text: &str) -> Option<usize> {
     if let Some(rest) = text.strip_prefix('\'') {
         let first = rest.chars().next()?;
         if first != '\\' && !rest[first.len_utf8()..].starts_with('\'') {
-            // A lifetime: its name is passed as well.
+            // A lifetime: its name is skipped as well.
             return Some(1 + rest.find(|c: char| !c.is_alphanumeric() && c != '_')?);
         }
         return closed(text, 1, '\'');

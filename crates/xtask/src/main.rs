@@ -1,13 +1,16 @@
 //! Development tasks of the project.
 //!
-//! `cargo xtask ci` runs all checks of CI, those that fail soonest first. `cargo xtask conformance SUITE`
-//! runs an external test suite and prints its report: `lubm`, `sparql`, `rdf`, `protocol`, `random`,
-//! `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc` (queries of the social
-//! network), `acid` (`acid --full` with long sleeps) or `history` (docs/histories.md). `cargo xtask tidy`
-//! runs source checks beyond lints. `cargo xtask page` builds and tests the web console, if npm is available
-//! (so does `ci`). `cargo xtask book` checks the links of the documentation (`--check` only this, as `ci`
-//! does) and builds it as a book; `cargo xtask chart` draws the chart of the README; `cargo xtask dist`
-//! (`--target TRIPLE`) builds the program for distribution.
+//! * `cargo xtask ci` runs all checks of CI, in the order of the time that they take to fail.
+//! * `cargo xtask conformance SUITE` runs a test suite and prints its report: `lubm`, `sparql`, `rdf`,
+//!   `protocol`, `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc`
+//!   (queries of the social network), `acid` (`acid --full` with long sleeps) or `history`
+//!   (docs/histories.md).
+//! * `cargo xtask tidy` runs source checks beyond lints.
+//! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
+//! * `cargo xtask book` checks the links of the documentation and builds it as a book. With `--check` it only
+//!   checks, as `ci` does.
+//! * `cargo xtask chart` draws the chart of the README.
+//! * `cargo xtask dist` builds the program for distribution (`--target TRIPLE`).
 #![forbid(unsafe_code)]
 
 mod book;

@@ -1,5 +1,5 @@
-//! Source checks beyond lints: headers, file size, comment width, layering of dependencies, circles of
-//! files, no loop over a bulk.
+//! Source checks beyond lints: file headers, file size, width of comments, layering of crates, circles
+//! between files, no loop over a bulk.
 
 use crate::circles;
 use std::fs;

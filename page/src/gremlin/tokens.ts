@@ -14,7 +14,7 @@ export interface Token {
   readonly from: number;
   readonly to: number;
   readonly text: string;
-  /** A string without its end, in this line or in the whole text. */
+  /** Whether the token is a string that does not end in this line. */
   readonly open: boolean;
 }
 
@@ -73,7 +73,8 @@ function rest(line: string, at: number, mode: Mode): Scan<TokenKind, Mode | null
 }
 
 /**
- * Most words have two roles: `label` with parentheses is a step, without them a token; `P.not` is not a step.
+ * The context determines the kind of a word: `label` is a step before parentheses and otherwise a token;
+ * `P.not` is not a step.
  */
 function wordKind(text: string, before: string, after: string): TokenKind {
   if (text === 'true' || text === 'false' || text === 'null') return 'boolean';

@@ -1,7 +1,7 @@
-// Queries of panels and pictures, whichever language the editor has.
+// SPARQL queries of the panels and the picture, for both languages of the editor.
 import { LABELS } from '../namespaces';
 
-/** A query for a graph of at most `limit` statements in each direction at `iri`. */
+/** A query for the graph around `iri`: at most `limit` statements in each direction. */
 export function around(iri: string, limit: number): string {
   return `CONSTRUCT { ${quoted(iri)} ?p ?o . ?s ?q ${quoted(iri)} }
 WHERE {

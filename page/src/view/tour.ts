@@ -1,4 +1,4 @@
-// The steps of a tour: a list to begin with, and a bar about the current one.
+// The steps of a tour: a list at the start, and a bar with the current step.
 import { button, h } from '../dom';
 import type { Language, LanguageId } from '../language';
 import type { Tour } from '../tour';

@@ -1,4 +1,4 @@
-// Finds a browser on this machine: CHROME names one, else the usual places.
+// Finds a browser on this machine: the one that CHROME names, else one in the usual folders.
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 

@@ -1,5 +1,5 @@
-// Gremlin in a real browser: before the server of `fake-server.ts`, and before the one that VERVET_URL names if it
-// speaks Gremlin (its data do not matter: what is written and looked for is the test's own, and removed).
+// Gremlin in a real browser, with the server of `fake-server.ts`, and with the server at VERVET_URL if it has
+// Gremlin. Its data may be arbitrary: the test adds its own data and removes them.
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
-// The page in a real browser, before the server of `fake-server.ts`.
+// The page in a real browser, with the server of `fake-server.ts`.
 //
-// `npm run test:browser`. Without a browser on the machine all of it is skipped, and says so.
+// `npm run test:browser`. Without a browser on the machine all tests are skipped with a warning.
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -1,9 +1,9 @@
 // The pictures in docs/page: `npm run screenshots`, into the folder that SCREENSHOTS names.
 //
-// They are taken from the server at VERVET_URL, which should hold the air routes as RDF, those of Gremlin from the one at
-// VERVET_GRAPH_URL, with the air routes as a property graph; without them the small server of the tests answers, whose
-// rows do not depend on the query. That of the tour is taken if VERVET_DEMO_URL names a `vervet demo --serve`.
-// Each waits for what it is to show, so it is a test, too.
+// VERVET_URL names a server with the air routes as RDF, VERVET_GRAPH_URL one with the air routes as a
+// property graph. Without them the fake server of the tests responds, whose rows do not depend on the query.
+// The picture of the tour is made if VERVET_DEMO_URL names a `vervet demo --serve`. Each case waits for its
+// expected content, so it is a test too.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// The tour of a server with saved queries, in a real browser before the server of `fake-server.ts`.
+// The tour of a server with saved queries, in a real browser with the server of `fake-server.ts`.
 import { fileURLToPath } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

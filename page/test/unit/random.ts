@@ -1,4 +1,4 @@
-// Random numbers that come again: a test prints its seed, and `VERVET_SEED=n` repeats it.
+// Reproducible random numbers: a test prints its seed, and `VERVET_SEED=n` repeats it.
 
 export function seeded(): { seed: number; next: (below: number) => number } {
   const seed = Number(process.env['VERVET_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

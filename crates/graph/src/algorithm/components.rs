@@ -1,9 +1,9 @@
 //! Connected components, each named by its least vertex.
 //!
 //! # Shape
-//! Vertices are processed in the order of their names; each propagates its name to all reachable vertices
-//! without one. So every vertex gets the least name among the vertices that reach it. If arcs exist in both
-//! directions, these are the components of the graph.
+//! Vertices are processed in the order of their names. Each propagates its name to all reachable vertices
+//! without a name, so every vertex gets the least name among the vertices that reach it. If arcs exist in
+//! both directions, the vertices with one name are a connected component.
 
 use super::{Network, ResourceLimits};
 use vervet_model::Result;

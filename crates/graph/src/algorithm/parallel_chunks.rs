@@ -13,9 +13,9 @@ use vervet_model::{Error, Result, lock};
 /// order.
 ///
 /// # Errors
-/// The first error of `work` in the order of the chunks, among those that have run; limits, checked before
-/// each chunk. [`vervet_model::ErrorKind::Internal`]: `work` panicked on a helper thread; a panic on the
-/// calling thread is passed on.
+/// The first error of `work`, in the order of the chunks that have run. Limits, which are checked before each
+/// chunk. [`vervet_model::ErrorKind::Internal`] if `work` panicked on a helper thread; a panic on the calling
+/// thread is propagated.
 pub(super) fn in_chunks<R: Send>(
     limits: &ResourceLimits<'_>,
     length: usize,

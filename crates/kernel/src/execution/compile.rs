@@ -35,8 +35,8 @@ fn stages<'a>(pipeline: &'a Pipeline, run: &Run<'a>) -> Result<Vec<Stage<'a>>> {
     stages_of(&pipeline.steps, 0..pipeline.steps.len(), false, run)
 }
 
-/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and rows with an equal
-/// first variable are never split between copies of the kernels.
+/// The kernels of the steps in `range`. `from_one_row`: `steps` start from one row, and copies of the kernels
+/// never share rows with an equal first variable.
 pub(crate) fn stages_of<'a>(
     steps: &'a [PlanStep],
     range: Range<usize>,

@@ -13,8 +13,8 @@ use vervet_model::Result;
 use vervet_snapshot::Snapshot;
 
 /// Runs `plan` from the row `input`, which binds its parameters, and passes every batch of results to `sink`.
-/// The columns of [`Plan::result`] are filled (an empty column: unbound in all rows), and each row is one
-/// solution.
+/// Each row is one solution. The columns of [`Plan::result`] have values; an empty column is unbound in all
+/// rows.
 ///
 /// With `profile` it returns the profile of each step, in the order of
 /// [`crate::plan::Pipeline::number_steps`]; time measurement costs some 50 ns for each batch and step.

@@ -1,7 +1,7 @@
 //! Parallel execution of a cut pipeline: morsels, worker copies and partial states, for use by a driver.
 //!
-//! A driver [cuts](PipelineCut) a pipeline, runs the [`Stages`] of head and tail on one thread, and in
-//! between every thread takes [`Morsels`] and runs them through its own [`Worker`].
+//! A driver [cuts](PipelineCut) a pipeline. One thread runs the [`Stages`] of head and tail. Between them,
+//! every thread takes [`Morsels`] and runs them through its own [`Worker`].
 //! # Not here
 //! Threads, channels, and when to use them: see the crate `vervet-driver-local`.
 

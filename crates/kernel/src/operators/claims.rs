@@ -6,11 +6,10 @@
 //! between two neighbours ([`Segment::split`]). If there are few rows, they are split before any thread
 //! starts.
 //! # Invariants
-//! 1. Claims are disjoint; claims, unclaimed rows and expanded entries together are all entries.
+//! 1. Claims are disjoint. Claims, unclaimed rows and expanded entries together cover all entries.
 //! 2. A claim that ends inside a row contains only that row.
 //! # Cost
-//! An atomic addition, or a lock for a push and a pop, for each batch. No lock is held while entries are
-//! read.
+//! For each batch an atomic addition, or a lock for a push and a pop. No lock is held while entries are read.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};

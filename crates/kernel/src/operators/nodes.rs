@@ -1,10 +1,11 @@
 //! Adaptive set of nodes: hash set while small, bit map when large.
 //!
 //! # Shape
-//! A hash set while small; then a bit for each vertex of the graph, and the hash set for other ids.
+//! A small set is a hash set. A large set has a bit for each vertex of the graph, and a hash set of other
+//! ids.
 //! # Cost
-//! A bit test, in 1 byte for 8 vertices of the graph. The bit map pays from a thousandth of the vertices on,
-//! whose hash set takes about as much memory.
+//! A bit test. The bit map takes 1 byte for 8 vertices of the graph. It is used from about a thousandth of
+//! the vertices on, whose hash set would take about as much memory.
 
 use rustc_hash::FxHashSet;
 use vervet_model::{Id, Tag};

@@ -1,43 +1,43 @@
-//! A client that keeps its connection, counts the rows of an answer without keeping them, and knows a broken
-//! answer from a whole one.
+//! HTTP client with keep-alive. It counts the lines of a response without storing them, and distinguishes a
+//! truncated response from a complete one.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// No answer takes longer, or the server hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Socket timeout. No response takes longer unless the server hangs.
+const IO_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How much of a body is kept, for messages.
+/// Bytes of a body that are stored for messages.
 const KEPT_BYTES: usize = 16 << 10;
 
-/// A connection that can be used again.
+/// A keep-alive connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// What of `buffer` holds bytes that were not looked at.
+    /// `begin..end`: the unread bytes in `buffer`.
     begin: usize,
     end: usize,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) retry_after: bool,
-    /// The server closes the connection after it.
+    /// The server closes the connection after this response.
     pub(crate) closes: bool,
-    /// Ends of lines in the body.
+    /// Number of line ends in the body.
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
-    /// It ended as its length or its last chunk says.
+    /// The body is complete by its `Content-Length` or its last chunk.
     pub(crate) whole: bool,
-    /// The first 16 KiB or so of the body.
+    /// The first bytes of the body, about [`KEPT_BYTES`].
     pub(crate) beginning: String,
 }
 
 impl Answer {
-    /// Its first line, for messages.
+    /// The first line of the body, for messages.
     pub(crate) fn first_line(&self) -> &str {
         self.beginning.lines().next().unwrap_or_default()
     }
@@ -47,8 +47,8 @@ impl Connection {
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(IO_TIMEOUT))?;
+        stream.set_write_timeout(Some(IO_TIMEOUT))?;
         Ok(Self { stream, buffer: vec![0; 16 << 10], begin: 0, end: 0 })
     }
 
@@ -67,7 +67,7 @@ impl Connection {
         self.answer()
     }
 
-    /// Sends a query; to `/gremlin`, the JSON that holds one.
+    /// Sends a SPARQL query, or to `/gremlin` a JSON request.
     pub(crate) fn send(&mut self, path: &str, text: &str) -> io::Result<()> {
         let (accept, content) = match path {
             "/gremlin" => ("application/json", "application/json"),
@@ -81,8 +81,8 @@ impl Connection {
         self.stream.write_all(request.as_bytes())
     }
 
-    /// Reads one answer. An answer that ends too early is one that is not whole; no answer at all is an
-    /// error.
+    /// Reads one response. A truncated response has `whole: false`; a connection that is closed before the
+    /// status line is an error.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
         let mut answer = Answer::default();
         let status = self.line()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -117,37 +117,37 @@ impl Connection {
         }
     }
 
-    /// Reads `length` bytes of a body; whether they were there.
+    /// Reads `length` bytes of a body; returns whether all of them arrived.
     fn body(&mut self, mut length: u64, answer: &mut Answer) -> io::Result<bool> {
         while length > 0 {
             if self.begin == self.end && !self.fill()? {
                 return Ok(false);
             }
-            let there = &self.buffer[self.begin..self.end];
-            let there = &there[..there.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
-            answer.lines += there.iter().filter(|byte| **byte == b'\n').count() as u64;
-            answer.bytes += there.len() as u64;
+            let unread = &self.buffer[self.begin..self.end];
+            let unread = &unread[..unread.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
+            answer.lines += unread.iter().filter(|byte| **byte == b'\n').count() as u64;
+            answer.bytes += unread.len() as u64;
             if answer.beginning.len() < KEPT_BYTES {
-                answer.beginning += &String::from_utf8_lossy(there);
+                answer.beginning += &String::from_utf8_lossy(unread);
             }
-            length -= there.len() as u64;
-            self.begin += there.len();
+            length -= unread.len() as u64;
+            self.begin += unread.len();
         }
         Ok(true)
     }
 
-    /// A line without its end; `None` at the end of the connection.
+    /// Reads a line without its line end; `None` at the end of the connection.
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         loop {
-            let there = &self.buffer[self.begin..self.end];
-            if let Some(at) = there.iter().position(|byte| *byte == b'\n') {
-                line.extend_from_slice(&there[..at]);
+            let unread = &self.buffer[self.begin..self.end];
+            if let Some(at) = unread.iter().position(|byte| *byte == b'\n') {
+                line.extend_from_slice(&unread[..at]);
                 self.begin += at + 1;
                 let line = line.strip_suffix(b"\r").unwrap_or(&line);
                 return Ok(Some(String::from_utf8_lossy(line).into_owned()));
             }
-            line.extend_from_slice(there);
+            line.extend_from_slice(unread);
             self.begin = self.end;
             if !self.fill()? {
                 return Ok(None);
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Gets more bytes; false at the end. A connection that is reset ends as one that is closed does.
+    /// Reads more bytes; returns `false` at the end of the connection. A reset counts as an end.
     fn fill(&mut self) -> io::Result<bool> {
         self.begin = 0;
         self.end = 0;

@@ -1,11 +1,11 @@
-//! Attacks, each of which must meet its limit, while a client that means no harm goes on being answered.
+//! Attacks on the server, each of which must end at its limit, while a well-behaved client gets its results.
 //!
 //! # Shape
-//! An attack is a function that does its worst and tells what came back; a list says what is to come back.
-//! After each one the server must have nothing running any more. The server has seconds for what by default
-//! takes half a minute.
+//! An attack is a function that returns a summary of the server's response. [`ATTACKS`] lists the expected
+//! beginnings of the summaries. After each attack the server must be idle. Its timeouts are a few seconds
+//! instead of the default of 30.
 //! # Not here
-//! Damaged requests, byte by byte (`tests/server/mutations.rs`), TLS and users.
+//! Requests with changed bytes (`tests/server/mutations.rs`), TLS and users.
 
 use crate::Error;
 use crate::client::{Answer, Connection};
@@ -17,42 +17,50 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const PREFIX: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-bench.owl#> ";
-/// Far more than a billion rows.
+/// More than 10^9 rows.
 const PRODUCT: &str = "{ ?a ub:name ?b . ?c ub:name ?d . ?e ub:name ?f }";
-/// What the client that means no harm asks.
-const HARMLESS: &str = "SELECT ?d { ?d ub:subOrganizationOf <http://www.University0.edu> } LIMIT 5";
+/// The query of the well-behaved client.
+const PROBE_QUERY: &str = "SELECT ?d { ?d ub:subOrganizationOf <http://www.University0.edu> } LIMIT 5";
 
-/// Connections of the attack by number; more than the server has places for.
-const MANY: usize = 1200;
+/// Connections of the attack with many connections; more than the server permits.
+const MANY_CONNECTIONS: usize = 1200;
 
-/// How long the server may take to notice that a client is gone.
-const NOTICED_WITHIN: Duration = Duration::from_secs(5);
+/// Maximum time until the server has stopped the work of a disconnected client.
+const DETECTION_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What memory an attack may take besides the tables of its query.
+/// Memory in MiB that an attack may use in addition to the tables of its query.
 const MEMORY_SLACK: f64 = 512.0;
 
 type Outcome = Result<String, Error>;
 type Attack = fn(&Served) -> Outcome;
 
-/// Name, what is done, and what its outcome must begin with.
+/// Name, function, and permitted beginnings of the summary.
 const ATTACKS: [(&str, Attack, &[&str]); 29] = [
-    ("a head, byte by byte", |to| drip(to, &head("POST", "/query", 10), 100), &["408"]),
-    ("nothing at all", |to| drip(to, "", 0), &["closed"]),
-    ("a head that never ends", |to| drip(to, "GET /health HTTP/1.1\r\nHost: localhost\r\nX:", 0), &["408"]),
-    ("a body, byte by byte", |to| drip(to, &(head("POST", "/query", 100_000) + "ASK {"), 100), &["408"]),
-    ("half a body", |to| drip(to, &(head("POST", "/query", 7) + "ASK"), 0), &["408"]),
-    ("a reader that does not read", silent_reader, &["broken off"]),
-    ("a reader of 1 KiB in 100 ms", slow_reader, &["broken off"]),
-    ("10,000 requests at once, nothing read", pipeline, &["closed"]),
-    ("1,200 connections that say nothing", many, &["1024 open, 176 × 503"]),
-    ("done speaking after the question", half_closed, &["200", "closed"]),
+    ("a head, byte by byte", |to| send_slowly(to, &head("POST", "/query", 10), 100), &["408"]),
+    ("a connection without a request", |to| send_slowly(to, "", 0), &["closed"]),
+    (
+        "a head that never ends",
+        |to| send_slowly(to, "GET /health HTTP/1.1\r\nHost: localhost\r\nX:", 0),
+        &["408"],
+    ),
+    (
+        "a body, byte by byte",
+        |to| send_slowly(to, &(head("POST", "/query", 100_000) + "ASK {"), 100),
+        &["408"],
+    ),
+    ("half a body", |to| send_slowly(to, &(head("POST", "/query", 7) + "ASK"), 0), &["408"]),
+    ("a client that does not read", silent_reader, &["truncated"]),
+    ("a client that reads 1 KiB in 100 ms", slow_reader, &["truncated"]),
+    ("10,000 pipelined requests, no response read", pipeline, &["closed"]),
+    ("1,200 connections without a request", many_connections, &["1024 open, 176 × 503"]),
+    ("sending side closed after the query", half_closed, &["200", "closed"]),
     (
         "a head of 1 MiB",
         |to| raw(to, &format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20))),
         &["431"],
     ),
     (
-        "an address of 100 kB",
+        "a path of 100 kB",
         |to| raw(to, &format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000))),
         &["414", "431"],
     ),
@@ -65,7 +73,7 @@ const ATTACKS: [(&str, Attack, &[&str]); 29] = [
     ("a body of 2^64 bytes, declared", |to| raw(to, &head("POST", "/query", u64::MAX)), &["413", "431"]),
     ("a body of 17 MB in chunks", chunked, &["413"]),
     ("a compressed body", |to| raw(to, &compressed()), &["415"]),
-    ("bytes that are no HTTP", |to| raw(to, "\u{1}\u{2}\u{3}\r\n\r\n"), &["400"]),
+    ("bytes that are not HTTP", |to| raw(to, "\u{1}\u{2}\u{3}\r\n\r\n"), &["400"]),
     ("100,000 braces", |to| nested(to, "ASK { ", "{", "}", " }"), &["400"]),
     ("100,000 brackets in a filter", |to| nested(to, "ASK { FILTER(", "(", ")", ") }"), &["400"]),
     ("100,000 sub-queries", |to| nested(to, "ASK { ", "{ SELECT * ", "}", " }"), &["400"]),
@@ -77,94 +85,94 @@ const ATTACKS: [(&str, Attack, &[&str]); 29] = [
         &["200", "400", "504"],
     ),
     ("5,000 joins", joins, &["200", "400", "504", "507"]),
-    ("a text that doubles 60 times", doubling, &["507", "504"]),
+    ("a string that doubles 60 times", doubling, &["507", "504"]),
     ("a product, counted", |to| query(to, &format!("SELECT (COUNT(*) AS ?n) {PRODUCT}")), &["200", "504"]),
     ("a product, counted one by one", counted, &["504"]),
     ("a product, sorted", |to| query(to, &format!("SELECT * {PRODUCT} ORDER BY DESC(?b)")), &["507", "504"]),
 ];
 
-/// Attacks whose end is theirs: the server must notice.
-const LEAVERS: [(&str, &str); 2] = [
-    ("a product, and the client leaves", "SELECT (COUNT(*) AS ?n) "),
-    ("an answer, and the client leaves", "SELECT * "),
+/// Attacks that disconnect: the server must detect this.
+const DISCONNECTS: [(&str, &str); 2] = [
+    ("a product, and the client disconnects", "SELECT (COUNT(*) AS ?n) "),
+    ("a long result, and the client disconnects", "SELECT * "),
 ];
 
-/// Runs all attacks; whether each met its limit and nobody else suffered.
+/// Runs all attacks; returns whether each ended at its limit and the well-behaved client got all its results.
 pub(crate) fn run(server: &Served, report: &mut Report) -> Result<bool, Error> {
     report.line("## Attacks\n");
     report.line(&format!(
-        "Limits: {} s for a head, a body, a client that takes nothing; {} s and {} MiB for a query; the others as by \
-         default.\n",
+        "Limits: {} s for a head, a body, a client that reads nothing; {} s and {} MiB for a query; default values \
+         otherwise.\n",
         WIRE_TIMEOUT.as_secs(),
         QUERY_TIMEOUT.as_secs(),
         MEMORY_BYTES >> 20
     ));
-    let harmless = Harmless::default();
-    let mut good = true;
+    let probe = Probe::default();
+    let mut passed = true;
     let mut rows = Vec::new();
     std::thread::scope(|scope| {
-        let friend = scope.spawn(|| harmless.run(server.address));
+        let prober = scope.spawn(|| probe.run(server.address));
         let before = server.metrics()?.memory();
         let all = ATTACKS.iter().map(|(name, attack, expected)| (*name, Some(attack), *expected, ""));
-        let leavers = LEAVERS.iter().map(|(name, form)| (*name, None, &["noticed"][..], *form));
-        for (name, attack, expected, form) in all.chain(leavers) {
-            let slowest = harmless.slowest.swap(0, Ordering::Relaxed);
-            harmless.longest.fetch_max(slowest, Ordering::Relaxed);
+        let disconnects = DISCONNECTS.iter().map(|(name, form)| (*name, None, &["detected"][..], *form));
+        for (name, attack, expected, form) in all.chain(disconnects) {
+            let slowest = probe.slowest.swap(0, Ordering::Relaxed);
+            probe.longest.fetch_max(slowest, Ordering::Relaxed);
             let begin = Instant::now();
             let outcome = match attack {
                 Some(attack) => attack(server),
-                None => leave(server, form),
+                None => disconnect(server, form),
             };
             let time = begin.elapsed();
             let outcome = outcome.unwrap_or_else(|error| format!("error: {error}"));
-            let rest = quiet(server)?;
+            let is_idle = wait_until_idle(server)?;
             let memory = server.metrics()?.memory();
-            let met = expected.iter().any(|expected| outcome.starts_with(expected)) && rest;
-            good &= met;
+            let met = expected.iter().any(|expected| outcome.starts_with(expected)) && is_idle;
+            passed &= met;
             rows.push(vec![
                 name.to_owned(),
                 format!("{}{outcome}", if met { "" } else { "**wrong:** " }),
                 format!("{:.1}", time.as_secs_f64()),
                 format!("{memory:.0}"),
-                format!("{:.0}", harmless.slowest.load(Ordering::Relaxed) as f64 / 1000.0),
+                format!("{:.0}", probe.slowest.load(Ordering::Relaxed) as f64 / 1000.0),
             ]);
             if memory > before + MEMORY_SLACK + (MEMORY_BYTES >> 20) as f64 {
-                good = false;
-                rows.push(vec![String::new(), format!("**wrong:** {memory:.0} MiB are held")]);
+                passed = false;
+                rows.push(vec![String::new(), format!("**wrong:** the server has {memory:.0} MiB")]);
             }
         }
-        harmless.ended.store(true, Ordering::Relaxed);
-        friend.join().map_err(|_| "a client panicked")?;
+        probe.ended.store(true, Ordering::Relaxed);
+        prober.join().map_err(|_| "a client panicked")?;
         Ok::<_, Error>(())
     })?;
     rows.iter_mut().for_each(|row| row.resize(5, String::new()));
-    report.table(&["attack", "what came back", "after s", "memory MiB", "others waited ms, most"], &rows);
-    let (right, wrong) = (harmless.right.load(Ordering::Relaxed), harmless.wrong.load(Ordering::Relaxed));
+    report.table(&["attack", "response", "after s", "memory MiB", "longest probe ms"], &rows);
+    let (right, wrong) = (probe.right.load(Ordering::Relaxed), probe.wrong.load(Ordering::Relaxed));
     report.line(&format!(
-        "Meanwhile a client that means no harm asked a light question every 10 ms: {right} right answers, {wrong} others.\n"
+        "Meanwhile a well-behaved client sent a light query every 10 ms: {right} correct results, {wrong} other responses.\n"
     ));
-    Ok(good && wrong == 0 && right > 0)
+    Ok(passed && wrong == 0 && right > 0)
 }
 
-/// The client that means no harm.
+/// The well-behaved client, with counts of its responses.
 #[derive(Default)]
-struct Harmless {
+struct Probe {
     ended: AtomicBool,
     right: AtomicU64,
     wrong: AtomicU64,
-    /// Of the current attack, in µs.
+    /// Longest response time during the current attack, in µs.
     slowest: AtomicU64,
     longest: AtomicU64,
 }
 
-impl Harmless {
+impl Probe {
     fn run(&self, address: SocketAddr) {
         let mut connection = None;
         while !self.ended.load(Ordering::Relaxed) {
             let begin = Instant::now();
             let open = connection.take().map_or_else(|| Connection::open(address), Ok);
-            let answer =
-                open.and_then(|mut open| Ok((open.query("/query", &format!("{PREFIX}{HARMLESS}"))?, open)));
+            let answer = open
+                .and_then(|mut open| Ok((open.query("/query", &format!("{PREFIX}{PROBE_QUERY}"))?, open)));
             match answer {
                 Ok((answer, open)) if answer.status == 200 && answer.whole && answer.lines > 1 => {
                     self.right.fetch_add(1, Ordering::Relaxed);
@@ -181,12 +189,14 @@ impl Harmless {
     }
 }
 
-/// Waits until nothing runs any more but the client that means no harm; false if that takes too long.
-fn quiet(server: &Served) -> Result<bool, Error> {
+/// Waits until the server runs nothing except requests of the well-behaved client; returns `false` after
+/// [`DETECTION_TIME_MAX`].
+fn wait_until_idle(server: &Served) -> Result<bool, Error> {
     let begin = Instant::now();
-    while begin.elapsed() < NOTICED_WITHIN {
+    while begin.elapsed() < DETECTION_TIME_MAX {
         let metrics = server.metrics()?;
-        // The one is hardly ever seen running; connections are its and the one that asks.
+        // A probe runs too briefly to be counted often. The two connections are those of the probe and of
+        // this request.
         if metrics.number("vervet_requests_running") == 0.0 && metrics.number("vervet_connections") <= 2.0 {
             return Ok(true);
         }
@@ -206,10 +216,10 @@ fn compressed() -> String {
     head("POST", "/query", 10).replace("Host", "Content-Encoding: gzip\r\nHost") + "0123456789"
 }
 
-/// What an answer was, in short.
-fn told(answer: &Answer) -> String {
+/// A summary of a response.
+fn summary(answer: &Answer) -> String {
     if answer.status == 200 && !answer.whole {
-        return format!("broken off after {} kB", answer.bytes / 1000);
+        return format!("truncated after {} kB", answer.bytes / 1000);
     }
     let mut line: String = answer.first_line().chars().take(80).collect();
     if line.len() < answer.first_line().len() {
@@ -218,32 +228,32 @@ fn told(answer: &Answer) -> String {
     format!("{} {line}", answer.status)
 }
 
-/// The answer, or that the connection was closed without one.
-fn end(connection: &mut Connection) -> Outcome {
+/// A summary of the response, or of a connection that was closed without one.
+fn read_summary(connection: &mut Connection) -> Outcome {
     match connection.answer() {
-        Ok(answer) => Ok(told(&answer)),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok("closed without an answer".to_owned()),
+        Ok(answer) => Ok(summary(&answer)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok("closed without a response".to_owned()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Sends bytes as they are, as far as they are taken.
+/// Sends bytes unchanged, until the server stops reading.
 fn raw(to: &Served, bytes: &str) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let _ = connection.stream().write_all(bytes.as_bytes());
-    end(&mut connection)
+    read_summary(&mut connection)
 }
 
-/// Sends `first` byte by byte, `pause_ms` between two, for as long as the server listens; without a pause: at
-/// once, and nothing after it.
-fn drip(to: &Served, first: &str, pause_ms: u64) -> Outcome {
+/// Sends `first` one byte at a time with `pause_ms` between two, and then further bytes until the server
+/// responds. `pause_ms` 0: sends `first` in one piece, and nothing after it.
+fn send_slowly(to: &Served, first: &str, pause_ms: u64) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let mut bytes = first.bytes().chain(std::iter::repeat(b'x'));
     if pause_ms == 0 {
         connection.stream().write_all(first.as_bytes())?;
-        return end(&mut connection);
+        return read_summary(&mut connection);
     }
-    // All but the last bytes of a head at once if a body follows, or it would be the head that is slow.
+    // If a body follows, the head is sent in one piece: otherwise the limit of the head would apply.
     if let Some((head, _)) = first.split_once("\r\n\r\n").filter(|(_, body)| !body.is_empty()) {
         connection.stream().write_all(&first.as_bytes()[..head.len() + 4])?;
         bytes = first[head.len() + 4..].bytes().chain(std::iter::repeat(b'x'));
@@ -251,53 +261,54 @@ fn drip(to: &Served, first: &str, pause_ms: u64) -> Outcome {
     let reader = connection.stream().try_clone()?;
     reader.set_read_timeout(Some(Duration::from_millis(pause_ms)))?;
     loop {
-        // Reading is how one waits, and hears of an end at once.
+        // The read is the pause, and returns at once when the server responds or closes.
         match reader.peek(&mut [0]) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            _ => return end(&mut connection),
+            _ => return read_summary(&mut connection),
         }
         let byte = bytes.next().unwrap_or_default();
         if connection.stream().write_all(&[byte]).is_err() {
-            return end(&mut connection);
+            return read_summary(&mut connection);
         }
     }
 }
 
-/// Asks for everything and takes nothing.
+/// Requests a long result and reads nothing.
 fn silent_reader(to: &Served) -> Outcome {
-    take(to, Duration::from_millis(100), 0)
+    read_slowly(to, Duration::from_millis(100), 0)
 }
 
-/// Takes a little now and then, so that there always is some progress.
+/// Requests a long result and reads a little at a time, so that the connection always makes progress.
 fn slow_reader(to: &Served) -> Outcome {
-    take(to, Duration::from_millis(100), 1024)
+    read_slowly(to, Duration::from_millis(100), 1024)
 }
 
-/// Asks for everything, takes so many bytes at a time until the server has given up, and then the rest.
-fn take(to: &Served, pause: Duration, bytes: usize) -> Outcome {
+/// Requests a long result, reads `bytes` after each `pause` until the server has ended the request, and then
+/// reads the rest.
+fn read_slowly(to: &Served, pause: Duration, bytes: usize) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     connection.send("/query", &format!("{PREFIX} SELECT * {PRODUCT}"))?;
     let (begin, mut piece) = (Instant::now(), vec![0; bytes]);
     connection.stream().peek(&mut [0])?;
-    // The client that means no harm is seen now and then, for less than a millisecond.
+    // The metric also counts the probes, each for less than a millisecond.
     while to.metrics()?.number("vervet_requests_running") > 0.0 {
         if begin.elapsed() > 4 * QUERY_TIMEOUT {
-            return Err("the server goes on".into());
+            return Err("the server did not stop".into());
         }
         connection.stream().read_exact(&mut piece)?;
         std::thread::sleep(pause);
     }
     let time = begin.elapsed().as_secs_f64();
-    // What was on its way comes, but no last chunk.
+    // Data in transit arrives, but no last chunk.
     let mut rest = Vec::new();
     let _ = connection.stream().read_to_end(&mut rest);
     if rest.ends_with(b"\r\n0\r\n\r\n") {
-        return Err("the answer looks whole".into());
+        return Err("the response looks complete".into());
     }
-    Ok(format!("broken off after {time:.1} s, {} kB were on their way", rest.len() / 1000))
+    Ok(format!("truncated after {time:.1} s, {} kB were in transit", rest.len() / 1000))
 }
 
-/// Sends requests without end and reads none of the answers.
+/// Sends requests without a pause and reads no response.
 fn pipeline(to: &Served) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let one = head("POST", "/query", 26) + "SELECT * { ?s ?p ?o } #xxx";
@@ -306,8 +317,8 @@ fn pipeline(to: &Served) -> Outcome {
     for sent in 0..10_000 {
         if let Err(error) = stream.write_all(one.as_bytes()) {
             return match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut => Err("the server goes on".into()),
-                _ => Ok(format!("closed after {sent} requests were taken")),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => Err("the server did not stop".into()),
+                _ => Ok(format!("closed after {sent} requests were accepted")),
             };
         }
     }
@@ -318,13 +329,13 @@ fn pipeline(to: &Served) -> Outcome {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    Err("all taken, still open".into())
+    Err("all requests were accepted, and the connection is open".into())
 }
 
-/// More connections than there may be, none of which says anything.
-fn many(to: &Served) -> Outcome {
+/// Opens more connections than permitted and sends nothing.
+fn many_connections(to: &Served) -> Outcome {
     let (mut open, mut longest) = (Vec::new(), Duration::ZERO);
-    for _ in 0..MANY {
+    for _ in 0..MANY_CONNECTIONS {
         let begin = Instant::now();
         open.push(Connection::open(to.address)?);
         longest = longest.max(begin.elapsed());
@@ -333,11 +344,11 @@ fn many(to: &Served) -> Outcome {
     for connection in &mut open {
         match connection.answer() {
             Ok(answer) if answer.status == 503 => refused += 1,
-            Ok(answer) => return Ok(told(&answer)),
+            Ok(answer) => return Ok(summary(&answer)),
             Err(_) => silent += 1,
         }
     }
-    // The client that means no harm has one of the places.
+    // The well-behaved client has one of the permitted connections.
     let longest = longest.as_millis();
     Ok(format!(
         "{} open, {} × 503, all closed; the longest connect took {longest} ms",
@@ -346,12 +357,12 @@ fn many(to: &Served) -> Outcome {
     ))
 }
 
-/// Says that nothing more will come, and waits for the answer.
+/// Closes the sending side after a query and reads the response.
 fn half_closed(to: &Served) -> Outcome {
     let mut connection = Connection::open(to.address)?;
-    connection.send("/query", &format!("{PREFIX}{HARMLESS}"))?;
+    connection.send("/query", &format!("{PREFIX}{PROBE_QUERY}"))?;
     connection.stream().shutdown(Shutdown::Write)?;
-    end(&mut connection)
+    read_summary(&mut connection)
 }
 
 fn chunked(to: &Served) -> Outcome {
@@ -364,11 +375,11 @@ fn chunked(to: &Served) -> Outcome {
             break;
         }
     }
-    end(&mut connection)
+    read_summary(&mut connection)
 }
 
 fn query(to: &Served, text: &str) -> Outcome {
-    Ok(told(&Connection::open(to.address)?.query("/query", &format!("{PREFIX}{text}"))?))
+    Ok(summary(&Connection::open(to.address)?.query("/query", &format!("{PREFIX}{text}"))?))
 }
 
 fn nested(to: &Served, before: &str, open: &str, close: &str, after: &str) -> Outcome {
@@ -391,17 +402,18 @@ fn counted(to: &Served) -> Outcome {
     query(to, &format!("SELECT (COUNT(*) AS ?n) {text}"))
 }
 
-/// Asks for much, and is gone when the server is at it: how long it takes to notice.
-fn leave(server: &Served, form: &str) -> Outcome {
+/// Requests a long result and disconnects while the server computes it; measures the time until the server is
+/// idle.
+fn disconnect(server: &Served, form: &str) -> Outcome {
     let text = PRODUCT.replace(" }", " FILTER(CONCAT(?b, ?d, ?f) != \"x\") }");
     let mut connection = Connection::open(server.address)?;
     connection.send("/query", &format!("{PREFIX}{form}{text}"))?;
     std::thread::sleep(Duration::from_millis(500));
     drop(connection);
     let begin = Instant::now();
-    Ok(if quiet(server)? {
-        format!("noticed within {:.2} s", begin.elapsed().as_secs_f64())
+    Ok(if wait_until_idle(server)? {
+        format!("detected within {:.2} s", begin.elapsed().as_secs_f64())
     } else {
-        "still runs".to_owned()
+        "still running".to_owned()
     })
 }

@@ -1,21 +1,20 @@
-//! Load and hostile clients: what a server bears for minutes, and what it says to those who would break it.
+//! Load test and hostile clients: sustained load on a server, and its responses to attacks.
 //!
-//! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst`. Takes some eleven minutes;
-//! `--minutes 0.5` is enough for a look; `--only load`, `--only hostile` and `--only siege` do one part. It
-//! fails (exit code 1) if anything comes back that is neither the right answer nor a limit that
-//! docs/limits.md names.
+//! `cargo run --release -p vervet-server --example load -- --data lubm-10.nt.zst` takes some 25 minutes.
+//! `--minutes 0.5` makes a short run; `--only load`, `--only hostile` and `--only siege` run one part. The
+//! exit code is 1 if any response is neither the correct result nor a limit that docs/limits.md names.
 //!
 //! # Shape
 //! ```text
-//! this process                                            a process of its own (this program again, --serve)
-//! embedded: right number of rows for each question        the server, on a free port of loopback
-//! mix: 180 connections with light questions, at a rate ─> answers
-//!      20 connections with heavy ones, one after another
-//! hostile: attacks, beside a client that means no harm ─> the same with short time limits
-//! siege: all reproducers at once, beside light questions ─> the same, with the statements they are about
+//! this process                                          child process (this program with --serve)
+//! embedded: expected number of rows of each query
+//! load: 180 connections with light queries, at a rate ─> server on a free loopback port
+//!       20 connections with heavy queries, in sequence
+//! hostile: attacks, beside a well-behaved client      ─> the same with short timeouts
+//! siege: all hostile requests, beside light queries   ─> the same with the statements that they query
 //! ```
-//! The server is another process so that its memory and its processor time are its own. Both share the
-//! machine: at a high rate the clients take as much of the processor as the server does.
+//! The server is a separate process, so its memory and processor time can be measured. Both processes share
+//! the machine: at a high rate the clients use as much processor time as the server.
 
 mod client;
 mod hostile;
@@ -30,7 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// As the program `vervet` has it.
+/// The allocator of the program `vervet`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -40,30 +39,30 @@ struct Arguments {
     /// LUBM as N-Triples, plain or .zst
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// More heavy questions: all *.rq below it but *.template.rq
+    /// More heavy queries: all *.rq below this directory except *.template.rq
     #[arg(long, value_name = "DIR")]
     queries: Option<PathBuf>,
-    /// How long light and heavy ones come together
+    /// Duration of light and heavy queries together
     #[arg(long, default_value_t = 10.0, value_name = "MINUTES")]
     minutes: f64,
-    /// Connections in all
+    /// Total number of connections
     #[arg(long, default_value_t = 200, value_name = "NUMBER")]
     connections: usize,
-    /// Those among them that send heavy questions
+    /// Connections among these that send heavy queries
     #[arg(long, default_value_t = 20, value_name = "NUMBER")]
     heavy: usize,
-    /// Light questions a second, of all connections together; 0: as fast as they are answered
+    /// Light queries a second, over all connections; 0: no pauses
     #[arg(long, default_value_t = 1000.0, value_name = "NUMBER")]
     rate: f64,
     /// Only this part: load, hostile or siege
     #[arg(long, value_name = "PART")]
     only: Option<String>,
-    /// Write the report here too, as Markdown
+    /// Also write the report to this file, as Markdown
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Be the server; ends with its standard input
+    /// Run the server until the end of standard input
     #[arg(long, hide = true)]
-    serve: Option<served::Patience>,
+    serve: Option<served::LimitProfile>,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -71,7 +70,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.serve {
-        Some(patience) => served::serve(&arguments.data, patience).map(|()| true),
+        Some(profile) => served::serve(&arguments.data, profile).map(|()| true),
         None => run(&arguments),
     };
     match done {
@@ -84,18 +83,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does both parts; whether all went as it should.
+/// Runs the selected parts; returns whether all of them passed.
 fn run(arguments: &Arguments) -> Result<bool, Error> {
     let wants = |part: &str| arguments.only.as_deref().is_none_or(|only| only == part);
     if !["load", "hostile", "siege"].into_iter().any(wants) {
         return Err("--only takes load, hostile or siege".into());
     }
     if arguments.heavy >= arguments.connections {
-        return Err("--heavy must leave connections for light questions".into());
+        return Err("--heavy must leave connections for light queries".into());
     }
     let mut report = report::Report::default();
     report.head()?;
-    let mut good = true;
+    let mut passed = true;
     let options = mix::Options {
         time: Duration::try_from_secs_f64(60.0 * arguments.minutes)?,
         light: arguments.connections - arguments.heavy,
@@ -104,28 +103,28 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
     };
     if wants("load") {
         let questions = questions::Questions::of(&arguments.data, arguments.queries.as_deref())?;
-        let server = served::Served::start(&arguments.data, served::Patience::Normal)?;
-        good &= mix::run(&server, &questions, &options, &mut report)?;
+        let server = served::Served::start(&arguments.data, served::LimitProfile::Normal)?;
+        passed &= mix::run(&server, &questions, &options, &mut report)?;
         server.end()?;
     }
     if wants("hostile") {
-        let server = served::Served::start(&arguments.data, served::Patience::Short)?;
-        good &= hostile::run(&server, &mut report)?;
+        let server = served::Served::start(&arguments.data, served::LimitProfile::Short)?;
+        passed &= hostile::run(&server, &mut report)?;
         server.end()?;
     }
     if wants("siege") {
         let questions = questions::Questions::of(&arguments.data, None)?;
-        let server = served::Served::start(&arguments.data, served::Patience::Siege)?;
-        good &= siege::run(&server, &questions, &options, &mut report)?;
+        let server = served::Served::start(&arguments.data, served::LimitProfile::Siege)?;
+        passed &= siege::run(&server, &questions, &options, &mut report)?;
         server.end()?;
     }
-    if good {
-        report.line("Nothing went wrong.");
+    if passed {
+        report.line("All checks passed.");
     } else {
-        report.line("**Something went wrong: see above.**");
+        report.line("**A check failed: see above.**");
     }
     if let Some(file) = &arguments.output {
         std::fs::write(file, report.text())?;
     }
-    Ok(good)
+    Ok(passed)
 }

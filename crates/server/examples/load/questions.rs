@@ -1,7 +1,8 @@
-//! What is asked: light questions with constants from the data, heavy ones, and how many rows each has.
+//! The queries of the load: light ones with constants from the data, heavy ones, and the expected number of
+//! rows of each.
 //!
-//! The right numbers come from the same data embedded in this process, on one thread, before anything is
-//! sent.
+//! The expected numbers are computed before the load starts, on one thread, from the same data in a database
+//! embedded in this process.
 
 use crate::Error;
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet::{Database, OutputFormat, QueryOptions};
 
-/// Constants in the texts, as the queries have them.
+/// Constants in the query texts, which are replaced by others from the data.
 const DEPARTMENT: &str = "<http://www.Department0.University0.edu>";
 const UNIVERSITY: &str = "<http://www.University0.edu>";
 
@@ -17,14 +18,15 @@ const PREFIX: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/univ-bench.owl
 const DEPARTMENTS: &str = "SELECT ?x { ?x a ub:Department }";
 const UNIVERSITIES: &str = "SELECT DISTINCT ?x { ?d a ub:Department . ?d ub:subOrganizationOf ?x }";
 
-/// The light mix of `vervet-bench light`: each query, its constant, and where others come from.
+/// The light mix of `vervet-bench light`: each query, its constant, and the query that selects other
+/// constants.
 const LIGHT: [(&str, &str, &str); 3] = [
     (include_str!("../../../bench/src/queries/q4.rq"), DEPARTMENT, DEPARTMENTS),
     (include_str!("../../../bench/src/queries/q5.rq"), DEPARTMENT, DEPARTMENTS),
     (include_str!("../../../bench/src/queries/q6.rq"), UNIVERSITY, UNIVERSITIES),
 ];
 
-/// Joins, groups, orders, paths, and an answer of all there is.
+/// Joins, groups, orders, a path, and an export of one predicate.
 const HEAVY: [(&str, &str); 10] = [
     ("q1", include_str!("../../../bench/src/queries/q1.rq")),
     ("q2", include_str!("../../../bench/src/queries/q2.rq")),
@@ -44,22 +46,22 @@ const HEAVY: [(&str, &str); 10] = [
     ("export", "SELECT ?s ?o { ?s ub:emailAddress ?o }"),
 ];
 
-/// More rows than anybody waits for.
+/// Too many rows for any timeout.
 const PRODUCT: &str = "SELECT (COUNT(*) AS ?n) { ?a ub:name ?b . ?c ub:name ?d . ?e ub:name ?f \
                        FILTER(CONCAT(?b, ?d, ?f) = \"x\") }";
-/// More rows than there is memory to sort.
+/// Too many rows to sort within the memory cap.
 const SORTED_PRODUCT: &str = "SELECT * { ?a ub:name ?b . ?c ub:name ?d } ORDER BY DESC(?b) ?d";
 
-/// A heavy question of the directory that takes longer embedded is left out.
+/// Maximum embedded time of a query from the directory; longer queries are omitted.
 const HEAVY_MAX: Duration = Duration::from_secs(20);
 
-/// A light question.
+/// A light query.
 pub(crate) struct Light {
     pub(crate) text: String,
     pub(crate) rows: u64,
 }
 
-/// A heavy question.
+/// A heavy query.
 pub(crate) struct Heavy {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -67,26 +69,26 @@ pub(crate) struct Heavy {
     pub(crate) expected: Expected,
 }
 
-/// What is to come back.
+/// The expected outcome of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expected {
-    /// So many rows.
+    /// This number of rows.
     Rows(u64),
-    /// This limit, and nothing else.
+    /// This status, which reports a limit.
     Limit(u16),
-    /// Nothing: the client goes away when it has waited for a while.
+    /// No response: the client disconnects after some time.
     Leaves,
 }
 
-/// All questions.
+/// All queries.
 pub(crate) struct Questions {
-    /// For each query of the mix, one for each constant.
+    /// For each query of the mix, one text for each constant.
     pub(crate) light: Vec<Vec<Light>>,
     pub(crate) heavy: Vec<Heavy>,
 }
 
 impl Questions {
-    /// Asks `data` itself.
+    /// The queries for `data`, with the heavy queries of `directory` if given. Computes the expected results.
     pub(crate) fn of(data: &Path, directory: Option<&Path>) -> Result<Self, Error> {
         let database = Database::in_memory();
         database.load_file(data)?;
@@ -108,7 +110,7 @@ impl Questions {
                 all.push(Light { rows: count(&text, None)?, text });
             }
             if all.is_empty() {
-                return Err("the data holds no departments of universities".into());
+                return Err("the data have no departments of universities".into());
             }
             light.push(all);
         }
@@ -129,7 +131,7 @@ impl Questions {
                     heavy.push(Heavy { name, text, path: "/query", expected: Expected::Rows(rows) });
                 }
                 Err(error) => {
-                    eprintln!("{name} is left out after {:.1} s: {error}", begin.elapsed().as_secs_f64());
+                    eprintln!("{name} is omitted after {:.1} s: {error}", begin.elapsed().as_secs_f64());
                 }
             }
         }
@@ -151,7 +153,7 @@ fn iris(database: &Database, text: &str) -> Result<Vec<String>, Error> {
     Ok(String::from_utf8(out)?.lines().skip(1).map(str::to_owned).collect())
 }
 
-/// All queries below a directory, in order; templates are none.
+/// Appends the query files below a directory in the order of their paths, without templates.
 fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<(), Error> {
     let mut entries = std::fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(std::fs::DirEntry::path);

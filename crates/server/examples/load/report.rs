@@ -1,4 +1,4 @@
-//! The report: lines and tables of Markdown, printed as they come and kept for a file.
+//! The report: lines and tables in Markdown, printed at once and stored for the output file.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 use vervet_model::civil_from_days;
@@ -8,7 +8,7 @@ use vervet_model::civil_from_days;
 pub(crate) struct Report(String);
 
 impl Report {
-    /// The command, the date and the machine.
+    /// Writes the command, the date and the machine.
     pub(crate) fn head(&mut self) -> std::io::Result<()> {
         let arguments: Vec<String> = std::env::args().skip(1).map(|argument| file_name(&argument)).collect();
         self.line("# Load and hostile clients\n");
@@ -31,14 +31,14 @@ impl Report {
         Ok(())
     }
 
-    /// Prints and keeps a line.
+    /// Prints and stores a line.
     pub(crate) fn line(&mut self, line: &str) {
         println!("{line}");
         self.0 += line;
         self.0.push('\n');
     }
 
-    /// Prints and keeps a table; `rows` have as many cells as `head`.
+    /// Prints and stores a table; `rows` have as many cells as `head`.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
         let width = |column: usize| {
             rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0)
@@ -60,13 +60,14 @@ impl Report {
     }
 }
 
-/// Other work is the first thing to doubt when figures differ.
+/// The load average of the last minute. Other work on the machine is the most likely cause of figures that
+/// differ.
 pub(crate) fn load_average() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()
 }
 
-/// Where files are is nobody's business.
+/// An argument for the report: absolute paths are reduced to the file name.
 fn file_name(argument: &str) -> String {
     let path = std::path::Path::new(argument);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

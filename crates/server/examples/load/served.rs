@@ -1,7 +1,7 @@
-//! The server: this program once more, as a process of its own.
+//! The server under test: a child process that runs this program with `--serve`.
 //!
-//! It loads the data into memory, prints its address, and ends gracefully when its standard input ends, which
-//! it does also if the parent dies.
+//! It loads the data into memory, prints its address, and shuts down gracefully at the end of its standard
+//! input, hence also when the parent process dies.
 
 use crate::Error;
 use crate::client::Connection;
@@ -14,41 +14,41 @@ use std::time::Duration;
 use vervet::{Database, Format};
 use vervet_server::{Server, ServerOptions};
 
-/// What the tables of one query may take, in both parts: little enough for eight of them to show in the
-/// process.
+/// Memory cap of one query, in all parts. Small, so that eight queries at the cap are visible in the memory
+/// of the process.
 pub(crate) const MEMORY_BYTES: u64 = 256 << 20;
 
-/// How long the impatient server waits for heads, bodies, and clients that take nothing.
+/// Head, body and write timeouts of [`LimitProfile::Short`].
 pub(crate) const WIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a query of the impatient server may run.
+/// Query timeout of all profiles except [`LimitProfile::Normal`].
 pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the server waits for its clients.
+/// Limits of the server, and its additional data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Patience {
-    /// The defaults.
+pub(crate) enum LimitProfile {
+    /// Default timeouts.
     Normal,
-    /// Seconds instead of half minutes, so that attacks on them do not take as long.
+    /// Timeouts of a few seconds, which shorten the attacks that run into them.
     Short,
-    /// Seconds for queries alone, and the statements that [`crate::siege`] asks about.
+    /// [`QUERY_TIMEOUT`], and the statements that [`crate::siege`] queries.
     Siege,
 }
 
-/// Is the server.
-pub(crate) fn serve(data: &Path, patience: Patience) -> Result<(), Error> {
+/// Runs the server.
+pub(crate) fn serve(data: &Path, profile: LimitProfile) -> Result<(), Error> {
     let database = Database::in_memory();
     database.load_file(data)?;
     let mut options = ServerOptions::default();
     options.bind = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     options.limits.memory_bytes = MEMORY_BYTES;
-    if patience != Patience::Normal {
+    if profile != LimitProfile::Normal {
         options.limits.timeout = QUERY_TIMEOUT;
     }
-    if patience == Patience::Siege {
+    if profile == LimitProfile::Siege {
         database.load_text(Format::Turtle, &crate::siege::statements())?;
     }
-    if patience == Patience::Short {
+    if profile == LimitProfile::Short {
         options.limits.head_timeout = WIRE_TIMEOUT;
         options.limits.body_timeout = WIRE_TIMEOUT;
         options.limits.write_timeout = WIRE_TIMEOUT;
@@ -71,12 +71,11 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts one and waits until it has loaded `data`.
-    pub(crate) fn start(data: &Path, patience: Patience) -> Result<Self, Error> {
-        let patience =
-            patience.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    /// Starts a server and waits until it has loaded `data`.
+    pub(crate) fn start(data: &Path, profile: LimitProfile) -> Result<Self, Error> {
+        let profile = profile.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["--serve", &patience, "--data"])
+            .args(["--serve", &profile, "--data"])
             .arg(data)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -88,14 +87,17 @@ impl Served {
         Ok(Self { child, address })
     }
 
-    /// Has it end, which it must do in order.
+    /// Shuts the server down and waits for it.
+    ///
+    /// # Errors
+    /// An exit status other than success.
     pub(crate) fn end(mut self) -> Result<(), Error> {
         drop(self.child.stdin.take());
         let status = self.child.wait()?;
         if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
     }
 
-    /// What it tells about itself.
+    /// Requests `/metrics`.
     pub(crate) fn metrics(&self) -> Result<Metrics, Error> {
         let answer = Connection::open(self.address)?.get("/metrics")?;
         Ok(Metrics(answer.beginning))
@@ -104,7 +106,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Does nothing to one that has ended.
+        // No effect after `end`.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -114,13 +116,13 @@ impl Drop for Served {
 pub(crate) struct Metrics(String);
 
 impl Metrics {
-    /// One number; 0 if it is not there.
+    /// The value of the metric `name`; 0 if it is missing.
     pub(crate) fn number(&self, name: &str) -> f64 {
         let line = self.0.lines().find(|line| line.split(' ').next() == Some(name));
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
     }
 
-    /// MiB of memory that the server holds.
+    /// Resident memory of the server in MiB.
     pub(crate) fn memory(&self) -> f64 {
         self.number("process_resident_memory_bytes") / f64::from(1 << 20)
     }

@@ -1,9 +1,9 @@
 //! SPARQL 1.1 Protocol: requests to `/query`, `/update` and `/sparql`.
 //!
 //! # Source
-//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may be in the URL and in a form; a parameter that
-//! may occur once may occur once in both together. A dataset in the request replaces that of the query; in an
-//! update with `USING` or `WITH` it is an error (§2.2.3).
+//! SPARQL 1.1 Protocol, W3C 2013, §2.1 and §2.2. Parameters may be in the URL and in a form. A parameter that
+//! is limited to one occurrence may not be in both. A dataset in the request replaces that of the query; in
+//! an update with `USING` or `WITH` it is an error (§2.2.3).
 
 use crate::context::RequestContext;
 use crate::endpoints::query::{self, QueryRequest};
@@ -22,7 +22,7 @@ use hyper::{Method, StatusCode};
 /// The header with the numbers of statements that an update has added and removed, as JSON.
 const CHANGES: HeaderName = HeaderName::from_static("vervet-changes");
 
-/// What an address accepts.
+/// The operations that an address accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Query,

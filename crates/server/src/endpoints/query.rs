@@ -7,7 +7,7 @@
 //! fingerprint of short ones run on the I/O thread, and long texts go to a heavy thread directly
 //! (`admission`).
 //! # Invariants
-//! 1. When the client disconnects, the query's token is cancelled, whatever its stage.
+//! 1. When the client disconnects, the token of the query is cancelled, in every stage.
 //! 2. The fast path sends only complete responses. A query that exceeds its time limit or its buffer there,
 //!    is heavy, fails, or panics runs again on a worker thread.
 
@@ -397,8 +397,8 @@ fn response_with_headers(body: Body, encoding: Encoding, content_type: &'static 
     reply
 }
 
-/// Responds with what `work` writes: on a light thread, or with a heavy permit if `is_heavy`. `name` is the
-/// text in the list of running requests.
+/// Responds with the output of `work`, which runs on a light thread, or with a heavy permit if `is_heavy`.
+/// `name` is the text in the list of running requests.
 pub(crate) async fn write(
     context: &RequestContext<'_>,
     (name, is_heavy): (&str, bool),

@@ -60,13 +60,13 @@ pub(super) struct PreparedRequest {
     pub(super) result_options: ResultOptions,
     /// The possible messages of its `fail()` steps.
     pub(super) fails: Vec<String>,
-    /// The time limit, whatever the tier.
+    /// The time limit of the request, which no tier exceeds.
     timeout: Duration,
     /// See [`crate::admission`].
     pub(super) fingerprint: u64,
     /// The number of statements whose effects are final.
     pub(super) done: usize,
-    /// Counts its results.
+    /// Counter of the results.
     pub(super) progress: Option<RowCounter>,
 }
 
@@ -253,7 +253,7 @@ impl RequestOptions {
         let refuse = |what: &str| Err(GremlinError::argument(format!("{name} must be {what}, not {value}")));
         match name {
             "evaluationTimeout" | "scriptEvaluationTimeout" => match value.as_integer() {
-                // As in Gremlin Server: no limit but the server's.
+                // As in Gremlin Server: only the limit of the server applies.
                 Some(..=0) => self.timeout = None,
                 Some(milliseconds) => {
                     self.timeout = Some(Duration::from_millis(milliseconds.unsigned_abs()));

@@ -17,12 +17,12 @@ use vervet_gremlin::semantics::{NoDetails, string};
 use vervet_model::{Error, ErrorKind};
 use vervet_tinkerpop::{Format, Response, ResultsWriter, Status, Traverser, WriteError};
 
-/// The client of a connection, as its replies know it.
+/// The state of a client that its pending responses share.
 #[derive(Debug)]
 pub(super) struct ClientState {
-    /// The address, in the form of the protocol.
+    /// The address of the client, in the notation of the protocol.
     host: Arc<str>,
-    /// Set once the connection has ended: nobody waits for its replies.
+    /// Whether the connection has ended. Responses are then discarded.
     has_disconnected: AtomicBool,
 }
 
@@ -40,8 +40,8 @@ impl ClientState {
     }
 }
 
-/// The response to one WebSocket request. Dropping an unfinished reply sends an internal error, while there
-/// is a client.
+/// The response to one WebSocket request. Dropping an unfinished response sends an internal error, unless the
+/// client has disconnected.
 #[derive(Debug)]
 pub(super) struct PendingResponse {
     state: Arc<State>,
@@ -108,7 +108,7 @@ impl PendingResponse {
     pub(super) async fn send_empty(mut self) {
         self.end(NO_CONTENT);
         let status = Status { code: NO_CONTENT, attributes: self.attributes(), ..Status::default() };
-        // Sending fails if the client is gone, which needs no handling; the same below.
+        // An error means that the client has disconnected, which needs no handling, here and below.
         let _ = self.out.send(self.status(status)).await;
     }
 
@@ -162,7 +162,7 @@ impl PendingResponse {
         async move { drop(out.send(message).await) }
     }
 
-    /// Ends the reply without a response, since the response of another request covers it.
+    /// Ends without a response: the response to another request covers this one.
     pub(super) fn discard(mut self) {
         self.ended = true;
     }
@@ -259,7 +259,7 @@ pub(super) struct Results<'o> {
     rows: u64,
     /// Results written since the last check of the limits.
     unchecked: usize,
-    /// Whether there was no result except zeros.
+    /// Whether all results so far are zeros, or there are none.
     found_nothing: bool,
     /// The error to report instead of the one that ended the traversal.
     unwritable: Option<WriteError>,
@@ -410,7 +410,7 @@ impl<'o> Results<'o> {
         state.metrics.rows_out.inc_by(self.rows);
         let code = if self.rows == 0 { NO_CONTENT } else { SUCCESS };
         let message = self.writer.take(code);
-        // A client that is gone needs to know nothing.
+        // An error means that the client has disconnected, which needs no handling.
         let _ = self.sink.write_message(message, true);
         code
     }

@@ -21,7 +21,7 @@ pub struct GremlinOptions {
     pub bindings: HashMap<String, Value>,
     /// Names of the traversal source; all of them refer to this graph.
     pub sources: Vec<String>,
-    /// How much detail elements among the results carry.
+    /// The level of detail of elements in the results.
     pub materialize: Materialize,
     /// The folder that `io()` may read from and write to; `None`: `io()` is off. File names in a script are
     /// relative to it.
@@ -29,11 +29,11 @@ pub struct GremlinOptions {
     /// The number of threads of a heavy query in the script and of its algorithms; `None`: the number of
     /// cores.
     pub threads: Option<usize>,
-    /// Fail like an expired deadline before running a query that is expected to be heavy
-    /// ([`crate::Prepared::is_heavy`]): for callers that run heavy queries elsewhere.
+    /// Whether the script fails, as at an expired deadline, before it runs a query that is estimated as heavy
+    /// ([`crate::Prepared::is_heavy`]). For callers that run heavy queries elsewhere.
     pub refuse_heavy: bool,
-    /// Whether kernels run the query-like part of a traversal, in the order that the planner chooses. Without
-    /// it, every step runs as written; the results are the same, except for the order of unordered results.
+    /// Whether kernels run the part of a traversal that is a query, in the order that the planner chooses.
+    /// Otherwise every step runs as written. The results are equal except for the order of unordered results.
     pub kernels: bool,
 }
 

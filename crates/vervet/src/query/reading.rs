@@ -3,7 +3,7 @@
 //! # Invariants
 //! A plan is reused on another version of the graph only if all its assumptions hold there: the base is the
 //! same, the same predicates have changes ([`Version::structure`]), and no term was unknown at planning time.
-//! Proofs rely on predicates without changes; with an unknown term, a plan is valid for that version only.
+//! Proofs use only predicates without changes. A plan with an unknown term is valid for its version only.
 
 use oxrdf::TermRef;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use vervet_planner::PlanOptions;
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_txn::{Published, Timestamp};
 
-/// A graph that does not change, kept alive.
+/// Shared ownership of an immutable version of the graph.
 #[derive(Clone, Debug)]
 pub(crate) enum PinnedVersion {
     /// A published version.
@@ -196,9 +196,9 @@ impl Snapshot for LookupRecorder<'_> {
 
 #[cfg(test)]
 mod tests {
-    /// Every method of `Snapshot` is forwarded to the version: a method with a default body that is not
-    /// forwarded would read the graph through the other methods, more slowly and with other results. Compares
-    /// the source of the trait with that of the implementation.
+    /// Every method of `Snapshot` is forwarded to the version. A method that is left to its default body
+    /// would read the graph through other methods, more slowly and with different results. Compares the
+    /// source of the trait with that of the implementation.
     #[test]
     fn lookup_recorder_forwards_every_method() {
         let methods = |source: &str, header: &str| -> Vec<String> {

@@ -17,7 +17,7 @@ impl Request<'_, '_> {
             GraphTarget::Default => GraphFilter::Default,
             GraphTarget::Named => GraphFilter::AnyNamed,
             GraphTarget::All => GraphFilter::Any,
-            // A store with empty graphs would know whether a graph of this name ever existed.
+            // Empty graphs are not stored, so a graph without statements is not an error.
             GraphTarget::Graph(graph) => match self.graph(Some(graph))? {
                 Some(graph) => graph,
                 None => return Ok(()),
