@@ -620,7 +620,7 @@ fn query_format(name: &str) -> Result<QueryFormat, String> {
         gremlin: crate::gremlin_format::GremlinFormat::from_name(name),
     };
     match format {
-        QueryFormat { sparql: None, gremlin: None } => Err(crate::query::FORMATS.to_owned()),
+        QueryFormat { sparql: None, gremlin: None } => Err(crate::gremlin_format::FORMATS.to_owned()),
         known => Ok(known),
     }
 }

@@ -285,9 +285,6 @@ fn usage(kind: ErrorKind, message: &str) -> ! {
     }
 }
 
-/// The names of formats, for messages.
-pub(crate) const FORMATS: &str = "known are table, tsv, csv, json, xml; nt, turtle, nq, trig, rdf, jsonld for graphs; table, tsv, csv, graphson, json for gremlin";
-
 /// The format of a result in the shell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FormatChoice {

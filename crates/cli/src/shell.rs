@@ -3,9 +3,9 @@
 
 use crate::arguments::{Language, ShellArguments};
 use crate::complete::{Assistant, COMMANDS, is_complete, is_whole};
-use crate::gremlin_format::GremlinFormat;
+use crate::gremlin_format::{FORMATS, GremlinFormat};
 use crate::output::{self, Failure, Outcome, Output};
-use crate::query::{FORMATS, FormatChoice, without_semicolon};
+use crate::query::{FormatChoice, without_semicolon};
 use crate::request::{Control, begins_input, is_gremlin, is_update, plain_command};
 use crate::work::Work;
 use crate::{gremlin, info, interrupt, query, schema, update};

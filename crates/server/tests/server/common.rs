@@ -92,8 +92,9 @@ impl Running {
 impl Running {
     /// Waits until requests run and no more bytes are sent, those of the metrics aside.
     pub(crate) fn wait_for_unread_responses(&self) {
-        let mut before = None;
+        let (begin, mut before) = (Instant::now(), None);
         loop {
+            assert!(begin.elapsed() < PATIENCE, "no request waits for its client");
             let list = self.get("/api/queries", &[]).expect(200).json();
             let running: Vec<_> = list["queries"]
                 .as_array()
@@ -111,8 +112,9 @@ impl Running {
 
     /// Waits until the oldest request finds no more rows: its client does not read, and all buffers are full.
     pub(crate) fn wait_for_full_buffers(&self) {
-        let mut before = None;
+        let (begin, mut before) = (Instant::now(), None);
         loop {
+            assert!(begin.elapsed() < PATIENCE, "no request waits for its client");
             let list = self.get("/api/queries", &[]).expect(200).json();
             let rows = list["queries"][0]["rows"].as_u64();
             if rows > Some(0) && rows == before {

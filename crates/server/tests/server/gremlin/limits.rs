@@ -365,7 +365,8 @@ fn unread_results_do_not_delay_the_end() {
         options.limits.shutdown_timeout = Duration::from_millis(100);
     });
     let mut client = Client::new(&server, Format::GraphBinary1);
-    let text = format!("g.inject('{}').repeat(union(identity(), identity())).times(6)", "x".repeat(1000));
+    // 64 MB, more than the buffers of a connection hold: 32 MB to receive and 4 MB to send on Linux.
+    let text = format!("g.inject('{}').repeat(union(identity(), identity())).times(8)", "x".repeat(1000));
     for _ in 0..250 {
         client.send("eval", "", args([("gremlin", text.as_str().into())]));
     }
