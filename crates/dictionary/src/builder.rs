@@ -140,8 +140,8 @@ impl DictionaryBuilder {
         self.seed
     }
 
-    /// Adds an index of the words of its literals to the file, for [`Dictionary::search`]; files extended
-    /// from it have one, too.
+    /// Adds an index of the words of its literals to the file, for [`crate::Dictionary::search`]; files
+    /// extended from it have one, too.
     pub fn index_words(&mut self) {
         self.words = true;
     }

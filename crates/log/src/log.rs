@@ -93,7 +93,7 @@ impl Log {
     /// a waiter: see [`Publish`]. It must not call the log; it may take locks that are held while appending.
     ///
     /// The order of records is the order of calls, but a record is safe only after [`Log::wait`]. The call
-    /// waits for the disk if the buffer is full ([`LogOptions::buffer_bytes`]).
+    /// waits for the disk if the buffer is full ([`crate::LogOptions::buffer_bytes`]).
     ///
     /// # Errors
     /// [`ErrorKind::Input`]: larger than [`RECORD_BYTES_MAX`]. [`ErrorKind::Io`]: the log has failed, or the
