@@ -12,7 +12,6 @@
 mod arguments;
 mod backup;
 mod check;
-mod complete;
 mod completions;
 mod constraint;
 mod demo;
@@ -25,8 +24,10 @@ mod info;
 mod input;
 mod interrupt;
 mod keywords;
+mod line_editor;
 mod load;
 mod logging;
+mod open_transaction;
 mod output;
 mod pager;
 mod parameter;
@@ -42,7 +43,6 @@ mod service;
 mod shell;
 mod table;
 mod update;
-mod work;
 
 use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;

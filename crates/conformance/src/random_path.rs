@@ -113,12 +113,12 @@ pub(crate) fn pattern(random: &mut Random) -> String {
 }
 
 /// The text as Vervet gets it.
-pub(crate) fn for_us(text: &str) -> String {
+pub(crate) fn for_vervet(text: &str) -> String {
     choose(text, OURS, THEIRS)
 }
 
 /// The text as Oxigraph gets it.
-pub(crate) fn for_them(text: &str) -> String {
+pub(crate) fn for_oxigraph(text: &str) -> String {
     choose(text, THEIRS, END)
 }
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn both_get_their_spelling() {
         let text = format!("a {OURS}x{THEIRS}y{END} b {OURS}{THEIRS}z{END} c");
-        assert_eq!(for_us(&text), "a x b  c");
-        assert_eq!(for_them(&text), "a y b z c");
+        assert_eq!(for_vervet(&text), "a x b  c");
+        assert_eq!(for_oxigraph(&text), "a y b z c");
     }
 }

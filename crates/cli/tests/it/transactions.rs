@@ -110,7 +110,7 @@ fn plans_and_formats_follow_the_language() {
 }
 
 #[test]
-fn what_is_no_command_here_says_what_is() {
+fn transaction_commands_out_of_place_have_hints() {
     let place = people();
     let cases = [
         ("commit\n", "there is no open transaction"),
