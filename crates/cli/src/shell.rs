@@ -95,7 +95,7 @@ impl Session {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => break,
                     // The rest of the result was not wanted.
-                    Err(_) if output::reader_left() => {}
+                    Err(_) if output::reader_closed() => {}
                     Err(failure) => output::report(&failure),
                 },
                 // Ctrl-C clears the line, Ctrl-D ends the shell.

@@ -8,9 +8,10 @@
 //! Jepsen's EDN, for Elle, and as JSON for dbcop (`write.rs`). [`run`] passes them to both checkers, where
 //! given, for a verdict at the level at which the transactions ran (`checkers.rs`).
 //! # Validity of the verdicts
-//! This code neither checks nor corrects: the checkers see what the database returned. And they must reject
-//! faulty histories: those in which one read was changed afterwards, those of clients that split their
-//! transactions, and, at serializable, those that ran under snapshot isolation (`fault_injection.rs`).
+//! This code neither checks nor corrects results: the checkers see the values that the database returned. To
+//! show that they detect anomalies, they must also reject faulty histories (`fault_injection.rs`): one read
+//! is changed afterwards, or clients split their transactions, or, at serializable, the clients ran under
+//! snapshot isolation.
 //! # Claims
 //! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
 //! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation,

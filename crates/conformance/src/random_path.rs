@@ -1,4 +1,4 @@
-//! Random property paths, in two spellings.
+//! Random property paths, each in a form for Vervet and in one for Oxigraph.
 //!
 //! Oxigraph 0.5.13 differs from SPARQL 1.1 in three ways that would hide other differences:
 //! * An alternative, or a negated set with both directions, gives a pair of ends once; by §18.2.2.4 and §18.4

@@ -1,4 +1,4 @@
-//! A long mixed load: is memory use flat, and disk use, and does a reader ever wait?
+//! A long mixed load: growth of memory and disk use, and waiting times of readers.
 //!
 //! # Shape
 //! A writing client replaces property values, adds edges and removes old ones, so that the graph soon has its

@@ -211,7 +211,7 @@ fn a_damaged_log_is_explained_and_cut() {
     let done = place.run(&["recover", "db"]);
     assert_eq!(done.code, 1);
     for part in
-        ["is damaged at byte", "kept: the database as it was after commit", "records can still be told"]
+        ["is damaged at byte", "kept: the database as it was after commit", "records are still readable"]
     {
         assert!(done.out.contains(part), "{}", done.out);
     }

@@ -65,7 +65,7 @@ fn check(
     Err(format!("the end counts {end:?} in place of {:?}", allowed.last()))
 }
 
-/// `C`: committed data is there.
+/// `C`: committed data is visible.
 pub(super) fn commit(environment: &TestEnvironment) -> Result<(), String> {
     let mut clients = vec![ClientRole::Reader; READERS];
     clients.insert(0, ClientRole::Writer);
