@@ -6,8 +6,8 @@
 //! graph computer run like all others.
 //!
 //! * `feature`: the files. `notation`: the values in them. `graphs`: the graphs. `elements`: look-up of
-//!   elements by name. `configuration`: storage and limits. `scenario`: one scenario. `failure`: its failures.
-//!   `compare`: results. `wire`: all of it through a driver.
+//!   elements by name. `configuration`: storage and limits. `scenario`: one scenario. `failure`: its
+//!   failures. `compare`: results. `wire`: all of it through a driver.
 
 mod compare;
 mod configuration;
