@@ -22,7 +22,7 @@ pub struct Contest {
 
 /// A query for every engine.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct BenchmarkQuery<'a> {
     /// Its name in the report.
     pub name: &'a str,
     /// SPARQL text.
@@ -59,10 +59,10 @@ impl Contest {
     /// that the timed runs have no overhead from it.
     pub fn query(
         &mut self,
-        question: Question<'_>,
+        query: BenchmarkQuery<'_>,
         mut check: impl FnMut(&ResultTable) -> Option<String>,
     ) -> QueryFigures {
-        let Question { name, text, .. } = question;
+        let BenchmarkQuery { name, text, .. } = query;
         let mut figures = QueryFigures { query: name.to_owned(), ..QueryFigures::default() };
         let mut agreed: Option<ResultTable> = None;
         let mut compare = |table: ResultTable, engine: &str, figures: &mut QueryFigures| {
@@ -76,20 +76,20 @@ impl Contest {
             agreed.get_or_insert(table);
         };
         if let Some(ours) = self.ours.as_deref_mut() {
-            match first_run(ours, question, self.time_limit) {
+            match first_run(ours, query, self.time_limit) {
                 Ok(first) => {
                     compare(first.table, ours.name(), &mut figures);
-                    let measured = time_ours(ours, question, first.way, first.timing, &self.budget);
+                    let measured = time_ours(ours, query, first.interface, first.timing, &self.budget);
                     figures.take_ours(ours.name(), measured);
                 }
                 Err((error, _)) => figures.failed(ours.name(), &error),
             }
         }
         if let Some(peer) = self.peer.as_deref_mut() {
-            match first_run(peer, question, self.time_limit) {
+            match first_run(peer, query, self.time_limit) {
                 Ok(first) => {
                     compare(first.table, peer.name(), &mut figures);
-                    let timing = time(&self.budget, first.timing, || first.way.run(peer, question));
+                    let timing = time(&self.budget, first.timing, || first.interface.run(peer, query));
                     match timing {
                         Ok(timing) => figures.peer = Some(timing),
                         Err(error) => figures.failed(peer.name(), &error),
@@ -107,19 +107,19 @@ impl Contest {
 
 /// The interface through which an engine answered.
 #[derive(Clone, Copy)]
-enum Way {
+enum QueryInterface {
     Sparql,
     /// By [`Engine::reach`].
     Reach,
 }
 
-impl Way {
-    fn run(self, engine: &dyn Engine, question: Question<'_>) -> Result<u64> {
-        match (self, question.reach) {
-            (Way::Reach, Some((start, predicate))) => {
+impl QueryInterface {
+    fn run(self, engine: &dyn Engine, query: BenchmarkQuery<'_>) -> Result<u64> {
+        match (self, query.reach) {
+            (QueryInterface::Reach, Some((start, predicate))) => {
                 engine.reach(start, predicate).unwrap_or(Ok(0)) // It has answered before.
             }
-            _ => serialised(engine, question.text),
+            _ => serialised(engine, query.text),
         }
     }
 }
@@ -127,29 +127,33 @@ impl Way {
 struct FirstRun {
     table: ResultTable,
     timing: Timing,
-    way: Way,
+    interface: QueryInterface,
 }
 
 /// Runs a query for its values; an error includes the elapsed time.
 fn first_run(
     engine: &mut dyn Engine,
-    question: Question<'_>,
+    query: BenchmarkQuery<'_>,
     limit: Option<Duration>,
 ) -> std::result::Result<FirstRun, (vervet_model::Error, Duration)> {
     engine.set_time_limit(limit);
     let begin = Instant::now();
-    let answer = values(engine, question.text);
+    let answer = values(engine, query.text);
     let after = begin.elapsed();
     engine.set_time_limit(None);
     let error = match answer {
-        Ok((table, timing)) => return Ok(FirstRun { table, timing, way: Way::Sparql }),
+        Ok((table, timing)) => return Ok(FirstRun { table, timing, interface: QueryInterface::Sparql }),
         Err(error) => error,
     };
     if error.kind() != ErrorKind::Deadline
-        && let Some((start, predicate)) = question.reach
+        && let Some((start, predicate)) = query.reach
         && let Ok((Some(count), timing)) = once(|| engine.reach(start, predicate).transpose())
     {
-        return Ok(FirstRun { table: ResultTable::of_number(count), timing, way: Way::Reach });
+        return Ok(FirstRun {
+            table: ResultTable::of_number(count),
+            timing,
+            interface: QueryInterface::Reach,
+        });
     }
     Err((error, after))
 }
@@ -159,14 +163,14 @@ const PLANNING_MATTERS_MS: f64 = 1.0;
 
 fn time_ours(
     ours: &dyn Engine,
-    question: Question<'_>,
-    way: Way,
+    query: BenchmarkQuery<'_>,
+    interface: QueryInterface,
     first: Timing,
     budget: &Budget,
 ) -> Result<OurTimings> {
-    let text = question.text;
-    let serialised = Some(time(budget, first, || way.run(ours, question))?);
-    if let Way::Reach = way {
+    let text = query.text;
+    let serialised = Some(time(budget, first, || interface.run(ours, query))?);
+    if let QueryInterface::Reach = interface {
         return Ok(OurTimings { serialised, rows_only: serialised, by_reach: true, ..OurTimings::default() });
     }
     let rows_only = time(budget, first, || ours.query_rows(text))?;

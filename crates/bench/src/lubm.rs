@@ -1,6 +1,6 @@
 //! The queries of LUBM on one file, in every engine and as hand-written loops.
 
-use crate::compare::{Contest, Question, has_limit};
+use crate::compare::{BenchmarkQuery, Contest, has_limit};
 use crate::data::{self, PlainFile};
 use crate::engine::ResultTable;
 use crate::loops::LubmLoops;
@@ -81,8 +81,9 @@ pub fn run(options: &LubmOptions, contest: &mut Contest) -> Result<Report> {
 
     for (name, text) in queries {
         let check = expected.check(&name, &text);
-        let mut figures = contest
-            .query(Question { name: &name, text: &text, reach: None }, |table| check.first_difference(table));
+        let mut figures = contest.query(BenchmarkQuery { name: &name, text: &text, reach: None }, |table| {
+            check.first_difference(table)
+        });
         let mut rows = Vec::new();
         if !options.without_loops
             && let Some(count) = loops.run(&name, &mut rows)
@@ -111,9 +112,9 @@ fn in_processes(
     peer: bool,
 ) -> Result<Option<Found>> {
     let Some(Processes { program, repeats }) = &options.processes else { return Ok(None) };
-    let question = queries.iter().find(|(name, _)| name == "q4");
-    let question = question.map(|(name, text)| (text.as_str(), expected.check(name, text).rows));
-    processes::run(&Plan { program, file, peer, repeats: *repeats, question }).map(Some)
+    let query = queries.iter().find(|(name, _)| name == "q4");
+    let query = query.map(|(name, text)| (text.as_str(), expected.check(name, text).rows));
+    processes::run(&Plan { program, file, peer, repeats: *repeats, query }).map(Some)
 }
 
 fn queries(options: &LubmOptions, beside: &Path) -> Result<Vec<(String, String)>> {

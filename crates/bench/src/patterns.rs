@@ -4,7 +4,7 @@
 //! statements `<urn:v1> <urn:e> <urn:v2>`. Where an engine has no property paths, reachability uses its other
 //! interface, and the report says so.
 
-use crate::compare::{Contest, Question};
+use crate::compare::{BenchmarkQuery, Contest};
 use crate::data::PlainFile;
 use crate::loops::PatternLoops;
 use crate::measure::measure;
@@ -106,7 +106,7 @@ pub fn run(graph: EdgeList, contest: &mut Contest) -> Result<Report> {
         let count = (pattern.by_hand)(&loops, start);
         let from = format!("urn:v{start}");
         let reach = (pattern.name == REACH).then_some((from.as_str(), "urn:e"));
-        let mut figures = contest.query(Question { name: pattern.name, text: &text, reach }, |table| {
+        let mut figures = contest.query(BenchmarkQuery { name: pattern.name, text: &text, reach }, |table| {
             match table.number() {
                 Ok(number) if number == count => None,
                 Ok(number) => Some(format!("counts {number}, not {count}")),

@@ -76,7 +76,7 @@ pub struct Plan<'a> {
     /// The number of repetitions of each load; the fastest counts.
     pub repeats: usize,
     /// The query for a freshly opened database, and its number of rows, if known.
-    pub question: Option<(&'a str, Option<u64>)>,
+    pub query: Option<(&'a str, Option<u64>)>,
 }
 
 /// The results of the subprocesses.
@@ -124,7 +124,7 @@ pub fn run(plan: &Plan<'_>) -> Result<Found> {
     }
     let directory = directory.ok_or_else(|| Error::internal("no load was durable"))?;
     let sizes = sizes(&directory)?;
-    let cold = match plan.question {
+    let cold = match plan.query {
         Some((text, rows)) => Some(plan.cold(&directory, text, rows)?),
         None => None,
     };

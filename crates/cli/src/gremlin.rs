@@ -1,5 +1,5 @@
-//! Gremlin on the command line: results as a table, as CSV or TSV, or one GraphSON value per line. A table is
-//! as wide as the terminal at most.
+//! Gremlin on the command line: results as a table that fits the terminal, as CSV or TSV, or one GraphSON
+//! value per line.
 
 use crate::gremlin_format::GremlinFormat;
 use crate::interrupt;

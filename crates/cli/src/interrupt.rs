@@ -2,10 +2,10 @@
 //!
 //! # Shape
 //! A command that can be cancelled is [`Running`], and [`Running::finish`]ed once its effects are final: a
-//! durable commit, a published load. What it prints afterwards is true whenever Ctrl-C was pressed.
+//! durable commit, a published load. Ctrl-C after that does not change its output or exit code.
 //! # Invariants
-//! While nothing registered runs, Ctrl-C ends the process at once, so it is never ignored twice, except by a
-//! pager, which ends itself.
+//! Without a registered command, Ctrl-C ends the process at once. While a pager runs, only the pager handles
+//! Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

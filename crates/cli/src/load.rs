@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_lies_beside_the_database() {
+    fn the_report_is_beside_the_database() {
         for (database, report) in [("db", "db.skipped.txt"), ("a/db/", "a/db.skipped.txt")] {
             assert_eq!(beside(Path::new(database)), Path::new(report));
         }

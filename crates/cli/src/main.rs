@@ -12,7 +12,6 @@
 mod arguments;
 mod backup;
 mod check;
-mod complete;
 mod completions;
 mod constraint;
 mod demo;
@@ -26,8 +25,10 @@ mod info;
 mod input;
 mod interrupt;
 mod keywords;
+mod line_editor;
 mod load;
 mod logging;
+mod open_transaction;
 mod output;
 mod pager;
 mod parameter;
@@ -43,7 +44,6 @@ mod service;
 mod shell;
 mod table;
 mod update;
-mod work;
 
 use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;

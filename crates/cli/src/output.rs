@@ -35,9 +35,9 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Whether the reader of standard output has closed it. Process-wide, because the error passes through layers
-/// that keep only its text.
-static READER_GONE: AtomicBool = AtomicBool::new(false);
+/// Whether a write to standard output has failed because its reader closed it. Process-wide, because the
+/// error passes through layers that keep only its text.
+static READER_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a write was refused because of Ctrl-C; process-wide for the same reason.
 static WRITE_CANCELLED: AtomicBool = AtomicBool::new(false);
@@ -146,14 +146,14 @@ fn note_reader<T>(result: io::Result<T>) -> io::Result<T> {
     if let Err(error) = &result
         && error.kind() == io::ErrorKind::BrokenPipe
     {
-        READER_GONE.store(true, Ordering::Relaxed);
+        READER_CLOSED.store(true, Ordering::Relaxed);
     }
     result
 }
 
-/// Whether the reader of the results has left since the last call: the pager was closed before the end.
-pub(crate) fn reader_left() -> bool {
-    READER_GONE.swap(false, Ordering::Relaxed)
+/// Whether the reader of standard output has closed it since the last call, as a pager that quits early does.
+pub(crate) fn reader_closed() -> bool {
+    READER_CLOSED.swap(false, Ordering::Relaxed)
 }
 
 /// Columns and lines of the terminal at standard output.
@@ -173,7 +173,7 @@ pub(crate) fn screen() -> Option<(usize, usize)> {
 pub(crate) fn finish(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) if READER_GONE.load(Ordering::Relaxed) => ExitCode::SUCCESS,
+        Err(_) if READER_CLOSED.load(Ordering::Relaxed) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure);
             match failure {
@@ -194,7 +194,7 @@ fn is_cancelled(error: &Error) -> bool {
 /// Whether failures are reported as log events.
 static REPORTS_EVENTS: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`report`] emits log events, so that standard error is JSON line by line.
+/// Makes [`report`] emit log events, so that each line of standard error is JSON.
 pub(crate) fn report_as_events() {
     REPORTS_EVENTS.store(true, Ordering::Relaxed);
 }

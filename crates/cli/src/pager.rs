@@ -1,8 +1,7 @@
-//! Results on a terminal: what is longer than the screen goes to a pager.
+//! Pages results on a terminal: output longer than the screen goes to `$PAGER`, else to `less`.
 //!
-//! The pager is `$PAGER`, else `less`, and starts with the first line that does not fit; without it the
-//! output is written as it is. `less` quits at `q`, keeps what it showed on the screen, and moves sideways in
-//! long lines.
+//! The pager starts with the first line that does not fit the screen. If no pager starts, the output goes to
+//! the terminal directly. `less` quits at `q`, leaves its last page on the screen, and scrolls sideways.
 
 use crate::interrupt::Paging;
 use std::io::{self, Write};

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_term_is_refused() {
+    fn invalid_terms_are_errors() {
         for text in ["x", "=5", "x=", "x=text", "x=<a>", "x=\"open", "x=_:b", "x=5 6", "x y=5", "x=nope:name"]
         {
             assert!(parameter(text).is_err(), "{text}");

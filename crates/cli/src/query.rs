@@ -1,9 +1,9 @@
 //! `vervet query`: one query on a database or on files in memory.
 
 use crate::arguments::{Language, QueryArguments, QueryFormat};
-use crate::complete::ends_with_semicolon;
 use crate::gremlin;
 use crate::gremlin_format::GremlinFormat;
+use crate::line_editor::ends_with_semicolon;
 use crate::output::{Failure, Outcome, Output, screen, warn};
 use crate::request::{is_gremlin, prologue};
 use crate::{input, interrupt};

@@ -45,8 +45,8 @@ fn explanation(damage: &Damage) -> String {
     format!(
         "{} is damaged at byte {}: {}\n\
          kept: the database as it was after commit {}\n\
-         lost: what was committed after that: {} of log, in which {} records can still be told, \
-         beside those that are damaged\n",
+         lost: later commits: {} of log, of which {} records are still readable, \
+         beside the damaged ones\n",
         damage.file.display(),
         output::count(damage.offset),
         damage.reason,

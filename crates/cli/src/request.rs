@@ -4,7 +4,7 @@ use vervet::Isolation;
 
 /// A transaction command. Case does not matter; a leading `.` and a trailing `;` are ignored.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Control {
+pub(crate) enum TransactionCommand {
     Begin(Isolation),
     Commit,
     Rollback,
@@ -14,7 +14,7 @@ pub(crate) enum Control {
     Wrong(&'static str),
 }
 
-impl Control {
+impl TransactionCommand {
     /// The command in `input`; `None`: not a command.
     pub(crate) fn parse(input: &str) -> Option<Self> {
         let text = input.trim().trim_end_matches(';').trim_end();
@@ -103,7 +103,7 @@ pub(crate) fn begins_input(line: &str) -> bool {
         return !step[name..].trim_start().starts_with('(');
     }
     let word = first_word(line);
-    Control::parse(line).is_some()
+    TransactionCommand::parse(line).is_some()
         || plain_command(line).is_some()
         || is_gremlin(line)
         || ["PREFIX", "BASE", "VERSION"].iter().chain(&QUERIES).chain(&UPDATES).any(|known| *known == word)
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_of_transactions_are_told_from_queries() {
-        use Control::{Begin, Commit, Rollback, RollbackTo, Savepoint, Wrong};
+    fn transaction_commands_are_recognized() {
+        use TransactionCommand::{Begin, Commit, Rollback, RollbackTo, Savepoint, Wrong};
         let cases = [
             ("begin", Some(Begin(Isolation::Serializable))),
             (" BEGIN Serializable ;", Some(Begin(Isolation::Serializable))),
@@ -139,7 +139,7 @@ mod tests {
             (".help", None),
         ];
         for (input, expected) in cases {
-            assert_eq!(Control::parse(input), expected, "{input:?}");
+            assert_eq!(TransactionCommand::parse(input), expected, "{input:?}");
         }
     }
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn prologues_are_told_from_queries() {
+    fn prologues_are_separated_from_queries() {
         let pairs = |list: &[(&str, &str)]| -> Vec<(String, String)> {
             list.iter().map(|(name, iri)| ((*name).to_owned(), (*iri).to_owned())).collect()
         };
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_told_from_queries() {
+    fn updates_are_distinguished_from_queries() {
         let updates = [
             "insert data { }",
             "DELETE{?a ?b ?c} WHERE {}",

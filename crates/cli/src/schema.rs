@@ -1,6 +1,6 @@
 //! `.schema`: the classes and predicates of a database, with their numbers.
 
-use crate::complete::short;
+use crate::line_editor::short;
 use crate::output::{Outcome, count};
 use crate::table::Table;
 use std::io::Write;

@@ -2,12 +2,12 @@
 //! and transactions.
 
 use crate::arguments::{Language, ShellArguments};
-use crate::complete::{Assistant, COMMANDS, is_complete, is_whole};
 use crate::gremlin_format::{FORMATS, GremlinFormat};
+use crate::line_editor::{COMMANDS, LineEditorHelper, is_complete, is_whole};
+use crate::open_transaction::OpenTransaction;
 use crate::output::{self, Failure, Outcome, Output};
 use crate::query::{FormatChoice, without_semicolon};
-use crate::request::{Control, begins_input, is_gremlin, is_update, plain_command};
-use crate::work::Work;
+use crate::request::{TransactionCommand, begins_input, is_gremlin, is_update, plain_command};
 use crate::{gremlin, info, interrupt, query, schema, update};
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
     let database = Database::open_with(&arguments.database, open)?;
     let mut session = Session {
         database,
-        work: Work::default(),
+        work: OpenTransaction::default(),
         format: None,
         gremlin_format: GremlinFormat::Table,
         timing: true,
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &ShellArguments) -> Outcome {
 
 struct Session {
     database: Database,
-    work: Work,
+    work: OpenTransaction,
     /// The user's choice; `None`: by the query form.
     format: Option<OutputFormat>,
     gremlin_format: GremlinFormat,
@@ -103,11 +103,11 @@ impl Session {
             .history_ignore_space(true)
             .auto_add_history(true)
             .build();
-        let mut editor: Editor<Assistant, DefaultHistory> =
+        let mut editor: Editor<LineEditorHelper, DefaultHistory> =
             Editor::with_config(config).map_err(line_error)?;
         let only_gremlin = self.language == Language::Gremlin;
         let colours = output::colours(&io::stdout());
-        editor.set_helper(Some(Assistant::new(&self.database, only_gremlin, colours)?));
+        editor.set_helper(Some(LineEditorHelper::new(&self.database, only_gremlin, colours)?));
         let history = history_file();
         if let Some(path) = &history {
             // A missing history is not an error.
@@ -120,7 +120,7 @@ impl Session {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => break,
                     // The rest of the result was not wanted.
-                    Err(_) if output::reader_left() => {}
+                    Err(_) if output::reader_closed() => {}
                     Err(failure) => output::report(&failure),
                 },
                 // Ctrl-C clears the line, Ctrl-D ends the shell.
@@ -218,7 +218,7 @@ impl Session {
         if text.is_empty() {
             return Ok(Next::More);
         }
-        if let Some(control) = Control::parse(text) {
+        if let Some(control) = TransactionCommand::parse(text) {
             let done = self.work.run(&control, &self.database)?;
             if self.timing {
                 writeln!(io::stderr(), "{done}")?;

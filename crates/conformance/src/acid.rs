@@ -24,16 +24,16 @@
 mod atomicity;
 mod cycle;
 mod isolation;
+mod test_environment;
 mod updates;
-mod world;
 
-pub use world::THREADS;
+pub use test_environment::THREADS;
 
 use crate::{Report, guarded};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use test_environment::TestEnvironment;
 use vervet::Isolation;
-use world::World;
 
 /// The extent of a run.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ enum Writers {
 struct Test {
     name: &'static str,
     writers: Writers,
-    run: fn(&World) -> Result<(), String>,
+    run: fn(&TestEnvironment) -> Result<(), String>,
 }
 
 const TESTS: [Test; 12] = [
@@ -121,15 +121,15 @@ fn one(
     category: &str,
     start: Instant,
 ) -> Result<(), String> {
-    let world = World::new(isolation, sleep, folder, seed)?;
-    let result = (test.run)(&world);
-    let tally = world.tally();
+    let environment = TestEnvironment::new(isolation, sleep, folder, seed)?;
+    let result = (test.run)(&environment);
+    let tally = environment.tally();
     let demand = if test.writers == Writers::Free { "below 5 %" } else { "they collide" };
     println!(
         "{category:23} {:4} {tally} ({demand}); {:.2} s{}",
         test.name,
         start.elapsed().as_secs_f64(),
-        world.notes()
+        environment.notes()
     );
     result?;
     let (commits, aborts) = (tally.writer_commits, tally.writer_aborts);
@@ -143,5 +143,5 @@ fn one(
     if tally.reader_aborts > 0 {
         return Err(format!("transactions that only read abort: {tally}"));
     }
-    world.reopened_is_the_same(folder)
+    environment.reopened_is_the_same(folder)
 }

@@ -6,11 +6,12 @@
 //! Its keys are stored in one of five layouts, so that reads go through property values, edges, reverse
 //! edges, types, and the index from a value to its vertices (`storage.rs`). Each history is written as
 //! Jepsen's EDN, for Elle, and as JSON for dbcop (`write.rs`). [`run`] passes them to both checkers, where
-//! given, for a verdict at the level at which the transactions ran (`judge.rs`).
+//! given, for a verdict at the level at which the transactions ran (`checkers.rs`).
 //! # Validity of the verdicts
-//! This code neither checks nor corrects: the checkers see what the database returned. And they must reject
-//! faulty histories: those in which one read was changed afterwards, those of clients that split their
-//! transactions, and, at serializable, those that ran under snapshot isolation (`plant.rs`).
+//! This code neither checks nor corrects results: the checkers see the values that the database returned. To
+//! show that they detect anomalies, they must also reject faulty histories (`fault_injection.rs`): one read
+//! is changed afterwards, or clients split their transactions, or, at serializable, the clients ran under
+//! snapshot isolation.
 //! # Claims
 //! At the serializable level: Elle's *strong serializability* (also in real time) and dbcop's
 //! serializability. Under snapshot isolation: *strong snapshot isolation*, and dbcop's snapshot isolation,
@@ -24,10 +25,10 @@
 //! Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020;
 //! Biswas and Enea, "On the Complexity of Checking Transactional Consistency", OOPSLA 2019 (dbcop).
 
+mod checkers;
 mod client;
-mod judge;
+mod fault_injection;
 mod options;
-mod plant;
 mod record;
 mod storage;
 mod write;
@@ -36,9 +37,9 @@ pub use client::THREADS;
 pub use options::Options;
 
 use crate::Report;
-use client::Setting;
+use client::Workload;
+use fault_injection::Fault;
 use options::{LEVELS, Level};
-use plant::Fault;
 use record::{History, Kind};
 use std::path::Path;
 use std::time::Instant;
@@ -101,9 +102,9 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
         }
         println!("{}: {tally}, in {:.1} s", level.name, start.elapsed().as_secs_f64());
         if level.isolation == Isolation::Serializable {
-            judge::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
+            checkers::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
         }
-        judge::accepted_by_elle(options, level, &folder, tally.histories, report)?;
+        checkers::accepted_by_elle(options, level, &folder, tally.histories, report)?;
         if level.isolation == Isolation::Snapshot {
             let folder = options.to.join("snapshot-short");
             let mut tally = Tally::default();
@@ -111,7 +112,7 @@ pub fn run(options: &Options, report: &mut Report) -> Result<(), String> {
                 round(options, level, SHORT_TRANSACTIONS, number, &folder, &mut random, &mut tally)?;
             }
             println!("{}, short: {tally}", level.name);
-            judge::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
+            checkers::accepted_by_dbcop(options, level, &folder, tally.histories, report)?;
         }
     }
     for fault in Fault::ALL {
@@ -132,11 +133,11 @@ fn round(
 ) -> Result<(), String> {
     for kind in Kind::ALL {
         for shape in StorageForm::ALL {
-            let setting = Setting {
+            let workload = Workload {
                 place: place(number, &options.to.join("database")),
-                ..Setting::new(kind, shape, level.isolation, transactions)
+                ..Workload::new(kind, shape, level.isolation, transactions)
             };
-            let history = client::record(&setting, random)?;
+            let history = client::record(&workload, random)?;
             tally.add(&history);
             write::write(&history, folder, &format!("{}-{}-{number:03}", kind.name(), shape.name()))?;
         }
@@ -165,11 +166,11 @@ fn planted(options: &Options, fault: Fault, random: &mut Random, report: &mut Re
     for kind in Kind::ALL {
         for shape in StorageForm::ALL {
             let name = format!("{}-{}", kind.name(), shape.name());
-            let history = plant::record(kind, shape, fault, SHORT_TRANSACTIONS, random)?;
+            let history = fault_injection::record(kind, shape, fault, SHORT_TRANSACTIONS, random)?;
             tally.add(&history);
             write::write(&history, &folder, &name)?;
         }
     }
     println!("with fault '{}': {tally}, in {:.1} s", fault.name(), start.elapsed().as_secs_f64());
-    judge::rejected(options, fault, &folder, tally.histories, report)
+    checkers::rejected(options, fault, &folder, tally.histories, report)
 }

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_is_what_the_list_does_not_say() {
+    fn unlisted_failures_are_news() {
         let mut report = Report::default();
         report.add("a/x", "one", Err("broken".to_owned()));
         report.add("a/x", "two", Err("broken".to_owned()));

@@ -227,7 +227,7 @@ fn ours(
 }
 
 fn theirs(store: &Store, text: &str, optimize: bool) -> Outcome {
-    let text = &random_path::for_them(text);
+    let text = &random_path::for_oxigraph(text);
     let evaluator = SparqlEvaluator::new();
     let evaluator = if optimize { evaluator } else { evaluator.without_optimizations() };
     let query = match evaluator.parse_query(text) {
@@ -304,7 +304,7 @@ impl Case {
             .map_err(|error| format!("the graph of seed {seed} is malformed: {error}"))?;
         let plain = theirs(&store, &text, false);
         let theirs = theirs(&store, &text, true);
-        let text = random_path::for_us(&text);
+        let text = random_path::for_vervet(&text);
         Ok(Self { trig, text, limited, theirs, plain })
     }
 

@@ -57,18 +57,18 @@ impl Verdict {
 }
 
 /// Modifies an answer, to test that the difference is noticed: the text, and whether it ran on kernels.
-type Plant = fn(&str, bool, &mut Vec<String>);
+type FaultInjection = fn(&str, bool, &mut Vec<String>);
 
 /// Runs cases.
 pub struct Suite {
     with_changes: bool,
     peer: Option<Peer>,
-    made: Option<Made>,
-    plant: Option<Plant>,
+    generated: Option<GeneratedGraph>,
+    plant: Option<FaultInjection>,
 }
 
 /// The graph of some cases.
-struct Made {
+struct GeneratedGraph {
     number: u64,
     graph: Graph,
     database: Database,
@@ -81,7 +81,7 @@ impl Suite {
     /// # Errors
     /// The script does not start.
     pub fn new(with_changes: bool, peer: Option<&Path>) -> Result<Self, String> {
-        Ok(Self { with_changes, peer: peer.map(Peer::start).transpose()?, made: None, plant: None })
+        Ok(Self { with_changes, peer: peer.map(Peer::start).transpose()?, generated: None, plant: None })
     }
 
     /// Runs the case of a seed.
@@ -90,10 +90,10 @@ impl Suite {
     /// A difference: the seed, the graph, the minimized traversal, and the answers; or a peer that has ended.
     pub fn case(&mut self, seed: u64) -> Result<Verdict, String> {
         let number = seed / GRAPH_CASES;
-        if self.made.as_ref().is_none_or(|made| made.number != number) {
-            self.made = Some(self.make(number).map_err(|error| format!("seed {seed}: {error}"))?);
+        if self.generated.as_ref().is_none_or(|made| made.number != number) {
+            self.generated = Some(self.make(number).map_err(|error| format!("seed {seed}: {error}"))?);
         }
-        let Some(made) = self.made.take() else { return Err("there is no graph".to_owned()) };
+        let Some(made) = self.generated.take() else { return Err("there is no graph".to_owned()) };
         let mut random = Random::new(seed ^ 0x06E1_0000_0000);
         let traversal = Traversal::new(&mut random, &made.graph);
         let verdict = self.compare(&made, &traversal).map_err(|difference| {
@@ -102,11 +102,11 @@ impl Suite {
             let long = traversal.text();
             format!("seed {seed}\n{}\nmade shorter from\n{long}\n{difference}\non\n{graph}", shorter.text())
         });
-        self.made = Some(made);
+        self.generated = Some(made);
         verdict
     }
 
-    fn make(&mut self, number: u64) -> Result<Made, String> {
+    fn make(&mut self, number: u64) -> Result<GeneratedGraph, String> {
         let mut random = Random::new(number ^ 0x6A09_E667_F3BC);
         let graph = Graph::new(&mut random);
         let written = |database: &Database, statements: &[String]| {
@@ -130,11 +130,11 @@ impl Suite {
         if let Some(peer) = &mut self.peer {
             peer.make(&graph.statements())?;
         }
-        Ok(Made { number, graph, database })
+        Ok(GeneratedGraph { number, graph, database })
     }
 
     /// Compares the answers of all engines.
-    fn compare(&mut self, made: &Made, traversal: &Traversal) -> Result<Verdict, String> {
+    fn compare(&mut self, made: &GeneratedGraph, traversal: &Traversal) -> Result<Verdict, String> {
         let [steps, kernels] = [false, true].map(|kernels| {
             let mut answer = ours(&made.database, traversal, kernels);
             if let (Some(plant), Answer::Results(results)) = (self.plant, &mut answer) {
@@ -162,7 +162,12 @@ impl Suite {
     }
 
     /// Minimizes a failing traversal: removes units while a difference remains; returns the last difference.
-    fn shorten(&mut self, made: &Made, traversal: Traversal, difference: String) -> (Traversal, String) {
+    fn shorten(
+        &mut self,
+        made: &GeneratedGraph,
+        traversal: Traversal,
+        difference: String,
+    ) -> (Traversal, String) {
         let (mut best, mut best_difference) = (traversal, difference);
         'again: loop {
             for units in shorter(&best.units) {
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_difference_is_found_and_made_short() {
+    fn injected_differences_are_found_and_shortened() {
         let mut suite = Suite::new(false, None).expect("it needs no peer");
         suite.plant = Some(|text, kernels, results| {
             if kernels && text.contains("both(") {

@@ -1,4 +1,4 @@
-//! Random property paths, in two spellings.
+//! Random property paths, each in a form for Vervet and in one for Oxigraph.
 //!
 //! Oxigraph 0.5.13 differs from SPARQL 1.1 in three ways that would hide other differences:
 //! * An alternative, or a negated set with both directions, gives a pair of ends once; by §18.2.2.4 and §18.4
@@ -113,12 +113,12 @@ pub(crate) fn pattern(random: &mut Random) -> String {
 }
 
 /// The text as Vervet gets it.
-pub(crate) fn for_us(text: &str) -> String {
+pub(crate) fn for_vervet(text: &str) -> String {
     choose(text, OURS, THEIRS)
 }
 
 /// The text as Oxigraph gets it.
-pub(crate) fn for_them(text: &str) -> String {
+pub(crate) fn for_oxigraph(text: &str) -> String {
     choose(text, THEIRS, END)
 }
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn both_get_their_spelling() {
         let text = format!("a {OURS}x{THEIRS}y{END} b {OURS}{THEIRS}z{END} c");
-        assert_eq!(for_us(&text), "a x b  c");
-        assert_eq!(for_them(&text), "a y b z c");
+        assert_eq!(for_vervet(&text), "a x b  c");
+        assert_eq!(for_oxigraph(&text), "a y b z c");
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::random::{Verdict, group};
 use crate::random_outcome::canonical;
-use crate::random_path::{for_them, for_us};
+use crate::random_path::{for_oxigraph, for_vervet};
 use crate::random_terms::{GRAPHS, Random, graph, object, predicate, variable, vertex};
 use crate::update::Model;
 use oxigraph::sparql::SparqlEvaluator;
@@ -31,9 +31,9 @@ pub fn case(seed: u64) -> Result<Verdict, String> {
     let mut done = trig;
     for _ in 0..1 + random.below(4) {
         let operation = operation(random, &store)?;
-        let operation_for_us = for_us(&operation);
+        let operation_for_us = for_vervet(&operation);
         done += &format!("\n{operation_for_us}");
-        let theirs = match SparqlEvaluator::new().parse_update(&for_them(&operation)) {
+        let theirs = match SparqlEvaluator::new().parse_update(&for_oxigraph(&operation)) {
             Ok(update) => update.on_store(&store).execute().map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };

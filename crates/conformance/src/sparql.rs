@@ -125,7 +125,7 @@ fn evaluation(test: &Test) -> Result<(), TestFailure> {
     let base = loaded(test, Database::in_memory())?;
     answer(test, &base)?;
     if let Some(delta) = inserted(&base)? {
-        answer(test, &delta).map_err(|trouble| match trouble {
+        answer(test, &delta).map_err(|failure| match failure {
             TestFailure::Failed(reason) => TestFailure::Failed(format!("only when inserted: {reason}")),
             other => other,
         })?;
@@ -139,7 +139,7 @@ fn evaluation(test: &Test) -> Result<(), TestFailure> {
         }
         reopened => reopened?,
     };
-    answer(test, &reopened).map_err(|trouble| match trouble {
+    answer(test, &reopened).map_err(|failure| match failure {
         TestFailure::Failed(reason) => TestFailure::Failed(format!("only after opening it again: {reason}")),
         other => other,
     })
@@ -245,7 +245,7 @@ fn answer(test: &Test, database: &Database) -> Result<(), TestFailure> {
             let services = endpoints(test)?;
             let options =
                 QueryOptions { heavy_from, optimize, services, ..options(file).with_threads(threads) };
-            answer_with(test, database, &text, &options).map_err(|trouble| match trouble {
+            answer_with(test, database, &text, &options).map_err(|failure| match failure {
                 TestFailure::Failed(what) => {
                     let planned = if optimize { "" } else { ", without the optimizer" };
                     TestFailure::Failed(format!("on {threads} threads{planned}: {what}"))
@@ -295,12 +295,12 @@ fn answer_with(
         })?
     };
     let root = &prepared.query().root;
-    let ways = ComparisonMode {
+    let mode = ComparisonMode {
         ordered: is_ordered(root),
         lax: test.lax,
         by_value: computes(root) || format == QueryResultsFormat::Tsv,
     };
-    if same(&expected, &actual, &ways)? {
+    if same(&expected, &actual, &mode)? {
         return Ok(());
     }
     Err(describe(format!("expected {}\nfound    {}", expected.show(), actual.show())))
@@ -417,7 +417,7 @@ fn respelled(rows: &[Row]) -> Vec<Row> {
     rows.iter().map(|row| row.iter().map(|cell| cell.as_ref().map(respell)).collect()).collect()
 }
 
-fn same(expected: &Results, actual: &Results, ways: &ComparisonMode) -> Result<bool, String> {
+fn same(expected: &Results, actual: &Results, mode: &ComparisonMode) -> Result<bool, String> {
     Ok(match (expected, actual) {
         (Results::Boolean(expected), Results::Boolean(actual)) => expected == actual,
         (
@@ -427,13 +427,13 @@ fn same(expected: &Results, actual: &Results, ways: &ComparisonMode) -> Result<b
             if expected_names != variables {
                 return Ok(false);
             }
-            if ways.lax {
+            if mode.lax {
                 // Each solution at least once; the file does not specify the maximum multiplicity.
                 return same_rows(&distinct(expected), &distinct(rows), false);
             }
-            let ordered = ways.ordered || *ordered;
+            let ordered = mode.ordered || *ordered;
             same_rows(expected, rows, ordered)?
-                || (ways.by_value && same_rows(&respelled(expected), &respelled(rows), ordered)?)
+                || (mode.by_value && same_rows(&respelled(expected), &respelled(rows), ordered)?)
         }
         (Results::Graph(expected), Results::Graph(actual)) => {
             let dataset = |triples: &[Triple]| -> Dataset {

@@ -13,7 +13,7 @@
 use crate::analysis::join;
 use vervet_algebra::{Expression, Function, Node, Pattern, Slot, TripleTemplate, Variable, VariableSet};
 
-/// Joins `patterns` and `nodes`, in which the variables of `triples` represent triple terms.
+/// Joins `patterns` and `nodes`, in which variables represent the triple terms of `triples`.
 pub(crate) fn with_triples(
     patterns: Vec<Pattern>,
     nodes: Vec<Node>,

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_deep_or_too_long_is_refused() {
+    fn too_deep_or_too_long_input_is_an_error() {
         let deep = "[".repeat(100_000);
         assert_eq!(cursor(&deep).skip().unwrap_err().kind(), crate::ReadErrorKind::TooLarge);
         let many = format!("[{}0]", "0,".repeat(100));

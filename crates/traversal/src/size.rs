@@ -1,5 +1,5 @@
-//! Size limits of values that steps make. A list of lists shares its parts, so a short query could make a
-//! value that takes years to hash, or one so deep that a recursive walk overflows the stack.
+//! Size limits of values that steps create. Nested lists share their items, so without limits a short query
+//! could create a value that takes years to hash, or a nesting so deep that recursion overflows the stack.
 
 use std::sync::Arc;
 use vervet_gremlin::{Tree, Value, Vertex, VertexProperty};

@@ -304,123 +304,51 @@ impl Builder {
     }
 
     fn instruction(&mut self, step: &Instruction) -> Option<()> {
-        let arguments = step.arguments.as_slice();
-        match (&*step.name, arguments) {
+        match (&*step.name, step.arguments.as_slice()) {
             ("identity", []) => Some(()),
-            ("V", ids) if matches!(self.object, CurrentObject::Start) => {
-                let variable = self.fresh()?;
-                if !ids.is_empty() {
-                    let mut terms = Vec::new();
-                    for id in ids {
-                        if matches!(id, Value::Null | Value::Vertex(_) | Value::List(_)) {
-                            return None;
-                        }
-                        let name = vertex_name(id).ok().filter(|name| !name.starts_with("_:"))?;
-                        terms.push(iri(VERTEX_NAMESPACE, &name).into());
+            ("V", ids) if matches!(self.object, CurrentObject::Start) => self.start_vertices(ids),
+            ("out" | "in" | "both", [Value::String(label)]) => {
+                let CurrentObject::Vertex(from) = self.object else { return None };
+                let to = self.fresh()?;
+                match &*step.name {
+                    "out" => self.edges(label, from, to),
+                    "in" => self.edges(label, to, from),
+                    _ => {
+                        self.requirements.edge_keys.push(label.clone());
+                        self.unions.push(self.walk("both", label, from, to));
+                        self.walks += 1;
                     }
-                    self.start = Some((variable, terms));
                 }
-                self.object = CurrentObject::Vertex(variable);
-                Some(())
-            }
-            ("out" | "in", [Value::String(label)]) => {
-                let CurrentObject::Vertex(from) = self.object else { return None };
-                let to = self.fresh()?;
-                let (source, target) = if &*step.name == "out" { (from, to) } else { (to, from) };
-                self.requirements.edge_keys.push(label.clone());
-                let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
-                self.patterns.push(pattern);
-                self.walks += 1;
                 self.object = CurrentObject::Vertex(to);
-                Some(())
-            }
-            ("both", [Value::String(label)]) => {
-                let CurrentObject::Vertex(from) = self.object else { return None };
-                let to = self.fresh()?;
-                self.requirements.edge_keys.push(label.clone());
-                self.unions.push(self.walk("both", label, from, to));
-                self.walks += 1;
-                self.object = CurrentObject::Vertex(to);
-                Some(())
-            }
-            ("hasId", [Value::P(test)]) => {
-                let CurrentObject::Vertex(vertex) = self.object else { return None };
-                let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(id)) = &**test
-                else {
-                    return None;
-                };
-                if !is_of_one_vertex(id) {
-                    return None;
-                }
-                let id = Expression::Constant(iri(VERTEX_NAMESPACE, id).into());
-                let same = Expression::SameTerm(Box::new(Expression::Variable(vertex)), Box::new(id));
-                self.filters.push(match comparison {
-                    Comparison::Eq => same,
-                    _ => Expression::Not(Box::new(same)),
-                });
                 Some(())
             }
             ("outE" | "inE", [Value::String(label)]) if !self.keep_paths => {
                 let CurrentObject::Vertex(from) = self.object else { return None };
                 let to = self.fresh()?;
                 let (source, target) = if &*step.name == "outE" { (from, to) } else { (to, from) };
-                self.requirements.edge_keys.push(label.clone());
-                let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
-                self.patterns.push(pattern);
-                self.walks += 1;
+                self.edges(label, source, target);
                 self.object = CurrentObject::Edge { pattern: self.patterns.len() - 1, source, target, from };
                 Some(())
             }
             ("inV" | "outV" | "otherV", []) => {
                 let CurrentObject::Edge { source, target, from, .. } = self.object else { return None };
-                let to = match &*step.name {
+                self.object = CurrentObject::Vertex(match &*step.name {
                     "inV" => target,
                     "outV" => source,
-                    _ => {
-                        if from == source {
-                            target
-                        } else {
-                            source
-                        }
-                    }
-                };
-                self.object = CurrentObject::Vertex(to);
+                    _ if from == source => target,
+                    _ => source,
+                });
                 Some(())
             }
+            ("hasId", [Value::P(test)]) => self.has_id(test),
             ("hasLabel", [Value::String(label)])
-            | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => {
-                let CurrentObject::Vertex(vertex) = self.object else { return None };
-                if &**label == "vertex" || label.contains("::") {
-                    return None;
-                }
-                let predicate = NamedNode::new_unchecked(RDF_TYPE);
-                let object = Slot::Constant(iri(LABEL_NAMESPACE, label).into());
-                self.patterns.push(self.pattern(vertex, predicate, object, false));
-                Some(())
-            }
+            | ("has", [Value::Token(Token::T(T::Label)), Value::String(label)]) => self.has_label(label),
             ("has", [Value::String(label), Value::String(key), test]) => {
-                let label = Instruction::new("hasLabel", vec![Value::String(label.clone())]);
-                self.instruction(&label)?;
+                self.has_label(label)?;
                 self.has(key, test)
             }
             ("has", [Value::String(key), test]) => self.has(key, test),
-            ("values", [Value::String(key)]) => {
-                let CurrentObject::Vertex(vertex) = self.object else { return None };
-                self.requirements.value_keys.push(key.clone());
-                if let Some(value) = self.known_value(vertex, key) {
-                    self.object = CurrentObject::Value(value);
-                    return Some(());
-                }
-                let value = self.fresh()?;
-                self.patterns.push(self.pattern(
-                    vertex,
-                    iri(KEY_NAMESPACE, key),
-                    Slot::Variable(value),
-                    true,
-                ));
-                self.object = CurrentObject::Value(value);
-                Some(())
-            }
+            ("values", [Value::String(key)]) => self.values(key),
             ("where" | "filter", [Value::Traversal(traversal)]) => {
                 let exists = self.exists(traversal)?;
                 self.filters.push(exists);
@@ -437,26 +365,7 @@ impl Builder {
                 self.object = self.labelled(label)?;
                 Some(())
             }
-            ("dedup", []) => {
-                let current = self.current()?;
-                if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
-                    return None;
-                }
-                if !self.filters.is_empty() && !self.is_bound() {
-                    return None;
-                }
-                let found = distinct(self.node(), current);
-                let is_profitable = self.is_profitable;
-                if let (CurrentObject::Vertex(_), false) = (&self.object, self.has_sack) {
-                    self.rebase(found, current);
-                    self.is_profitable = is_profitable;
-                } else {
-                    self.closed = Some(found);
-                    self.path = vec![(current, Vec::new())];
-                    self.distinct_terms = matches!(self.object, CurrentObject::Value(_));
-                }
-                Some(())
-            }
+            ("dedup", []) => self.dedup(),
             ("limit", [count]) => self.slice(0, Some(count.as_integer()?)),
             ("skip", [from]) => self.slice(from.as_integer()?, None),
             ("range", [from, to]) => {
@@ -474,6 +383,97 @@ impl Builder {
             }
             _ => None,
         }
+    }
+
+    /// `V()`, with ids or without.
+    fn start_vertices(&mut self, ids: &[Value]) -> Option<()> {
+        let variable = self.fresh()?;
+        if !ids.is_empty() {
+            let mut terms = Vec::new();
+            for id in ids {
+                if matches!(id, Value::Null | Value::Vertex(_) | Value::List(_)) {
+                    return None;
+                }
+                let name = vertex_name(id).ok().filter(|name| !name.starts_with("_:"))?;
+                terms.push(iri(VERTEX_NAMESPACE, &name).into());
+            }
+            self.start = Some((variable, terms));
+        }
+        self.object = CurrentObject::Vertex(variable);
+        Some(())
+    }
+
+    /// A walk along the edges with a label.
+    fn edges(&mut self, label: &Arc<str>, source: Variable, target: Variable) {
+        self.requirements.edge_keys.push(label.clone());
+        let pattern = self.pattern(source, iri(KEY_NAMESPACE, label), Slot::Variable(target), true);
+        self.patterns.push(pattern);
+        self.walks += 1;
+    }
+
+    /// A test of the id that only one vertex can have.
+    fn has_id(&mut self, test: &P) -> Option<()> {
+        let CurrentObject::Vertex(vertex) = self.object else { return None };
+        let P::Compare(comparison @ (Comparison::Eq | Comparison::Neq), Value::String(id)) = test else {
+            return None;
+        };
+        if !is_of_one_vertex(id) {
+            return None;
+        }
+        let id = Expression::Constant(iri(VERTEX_NAMESPACE, id).into());
+        let same = Expression::SameTerm(Box::new(Expression::Variable(vertex)), Box::new(id));
+        self.filters.push(match comparison {
+            Comparison::Eq => same,
+            _ => Expression::Not(Box::new(same)),
+        });
+        Some(())
+    }
+
+    /// A test of the label.
+    fn has_label(&mut self, label: &Arc<str>) -> Option<()> {
+        let CurrentObject::Vertex(vertex) = self.object else { return None };
+        if &**label == "vertex" || label.contains("::") {
+            return None;
+        }
+        let predicate = NamedNode::new_unchecked(RDF_TYPE);
+        let object = Slot::Constant(iri(LABEL_NAMESPACE, label).into());
+        self.patterns.push(self.pattern(vertex, predicate, object, false));
+        Some(())
+    }
+
+    /// The values of a key.
+    fn values(&mut self, key: &Arc<str>) -> Option<()> {
+        let CurrentObject::Vertex(vertex) = self.object else { return None };
+        self.requirements.value_keys.push(key.clone());
+        if let Some(value) = self.known_value(vertex, key) {
+            self.object = CurrentObject::Value(value);
+            return Some(());
+        }
+        let value = self.fresh()?;
+        self.patterns.push(self.pattern(vertex, iri(KEY_NAMESPACE, key), Slot::Variable(value), true));
+        self.object = CurrentObject::Value(value);
+        Some(())
+    }
+
+    fn dedup(&mut self) -> Option<()> {
+        let current = self.current()?;
+        if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
+            return None;
+        }
+        if !self.filters.is_empty() && !self.is_bound() {
+            return None;
+        }
+        let found = distinct(self.node(), current);
+        let is_profitable = self.is_profitable;
+        if let (CurrentObject::Vertex(_), false) = (&self.object, self.has_sack) {
+            self.rebase(found, current);
+            self.is_profitable = is_profitable;
+        } else {
+            self.closed = Some(found);
+            self.path = vec![(current, Vec::new())];
+            self.distinct_terms = matches!(self.object, CurrentObject::Value(_));
+        }
+        Some(())
     }
 
     /// A test of a property.

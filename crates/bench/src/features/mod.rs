@@ -8,10 +8,10 @@
 //! # Not here
 //! The cost of planning or serialization, and hand-written loops: see [`crate::lubm`], [`crate::patterns`].
 
-mod questions;
+mod feature_queries;
 mod report;
 
-pub use questions::{Compare, GRAPH, Question, UNIVERSITIES};
+pub use feature_queries::{Compare, FeatureQuery, GRAPH, UNIVERSITIES};
 pub use report::{FeatureFigures, FeatureReport};
 
 use crate::compare::Contest;
@@ -19,7 +19,7 @@ use crate::data::PlainFile;
 use crate::engine::{Engine, ResultTable, Sink};
 use crate::light;
 use crate::measure::{Timing, median, once, thread_cpu};
-use questions::PREFIXES;
+use feature_queries::PREFIXES;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
@@ -75,16 +75,16 @@ pub fn run(
         .filter(|one| options.only.is_empty() || options.only.iter().any(|n| n == one.name))
         .collect();
     if wanted.is_empty() {
-        let names: Vec<_> = set.iter().map(|question| question.name).collect();
+        let names: Vec<_> = set.iter().map(|query| query.name).collect();
         return Err(Error::new(ErrorKind::Input, "there is no question of that name")
             .with_hint(format!("the questions are {}", names.join(", "))));
     }
-    for question in wanted {
-        let mut text = format!("{PREFIXES}{}", question.text);
+    for query in wanted {
+        let mut text = format!("{PREFIXES}{}", query.text);
         for (constant, iri) in &constants {
             text = text.replace(constant, iri);
         }
-        report.features.push(ask(question, &text, options.rounds, contest));
+        report.features.push(compare_engines(query, &text, options.rounds, contest));
     }
     if are_universities && options.only.is_empty() && !options.light.is_zero() {
         report.light = light::run(contest, options.light)?;
@@ -124,14 +124,14 @@ enum Outcome {
 }
 
 /// Runs one query in the engines of `contest`.
-fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) -> FeatureFigures {
-    let mut figures = FeatureFigures { feature: question.name.to_owned(), ..FeatureFigures::default() };
+fn compare_engines(query: &FeatureQuery, text: &str, rounds: usize, contest: &mut Contest) -> FeatureFigures {
+    let mut figures = FeatureFigures { feature: query.name.to_owned(), ..FeatureFigures::default() };
     let limit = contest.time_limit;
     let mut tables: Vec<ResultTable> = Vec::new();
     let mut firsts = [None, None];
     for (index, engine) in [&mut contest.ours, &mut contest.peer].into_iter().enumerate() {
         let Some(engine) = engine.as_deref_mut() else { continue };
-        match first(engine, question, text, limit) {
+        match first(engine, query, text, limit) {
             Outcome::Answered(First { table, timing }) => {
                 firsts[index] = Some(timing);
                 tables.push(table);
@@ -142,7 +142,7 @@ fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) ->
     }
     figures.rows = tables.first().map(|table| table.rows.len() as u64);
     if let [one, other] = tables.as_slice()
-        && let Some(what) = difference(question.compare, one, other)
+        && let Some(what) = difference(query.compare, one, other)
     {
         figures.wrong = true;
         figures.remarks.push(what);
@@ -169,14 +169,14 @@ fn ask(question: &Question, text: &str, rounds: usize, contest: &mut Contest) ->
 }
 
 /// One answer for its values, within the limit.
-fn first(engine: &mut dyn Engine, question: &Question, text: &str, limit: Option<Duration>) -> Outcome {
+fn first(engine: &mut dyn Engine, query: &FeatureQuery, text: &str, limit: Option<Duration>) -> Outcome {
     engine.set_time_limit(limit);
     let begin = Instant::now();
     let mut sink = Sink::keeping();
     let answer = once(|| engine.query_tsv(text, &mut sink));
     let after = begin.elapsed();
     engine.set_time_limit(None);
-    let table = |sink: &Sink| match question.compare {
+    let table = |sink: &Sink| match query.compare {
         Compare::Order => sink.table_in_order(),
         Compare::Rows | Compare::Number => sink.table(),
     };
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_is_compared() {
+    fn results_are_compared_by_the_kind_of_query() {
         let table = |rows: &[&str]| ResultTable {
             header: "?x".to_owned(),
             rows: rows.iter().map(|&row| row.to_owned()).collect(),

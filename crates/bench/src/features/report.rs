@@ -1,6 +1,6 @@
 //! Reports of the feature benchmark: readable tables, and JSON for archiving.
 
-use super::questions::{EXPORT, REACH};
+use super::feature_queries::{EXPORT, REACH};
 use crate::measure::{Timing, geometric_mean};
 use crate::report::{LightFigures, LoadFigures, machine, today};
 use crate::table::{Table, count, figure, figure_or_dash};

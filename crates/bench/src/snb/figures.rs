@@ -50,8 +50,8 @@ const COMPLEX_RATIO: f64 = 30.0;
 
 /// One operation, as a progress line.
 pub(super) fn line(operation: &Operation, outcome: &Outcome) -> String {
-    let peer = match &outcome.peer.trouble {
-        Some(trouble) => format!(", peer: {trouble}"),
+    let peer = match &outcome.peer.failure {
+        Some(failure) => format!(", peer: {failure}"),
         None => {
             outcome.peer.times.median().map_or_else(String::new, |ms| format!(", peer {} ms", figure(ms)))
         }

@@ -2,7 +2,7 @@
 //! texts.
 //!
 //! # Shape
-//! * `network`: the files, from an archive or generated. `drawn`: parameter values. `workload`: the
+//! * `network`: the files, from an archive or generated. `substitution`: parameter values. `workload`: the
 //!   operations. `run`: rows and times. `peer`: a process with TinkerGraph. `figures`: tables and targets.
 //!   `options`: the options. `resident`: the task of the subprocess that measures memory.
 //! * Each operation runs with each of its parameters once, in both languages, and the rows are counted; both
@@ -10,22 +10,22 @@
 //!   many as the time allows.
 //! * Times are CPU times of all threads together, from the text to values: parsing, planning, running.
 
-mod drawn;
 mod figures;
 mod network;
 mod options;
 mod peer;
 mod resident;
 mod run;
+mod substitution;
 mod workload;
 
-pub(crate) use drawn::Drawn;
 pub use network::Network;
 pub use options::SnbOptions;
 pub use peer::PeerOptions;
 pub(crate) use peer::parameters_as_json;
 pub(crate) use resident::resident;
 pub(crate) use run::{Found, canonical, hash, once};
+pub(crate) use substitution::SubstitutionParameters;
 pub(crate) use workload::{Operation, operations};
 
 use crate::measure::process_cpu;
@@ -46,8 +46,8 @@ pub fn run(network: &Network, options: &SnbOptions) -> Result<SectionReport> {
     let directory = folder.path().join("db");
     let mut stored = store(network, &directory)?;
     let database = Database::open(&directory)?;
-    let drawn = Drawn::new(&database, options.parameters.as_deref(), options.count)?;
-    let operations = workload::operations(&drawn, &options.only)?;
+    let substitution = SubstitutionParameters::new(&database, options.parameters.as_deref(), options.count)?;
+    let operations = workload::operations(&substitution, &options.only)?;
     if let Some(program) = &options.program {
         stored.resident_bytes = Some(crate::processes::resident(program, &directory, options)?);
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_agree_on_a_made_network() {
+    fn languages_agree_on_a_generated_network() {
         let report = self_check().unwrap().to_string();
         for part in ["IS1", "IC14", "3 hops", "Grasper Q8", "G-Tran IC4", "bytes on disk"] {
             assert!(report.contains(part), "{part} is missing in:\n{report}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_operation_is_told() {
+    fn unknown_operations_are_errors() {
         let options = SnbOptions {
             only: vec!["IS9".to_owned()],
             parameters: None,

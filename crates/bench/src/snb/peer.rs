@@ -90,8 +90,8 @@ impl Peer {
         let failed = |error: std::io::Error| Error::io("write to the peer", &error);
         writeln!(self.to, "{line}").and_then(|()| self.to.flush()).map_err(failed)?;
         let answer = self.read()?;
-        if let Some(trouble) = answer["trouble"].as_str() {
-            return Ok(PeerOutcome { trouble: Some(trouble.to_owned()), ..PeerOutcome::default() });
+        if let Some(failure) = answer["trouble"].as_str() {
+            return Ok(PeerOutcome { failure: Some(failure.to_owned()), ..PeerOutcome::default() });
         }
         let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
         let runs = list("runs");
@@ -101,7 +101,7 @@ impl Peer {
             let hash = hash.as_str().and_then(|hash| u64::from_str_radix(hash, 16).ok());
             rows.as_u64().zip(hash).map(|(rows, hash)| Found { rows, hash })
         });
-        Ok(PeerOutcome { found: found.collect(), times: Times { runs: runs.collect() }, trouble: None })
+        Ok(PeerOutcome { found: found.collect(), times: Times { runs: runs.collect() }, failure: None })
     }
 
     /// Ends the process.

@@ -1,6 +1,6 @@
 //! The task of the subprocess that measures memory.
 
-use super::drawn::Drawn;
+use super::substitution::SubstitutionParameters;
 use super::{run, workload};
 use crate::measure::resident_bytes;
 use std::path::Path;
@@ -14,8 +14,8 @@ use vervet_model::Result;
 /// As [`run`](super::run()).
 pub(crate) fn resident(directory: &Path, parameters: Option<&Path>, count: usize) -> Result<u64> {
     let database = Database::open(directory)?;
-    let drawn = Drawn::new(&database, parameters, count)?;
-    for operation in workload::operations(&drawn, &[])? {
+    let substitution = SubstitutionParameters::new(&database, parameters, count)?;
+    for operation in workload::operations(&substitution, &[])? {
         if operation.is_network_query() {
             run::once(&database, &operation)?;
         }

@@ -62,7 +62,7 @@ pub(super) struct PeerOutcome {
     pub(super) found: Vec<Option<Found>>,
     pub(super) times: Times,
     /// Why there are no figures.
-    pub(super) trouble: Option<String>,
+    pub(super) failure: Option<String>,
 }
 
 /// The results of an operation.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_over_what_both_have_run() {
+    fn ratios_cover_queries_that_both_engines_ran() {
         let ours = Times { runs: vec![vec![1.0, 1.0], vec![2.0], vec![9.0]] };
         let theirs = Times { runs: vec![vec![10.0], vec![20.0], Vec::new()] };
         assert_eq!(theirs.ratio_to(&ours), Some(10.0));

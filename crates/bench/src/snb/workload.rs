@@ -1,7 +1,7 @@
 //! The operations: IS1 to IS7 and IC1 to IC14, lookups and hops, the templates of Grasper and of G-Tran.
 
-use super::drawn::Drawn;
 use super::network::input;
+use super::substitution::SubstitutionParameters;
 use vervet_conformance::ldbc::{Parameters, QUERIES, Query, Sparql};
 use vervet_model::Result;
 
@@ -123,7 +123,7 @@ const GTRAN: [(&str, &str); 8] = [
 ///
 /// # Errors
 /// An unknown name.
-pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation>> {
+pub(crate) fn operations(substitution: &SubstitutionParameters, only: &[String]) -> Result<Vec<Operation>> {
     let mut all = Vec::new();
     for query in &QUERIES {
         all.push(Operation {
@@ -134,12 +134,15 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
                 Sparql::Text(text) => Some(text.to_owned()),
                 Sparql::Inexpressible(_) => None,
             },
-            parameters: (0..drawn.count).map(|i| parameters(query, drawn, i)).collect(),
+            parameters: (0..substitution.count).map(|i| parameters(query, substitution, i)).collect(),
         });
     }
     // The parameters of all queries together.
     let any = |i: usize| {
-        QUERIES.iter().map(|query| parameters(query, drawn, i)).fold(Parameters::default(), Parameters::with)
+        QUERIES
+            .iter()
+            .map(|query| parameters(query, substitution, i))
+            .fold(Parameters::default(), Parameters::with)
     };
     for (name, gremlin, sparql) in HOPS {
         all.push(Operation {
@@ -147,7 +150,7 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
             group: Group::Hops,
             gremlin: gremlin.to_owned(),
             sparql: (!sparql.is_empty()).then(|| format!("PREFIX : <urn:vervet:key:> {sparql}")),
-            parameters: (0..drawn.count).map(any).collect(),
+            parameters: (0..substitution.count).map(any).collect(),
         });
     }
     for (i, gremlin) in GRASPER.into_iter().enumerate() {
@@ -156,13 +159,13 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
             group: Group::Grasper,
             gremlin: gremlin.to_owned(),
             sparql: None,
-            parameters: (0..drawn.names.len().min(drawn.count)).map(any).collect(),
+            parameters: (0..substitution.names.len().min(substitution.count)).map(any).collect(),
         });
     }
     for (name, gremlin) in GTRAN {
         let dates = |i| match name {
-            "IC3" => parameters(&QUERIES[9], drawn, i),
-            "IC4" => parameters(&QUERIES[10], drawn, i),
+            "IC3" => parameters(&QUERIES[9], substitution, i),
+            "IC4" => parameters(&QUERIES[10], substitution, i),
             _ => Parameters::default(),
         };
         all.push(Operation {
@@ -170,7 +173,7 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
             group: Group::GTran,
             gremlin: gremlin.to_owned(),
             sparql: None,
-            parameters: (0..drawn.count).map(|i| any(i).with(dates(i))).collect(),
+            parameters: (0..substitution.count).map(|i| any(i).with(dates(i))).collect(),
         });
     }
     if let Some(name) = only.iter().find(|name| !all.iter().any(|operation| operation.name == **name)) {
@@ -183,28 +186,29 @@ pub(crate) fn operations(drawn: &Drawn, only: &[String]) -> Result<Vec<Operation
 }
 
 /// The `i`-th parameters of a query.
-fn parameters(query: &Query, drawn: &Drawn, i: usize) -> Parameters {
-    let person = Parameters::default().person("person", *Drawn::of(&drawn.persons, i));
-    let message = Parameters::default().message(*Drawn::of(&drawn.messages, i));
-    let name = |list: &[String]| Drawn::of(list, i).clone();
+fn parameters(query: &Query, substitution: &SubstitutionParameters, i: usize) -> Parameters {
+    let person =
+        Parameters::default().person("person", *SubstitutionParameters::of(&substitution.persons, i));
+    let message = Parameters::default().message(*SubstitutionParameters::of(&substitution.messages, i));
+    let name = |list: &[String]| SubstitutionParameters::of(list, i).clone();
     let month = i64::try_from(i % 12).unwrap_or(0) + 1;
     match query.name {
         "IS4" | "IS5" | "IS6" | "IS7" => message,
-        "IC1" => person.text("firstName", name(&drawn.names)),
-        "IC2" | "IC9" => person.number("maxDate", drawn.until),
+        "IC1" => person.text("firstName", name(&substitution.names)),
+        "IC2" | "IC9" => person.number("maxDate", substitution.until),
         "IC3" => person
-            .text("countryX", Drawn::of(&drawn.countries, 0).as_str())
-            .text("countryY", Drawn::of(&drawn.countries, 1).as_str())
-            .days(drawn.long.0, drawn.long.1),
-        "IC4" => person.days(drawn.short.0, drawn.short.1),
-        "IC5" => person.number("minDate", drawn.short.0),
-        "IC6" => person.text("tagName", name(&drawn.tags)),
+            .text("countryX", SubstitutionParameters::of(&substitution.countries, 0).as_str())
+            .text("countryY", SubstitutionParameters::of(&substitution.countries, 1).as_str())
+            .days(substitution.long.0, substitution.long.1),
+        "IC4" => person.days(substitution.short.0, substitution.short.1),
+        "IC5" => person.number("minDate", substitution.short.0),
+        "IC6" => person.text("tagName", name(&substitution.tags)),
         "IC10" => person.month(month),
-        "IC11" => person.text("country", name(&drawn.work_countries)).number("year", 2010),
-        "IC12" => person.text("tagClass", name(&drawn.tag_classes)),
+        "IC11" => person.text("country", name(&substitution.work_countries)).number("year", 2010),
+        "IC12" => person.text("tagClass", name(&substitution.tag_classes)),
         "IC13" | "IC14" => Parameters::default()
-            .person("person1", *Drawn::of(&drawn.persons, i))
-            .person("person2", *Drawn::of(&drawn.persons, i + 1)),
+            .person("person1", *SubstitutionParameters::of(&substitution.persons, i))
+            .person("person2", *SubstitutionParameters::of(&substitution.persons, i + 1)),
         _ => person,
     }
 }

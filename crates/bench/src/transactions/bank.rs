@@ -1,7 +1,7 @@
 //! Bank transfers: each reads two accounts and writes both. The sum of all accounts is invariant.
 
 use super::clients::{self, Load};
-use super::graphs::{Made, Place};
+use super::graphs::{StorageLocation, TemporaryDatabase};
 use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
@@ -22,7 +22,7 @@ pub(super) fn run(options: &TransactionOptions, report: &mut SectionReport) -> R
     for accounts in [10u32, 100_000] {
         for isolation in [Isolation::Serializable, Isolation::Snapshot] {
             for &clients in &options.clients {
-                let made = Made::empty(Place::Directory(Durability::None), |_| {})?;
+                let made = TemporaryDatabase::empty(StorageLocation::Directory(Durability::None), |_| {})?;
                 open_accounts(&made.db, accounts)?;
                 let load = Load { clients, time: options.time, warm_up: 100 };
                 let outcome = clients::run(load, |client, number| {

@@ -11,14 +11,14 @@ use vervet_model::{Error, ErrorKind, Result};
 
 /// The location of a database, and the durability of its commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum StorageLocation {
     /// In memory.
     Memory,
     /// In a directory with a log.
     Directory(Durability),
 }
 
-impl Place {
+impl StorageLocation {
     /// Its display name.
     #[must_use]
     pub fn name(self) -> String {
@@ -40,7 +40,7 @@ pub struct Data {
 
 /// A database with its temporary directory, which is removed on drop.
 #[derive(Debug)]
-pub struct Made {
+pub struct TemporaryDatabase {
     /// The database.
     pub db: Database,
     directory: Option<TempDir>,
@@ -123,8 +123,12 @@ impl Data {
     ///
     /// # Errors
     /// The load fails.
-    pub fn database(&self, place: Place, change: impl FnOnce(&mut DatabaseOptions)) -> Result<Made> {
-        let made = Made::empty(place, change)?;
+    pub fn database(
+        &self,
+        place: StorageLocation,
+        change: impl FnOnce(&mut DatabaseOptions),
+    ) -> Result<TemporaryDatabase> {
+        let made = TemporaryDatabase::empty(place, change)?;
         let is_csv = |name: &str| name.ends_with(".csv");
         let sources = self.files.iter().map(|(name, bytes)| Source::bytes(name, &bytes[..])).collect();
         let properties = self.files.iter().all(|(name, _)| is_csv(name));
@@ -157,17 +161,17 @@ impl Data {
     }
 }
 
-impl Made {
+impl TemporaryDatabase {
     /// An empty database.
     ///
     /// # Errors
     /// No space for a directory.
-    pub fn empty(place: Place, change: impl FnOnce(&mut DatabaseOptions)) -> Result<Self> {
+    pub fn empty(place: StorageLocation, change: impl FnOnce(&mut DatabaseOptions)) -> Result<Self> {
         let mut options = DatabaseOptions::default();
         change(&mut options);
         let directory = match place {
-            Place::Memory => None,
-            Place::Directory(level) => {
+            StorageLocation::Memory => None,
+            StorageLocation::Directory(level) => {
                 options.durability = level;
                 let made = tempfile::Builder::new().prefix("vervet-bench-").tempdir();
                 Some(made.map_err(|error| Error::io("make a temporary folder", &error))?)

@@ -2,7 +2,7 @@
 //! transaction; and recovery from the resulting log.
 
 use super::clients::{self, Load};
-use super::graphs::{Data, Made, Place};
+use super::graphs::{Data, StorageLocation, TemporaryDatabase};
 use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::{count, figure};
@@ -33,7 +33,7 @@ pub(super) fn single(data: &Data, options: &TransactionOptions, report: &mut Sec
         &["where", "clients", "transactions/s", "by CPU second", "p50 µs", "p99 µs", "longest ms", "aborted"],
     );
     let link = NamedNode::new_unchecked(LINK);
-    for place in [Place::Memory, Place::Directory(Durability::None)] {
+    for place in [StorageLocation::Memory, StorageLocation::Directory(Durability::None)] {
         for &clients in &options.clients {
             let made = data.database(place, |_| {})?;
             let vertices = data.vertices(&made.db)?;
@@ -56,7 +56,7 @@ pub(super) fn single(data: &Data, options: &TransactionOptions, report: &mut Sec
                 figure(outcome.quantile_us(1.0) / 1e3),
                 figure(outcome.abort_share()),
             ]);
-            if clients == 1 && place != Place::Memory {
+            if clients == 1 && place != StorageLocation::Memory {
                 report.target(
                     "single-edge transactions/s, one client, not synced",
                     outcome.rate(),
@@ -84,7 +84,7 @@ pub(super) fn group_commit(
     let link = NamedNode::new_unchecked(LINK);
     let mut one = None;
     for clients in [1, 4, 16] {
-        let made = data.database(Place::Directory(Durability::Sync), |_| {})?;
+        let made = data.database(StorageLocation::Directory(Durability::Sync), |_| {})?;
         let vertices = data.vertices(&made.db)?;
         let load = Load { clients, time: options.time, warm_up: 2 };
         let outcome =
@@ -116,8 +116,8 @@ pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut Secti
     );
     let link = NamedNode::new_unchecked(LINK);
     for way in ["library", "INSERT DATA"] {
-        let made =
-            data.database(Place::Directory(Durability::Sync), |options| options.checkpoints = false)?;
+        let made = data
+            .database(StorageLocation::Directory(Durability::Sync), |options| options.checkpoints = false)?;
         let vertices = data.vertices(&made.db)?;
         let mut random = Random::new(1);
         let mut draw = || random.pick(&vertices);
@@ -179,8 +179,8 @@ fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut Sec
     );
     let link = NamedNode::new_unchecked(LINK);
     for new_terms in [false, true] {
-        let made =
-            data.database(Place::Directory(Durability::None), |options| options.checkpoints = false)?;
+        let made = data
+            .database(StorageLocation::Directory(Durability::None), |options| options.checkpoints = false)?;
         let vertices = data.vertices(&made.db)?;
         let before = made.disk_bytes()?;
         let number = options.bulk / 4;
@@ -220,7 +220,7 @@ fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut Sec
 }
 
 /// The time of reopening, minus the time of opening without a log.
-fn reopen(made: Made) -> Result<(f64, Made)> {
+fn reopen(made: TemporaryDatabase) -> Result<(f64, TemporaryDatabase)> {
     let begin = Instant::now();
     let made = made.reopen()?;
     Ok((begin.elapsed().as_secs_f64(), made))

@@ -8,7 +8,7 @@
 //! need nothing else; a write is one transaction through the typed interface.
 
 use super::clients::{self, Load, Outcome};
-use super::graphs::{Data, Place};
+use super::graphs::{Data, StorageLocation};
 use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
@@ -27,7 +27,7 @@ const DRAWN_MAX: usize = 200_000;
 const REPORTED: [f64; 3] = [12_000.0, 5_000.0, 2_900.0];
 
 /// The parameters of all queries.
-struct Drawn {
+struct QueryParameters {
     vertices: Vec<Vertex>,
     edges: Vec<Edge>,
     labels: Vec<String>,
@@ -66,9 +66,10 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
                     continue;
                 }
                 for &clients in &options.clients {
-                    let made =
-                        data.database(Place::Directory(durability), |options| options.pre_read = pre_read)?;
-                    let drawn = Drawn::new(data, &made.db)?;
+                    let made = data.database(StorageLocation::Directory(durability), |options| {
+                        options.pre_read = pre_read
+                    })?;
+                    let drawn = QueryParameters::new(data, &made.db)?;
                     let load = Load { clients, time: options.time, warm_up: 100 };
                     let outcome = clients::run(load, |client, number| {
                         let mut random = Random::for_part(7, &[client as u64, number]);
@@ -144,7 +145,7 @@ fn targets(
     }
 }
 
-impl Drawn {
+impl QueryParameters {
     fn new(data: &Data, db: &Database) -> Result<Self> {
         let (labels, keys) = (names(db, "isIRI")?, names(db, "isLiteral")?);
         let snapshot = db.snapshot();

@@ -14,7 +14,7 @@ mod readers;
 mod steady;
 
 pub use clients::{Load, Outcome};
-pub use graphs::{Data, Place};
+pub use graphs::{Data, StorageLocation};
 pub use options::{PARTS, TransactionOptions};
 
 use crate::sections::SectionReport;

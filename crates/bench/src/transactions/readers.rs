@@ -2,7 +2,7 @@
 //! continuously committing writer.
 
 use super::clients::{self, Load, Outcome};
-use super::graphs::{Data, Place};
+use super::graphs::{Data, StorageLocation};
 use super::options::TransactionOptions;
 use crate::sections::{Section, SectionReport};
 use crate::table::figure;
@@ -48,7 +48,7 @@ impl Beside {
 const ROUNDS: usize = 5;
 
 pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
-    let made = data.database(Place::Directory(Durability::None), |_| {})?;
+    let made = data.database(StorageLocation::Directory(Durability::None), |_| {})?;
     let db = &made.db;
     let vertices = data.vertices(db)?;
     let label = busiest(db, &vertices)?;

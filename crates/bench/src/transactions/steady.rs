@@ -1,11 +1,11 @@
-//! A long mixed load: is memory use flat, and disk use, and does a reader ever wait?
+//! A long mixed load: growth of memory and disk use, and waiting times of readers.
 //!
 //! # Shape
 //! A writing client replaces property values, adds edges and removes old ones, so that the graph soon has its
 //! final size. A reading client runs light queries. Samples record the resident set, the files and the
 //! longest read since the last sample. Checkpoints run as in production.
 
-use super::graphs::{Data, Made, Place};
+use super::graphs::{Data, StorageLocation, TemporaryDatabase};
 use super::options::TransactionOptions;
 use crate::measure::resident_bytes;
 use crate::sections::{Section, SectionReport};
@@ -44,7 +44,7 @@ struct Progress {
 }
 
 pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
-    let made = data.database(Place::Directory(Durability::None), |_| {})?;
+    let made = data.database(StorageLocation::Directory(Durability::None), |_| {})?;
     let vertices = data.vertices(&made.db)?;
     let progress = Progress::default();
     let begin = Instant::now();
@@ -96,7 +96,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
 
 /// Takes samples until the updates are done or the time is up.
 fn sample(
-    made: &Made,
+    made: &TemporaryDatabase,
     options: &TransactionOptions,
     progress: &Progress,
     begin: Instant,

@@ -13,13 +13,13 @@ const ADDED_MS_MAX: f64 = 0.15;
 
 /// A combination of client, server and format.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Way {
+pub(super) struct ClientSetup {
     pub(super) server: &'static str,
     pub(super) client: &'static str,
     pub(super) format: &'static str,
 }
 
-impl Way {
+impl ClientSetup {
     pub(super) fn new(server: &'static str, client: &'static str, format: Format) -> Self {
         Self { server, client, format: format.name() }
     }
@@ -29,12 +29,12 @@ impl Way {
     }
 
     /// The same combination with the floor server.
-    fn to_floor(&self) -> Self {
+    fn to_replay_server(&self) -> Self {
         Self { server: FLOOR, ..self.clone() }
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClientSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}, {}", self.server, self.client, self.format)
     }
@@ -42,8 +42,8 @@ impl fmt::Display for Way {
 
 /// Sequential requests; times in µs.
 #[derive(Clone, Debug)]
-pub(super) struct Light {
-    pub(super) way: Way,
+pub(super) struct SequentialFigures {
+    pub(super) setup: ClientSetup,
     /// The index of the text.
     pub(super) at: usize,
     pub(super) median: f64,
@@ -54,8 +54,8 @@ pub(super) struct Light {
 
 /// Pipelined requests.
 #[derive(Clone, Debug)]
-pub(super) struct Many {
-    pub(super) way: Way,
+pub(super) struct PipelinedFigures {
+    pub(super) setup: ClientSetup,
     pub(super) at: usize,
     pub(super) rate: f64,
     pub(super) server_cpu: f64,
@@ -63,8 +63,8 @@ pub(super) struct Many {
 
 /// Added vertices.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    pub(super) way: Way,
+pub(super) struct WriteFigures {
+    pub(super) setup: ClientSetup,
     pub(super) writes: Writes,
     pub(super) rate: f64,
     pub(super) server_cpu: f64,
@@ -78,9 +78,9 @@ pub(super) struct Figures {
     /// For each text the times in µs.
     pub(super) embedded: Vec<Vec<f64>>,
     pub(super) embedded_writes: f64,
-    pub(super) light: Vec<Light>,
-    pub(super) many: Vec<Many>,
-    pub(super) written: Vec<Written>,
+    pub(super) light: Vec<SequentialFigures>,
+    pub(super) many: Vec<PipelinedFigures>,
+    pub(super) written: Vec<WriteFigures>,
 }
 
 impl Figures {
@@ -102,9 +102,9 @@ impl Figures {
     }
 
     /// The median of the same request to the floor server.
-    fn floor(&self, light: &Light) -> Option<f64> {
-        let way = light.way.to_floor();
-        self.light.iter().find(|other| other.at == light.at && other.way == way).map(|floor| floor.median)
+    fn floor(&self, light: &SequentialFigures) -> Option<f64> {
+        let setup = light.setup.to_replay_server();
+        self.light.iter().find(|other| other.at == light.at && other.setup == setup).map(|floor| floor.median)
     }
 
     pub(super) fn report(&self) -> SectionReport {
@@ -112,11 +112,11 @@ impl Figures {
         report.push(self.light());
         report.push(self.many());
         report.push(self.written());
-        for light in self.light.iter().filter(|light| light.way.is_ours() && light.at > 0) {
+        for light in self.light.iter().filter(|light| light.setup.is_ours() && light.at > 0) {
             let added = (light.median - self.embedded(light.at, 0.5)) / 1e3;
-            let (text, way) = (self.texts[light.at], &light.way);
+            let (text, setup) = (self.texts[light.at], &light.setup);
             report.target(
-                format!("added to {text} by {}, {}, ms", way.client, way.format),
+                format!("added to {text} by {}, {}, ms", setup.client, setup.format),
                 added,
                 ADDED_MS_MAX,
                 true,
@@ -124,18 +124,18 @@ impl Figures {
             if let Some(floor) = self.floor(light) {
                 let floor = (floor - self.embedded(light.at, 0.5)) / 1e3;
                 report.target(
-                    format!("the floor: added to {text} by {}, {}, ms", way.client, way.format),
+                    format!("the floor: added to {text} by {}, {}, ms", setup.client, setup.format),
                     floor,
                     ADDED_MS_MAX,
                     true,
                 );
             }
         }
-        let pipelined = |written: &&Written| {
-            written.way.is_ours() && written.writes.session && written.writes.in_flight > 1
+        let pipelined = |written: &&WriteFigures| {
+            written.setup.is_ours() && written.writes.session && written.writes.in_flight > 1
         };
         for written in self.written.iter().filter(pipelined) {
-            let (client, format) = (&written.way.client, written.way.format);
+            let (client, format) = (&written.setup.client, written.setup.format);
             report.target(
                 format!("vertices/s in one session, pipelined, by {client}, {format}"),
                 written.rate,
@@ -178,12 +178,12 @@ impl Figures {
                 String::new(),
             ]);
             for light in self.light.iter().filter(|light| light.at == at) {
-                let nothing = self.light.iter().find(|other| other.at == 0 && other.way == light.way);
-                let if_ours = |value: f64| if light.way.is_ours() { figure(value) } else { String::new() };
+                let nothing = self.light.iter().find(|other| other.at == 0 && other.setup == light.setup);
+                let if_ours = |value: f64| if light.setup.is_ours() { figure(value) } else { String::new() };
                 section.row(vec![
                     (*text).to_owned(),
-                    light.way.server.to_owned(),
-                    format!("{}, {}", light.way.client, light.way.format),
+                    light.setup.server.to_owned(),
+                    format!("{}, {}", light.setup.client, light.setup.format),
                     figure(light.median),
                     figure(light.p99),
                     if_ours(light.median - self.embedded(at, 0.5)),
@@ -208,10 +208,10 @@ impl Figures {
         for many in &self.many {
             section.row(vec![
                 self.texts[many.at].to_owned(),
-                many.way.server.to_owned(),
-                format!("{}, {}", many.way.client, many.way.format),
+                many.setup.server.to_owned(),
+                format!("{}, {}", many.setup.client, many.setup.format),
                 figure(many.rate),
-                if many.way.is_ours() { figure(many.server_cpu) } else { String::new() },
+                if many.setup.is_ours() { figure(many.server_cpu) } else { String::new() },
             ]);
         }
         section
@@ -242,13 +242,13 @@ impl Figures {
             let writes = &written.writes;
             section.row(vec![
                 if writes.session { "in one session" } else { "each by itself" }.to_owned(),
-                written.way.server.to_owned(),
-                format!("{}, {}", written.way.client, written.way.format),
+                written.setup.server.to_owned(),
+                format!("{}, {}", written.setup.client, written.setup.format),
                 writes.in_flight.to_string(),
                 count(u64::from(writes.vertices)),
                 if writes.session { count(u64::from(writes.commit_each)) } else { "1".to_owned() },
                 figure(written.rate),
-                if written.way.is_ours() { figure(written.server_cpu) } else { String::new() },
+                if written.setup.is_ours() { figure(written.server_cpu) } else { String::new() },
             ]);
         }
         section

@@ -1,10 +1,10 @@
 //! `vervet-bench wire`: the overhead of the Gremlin Server over the embedded interface.
 //!
 //! # Shape
-//! * `clients`: the client interface. `bare`: a WebSocket without a driver, in this process. `driver`:
+//! * `clients`: the client interface. `raw_client`: a WebSocket without a driver, in this process. `driver`:
 //!   TinkerPop's driver for Java, a process (`peers/gremlin`), to our server and optionally to TinkerPop's
 //!   own with TinkerGraph.
-//! * `floor`: a server that replays our server's responses.
+//! * `replay_server`: a server that replays our server's responses.
 //! * `figures`: tables and targets. `options`: options, requests and names.
 //! * The server runs in this process on a database in a directory, so its processor time is that of this
 //!   process while the driver works.
@@ -16,23 +16,23 @@
 //! the cost of the transport itself, the bare client the driver's share of it, and the same requests to the
 //! floor server the part that no server can avoid.
 
-mod bare;
 mod clients;
 mod driver;
 mod figures;
-mod floor;
 mod options;
+mod raw_client;
+mod replay_server;
 
 pub use options::WireOptions;
 
 use crate::measure::{process_cpu, quantile};
 use crate::sections::SectionReport;
-use crate::snb::{Drawn, Found, Network, Operation, once, operations};
+use crate::snb::{Found, Network, Operation, SubstitutionParameters, once, operations};
 use clients::{Client, Format, PipelinedRequests, Writes};
 use driver::Driver;
-use figures::{Light, Many, Way, Written};
-use floor::{Answers, Floor};
+use figures::{ClientSetup, PipelinedFigures, SequentialFigures, WriteFigures};
 use options::{ADD, FLOOR, LIGHT, NOTHING, OURS, PEER};
+use replay_server::{RecordedResponses, ReplayServer};
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -53,12 +53,13 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
         .map_err(|error| Error::io("make a temporary folder", &error))?;
     let database = Database::open_or_create(folder.path().join("db"))?;
     network.load(&database)?;
-    let drawn = Drawn::new(&database, options.parameters.as_deref(), options.count)?;
+    let substitution = SubstitutionParameters::new(&database, options.parameters.as_deref(), options.count)?;
     let mut light = vec![nothing()];
-    light.extend(operations(&drawn, &LIGHT.map(str::to_owned))?);
+    light.extend(operations(&substitution, &LIGHT.map(str::to_owned))?);
     for operation in &mut light[1..] {
         // No parameters that the text does not use.
-        let person = |i| Parameters::default().person("person", *Drawn::of(&drawn.persons, i));
+        let person =
+            |i| Parameters::default().person("person", *SubstitutionParameters::of(&substitution.persons, i));
         operation.parameters = (0..options.count).map(person).collect();
     }
     let mut figures = figures::Figures::new(network, options);
@@ -71,18 +72,18 @@ pub fn run(network: &Network, options: &WireOptions) -> Result<SectionReport> {
 
     let running = Running::start(&database)?;
     let mut measure = Measure { options, light: &light, found: &found, database: Some(&database), number: 0 };
-    let mut bare = bare::Bare::new(running.address);
-    let floor = Floor::start(Answers::record(&mut bare, &light)?)?;
+    let mut raw_client = raw_client::RawClient::new(running.address);
+    let replay_server = ReplayServer::start(RecordedResponses::record(&mut raw_client, &light)?)?;
     let format = Format::GraphBinary;
-    measure.light(OURS, &mut bare, format, &mut figures)?;
-    measure.light(FLOOR, &mut bare::Bare::new(floor.address), format, &mut figures)?;
-    measure.heavy(OURS, &mut bare, format, &mut figures)?;
+    measure.light(OURS, &mut raw_client, format, &mut figures)?;
+    measure.light(FLOOR, &mut raw_client::RawClient::new(replay_server.address), format, &mut figures)?;
+    measure.heavy(OURS, &mut raw_client, format, &mut figures)?;
     if let Some(script) = &options.script {
         let mut driver = Driver::start(script)?;
         for format in [Format::GraphBinary, Format::GraphSon] {
             driver.connect(running.address, format)?;
             measure.light(OURS, &mut driver, format, &mut figures)?;
-            driver.connect(floor.address, format)?;
+            driver.connect(replay_server.address, format)?;
             measure.light(FLOOR, &mut driver, format, &mut figures)?;
             driver.connect(running.address, format)?;
             measure.heavy(OURS, &mut driver, format, &mut figures)?;
@@ -208,19 +209,19 @@ impl Measure<'_> {
         format: Format,
         figures: &mut figures::Figures,
     ) -> Result<()> {
-        let way = Way::new(server, client.name(), format);
+        let setup = ClientSetup::new(server, client.name(), format);
         for (at, operation) in self.light.iter().enumerate() {
             let seen = client.look(&operation.gremlin, &operation.parameters)?;
             if seen != self.found[at] {
-                let message = format!("{}: {way} has {seen:?}, not {:?}", operation.name, self.found[at]);
+                let message = format!("{}: {setup} has {seen:?}, not {:?}", operation.name, self.found[at]);
                 return Err(Error::internal(message));
             }
             let (begin, own) = (process_cpu(), client.own_cpu());
             let micros = client.one(&operation.gremlin, &operation.parameters, self.options.time)?;
             let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
             let requests = micros.requests.max(1) as f64;
-            figures.light.push(Light {
-                way: way.clone(),
+            figures.light.push(SequentialFigures {
+                setup: setup.clone(),
                 at,
                 median: quantile(&micros.times, 0.5),
                 p99: quantile(&micros.times, 0.99),
@@ -238,7 +239,7 @@ impl Measure<'_> {
         format: Format,
         figures: &mut figures::Figures,
     ) -> Result<()> {
-        let way = Way::new(server, client.name(), format);
+        let setup = ClientSetup::new(server, client.name(), format);
         for (at, operation) in self.light.iter().enumerate() {
             let (begin, own) = (process_cpu(), client.own_cpu());
             let pipelined = client.many(
@@ -249,8 +250,8 @@ impl Measure<'_> {
             )?;
             let cpu = (process_cpu() - begin).saturating_sub(client.own_cpu().saturating_sub(own));
             let PipelinedRequests { requests, seconds, all } = pipelined;
-            figures.many.push(Many {
-                way: way.clone(),
+            figures.many.push(PipelinedFigures {
+                setup: setup.clone(),
                 at,
                 rate: requests as f64 / seconds,
                 server_cpu: cpu.as_secs_f64() * 1e6 / all.max(1) as f64,
@@ -286,8 +287,8 @@ impl Measure<'_> {
                     return Err(Error::internal(message));
                 }
                 if counted {
-                    figures.written.push(Written {
-                        way: way.clone(),
+                    figures.written.push(WriteFigures {
+                        setup: setup.clone(),
                         rate: f64::from(writes.vertices) / seconds,
                         server_cpu: cpu.as_secs_f64() * 1e6 / f64::from(writes.vertices),
                         writes,
@@ -311,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bare_client_gets_what_the_embedded_interface_gives() {
+    fn the_raw_client_and_the_embedded_interface_have_equal_results() {
         let report = self_check().unwrap().to_string();
         for part in ["IS1", "1 hop", "bare", "in one session", "each by itself", "vertices/s"] {
             assert!(report.contains(part), "{part} is missing in:\n{report}");

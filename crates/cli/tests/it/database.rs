@@ -31,7 +31,7 @@ fn one_process_loads_at_a_time() {
 }
 
 #[test]
-fn a_load_says_what_it_did() {
+fn a_load_reports_its_counts() {
     let place = Place::new();
     place.file("people.ttl", crate::common::PEOPLE);
     let done = place.run(&["load", "db", "people.ttl"]);

@@ -78,7 +78,7 @@ fn committed(place: &Place) -> u64 {
 }
 
 #[test]
-fn a_killed_shell_keeps_what_it_has_told_of() {
+fn a_killed_shell_keeps_acknowledged_commits() {
     let kills = std::env::var("VERVET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(6_u32);
     let seed = std::env::var("VERVET_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut random = seed.unwrap_or_else(|| {

@@ -30,7 +30,7 @@ fn graphs_go_out_and_come_back() {
 
 /// An export refuses file names under which it could not be loaded again.
 #[test]
-fn the_name_of_an_export_says_its_format_or_none() {
+fn the_file_name_determines_the_format_of_an_export() {
     let place = Place::new();
     place.file("graph.json", GRAPHSON);
     place.ok(&["load", "db", "graph.json"]);
@@ -98,7 +98,7 @@ fn a_folder_of_another_database_loads() {
 }
 
 #[test]
-fn the_made_network_loads() {
+fn the_generated_network_loads() {
     let place = Place::new();
     let said = place.ok(&["generate", "snb-like", "--persons", "40", "--seed", "3", "network"]);
     assert!(said.starts_with("40 persons, "), "{said}");

@@ -74,7 +74,7 @@ fn users_17_prefixes_and_semicolons_are_as_in_the_shell() {
 
 /// An update that changes nothing tells the names that are not there.
 #[test]
-fn unknown_names_of_updates_are_told() {
+fn updates_warn_about_unknown_names() {
     let place = people();
     let done = place.run(&["update", "db", "DELETE WHERE { ?p <http://example.org/nam> ?n }"]);
     assert!(done.code == 0 && done.err.contains("did you mean <http://example.org/name>?"), "{done:?}");
@@ -245,7 +245,7 @@ fn errors_point_at_the_mistake() {
 }
 
 #[test]
-fn wrong_usage_is_told_apart() {
+fn usage_errors_have_their_own_exit_code() {
     let place = people();
     place.fails(&["query"], 2, &["database", "Usage"]);
     place.fails(&["query", "db", "ASK {}", "--format", "yaml"], 2, &["tsv"]);
@@ -275,7 +275,7 @@ fn limits_end_queries() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_command_quietly() {
+fn a_closed_pipe_ends_the_command_quietly() {
     use std::io::Read;
     let place = people();
     place.file("numbers.ttl", &(0..40_000).map(|i| format!("<urn:{i}> <urn:p> {i} .\n")).collect::<String>());

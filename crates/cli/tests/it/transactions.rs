@@ -110,7 +110,7 @@ fn plans_and_formats_follow_the_language() {
 }
 
 #[test]
-fn what_is_no_command_here_says_what_is() {
+fn transaction_commands_out_of_place_have_hints() {
     let place = people();
     let cases = [
         ("commit\n", "there is no open transaction"),
@@ -211,7 +211,7 @@ fn a_damaged_log_is_explained_and_cut() {
     let done = place.run(&["recover", "db"]);
     assert_eq!(done.code, 1);
     for part in
-        ["is damaged at byte", "kept: the database as it was after commit", "records can still be told"]
+        ["is damaged at byte", "kept: the database as it was after commit", "records are still readable"]
     {
         assert!(done.out.contains(part), "{}", done.out);
     }

@@ -1,6 +1,6 @@
 //! Atomicity: a transaction takes effect as a whole (`C`) or not at all (`RB`).
 
-use super::world::{Client, Stop, World, integers, person};
+use super::test_environment::{Client, TestEnvironment, TransactionFailure, integers, person};
 use vervet::{Answer, Transaction};
 
 /// Readers beside the writers: each read sees one of the two states.
@@ -18,29 +18,29 @@ enum ClientRole {
 }
 
 /// Persons, persons with a name, emails.
-fn counts(transaction: &Transaction) -> Result<[i64; 3], Stop> {
+fn counts(transaction: &Transaction) -> Result<[i64; 3], TransactionFailure> {
     let one = |of: &str| {
         let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s {of} ?o }}");
-        Ok::<_, Stop>(integers(transaction, &query, ["n"])?[0])
+        Ok::<_, TransactionFailure>(integers(transaction, &query, ["n"])?[0])
     };
     let persons = integers(transaction, "SELECT (COUNT(*) AS ?n) { ?p a <urn:acid:Person> }", ["n"])?[0];
     Ok([persons, one("<urn:acid:name>")?, one("<urn:acid:email>")?])
 }
 
-fn add_email(transaction: &mut Transaction, email: &str) -> Result<(), Stop> {
+fn add_email(transaction: &mut Transaction, email: &str) -> Result<(), TransactionFailure> {
     transaction.update(&format!("INSERT DATA {{ {} <urn:acid:email> '{email}' }}", person(1)))?;
     Ok(())
 }
 
 /// Checks that the clients see only `allowed` states, and that the end state is the last of them.
 fn check(
-    world: &World,
+    environment: &TestEnvironment,
     clients: &[ClientRole],
     allowed: &[[i64; 3]],
     write: impl Fn(&mut Client<'_>, ClientRole) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
-    world.start(START)?;
-    let seen = world.run(clients, |client, who| {
+    environment.start(START)?;
+    let seen = environment.run(clients, |client, who| {
         if who != ClientRole::Reader {
             return write(client, who).map(|()| None);
         }
@@ -52,24 +52,24 @@ fn check(
             if first == second {
                 return Ok(first);
             }
-            Err(Stop::Failed(format!("one transaction counts {first:?} and later {second:?}")))
+            Err(TransactionFailure::Failed(format!("one transaction counts {first:?} and later {second:?}")))
         })
     })?;
     if let Some(wrong) = seen.iter().flatten().find(|seen| !allowed.contains(seen)) {
         return Err(format!("a reader counts {wrong:?}; whole are {allowed:?}"));
     }
-    let end = world.after(|transaction| counts(transaction))?;
+    let end = environment.after(|transaction| counts(transaction))?;
     if Some(&end) == allowed.last() {
         return Ok(());
     }
     Err(format!("the end counts {end:?} in place of {:?}", allowed.last()))
 }
 
-/// `C`: committed data is there.
-pub(super) fn commit(world: &World) -> Result<(), String> {
+/// `C`: committed data is visible.
+pub(super) fn commit(environment: &TestEnvironment) -> Result<(), String> {
     let mut clients = vec![ClientRole::Reader; READERS];
     clients.insert(0, ClientRole::Writer);
-    check(world, &clients, &[[2, 2, 3], [3, 2, 4]], |client, _| {
+    check(environment, &clients, &[[2, 2, 3], [3, 2, 4]], |client, _| {
         let done = client.write(|client, transaction| {
             add_email(transaction, "new")?;
             client.sleep();
@@ -87,10 +87,10 @@ pub(super) fn commit(world: &World) -> Result<(), String> {
 }
 
 /// `RB`: rolled-back data is never visible.
-pub(super) fn roll_back(world: &World) -> Result<(), String> {
+pub(super) fn roll_back(environment: &TestEnvironment) -> Result<(), String> {
     let mut clients = vec![ClientRole::Reader; READERS];
     clients.splice(0..0, [ClientRole::Writer, ClientRole::BackToSavepoint]);
-    check(world, &clients, &[[2, 2, 3]], |client, who| {
+    check(environment, &clients, &[[2, 2, 3]], |client, who| {
         if who == ClientRole::BackToSavepoint {
             let done = client.write(|client, transaction| {
                 let before = transaction.savepoint();
@@ -107,11 +107,11 @@ pub(super) fn roll_back(world: &World) -> Result<(), String> {
             let ask = format!("ASK {{ {} a <urn:acid:Person> }}", person(2));
             match transaction.query(&ask)? {
                 Answer::Boolean(true) => Ok(()),
-                _ => Err(Stop::Failed("the second person is missing".to_owned())),
+                _ => Err(TransactionFailure::Failed("the second person is missing".to_owned())),
             }
         })
     })?;
-    match world.tally().rolled_back {
+    match environment.tally().rolled_back {
         1 => Ok(()),
         other => Err(format!("{other} transactions rolled back in place of one")),
     }

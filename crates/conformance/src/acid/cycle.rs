@@ -1,6 +1,6 @@
 //! Anomalies along a cycle of four persons whose versions are always incremented together.
 
-use super::world::{Client, Stop, THREADS, World, integers, person};
+use super::test_environment::{Client, THREADS, TestEnvironment, TransactionFailure, integers, person};
 use vervet::Transaction;
 
 /// The number of transactions of the only writer.
@@ -14,27 +14,31 @@ enum ClientRole {
 }
 
 /// `OTV`: once a part of a transaction was seen, all of it stays visible.
-pub(super) fn observed_transaction_vanishes(world: &World) -> Result<(), String> {
-    check(world, 50, |first, second| first.iter().max() <= second.iter().min())
+pub(super) fn observed_transaction_vanishes(environment: &TestEnvironment) -> Result<(), String> {
+    check(environment, 50, |first, second| first.iter().max() <= second.iter().min())
 }
 
 /// `FR`: a transaction is seen completely or not at all.
-pub(super) fn fractured_read(world: &World) -> Result<(), String> {
-    check(world, 100, |first, second| first == second)
+pub(super) fn fractured_read(environment: &TestEnvironment) -> Result<(), String> {
+    check(environment, 100, |first, second| first == second)
 }
 
-fn check(world: &World, readers: u32, allowed: impl Fn(&[i64; 4], &[i64; 4]) -> bool) -> Result<(), String> {
+fn check(
+    environment: &TestEnvironment,
+    readers: u32,
+    allowed: impl Fn(&[i64; 4], &[i64; 4]) -> bool,
+) -> Result<(), String> {
     let persons: String = (1..=PERSONS)
         .map(|number| {
             let (person, next) = (person(number), person(number % PERSONS + 1));
             format!("{person} <urn:acid:knows> {next} ; <urn:acid:version> 0 . ")
         })
         .collect();
-    world.start(&format!("INSERT DATA {{ {persons} }}"))?;
+    environment.start(&format!("INSERT DATA {{ {persons} }}"))?;
     let mut clients = vec![ClientRole::Writer { readers }];
     clients.extend((0..readers).map(|_| ClientRole::Reader));
-    let seen = world.run(&clients, |client, who| match who {
-        ClientRole::Writer { readers } => write(world, client, readers).map(|()| None),
+    let seen = environment.run(&clients, |client, who| match who {
+        ClientRole::Writer { readers } => write(environment, client, readers).map(|()| None),
         ClientRole::Reader => client.read(|client, transaction| {
             let first = versions(transaction, 1)?;
             client.sleep();
@@ -48,15 +52,15 @@ fn check(world: &World, readers: u32, allowed: impl Fn(&[i64; 4], &[i64; 4]) -> 
     let mut states: Vec<_> = seen.iter().map(|(first, _)| first[0]).collect();
     states.sort_unstable();
     states.dedup();
-    world.note(&format!("{} states seen", states.len()));
+    environment.note(&format!("{} states seen", states.len()));
     // Otherwise no write has overlapped with the readers.
     if states.len() < 3 { Err(format!("the readers saw versions {states:?} only")) } else { Ok(()) }
 }
 
 /// Writes while the readers run. One draw in five picks a person outside the cycle.
-fn write(world: &World, client: &mut Client<'_>, readers: u32) -> Result<(), String> {
+fn write(environment: &TestEnvironment, client: &mut Client<'_>, readers: u32) -> Result<(), String> {
     let others = u32::try_from(THREADS - 1).unwrap_or(1);
-    let pause = world.sleep * readers / others / WRITES;
+    let pause = environment.sleep * readers / others / WRITES;
     let mut counted = 0;
     for _ in 0..WRITES {
         let start = client.below(PERSONS + 1);
@@ -75,7 +79,7 @@ fn write(world: &World, client: &mut Client<'_>, readers: u32) -> Result<(), Str
         counted += i64::from(done.is_some() && start > 0);
         client.sleep_for(pause);
     }
-    let end = world.after(|transaction| versions(transaction, 1))?;
+    let end = environment.after(|transaction| versions(transaction, 1))?;
     if end == [counted; 4] { Ok(()) } else { Err(format!("versions {end:?} after {counted} commits")) }
 }
 
@@ -89,7 +93,7 @@ fn cycle(start: u64) -> String {
     )
 }
 
-fn versions(transaction: &Transaction, start: u64) -> Result<[i64; 4], Stop> {
+fn versions(transaction: &Transaction, start: u64) -> Result<[i64; 4], TransactionFailure> {
     let query = format!("SELECT ?a ?b ?c ?d {{ {} }}", cycle(start));
     integers(transaction, &query, ["a", "b", "c", "d"])
 }

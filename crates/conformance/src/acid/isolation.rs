@@ -1,6 +1,6 @@
 //! Anomalies with one or two vertices: dirty writes, dirty and circular reads, non-repeatable reads.
 
-use super::world::{World, count_up, integer, integers, person, set, text};
+use super::test_environment::{TestEnvironment, count_up, integer, integers, person, set, text};
 use std::collections::BTreeMap;
 
 const VERSION: &str = "<urn:acid:version>";
@@ -14,7 +14,7 @@ enum ClientRole {
     Reader,
 }
 
-impl World {
+impl TestEnvironment {
     /// Writers (numbered from 1) and readers, in random order.
     fn writers_and_readers(&self, writers: i64, readers: usize) -> Vec<ClientRole> {
         let mut clients: Vec<ClientRole> = (1..=writers).map(ClientRole::Writer).collect();
@@ -24,16 +24,16 @@ impl World {
 }
 
 /// `G0`: writers append their numbers to three lists; all lists must have the same order.
-pub(super) fn dirty_write(world: &World) -> Result<(), String> {
+pub(super) fn dirty_write(environment: &TestEnvironment) -> Result<(), String> {
     const WRITERS: u64 = 200;
     let lists = [person(1), person(2), EDGE.to_owned()];
     let [one, two, edge] = &lists;
-    world.start(&format!(
+    environment.start(&format!(
         "INSERT DATA {{ {one} <urn:acid:knows> {two} ; {HISTORY} '0' . {two} {HISTORY} '0' .
            {edge} <urn:acid:from> {one} ; <urn:acid:to> {two} ; {HISTORY} '0' }}"
     ))?;
     let clients: Vec<u64> = (1..=WRITERS).collect();
-    let committed = world.run(&clients, |client, number| {
+    let committed = environment.run(&clients, |client, number| {
         client.write(|client, transaction| {
             transaction.update(&format!(
                 "DELETE {{ ?x {HISTORY} ?old }} INSERT {{ ?x {HISTORY} ?new }}
@@ -44,7 +44,7 @@ pub(super) fn dirty_write(world: &World) -> Result<(), String> {
             Ok(number)
         })
     })?;
-    let [first, others @ ..] = world.after(|transaction| {
+    let [first, others @ ..] = environment.after(|transaction| {
         Ok([
             text(transaction, one, HISTORY)?,
             text(transaction, two, HISTORY)?,
@@ -66,12 +66,12 @@ pub(super) fn dirty_write(world: &World) -> Result<(), String> {
 }
 
 /// `G1a`: no read of data that is rolled back later.
-pub(super) fn aborted_read(world: &World) -> Result<(), String> {
+pub(super) fn aborted_read(environment: &TestEnvironment) -> Result<(), String> {
     const EACH: usize = 5;
     let vertex = &person(1);
-    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
-    let clients = world.writers_and_readers(5, EACH);
-    let seen = world.run(&clients, |client, who| {
+    environment.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
+    let clients = environment.writers_and_readers(5, EACH);
+    let seen = environment.run(&clients, |client, who| {
         let ClientRole::Writer(_) = who else {
             client.sleep();
             return client.read(|_, transaction| integer(transaction, vertex, VERSION));
@@ -85,7 +85,7 @@ pub(super) fn aborted_read(world: &World) -> Result<(), String> {
         })?;
         Ok(None)
     })?;
-    let rolled_back = world.tally().rolled_back;
+    let rolled_back = environment.tally().rolled_back;
     match seen.into_iter().flatten().find(|version| *version != 1) {
         Some(version) => Err(format!("a reader saw version {version}, which was never committed")),
         None if rolled_back == EACH => Ok(()),
@@ -94,11 +94,11 @@ pub(super) fn aborted_read(world: &World) -> Result<(), String> {
 }
 
 /// `G1b`: no read of data that its writer overwrites before the commit.
-pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
+pub(super) fn intermediate_read(environment: &TestEnvironment) -> Result<(), String> {
     let vertex = &person(1);
-    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 99 }}"))?;
-    let clients = world.writers_and_readers(10, 100);
-    let seen = world.run(&clients, |client, who| match who {
+    environment.start(&format!("INSERT DATA {{ {vertex} {VERSION} 99 }}"))?;
+    let clients = environment.writers_and_readers(10, 100);
+    let seen = environment.run(&clients, |client, who| match who {
         ClientRole::Writer(number) => client.write(|client, transaction| {
             transaction.update(&set(vertex, VERSION, 100 + 2 * number))?;
             client.sleep();
@@ -117,11 +117,11 @@ pub(super) fn intermediate_read(world: &World) -> Result<(), String> {
 }
 
 /// `G1c`: of two transactions at most one reads the other's writes.
-pub(super) fn circular_information_flow(world: &World) -> Result<(), String> {
+pub(super) fn circular_information_flow(environment: &TestEnvironment) -> Result<(), String> {
     let pair = [person(1), person(2)];
-    world.start(&format!("INSERT DATA {{ {} {VERSION} 0 . {} {VERSION} 0 }}", pair[0], pair[1]))?;
+    environment.start(&format!("INSERT DATA {{ {} {VERSION} 0 . {} {VERSION} 0 }}", pair[0], pair[1]))?;
     let clients: Vec<i64> = (1..=100).collect();
-    let read = world.run(&clients, |client, number| {
+    let read = environment.run(&clients, |client, number| {
         client.write(|client, transaction| {
             let (own, other) = if client.below(2) == 0 { (0, 1) } else { (1, 0) };
             transaction.update(&set(&pair[own], VERSION, number))?;
@@ -143,11 +143,11 @@ pub(super) fn circular_information_flow(world: &World) -> Result<(), String> {
 }
 
 /// `IMP`: repeated reads are equal.
-pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
+pub(super) fn item_many_preceders(environment: &TestEnvironment) -> Result<(), String> {
     let vertex = &person(1);
-    world.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
-    let clients = world.writers_and_readers(10, 10);
-    let seen = world.run(&clients, |client, who| match who {
+    environment.start(&format!("INSERT DATA {{ {vertex} {VERSION} 1 }}"))?;
+    let clients = environment.writers_and_readers(10, 10);
+    let seen = environment.run(&clients, |client, who| match who {
         ClientRole::Writer(_) => {
             client.sleep();
             client.write(|_, transaction| Ok(transaction.update(&count_up(vertex, VERSION)).map(|_| None)?))
@@ -161,8 +161,10 @@ pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
     if let Some(seen) = seen.into_iter().flatten().flatten().find(|[first, second]| first != second) {
         return Err(format!("one transaction read versions {seen:?}"));
     }
-    let (last, commits) =
-        (world.after(|transaction| integer(transaction, vertex, VERSION))?, world.tally().writer_commits);
+    let (last, commits) = (
+        environment.after(|transaction| integer(transaction, vertex, VERSION))?,
+        environment.tally().writer_commits,
+    );
     if usize::try_from(last - 1) == Ok(commits) {
         return Ok(());
     }
@@ -170,16 +172,16 @@ pub(super) fn item_many_preceders(world: &World) -> Result<(), String> {
 }
 
 /// `PMP`: repeated counts are equal: no phantoms.
-pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
+pub(super) fn predicate_many_preceders(environment: &TestEnvironment) -> Result<(), String> {
     const COUNT: &str =
         "SELECT (COUNT(*) AS ?n) { ?p a <urn:acid:Person> ; <urn:acid:likes> <urn:acid:post:1> }";
     const WRITERS: i64 = 10;
     let persons: String = (0..=WRITERS.unsigned_abs())
         .map(|number| format!("{} a <urn:acid:Person> . ", person(number)))
         .collect();
-    world.start(&format!("INSERT DATA {{ {persons} <urn:acid:post:1> a <urn:acid:Post> }}"))?;
-    let clients = world.writers_and_readers(WRITERS, 10);
-    let seen = world.run(&clients, |client, who| match who {
+    environment.start(&format!("INSERT DATA {{ {persons} <urn:acid:post:1> a <urn:acid:Post> }}"))?;
+    let clients = environment.writers_and_readers(WRITERS, 10);
+    let seen = environment.run(&clients, |client, who| match who {
         ClientRole::Writer(number) => {
             client.sleep();
             let person = person(number.unsigned_abs());
@@ -200,8 +202,8 @@ pub(super) fn predicate_many_preceders(world: &World) -> Result<(), String> {
     if let Some(seen) = seen.into_iter().flatten().flatten().find(|[first, second]| first != second) {
         return Err(format!("one transaction counted {seen:?}"));
     }
-    let [last] = world.after(|transaction| integers(transaction, COUNT, ["n"]))?;
-    let commits = world.tally().writer_commits;
+    let [last] = environment.after(|transaction| integers(transaction, COUNT, ["n"]))?;
+    let commits = environment.tally().writer_commits;
     if usize::try_from(last) == Ok(commits) {
         Ok(())
     } else {

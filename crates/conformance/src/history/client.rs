@@ -34,7 +34,7 @@ pub(super) struct DatabaseLocation {
 
 /// The kind of a history.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(super) struct Workload {
     pub(super) storage: Storage,
     pub(super) transactions: u64,
     pub(super) place: Option<DatabaseLocation>,
@@ -45,7 +45,7 @@ pub(super) struct Setting {
     pub(super) skew: bool,
 }
 
-impl Setting {
+impl Workload {
     /// In memory, without a fault.
     pub(super) fn new(kind: Kind, shape: StorageForm, isolation: Isolation, transactions: u64) -> Self {
         let storage = Storage { kind, shape, isolation };
@@ -64,16 +64,16 @@ impl Setting {
 }
 
 /// Runs the clients of a history.
-pub(super) fn record(setting: &Setting, random: &mut Random) -> std::result::Result<History, String> {
-    if let Some(place) = &setting.place
+pub(super) fn record(workload: &Workload, random: &mut Random) -> std::result::Result<History, String> {
+    if let Some(place) = &workload.place
         && place.directory.exists()
     {
         std::fs::remove_dir_all(&place.directory)
             .map_err(|error| format!("could not empty {}: {error}", place.directory.display()))?;
     }
     let common =
-        Common { setting, start: Instant::now(), elements: AtomicU64::new(1), begun: AtomicU64::new(0) };
-    let mut database = setting.open()?;
+        Common { workload, start: Instant::now(), elements: AtomicU64::new(1), begun: AtomicU64::new(0) };
+    let mut database = workload.open()?;
     let first = common.first(&database).map_err(|error| format!("set-up: {error}"))?;
     let mut clients: Vec<Client<'_>> = (0..THREADS)
         .map(|number| Client {
@@ -83,23 +83,23 @@ pub(super) fn record(setting: &Setting, random: &mut Random) -> std::result::Res
             entries: Vec::new(),
         })
         .collect();
-    let in_directory = setting.place.is_some();
-    let checkpoints = setting.place.as_ref().is_some_and(|place| place.checkpoints);
+    let in_directory = workload.place.is_some();
+    let checkpoints = workload.place.as_ref().is_some_and(|place| place.checkpoints);
     let parts = if in_directory && !checkpoints { 2 } else { 1 };
     for part in 1..=parts {
         if part > 1 {
             drop(database);
-            database = setting.open()?;
+            database = workload.open()?;
         }
-        let share = setting.transactions * part / parts / THREADS;
+        let share = workload.transactions * part / parts / THREADS;
         race(&database, &mut clients, share, checkpoints)?;
     }
-    if setting.skew {
+    if workload.skew {
         let [one, two, ..] = clients.as_mut_slice() else { return Err("too few clients".to_owned()) };
         skew(&database, one, two).map_err(|error| format!("write skew: {error}"))?;
     }
     let entries = first.into_iter().chain(clients.into_iter().flat_map(|client| client.entries)).collect();
-    Ok(History { kind: setting.storage.kind, entries })
+    Ok(History { kind: workload.storage.kind, entries })
 }
 
 /// Two transactions that overlap: both read two keys, and each writes one of them.
@@ -169,7 +169,7 @@ fn join(thread: std::thread::ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
 
 /// State shared by all clients of a history.
 struct Common<'a> {
-    setting: &'a Setting,
+    workload: &'a Workload,
     start: Instant,
     /// The next element.
     elements: AtomicU64,
@@ -188,18 +188,18 @@ impl Common<'_> {
     }
 
     fn begin(&self, database: &Database) -> Result<Transaction> {
-        database.begin_with(TransactionOptions { isolation: self.setting.storage.isolation })
+        database.begin_with(TransactionOptions { isolation: self.workload.storage.isolation })
     }
 
     /// The first transaction, by a client of its own.
     fn first(&self, database: &Database) -> Result<Option<Entry>> {
-        let storage = self.setting.storage;
+        let storage = self.workload.storage;
         let began = self.now();
         let mut transaction = self.begin(database)?;
-        storage.set_up(&mut transaction, self.setting.keys())?;
+        storage.set_up(&mut transaction, self.workload.keys())?;
         let mut operations = Vec::new();
         if storage.starts_with_elements() {
-            for key in 0..self.setting.keys() {
+            for key in 0..self.workload.keys() {
                 let element = self.element();
                 storage.write(&mut transaction, key, element, &mut Random(1))?;
                 operations.push(Operation::Write { key, element });
@@ -222,7 +222,7 @@ impl Client<'_> {
     fn transaction(&mut self, database: &Database) -> Result<()> {
         let mut operations = self.draw();
         let began = self.common.now();
-        let done = if self.common.setting.split {
+        let done = if self.common.workload.split {
             self.run_split(database, &mut operations)
         } else {
             self.run(database, &mut operations)
@@ -246,7 +246,7 @@ impl Client<'_> {
         for _ in 0..count {
             let key = oldest + self.random.below(KEYS);
             let writes = style > 0 && self.random.one_in(2);
-            if !writes || style > 1 && (style > 2 || self.common.setting.storage.kind == Kind::Register) {
+            if !writes || style > 1 && (style > 2 || self.common.workload.storage.kind == Kind::Register) {
                 operations.push(Operation::Read { key, seen: None });
             }
             if writes {
@@ -285,7 +285,7 @@ impl Client<'_> {
     }
 
     fn operation(&mut self, transaction: &mut Transaction, operation: &mut Operation) -> Result<()> {
-        let storage = self.common.setting.storage;
+        let storage = self.common.workload.storage;
         match operation {
             Operation::Read { key, seen } => {
                 *seen = Some(storage.read(transaction, *key, &mut self.random)?);

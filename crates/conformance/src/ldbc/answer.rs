@@ -18,7 +18,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     /// A number or a string.
     Plain,
     /// Milliseconds since 1970; one of the files expects a date.
@@ -136,18 +136,20 @@ impl Cell {
     }
 
     /// The value converted to the kind of its column.
-    pub(super) fn settled(self, kind: Kind) -> Self {
+    pub(super) fn settled(self, kind: ColumnKind) -> Self {
         match (kind, self) {
-            (Kind::Set, Self::Missing) => Self::Set(BTreeSet::new()),
-            (Kind::Set, Self::Text(text)) => {
+            (ColumnKind::Set, Self::Missing) => Self::Set(BTreeSet::new()),
+            (ColumnKind::Set, Self::Text(text)) => {
                 Self::Set(text.split(BETWEEN_VALUES).map(str::to_owned).collect())
             }
-            (Kind::Set, Self::List(values)) => Self::Set(values.iter().map(ToString::to_string).collect()),
-            (Kind::Day, Self::Text(text)) => match day_ms(&text) {
+            (ColumnKind::Set, Self::List(values)) => {
+                Self::Set(values.iter().map(ToString::to_string).collect())
+            }
+            (ColumnKind::Day, Self::Text(text)) => match day_ms(&text) {
                 Some(time) => Self::Integer(time),
                 None => Self::Text(text),
             },
-            (Kind::Minutes, Self::Double(number)) => Self::double(number.floor()),
+            (ColumnKind::Minutes, Self::Double(number)) => Self::double(number.floor()),
             (_, cell) => cell,
         }
     }
@@ -181,12 +183,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_in_several_ways_is_one() {
-        assert_eq!(Cell::Text("1970-01-02".into()).settled(Kind::Day), Cell::Integer(86_400_000));
+    fn equal_values_have_one_representation() {
+        assert_eq!(Cell::Text("1970-01-02".into()).settled(ColumnKind::Day), Cell::Integer(86_400_000));
         assert_eq!(Cell::double(3.0), Cell::Integer(3));
-        assert_eq!(Cell::Double(3.7).settled(Kind::Minutes), Cell::Integer(3));
+        assert_eq!(Cell::Double(3.7).settled(ColumnKind::Minutes), Cell::Integer(3));
         let list = Cell::List(vec![Cell::Text("b".into()), Cell::Text("a".into())]);
-        assert_eq!(list.settled(Kind::Set), Cell::Text("a;b".into()).settled(Kind::Set));
+        assert_eq!(list.settled(ColumnKind::Set), Cell::Text("a;b".into()).settled(ColumnKind::Set));
         let literal = Literal::new_typed_literal("4.0", oxrdf::vocab::xsd::DECIMAL);
         assert_eq!(Cell::of_literal(&literal), Cell::Integer(4));
     }

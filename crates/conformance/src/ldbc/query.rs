@@ -1,6 +1,6 @@
 //! The queries: their texts and the contents of their columns.
 
-use super::answer::{Cell, Kind, Row};
+use super::answer::{Cell, ColumnKind, Row};
 use super::parameters::Parameters;
 use vervet::Database;
 use vervet::gremlin::GremlinOptions;
@@ -33,7 +33,7 @@ pub struct Query {
     pub gremlin: &'static str,
     /// Its SPARQL form.
     pub sparql: Sparql,
-    pub(super) kinds: &'static [Kind],
+    pub(super) kinds: &'static [ColumnKind],
     pub(super) order: Order,
     /// The names of the columns in answers with named columns.
     pub(super) fields: &'static [&'static str],
@@ -61,7 +61,7 @@ macro_rules! query {
 const NO_SHORTEST_PATH: &str =
     "SPARQL paths only test for existence: they return neither length nor vertices";
 
-use Kind::{Day, List, Minutes, Plain, Set};
+use ColumnKind::{Day, List, Minutes, Plain, Set};
 
 /// All queries.
 pub const QUERIES: [Query; 21] = [

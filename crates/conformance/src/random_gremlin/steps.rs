@@ -1,9 +1,9 @@
 //! The units that can continue a random traversal, by the kind of the traverser's value.
 
 use super::graph::{EDGE_LABELS, VERTEX_LABELS};
-use super::traversal::{Keeps, Kind, Unit, Writer, text};
+use super::traversal::{Kind, OrderEffect, Unit, Writer, text};
 
-type Step = (Unit, Kind, Keeps);
+type Step = (Unit, Kind, OrderEffect);
 
 /// Ids without duplicates: TinkerGraph may find a duplicate id twice, which is undocumented.
 fn once(mut ids: Vec<String>) -> Vec<String> {
@@ -65,11 +65,11 @@ impl Writer<'_> {
             Kind::Bag(_) | Kind::List(_) => self.of_list(kind, depth),
             Kind::Project(_) | Kind::Table(..) | Kind::Entry(..) => self.of_map(kind),
             Kind::Path => Some(match self.random.below(3) {
-                0 => (Unit::new("count(local)"), Kind::Long, Keeps::Order),
-                1 => (Unit::new("unfold()"), Kind::Any, Keeps::Nothing),
-                _ => (Unit::new("identity()"), Kind::Path, Keeps::Order),
+                0 => (Unit::new("count(local)"), Kind::Long, OrderEffect::Order),
+                1 => (Unit::new("unfold()"), Kind::Any, OrderEffect::Nothing),
+                _ => (Unit::new("identity()"), Kind::Path, OrderEffect::Order),
             }),
-            Kind::Any => Some((Unit::new("identity()"), Kind::Any, Keeps::Order)),
+            Kind::Any => Some((Unit::new("identity()"), Kind::Any, OrderEffect::Order)),
             _ => self.of_scalar(kind),
         }
     }
@@ -92,20 +92,20 @@ impl Writer<'_> {
         let labels = self.edge_labels();
         let direction = self.random.pick(&["out", "in", "both"]);
         Some(match self.random.below(24) {
-            0..7 => (Unit::new(format!("{direction}({labels})")), kind, Keeps::Nothing),
-            7..10 => (Unit::new(format!("{direction}E({labels})")), Kind::Edge, Keeps::Nothing),
-            10 => (Unit::new(format!("{direction}E({labels}).otherV()")), kind, Keeps::Nothing),
+            0..7 => (Unit::new(format!("{direction}({labels})")), kind, OrderEffect::Nothing),
+            7..10 => (Unit::new(format!("{direction}E({labels})")), Kind::Edge, OrderEffect::Nothing),
+            10 => (Unit::new(format!("{direction}E({labels}).otherV()")), kind, OrderEffect::Nothing),
             11 if depth > 0 => {
                 let question = self.question(&Kind::Edge, depth - 1);
                 let walk = format!("{direction}E({labels}).where(#).otherV()");
-                (Unit::with(walk, vec![question]), kind, Keeps::Nothing)
+                (Unit::with(walk, vec![question]), kind, OrderEffect::Nothing)
             }
             12 | 13 => self.repeat(depth)?,
-            14 => (Unit::new("values('tag')"), Kind::Text, Keeps::Nothing),
-            15 => (Unit::new("values('nums')"), Kind::Mixed, Keeps::Nothing),
+            14 => (Unit::new("values('tag')"), Kind::Text, OrderEffect::Nothing),
+            15 => (Unit::new("values('nums')"), Kind::Mixed, OrderEffect::Nothing),
             16 => {
                 let keys = self.random.pick(&["", "'tag'", "'name','age'", "'nums','tag'", "'near'"]);
-                (Unit::new(format!("properties({keys})")), Kind::VertexProperty, Keeps::Nothing)
+                (Unit::new(format!("properties({keys})")), Kind::VertexProperty, OrderEffect::Nothing)
             }
             17 => {
                 self.bags = true;
@@ -118,11 +118,11 @@ impl Writer<'_> {
                     _ => (keys, with),
                 };
                 let kind = if with.is_empty() { kind } else { Kind::Any };
-                (Unit::new(format!("valueMap({keys}){with}")), kind, Keeps::Order)
+                (Unit::new(format!("valueMap({keys}){with}")), kind, OrderEffect::Order)
             }
             18 => {
                 let keys = self.random.pick(&["'name','age'", "'none'", "'mixed'", "'near','flag'"]);
-                (Unit::new(format!("elementMap({keys})")), Kind::Any, Keeps::Order)
+                (Unit::new(format!("elementMap({keys})")), Kind::Any, OrderEffect::Order)
             }
             _ => self.of_element(&kind)?,
         })
@@ -132,11 +132,11 @@ impl Writer<'_> {
         Some(match self.random.below(14) {
             0..6 => {
                 let end = self.random.pick(&["outV()", "inV()", "bothV()"]);
-                (Unit::new(end), Kind::Vertex, Keeps::Nothing)
+                (Unit::new(end), Kind::Vertex, OrderEffect::Nothing)
             }
             6 => {
                 let keys = self.random.pick(&["", "'weight'", "'since','mixed'"]);
-                (Unit::new(format!("properties({keys})")), Kind::Property, Keeps::Nothing)
+                (Unit::new(format!("properties({keys})")), Kind::Property, OrderEffect::Nothing)
             }
             7 => {
                 let map = self.random.pick(&[
@@ -145,7 +145,7 @@ impl Writer<'_> {
                     "valueMap('weight')",
                     "elementMap('since')",
                 ]);
-                (Unit::new(map), Kind::Any, Keeps::Order)
+                (Unit::new(map), Kind::Any, OrderEffect::Order)
             }
             _ => self.of_element(&Kind::Edge)?,
         })
@@ -155,7 +155,7 @@ impl Writer<'_> {
     fn of_element(&mut self, kind: &Kind) -> Option<Step> {
         let id = if self.graph.numbered { Kind::Long } else { Kind::Text };
         let (key, of) = self.key(kind)?;
-        let filter = |text: String| (Unit::new(text), kind.clone(), Keeps::Order);
+        let filter = |text: String| (Unit::new(text), kind.clone(), OrderEffect::Order);
         let count = 1 + self.random.below(4);
         let ids = (0..count).map(|_| match kind {
             Kind::Vertex => self.graph.vertex_id(self.random),
@@ -167,11 +167,11 @@ impl Writer<'_> {
             _ => self.random.pick(&EDGE_LABELS),
         };
         Some(match self.random.below(20) {
-            0..5 => (Unit::new(format!("values('{key}')")), of, Keeps::Nothing),
-            5 => (Unit::new("values()"), Kind::Mixed, Keeps::Nothing),
-            6 => (Unit::new(format!("values('{key}','name')")), Kind::Mixed, Keeps::Nothing),
-            7 => (Unit::new("id()"), id, Keeps::Order),
-            8 => (Unit::new("label()"), Kind::Text, Keeps::Order),
+            0..5 => (Unit::new(format!("values('{key}')")), of, OrderEffect::Nothing),
+            5 => (Unit::new("values()"), Kind::Mixed, OrderEffect::Nothing),
+            6 => (Unit::new(format!("values('{key}','name')")), Kind::Mixed, OrderEffect::Nothing),
+            7 => (Unit::new("id()"), id, OrderEffect::Order),
+            8 => (Unit::new("label()"), Kind::Text, OrderEffect::Order),
             9 | 10 => filter(format!("has('{key}',{})", self.predicate(&of, 1))),
             11 | 12 => filter(format!("has('{key}',{})", self.value(&of))),
             13 => filter(format!("has('{key}')")),
@@ -197,31 +197,31 @@ impl Writer<'_> {
 
     fn of_property(&mut self, kind: &Kind) -> Option<Step> {
         let of_vertex = *kind == Kind::VertexProperty;
-        let filter = |text: String| (Unit::new(text), kind.clone(), Keeps::Order);
+        let filter = |text: String| (Unit::new(text), kind.clone(), OrderEffect::Order);
         Some(match self.random.below(12) {
-            0..3 => (Unit::new("value()"), Kind::Mixed, Keeps::Order),
-            3 => (Unit::new("key()"), Kind::Text, Keeps::Order),
-            4 if of_vertex => (Unit::new("label()"), Kind::Text, Keeps::Order),
-            5 if of_vertex => (Unit::new("properties()"), Kind::Property, Keeps::Nothing),
-            6 if of_vertex => (Unit::new("values('since')"), Kind::Int, Keeps::Nothing),
+            0..3 => (Unit::new("value()"), Kind::Mixed, OrderEffect::Order),
+            3 => (Unit::new("key()"), Kind::Text, OrderEffect::Order),
+            4 if of_vertex => (Unit::new("label()"), Kind::Text, OrderEffect::Order),
+            5 if of_vertex => (Unit::new("properties()"), Kind::Property, OrderEffect::Nothing),
+            6 if of_vertex => (Unit::new("values('since')"), Kind::Int, OrderEffect::Nothing),
             7 if of_vertex => filter(format!("has('since',{})", self.predicate(&Kind::Int, 1))),
-            8 if of_vertex => (Unit::new("element()"), Kind::Vertex, Keeps::Order),
+            8 if of_vertex => (Unit::new("element()"), Kind::Vertex, OrderEffect::Order),
             9 => filter(format!("hasKey({})", self.random.pick(&["'tag'", "'since'", "'name','age'"]))),
             10 => filter(format!("hasValue({})", self.predicate(&Kind::Mixed, 1))),
             11 => filter(format!("hasValue({})", self.value(&Kind::Mixed))),
-            _ if of_vertex => (Unit::new("valueMap()"), Kind::Any, Keeps::Order),
+            _ if of_vertex => (Unit::new("valueMap()"), Kind::Any, OrderEffect::Order),
             _ => return None,
         })
     }
 
     fn of_scalar(&mut self, kind: &Kind) -> Option<Step> {
-        let to = |text: &str, kind: Kind| (Unit::new(text), kind, Keeps::Order);
+        let to = |text: &str, kind: Kind| (Unit::new(text), kind, OrderEffect::Order);
         Some(match (self.random.below(14), kind) {
             (0..4, _) => {
                 let predicate = self.predicate(kind, 1);
-                (Unit::new(format!("is({predicate})")), kind.clone(), Keeps::Order)
+                (Unit::new(format!("is({predicate})")), kind.clone(), OrderEffect::Order)
             }
-            (4, _) => (Unit::new(format!("is({})", self.value(kind))), kind.clone(), Keeps::Order),
+            (4, _) => (Unit::new(format!("is({})", self.value(kind))), kind.clone(), OrderEffect::Order),
             (5 | 6, Kind::Int | Kind::Long | Kind::Double) => to(
                 self.random.pick(&["math('_ + 1')", "math('_ * _ - 2')", "math('abs(_) / 4')"]),
                 Kind::Double,
@@ -247,9 +247,9 @@ impl Writer<'_> {
     fn of_list(&mut self, kind: &Kind, depth: usize) -> Option<Step> {
         let (Kind::Bag(item) | Kind::List(item)) = kind else { return None };
         let is_list = matches!(kind, Kind::List(_));
-        let to = |text: String, kind: Kind| (Unit::new(text), kind, Keeps::Order);
+        let to = |text: String, kind: Kind| (Unit::new(text), kind, OrderEffect::Order);
         Some(match self.random.below(14) {
-            0..4 => (Unit::new("unfold()"), (**item).clone(), Keeps::Nothing),
+            0..4 => (Unit::new("unfold()"), (**item).clone(), OrderEffect::Nothing),
             4 => to("count(local)".to_owned(), Kind::Long),
             5 if item.is_number() => to("sum(local)".to_owned(), (**item).clone()),
             6 if item.is_number() => to("mean(local)".to_owned(), Kind::Double),
@@ -277,14 +277,14 @@ impl Writer<'_> {
                 let mut unit = Unit::new("local(#)");
                 let (nested, inner) = self.nested(item, depth - 1);
                 unit.nested = vec![[vec![Unit::new("unfold()")], nested].concat()];
-                (unit, inner, Keeps::Nothing)
+                (unit, inner, OrderEffect::Nothing)
             }
             _ => return None,
         })
     }
 
     fn of_map(&mut self, kind: &Kind) -> Option<Step> {
-        let to = |text: String, kind: Kind| (Unit::new(text), kind, Keeps::Order);
+        let to = |text: String, kind: Kind| (Unit::new(text), kind, OrderEffect::Order);
         Some(match (kind, self.random.below(6)) {
             (Kind::Project(keys), 0..4) if !keys.is_empty() => {
                 let (name, of) = keys[self.random.below(keys.len())].clone();
@@ -294,10 +294,10 @@ impl Writer<'_> {
             (Kind::Project(_), _) => (
                 Unit::new("unfold()"),
                 Kind::Entry(Box::new(Kind::Text), Box::new(Kind::Any)),
-                Keeps::Nothing,
+                OrderEffect::Nothing,
             ),
             (Kind::Table(key, value), 0..3) => {
-                (Unit::new("unfold()"), Kind::Entry(key.clone(), value.clone()), Keeps::Nothing)
+                (Unit::new("unfold()"), Kind::Entry(key.clone(), value.clone()), OrderEffect::Nothing)
             }
             (Kind::Table(key, _), 3) => to("select(keys)".to_owned(), Kind::Bag(key.clone())),
             (Kind::Table(_, value), _) => {
@@ -310,7 +310,7 @@ impl Writer<'_> {
                 let predicate = self.predicate(value, 1);
                 to(format!("where(__.select(values).is({predicate}))"), kind.clone())
             }
-            (Kind::Entry(..), _) => (Unit::new("order().by(keys)"), kind.clone(), Keeps::Nothing),
+            (Kind::Entry(..), _) => (Unit::new("order().by(keys)"), kind.clone(), OrderEffect::Nothing),
             _ => return None,
         })
     }
@@ -346,7 +346,7 @@ impl Writer<'_> {
             7 => ("repeat(#).until(__.or(__.loops().is(P.gte(3)),#))".to_owned(), vec![body, stop]),
             _ => ("until(__.or(__.loops().is(P.gte(2)),#)).repeat(#)".to_owned(), vec![stop, body]),
         };
-        Some((Unit::with(template, nested), Kind::Vertex, Keeps::Nothing))
+        Some((Unit::with(template, nested), Kind::Vertex, OrderEffect::Nothing))
     }
 
     /// Filters by traversals and labels.
@@ -368,7 +368,11 @@ impl Writer<'_> {
                 }
                 false => String::new(),
             };
-            return Some((Unit::new(format!("where(P.{test}('{label}')){by}")), kind.clone(), Keeps::Order));
+            return Some((
+                Unit::new(format!("where(P.{test}('{label}')){by}")),
+                kind.clone(),
+                OrderEffect::Order,
+            ));
         }
         if depth == 0 {
             return None;
@@ -381,7 +385,7 @@ impl Writer<'_> {
             5 => Unit::with("or(#,#)", vec![first, self.question(kind, depth - 1)]),
             _ => Unit::with("filter(#)", vec![first]),
         };
-        Some((unit, kind.clone(), Keeps::Order))
+        Some((unit, kind.clone(), OrderEffect::Order))
     }
 
     /// Units with nested traversals.
@@ -398,16 +402,20 @@ impl Writer<'_> {
         Some(match self.random.below(12) {
             0 | 1 => {
                 let ((a, a_kind), (b, b_kind)) = (self.nested(kind, depth), self.nested(kind, depth));
-                (Unit::with("union(#,#)", vec![a, b]), either(a_kind, b_kind), Keeps::Nothing)
+                (Unit::with("union(#,#)", vec![a, b]), either(a_kind, b_kind), OrderEffect::Nothing)
             }
             2 | 3 => {
                 let ((a, a_kind), (b, b_kind)) = (self.nested(kind, depth), self.nested(kind, depth));
-                (Unit::with("coalesce(#,#)", vec![a, b]), either(a_kind, b_kind), Keeps::Nothing)
+                (Unit::with("coalesce(#,#)", vec![a, b]), either(a_kind, b_kind), OrderEffect::Nothing)
             }
             4 => {
                 let question = self.question(kind, depth);
                 let ((a, a_kind), (b, b_kind)) = (self.nested(kind, depth), self.nested(kind, depth));
-                (Unit::with("choose(#,#,#)", vec![question, a, b]), either(a_kind, b_kind), Keeps::Nothing)
+                (
+                    Unit::with("choose(#,#,#)", vec![question, a, b]),
+                    either(a_kind, b_kind),
+                    OrderEffect::Nothing,
+                )
             }
             5 if kind.is_scalar() => {
                 let predicate = self.predicate(kind, 1);
@@ -415,7 +423,7 @@ impl Writer<'_> {
                 (
                     Unit::with(format!("choose({predicate},#)"), vec![a]),
                     either(a_kind, kind.clone()),
-                    Keeps::Nothing,
+                    OrderEffect::Nothing,
                 )
             }
             6 if matches!(kind, Kind::Vertex) => {
@@ -426,7 +434,7 @@ impl Writer<'_> {
                 (
                     Unit::with(template, vec![a, b]),
                     either(either(a_kind, b_kind), Kind::Vertex),
-                    Keeps::Nothing,
+                    OrderEffect::Nothing,
                 )
             }
             7 => {
@@ -434,26 +442,26 @@ impl Writer<'_> {
                 let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
                 self.gathers = gathers;
-                (Unit::with("optional(#)", vec![a]), either(a_kind, kind.clone()), Keeps::Nothing)
+                (Unit::with("optional(#)", vec![a]), either(a_kind, kind.clone()), OrderEffect::Nothing)
             }
             8 => {
                 // As in `optional`: TinkerGraph returns the count of an empty input.
                 let gathers = std::mem::replace(&mut self.gathers, false);
                 let (a, a_kind) = self.nested(kind, depth);
                 self.gathers = gathers;
-                (Unit::with("local(#)", vec![a]), a_kind, Keeps::Nothing)
+                (Unit::with("local(#)", vec![a]), a_kind, OrderEffect::Nothing)
             }
             9 => {
                 let (a, a_kind) = self.nested(kind, depth);
-                (Unit::with("flatMap(#)", vec![a]), a_kind, Keeps::Nothing)
+                (Unit::with("flatMap(#)", vec![a]), a_kind, OrderEffect::Nothing)
             }
             10 => {
                 let (a, a_kind) = self.single(kind, depth);
-                (Unit::with("map(#)", vec![a]), a_kind, Keeps::Order)
+                (Unit::with("map(#)", vec![a]), a_kind, OrderEffect::Order)
             }
             _ => {
                 let question = self.question(kind, depth);
-                (Unit::with("sideEffect(#)", vec![question]), kind.clone(), Keeps::Order)
+                (Unit::with("sideEffect(#)", vec![question]), kind.clone(), OrderEffect::Order)
             }
         })
     }
@@ -465,12 +473,12 @@ impl Writer<'_> {
                 let label = self.name("l");
                 let unit = Unit::new(format!("as('{label}')"));
                 self.labels.push((label, kind.clone()));
-                (unit, kind.clone(), Keeps::Order)
+                (unit, kind.clone(), OrderEffect::Order)
             }
             3 if !self.labels.is_empty() => {
                 let (label, of) = self.labels[self.random.below(self.labels.len())].clone();
                 let pop = self.random.pick(&["", "", "", "Pop.first,", "Pop.last,"]);
-                (Unit::new(format!("select({pop}'{label}')")), of, Keeps::Order)
+                (Unit::new(format!("select({pop}'{label}')")), of, OrderEffect::Order)
             }
             4 | 5 if self.labels.len() > 1 => {
                 let first = self.random.below(self.labels.len());
@@ -485,17 +493,17 @@ impl Writer<'_> {
                     nested.extend(traversals);
                     kinds.push((name, of));
                 }
-                (Unit::with(template, nested), Kind::Project(kinds), Keeps::Order)
+                (Unit::with(template, nested), Kind::Project(kinds), OrderEffect::Order)
             }
             6 if self.has_history => {
                 let step = self.random.pick(&["path()", "simplePath()", "cyclicPath()"]);
                 let next = if step == "path()" { Kind::Path } else { kind.clone() };
-                (Unit::new(step), next, Keeps::Order)
+                (Unit::new(step), next, OrderEffect::Order)
             }
             7 if self.has_history && *kind == Kind::Vertex && depth > 0 => self.matched(),
             8 if kind.is_number() && self.labels.iter().any(|(_, of)| of.is_number()) => {
                 let (label, _) = self.labels.iter().find(|(_, of)| of.is_number())?.clone();
-                (Unit::new(format!("math('_ - {label}')")), Kind::Double, Keeps::Order)
+                (Unit::new(format!("math('_ - {label}')")), Kind::Double, OrderEffect::Order)
             }
             _ => return None,
         })
@@ -526,7 +534,7 @@ impl Writer<'_> {
         self.labels.extend(kinds.iter().cloned());
         // Paths show the order in which the patterns were walked.
         self.has_history = false;
-        (Unit::new(format!("match({patterns})")), Kind::Project(kinds), Keeps::Nothing)
+        (Unit::new(format!("match({patterns})")), Kind::Project(kinds), OrderEffect::Nothing)
     }
 
     /// A unit that cuts an ordered result.
@@ -569,9 +577,13 @@ impl Writer<'_> {
         }
         if self.random.chance(20) {
             self.forget();
-            return Some((Unit::new(format!("{order}{cut}.fold()")), Kind::List(boxed(kind)), Keeps::Makes));
+            return Some((
+                Unit::new(format!("{order}{cut}.fold()")),
+                Kind::List(boxed(kind)),
+                OrderEffect::Makes,
+            ));
         }
-        Some((Unit::new(format!("{order}{cut}")), kind.clone(), Keeps::Makes))
+        Some((Unit::new(format!("{order}{cut}")), kind.clone(), OrderEffect::Makes))
     }
 
     /// Units that reduce many traversers.
@@ -583,12 +595,12 @@ impl Writer<'_> {
             0..4 => return self.ordered(kind),
             4..6 if kind.is_plain() => {
                 self.forget();
-                (Unit::new("dedup()"), kind.clone(), Keeps::Order)
+                (Unit::new("dedup()"), kind.clone(), OrderEffect::Order)
             }
             6 if matches!(kind, Kind::Vertex | Kind::Edge) => {
                 self.forget();
                 let (key, of) = self.key(kind)?;
-                (Unit::new(format!("dedup().by('{key}').values('{key}')")), of, Keeps::Nothing)
+                (Unit::new(format!("dedup().by('{key}').values('{key}')")), of, OrderEffect::Nothing)
             }
             7 if self.labels.iter().filter(|(name, of)| name.starts_with('l') && of.is_plain()).count()
                 > 1 =>
@@ -602,7 +614,11 @@ impl Writer<'_> {
                     .collect();
                 self.forget();
                 let names = format!("'{}','{}'", labels[0].0, labels[1].0);
-                (Unit::new(format!("dedup({names}).select({names})")), Kind::Project(labels), Keeps::Nothing)
+                (
+                    Unit::new(format!("dedup({names}).select({names})")),
+                    Kind::Project(labels),
+                    OrderEffect::Nothing,
+                )
             }
             8..11 => {
                 self.forget();
@@ -616,7 +632,11 @@ impl Writer<'_> {
                             self.random.pick(&[".by(keys)", ".by(values,desc).by(keys)", ".by(keys,desc)"]);
                         let unit =
                             Unit::with(format!("groupCount(){by}.unfold().order(){order}{cut}"), nested);
-                        return Some((unit, Kind::Entry(Box::new(key), Box::new(Kind::Long)), Keeps::Makes));
+                        return Some((
+                            unit,
+                            Kind::Entry(Box::new(key), Box::new(Kind::Long)),
+                            OrderEffect::Makes,
+                        ));
                     }
                     0 => (format!("groupCount(){by}"), Kind::Long),
                     1 => {
@@ -638,7 +658,11 @@ impl Writer<'_> {
                         (format!("group(){by}"), Kind::Bag(boxed(kind)))
                     }
                 };
-                (Unit::with(template, nested), Kind::Table(Box::new(key), Box::new(value)), Keeps::Makes)
+                (
+                    Unit::with(template, nested),
+                    Kind::Table(Box::new(key), Box::new(value)),
+                    OrderEffect::Makes,
+                )
             }
             11 | 12 => {
                 let (mut template, mut nested, mut kinds) = (String::new(), Vec::new(), Vec::new());
@@ -653,7 +677,7 @@ impl Writer<'_> {
                 (
                     Unit::with(format!("project({}){template}", names.join(",")), nested),
                     Kind::Project(kinds),
-                    Keeps::Order,
+                    OrderEffect::Order,
                 )
             }
             13 if self.has_history => {
@@ -661,33 +685,35 @@ impl Writer<'_> {
                 if !nested.is_empty() || !by.contains('T') {
                     return None;
                 }
-                (Unit::new("path().by(__.coalesce(__.id(),__.constant(0)))"), Kind::Path, Keeps::Order)
+                (Unit::new("path().by(__.coalesce(__.id(),__.constant(0)))"), Kind::Path, OrderEffect::Order)
             }
             14 if outer && self.stored.is_none() => {
                 self.stored = Some(kind.clone());
-                (Unit::new("aggregate('x')"), kind.clone(), Keeps::Nothing)
+                (Unit::new("aggregate('x')"), kind.clone(), OrderEffect::Nothing)
             }
             15 if outer && self.stored.is_some() => {
                 let stored = self.stored.clone()?;
                 if stored == *kind && kind.is_plain() {
                     let test = self.random.pick(&["within", "without"]);
-                    (Unit::new(format!("where(P.{test}('x'))")), kind.clone(), Keeps::Order)
+                    (Unit::new(format!("where(P.{test}('x'))")), kind.clone(), OrderEffect::Order)
                 } else {
                     self.forget();
                     self.bags = true;
-                    (Unit::new("cap('x')"), Kind::Bag(Box::new(stored)), Keeps::Makes)
+                    (Unit::new("cap('x')"), Kind::Bag(Box::new(stored)), OrderEffect::Makes)
                 }
             }
             16..18 => {
                 let (unit, next) = self.reduced(kind);
                 self.forget();
-                (unit, next, Keeps::Makes)
+                (unit, next, OrderEffect::Makes)
             }
             18 => {
                 let value = self.value(&Kind::Mixed);
-                (Unit::new(format!("constant({value})")), Kind::Mixed, Keeps::Order)
+                (Unit::new(format!("constant({value})")), Kind::Mixed, OrderEffect::Order)
             }
-            _ => (Unit::new(self.random.pick(&["barrier()", "identity()"])), kind.clone(), Keeps::Order),
+            _ => {
+                (Unit::new(self.random.pick(&["barrier()", "identity()"])), kind.clone(), OrderEffect::Order)
+            }
         })
     }
 }

@@ -128,7 +128,7 @@ impl Traversal {
         let mut ordered = false;
         for _ in 0..1 + writer.random.below(7) {
             let (mut unit, next, keeps) = writer.step(&kind, 2, true);
-            unit.makes_order = keeps == Keeps::Makes;
+            unit.makes_order = keeps == OrderEffect::Makes;
             if goes_on(&units, &unit) {
                 ordered = keeps.order(ordered);
                 units.push(unit);
@@ -191,7 +191,7 @@ pub(super) fn text(units: &[Unit]) -> String {
 
 /// The effect of a step on the order of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Keeps {
+pub(super) enum OrderEffect {
     /// It may lose the order.
     Nothing,
     /// It preserves the order. (Not walks and `values`: TinkerGraph may merge equal traversers.)
@@ -200,7 +200,7 @@ pub(super) enum Keeps {
     Makes,
 }
 
-impl Keeps {
+impl OrderEffect {
     fn order(self, ordered: bool) -> bool {
         match self {
             Self::Nothing => false,

@@ -28,7 +28,7 @@ fn scenarios_have_the_expected_results() {
 
 /// Only a part runs through the driver here; `cargo xtask conformance tinkerpop --wire` runs all.
 #[test]
-fn a_part_goes_through_the_driver() {
+fn some_scenarios_pass_through_the_driver() {
     let python = std::env::var("VERVET_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let there = Command::new(&python).args(["-c", "import gremlin_python"]).output();
     let (Some(root), true) = (tinkerpop_suite(), there.is_ok_and(|output| output.status.success())) else {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_lines_are_errors() {
         for text in
             ["Feature: f\nBackground:\n", "Scenario: s\n  Perhaps so\n", "Scenario: s\n \"\"\"\n \"\"\"\n"]
         {

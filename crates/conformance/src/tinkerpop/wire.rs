@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_cannot_hold_is_told_by_what_is_expected() {
+    fn expectations_that_python_cannot_represent_are_recognized() {
         let set = Value::set([Value::Int(1), Value::Double(1.0)]);
         assert!(not_carried(&set).is_some());
         assert!(not_carried(&Value::set([Value::Int(1), Value::Int(2)])).is_none());

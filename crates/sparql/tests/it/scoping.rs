@@ -264,7 +264,7 @@ fn the_filter_of_an_optional_sees_both_sides() {
 }
 
 #[test]
-fn a_sub_query_hides_what_it_does_not_project() {
+fn a_sub_query_hides_variables_it_does_not_project() {
     check(
         "SELECT * { ?x :p ?y { SELECT ?x { ?x :q ?y } } }",
         "select [x0 y1] (join {x0 <p> y1} (project {x0 <q> y3} [x0]))",
@@ -281,7 +281,7 @@ fn a_sub_query_hides_what_it_does_not_project() {
 }
 
 #[test]
-fn a_minus_shares_only_what_its_left_side_binds() {
+fn minus_shares_only_variables_bound_on_its_left() {
     check(
         "SELECT * { ?x :p ?y MINUS { ?x :q ?z } ?x :r ?z }",
         "select [x0 y1 z4] (join (minus {x0 <p> y1} {x0 <q> z3}) {x0 <r> z4})",
@@ -598,7 +598,7 @@ fn exists_of(text: &str) -> Vec<Vec<String>> {
 /// A name in `EXISTS` refers to the outer row if the row may bind it, for any position of the filter in its
 /// group.
 #[test]
-fn exists_sees_what_its_group_binds() {
+fn exists_sees_variables_of_its_group() {
     for (text, expected) in [
         ("SELECT * { FILTER EXISTS { ?x :q ?y } ?x :p ?z }", vec![vec!["x"]]),
         // Only another group binds `?y`.

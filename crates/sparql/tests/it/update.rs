@@ -321,7 +321,7 @@ fn corpus() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn a_second_parser_agrees_on_what_an_update_is() {
+fn a_second_parser_accepts_the_same_updates() {
     let options = ParseOptions { base_iri: Some("http://example.org/"), ..ParseOptions::default() };
     let (mut accepted, mut unsupported, mut refused) = (0, 0, 0);
     for (path, text) in corpus() {

@@ -60,15 +60,36 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             argument => arguments.push(argument),
         }
     }
-    let wrong = || query_error(format!("{}() does not take these arguments", step.name()));
+    if let Some(function) = text_function(step, &arguments)? {
+        return Ok(make::map(move |traverser, context| match scope {
+            Scope::Global => map_error(function.apply(&traverser.value, scope)).map(Some),
+            Scope::Local => {
+                each(&traverser.value, context, |value| map_error(function.apply(value, scope))).map(Some)
+            }
+        }));
+    }
+    match step.name() {
+        "reverse" | "conjoin" | "combine" | "difference" | "disjunct" | "intersect" | "merge" | "product" => {
+            collection_function(step, &arguments, compiler)
+        }
+        _ => conversion(step, scope, &arguments, compiler),
+    }
+}
+
+fn wrong_arguments(step: &Modulated<'_>) -> Error {
+    query_error(format!("{}() does not take these arguments", step.name()))
+}
+
+/// The function of a text step; `None`: another step.
+fn text_function(step: &Modulated<'_>, arguments: &[&Value]) -> Result<Option<TextFunction>> {
     let text = |value: &Value| -> Result<Option<Arc<str>>> {
         match value {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.clone())),
-            _ => Err(wrong()),
+            _ => Err(wrong_arguments(step)),
         }
     };
-    let function = match (step.name(), arguments.as_slice()) {
+    Ok(match (step.name(), arguments) {
         ("length", []) => Some(TextFunction::Length),
         ("toUpper", []) => Some(TextFunction::ToUpper),
         ("toLower", []) => Some(TextFunction::ToLower),
@@ -78,23 +99,24 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("replace", [old, new]) => Some(TextFunction::Replace { old: text(old)?, new: text(new)? }),
         ("split", [separator]) => Some(TextFunction::Split(text(separator)?)),
         ("substring", [start, end @ ..]) if end.len() < 2 => Some(TextFunction::Substring {
-            start: start.as_integer().ok_or_else(&wrong)?,
+            start: start.as_integer().ok_or_else(|| wrong_arguments(step))?,
             end: match end {
-                [end] => Some(end.as_integer().ok_or_else(&wrong)?),
+                [end] => Some(end.as_integer().ok_or_else(|| wrong_arguments(step))?),
                 _ => None,
             },
         }),
         _ => None,
-    };
-    if let Some(function) = function {
-        return Ok(make::map(move |traverser, context| match scope {
-            Scope::Global => map_error(function.apply(&traverser.value, scope)).map(Some),
-            Scope::Local => {
-                each(&traverser.value, context, |value| map_error(function.apply(value, scope))).map(Some)
-            }
-        }));
-    }
-    Ok(match (step.name(), arguments.as_slice()) {
+    })
+}
+
+/// Conversions, dates, templates and expressions.
+fn conversion(
+    step: &Modulated<'_>,
+    scope: Scope,
+    arguments: &[&Value],
+    compiler: &mut Compiler,
+) -> Result<Box<dyn Step>> {
+    Ok(match (step.name(), arguments) {
         ("asString", []) => make::map(move |traverser, context| {
             let value = with_ids(traverser.value.clone(), context)?;
             match scope {
@@ -117,7 +139,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("asDate", []) => make::map(|traverser, _| map_error(date::as_date(&traverser.value)).map(Some)),
         ("dateAdd", [Value::Token(Token::TimeUnit(unit)), count]) => {
-            let (unit, count) = (*unit, count.as_integer().ok_or_else(&wrong)?);
+            let (unit, count) = (*unit, count.as_integer().ok_or_else(|| wrong_arguments(step))?);
             make::map(move |traverser, _| map_error(date::date_add(&traverser.value, unit, count)).map(Some))
         }
         ("dateDiff", [other]) => {
@@ -129,7 +151,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }
         ("concat", _) => {
             let mut parts = Vec::new();
-            for argument in &arguments {
+            for argument in arguments {
                 parts.push(ScalarArgument::new(argument, compiler)?);
             }
             make::map(move |traverser, context| {
@@ -145,6 +167,17 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
             let expression = map_error(math::Expression::parse(expression))?;
             calculate(expression, compiler.bys(step)?)
         }
+        _ => return Err(wrong_arguments(step)),
+    })
+}
+
+/// Functions of collections.
+fn collection_function(
+    step: &Modulated<'_>,
+    arguments: &[&Value],
+    compiler: &mut Compiler,
+) -> Result<Box<dyn Step>> {
+    Ok(match (step.name(), arguments) {
         ("reverse", []) => make::map(|traverser, context| {
             let _reservation = reserve_collections(1, [&traverser.value, &Value::Null], context)?;
             map_error(list::reverse(&traverser.value)).map(Some)
@@ -176,7 +209,7 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
                 map_error(function(&traverser.value, &other, origin)).map(Some)
             })
         }
-        _ => return Err(wrong()),
+        _ => return Err(wrong_arguments(step)),
     })
 }
 

@@ -50,17 +50,17 @@ impl Transaction {
             return Ok(graph);
         }
         let predicates = self.inner.version()?.predicates().iter();
-        let ways =
+        let segments =
             predicates.flat_map(|(predicate, _)| Direction::BOTH.map(|direction| (*predicate, direction)));
-        let ways: Vec<(Id, Direction)> = ways.collect();
-        for &(predicate, direction) in &ways {
+        let segments: Vec<(Id, Direction)> = segments.collect();
+        for &(predicate, direction) in &segments {
             if let Some(graph) = self.witness(predicate, direction, id)? {
                 return Ok(graph);
             }
         }
         // The absence of the vertex depends on all these reads.
         self.inner.record_read(Read::Predicates);
-        for (predicate, direction) in ways {
+        for (predicate, direction) in segments {
             self.inner.record_read(Read::Key(predicate, direction, id));
         }
         let name = self.read(|graph| graph.external_id(vertex)).unwrap_or_else(|_| format!("{id:?}"));

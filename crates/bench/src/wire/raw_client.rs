@@ -19,13 +19,13 @@ use vervet_tinkerpop::{Data, Format, Limits, Request, Response};
 const FORMAT: Format = Format::GraphBinary1;
 
 /// See the header of this file. It connects on the first request.
-pub(super) struct Bare {
+pub(super) struct RawClient {
     address: SocketAddr,
     socket: Option<WebSocket<TcpStream>>,
     last_id: u128,
 }
 
-impl Bare {
+impl RawClient {
     pub(super) fn new(address: SocketAddr) -> Self {
         Self { address, socket: None, last_id: 0 }
     }
@@ -154,7 +154,7 @@ impl Bare {
     }
 }
 
-impl Client for Bare {
+impl Client for RawClient {
     fn name(&self) -> &'static str {
         "bare"
     }

@@ -6,8 +6,8 @@
 //! It has no limits, users, sessions, transactions or graph, and passes nothing to another thread: no server
 //! can have less overhead without keeping a processor busy while it waits.
 
-use super::bare::Bare;
 use super::clients::Format;
+use super::raw_client::RawClient;
 use crate::snb::Operation;
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,35 +22,35 @@ use vervet_tinkerpop::{Limits, Request};
 
 /// Responses by request text.
 #[derive(Default)]
-pub(super) struct Answers(HashMap<String, Vec<Recorded>>);
+pub(super) struct RecordedResponses(HashMap<String, Vec<RecordedResponse>>);
 
 /// A message without the id of its request.
 #[derive(Clone)]
-struct Recorded {
+struct RecordedResponse {
     format: Format,
     bytes: Vec<u8>,
     /// The position of the id in it.
     id_at: usize,
 }
 
-impl Answers {
+impl RecordedResponses {
     /// Records the responses of a server to all requests, in both formats.
     ///
     /// # Errors
     /// It does not answer, or a response contains no request id.
-    pub(super) fn record(bare: &mut Bare, light: &[Operation]) -> Result<Self> {
+    pub(super) fn record(raw_client: &mut RawClient, light: &[Operation]) -> Result<Self> {
         let mut all = Self::default();
         for operation in light {
             for parameters in &operation.parameters {
-                let key = key(&operation.gremlin, &super::bare::bindings(parameters.bindings()));
+                let key = key(&operation.gremlin, &super::raw_client::bindings(parameters.bindings()));
                 for format in [Format::GraphBinary, Format::GraphSon] {
-                    let (id, messages) = bare.record(format, &operation.gremlin, parameters)?;
+                    let (id, messages) = raw_client.record(format, &operation.gremlin, parameters)?;
                     for bytes in messages {
                         let said = said(format, id);
                         let id_at = bytes.windows(said.len()).position(|part| *part == *said);
                         let id_at =
                             id_at.ok_or_else(|| Error::internal("an answer does not say whose it is"))?;
-                        all.0.entry(key.clone()).or_default().push(Recorded { format, bytes, id_at });
+                        all.0.entry(key.clone()).or_default().push(RecordedResponse { format, bytes, id_at });
                     }
                 }
             }
@@ -95,17 +95,17 @@ fn key(text: &str, bindings: &Map) -> String {
 }
 
 /// See the header of this file. It ends with the process; its threads end with their connections.
-pub(super) struct Floor {
+pub(super) struct ReplayServer {
     pub(super) address: SocketAddr,
     _thread: JoinHandle<()>,
 }
 
-impl Floor {
+impl ReplayServer {
     /// Listens on a loopback address.
     ///
     /// # Errors
     /// The system cannot create a socket.
-    pub(super) fn start(answers: Answers) -> Result<Self> {
+    pub(super) fn start(answers: RecordedResponses) -> Result<Self> {
         let failed = |error: std::io::Error| Error::io("listen", &error);
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -121,7 +121,7 @@ impl Floor {
 }
 
 /// Answers until the client disconnects, or sends a request that was not recorded.
-fn talk(stream: TcpStream, answers: &Answers) -> Option<()> {
+fn talk(stream: TcpStream, answers: &RecordedResponses) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut socket: WebSocket<TcpStream> = tungstenite::accept(stream).ok()?;
     loop {

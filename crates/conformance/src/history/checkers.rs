@@ -8,8 +8,8 @@
 //! # Not here
 //! The checkers themselves: docs/histories.md says how to get them.
 
+use super::fault_injection::Fault;
 use super::options::{LEVELS, Level, Options};
-use super::plant::Fault;
 use super::record::Kind;
 use crate::{Outcome, Report};
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! The open transaction of a shell and its savepoints.
 
 use crate::output::Outcome;
-use crate::request::Control;
+use crate::request::TransactionCommand;
 use vervet::{Database, Error, ErrorKind, Isolation, Savepoint, Transaction, TransactionOptions};
 
 /// See the header of this file.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct OpenTransaction {
     open: Option<Open>,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct Open {
     savepoints: Vec<(String, Savepoint)>,
 }
 
-impl Work {
+impl OpenTransaction {
     /// The open transaction.
     pub(crate) fn open(&mut self) -> Option<&mut Transaction> {
         self.open.as_mut().map(|open| &mut open.transaction)
@@ -31,9 +31,9 @@ impl Work {
     }
 
     /// Runs a command; returns a message for the user.
-    pub(crate) fn run(&mut self, control: &Control, database: &Database) -> Outcome<String> {
+    pub(crate) fn run(&mut self, control: &TransactionCommand, database: &Database) -> Outcome<String> {
         Ok(match control {
-            Control::Begin(isolation) => {
+            TransactionCommand::Begin(isolation) => {
                 if self.open.is_some() {
                     return Err(input("a transaction is open already", "commit or rollback ends it").into());
                 }
@@ -41,21 +41,21 @@ impl Work {
                 self.open = Some(Open { transaction, isolation: *isolation, savepoints: Vec::new() });
                 "the transaction sees the graph as it is now, and its own changes".to_owned()
             }
-            Control::Commit => {
+            TransactionCommand::Commit => {
                 let open = self.open.take().ok_or_else(none)?;
                 format!("commit {}", open.transaction.commit().map_err(over)?)
             }
-            Control::Rollback => {
+            TransactionCommand::Rollback => {
                 self.open.take().ok_or_else(none)?.transaction.roll_back();
                 "rolled back".to_owned()
             }
-            Control::Savepoint(name) => {
+            TransactionCommand::Savepoint(name) => {
                 let open = self.open.as_mut().ok_or_else(none)?;
                 // A later savepoint of the same name hides the earlier one.
                 open.savepoints.push((name.clone(), open.transaction.savepoint()));
                 format!("savepoint {name}")
             }
-            Control::RollbackTo(name) => {
+            TransactionCommand::RollbackTo(name) => {
                 let open = self.open.as_mut().ok_or_else(none)?;
                 let at = open.savepoints.iter().rposition(|(other, _)| other == name);
                 let Some(at) = at else {
@@ -71,7 +71,7 @@ impl Work {
                 open.savepoints.truncate(at + 1);
                 format!("as it was at savepoint {name}")
             }
-            Control::Wrong(form) => {
+            TransactionCommand::Wrong(form) => {
                 return Err(input("this is not a command", &format!("write {form}")).into());
             }
         })

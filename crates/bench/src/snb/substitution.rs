@@ -9,7 +9,7 @@ use vervet_model::{Error, Result};
 
 /// See the header of this file. No list is empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Drawn {
+pub(crate) struct SubstitutionParameters {
     /// The number of parameters of each operation.
     pub(super) count: usize,
     /// Persons with a friend.
@@ -34,7 +34,7 @@ pub(crate) struct Drawn {
 const PREFIXES: &str = "PREFIX : <urn:vervet:key:> PREFIX l: <urn:vervet:label:> ";
 const DAY_MS: i64 = 86_400_000;
 
-impl Drawn {
+impl SubstitutionParameters {
     /// Draws `count` of each from a network; persons, messages, names and dates in `file` take precedence.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Drawn {
         let (first, last) = (row.integer("first")?.unwrap_or(0), row.integer("last")?.unwrap_or(0));
         let share = |tenths: i64| first + (last - first) / 10 * tenths;
         let days = |from: i64, to: i64| (from, ((to - from) / DAY_MS).max(1));
-        let mut drawn = Self {
+        let mut substitution = Self {
             count,
             persons,
             messages: posts.iter().zip(&comments).flat_map(|(post, comment)| [*post, *comment]).collect(),
@@ -85,9 +85,9 @@ impl Drawn {
             short: days(share(6), share(7)),
         };
         if let Some(file) = file {
-            drawn.take(file)?;
+            substitution.take(file)?;
         }
-        Ok(drawn)
+        Ok(substitution)
     }
 
     /// Takes the values from a file.

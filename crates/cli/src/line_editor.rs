@@ -3,7 +3,7 @@
 
 use crate::highlight;
 use crate::keywords::KEYWORDS;
-use crate::request::{Control, is_gremlin, plain_command, prologue};
+use crate::request::{TransactionCommand, is_gremlin, plain_command, prologue};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter};
@@ -48,7 +48,7 @@ const CANDIDATES_MAX: usize = 100;
 
 /// The helper of the line editor.
 #[derive(Debug, Default)]
-pub(crate) struct Assistant {
+pub(crate) struct LineEditorHelper {
     /// Predicates and classes in query notation.
     names: Vec<String>,
     /// Keys and labels in Gremlin.
@@ -58,7 +58,7 @@ pub(crate) struct Assistant {
     colours: bool,
 }
 
-impl Assistant {
+impl LineEditorHelper {
     /// Reads the names of the data.
     pub(crate) fn new(database: &Database, only_gremlin: bool, colours: bool) -> Result<Self> {
         let snapshot = database.snapshot();
@@ -193,7 +193,7 @@ fn word_start(text: &str) -> usize {
     }
 }
 
-impl Completer for Assistant {
+impl Completer for LineEditorHelper {
     type Candidate = Pair;
 
     fn complete(
@@ -209,7 +209,7 @@ impl Completer for Assistant {
     }
 }
 
-impl Validator for Assistant {
+impl Validator for LineEditorHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if is_complete(context.input()) {
             ValidationResult::Valid(None)
@@ -232,7 +232,7 @@ impl Hint for Reminder {
     }
 }
 
-impl Hinter for Assistant {
+impl Hinter for LineEditorHelper {
     type Hint = Reminder;
 
     /// On an empty line that continues an input: how the input ends. The editor has no second prompt.
@@ -242,7 +242,7 @@ impl Hinter for Assistant {
     }
 }
 
-impl Highlighter for Assistant {
+impl Highlighter for LineEditorHelper {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         match self.colours {
             true => Cow::Owned(highlight::highlight(line, self.is_gremlin(line))),
@@ -261,7 +261,7 @@ impl Highlighter for Assistant {
         self.colours
     }
 }
-impl Helper for Assistant {}
+impl Helper for LineEditorHelper {}
 
 /// Whether an input of one or more lines is complete: a command, an empty line behind a whole input, two
 /// empty lines behind anything else, or `;` at the end outside all brackets (inside, it separates
@@ -269,7 +269,8 @@ impl Helper for Assistant {}
 /// traversal, even if all its brackets are closed before it.
 pub(crate) fn is_complete(input: &str) -> bool {
     let text = input.trim();
-    let is_command = text.starts_with('.') || Control::parse(text).is_some() || plain_command(text).is_some();
+    let is_command =
+        text.starts_with('.') || TransactionCommand::parse(text).is_some() || plain_command(text).is_some();
     if text.is_empty() || is_command || ends_with_semicolon(text) {
         return true;
     }
@@ -379,14 +380,14 @@ mod tests {
 
     #[test]
     fn words_are_completed_from_keywords_prefixes_and_data() {
-        let assistant = Assistant {
+        let assistant = LineEditorHelper {
             names: vec![
                 "<http://a/ont#worksFor>".to_owned(),
                 short("<urn:vervet:key:route>"),
                 short("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"),
             ],
             keys: vec!["airport".to_owned(), "country".to_owned()],
-            ..Assistant::default()
+            ..LineEditorHelper::default()
         };
         let complete = |line: &str| assistant.complete_at_end(line).1;
         assert_eq!(complete("sel"), ["SELECT"]);

@@ -4,7 +4,7 @@
 //! Three faults change one read in an otherwise genuine history; two are produced by the clients, so they
 //! also show that the load would expose a database without isolation.
 
-use super::client::{self, Setting};
+use super::client::{self, Workload};
 use super::record::{Entry, History, Kind, Operation};
 use super::storage::StorageForm;
 use vervet::Isolation;
@@ -55,14 +55,14 @@ pub(super) fn record(
     random: &mut Random,
 ) -> Result<History, String> {
     let level = if fault == Fault::WriteSkew { Isolation::Snapshot } else { Isolation::Serializable };
-    let setting = Setting {
+    let workload = Workload {
         split: fault == Fault::Split,
         skew: fault == Fault::WriteSkew,
-        ..Setting::new(kind, shape, level, transactions)
+        ..Workload::new(kind, shape, level, transactions)
     };
     // Not every short history has a suitable place for the fault.
     for _ in 0..20 {
-        let mut history = client::record(&setting, random)?;
+        let mut history = client::record(&workload, random)?;
         let done = match fault {
             Fault::LostUpdate => lost_update(&mut history),
             Fault::FracturedRead => fractured_read(&mut history),

@@ -17,14 +17,14 @@ pub const THREADS: usize = 8;
 
 /// Why a transaction did not commit.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum TransactionFailure {
     /// A conflict with another transaction, which is allowed.
     Conflict,
     /// Any other error; fails the test.
     Failed(String),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for TransactionFailure {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Conflict => Self::Conflict,
@@ -58,7 +58,7 @@ impl fmt::Display for Tally {
 }
 
 /// See the header of this file.
-pub(super) struct World {
+pub(super) struct TestEnvironment {
     pub(super) isolation: Isolation,
     pub(super) sleep: Duration,
     database: Database,
@@ -67,7 +67,7 @@ pub(super) struct World {
     notes: Mutex<String>,
 }
 
-impl World {
+impl TestEnvironment {
     /// An empty database, in `folder` or in memory.
     pub(super) fn new(
         isolation: Isolation,
@@ -105,7 +105,7 @@ impl World {
                         Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, *clients.get(n)?)))
                     {
                         let seed = self.seed.wrapping_add(number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                        let end = work(&mut Client { world: self, random: Random(seed | 1) }, client);
+                        let end = work(&mut Client { environment: self, random: Random(seed | 1) }, client);
                         lock(&ends).push(end);
                     }
                 });
@@ -127,12 +127,13 @@ impl World {
     /// Reads after all clients have finished.
     pub(super) fn after<T>(
         &self,
-        read: impl FnOnce(&mut Transaction) -> Result<T, Stop>,
+        read: impl FnOnce(&mut Transaction) -> Result<T, TransactionFailure>,
     ) -> Result<T, String> {
-        let read = self.begin().map_err(Stop::from).and_then(|mut transaction| read(&mut transaction));
+        let read =
+            self.begin().map_err(TransactionFailure::from).and_then(|mut transaction| read(&mut transaction));
         read.map_err(|stop| match stop {
-            Stop::Conflict => "a read-only transaction conflicted".to_owned(),
-            Stop::Failed(message) => message,
+            TransactionFailure::Conflict => "a read-only transaction conflicted".to_owned(),
+            TransactionFailure::Failed(message) => message,
         })
     }
 
@@ -187,7 +188,7 @@ fn statements(database: &Database) -> Result<Vec<String>, String> {
 
 /// A client that runs transactions, one at a time.
 pub(super) struct Client<'a> {
-    world: &'a World,
+    environment: &'a TestEnvironment,
     random: Random,
 }
 
@@ -195,10 +196,10 @@ impl Client<'_> {
     /// Runs a transaction that writes; `None`: it aborted.
     pub(super) fn write<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, TransactionFailure>,
     ) -> Result<Option<T>, String> {
         let end = self.transaction(work)?;
-        let mut tally = lock(&self.world.tally);
+        let mut tally = lock(&self.environment.tally);
         *(if end.is_some() { &mut tally.writer_commits } else { &mut tally.writer_aborts }) += 1;
         Ok(end)
     }
@@ -206,10 +207,10 @@ impl Client<'_> {
     /// Runs a read-only transaction; `None`: it aborted.
     pub(super) fn read<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, TransactionFailure>,
     ) -> Result<Option<T>, String> {
         let end = self.transaction(work)?;
-        let mut tally = lock(&self.world.tally);
+        let mut tally = lock(&self.environment.tally);
         *(if end.is_some() { &mut tally.reader_commits } else { &mut tally.reader_aborts }) += 1;
         Ok(end)
     }
@@ -217,39 +218,39 @@ impl Client<'_> {
     /// Runs a transaction that is rolled back.
     pub(super) fn roll_back(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<(), Stop>,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<(), TransactionFailure>,
     ) -> Result<(), String> {
-        let mut transaction = self.world.begin().map_err(|error| error.to_string())?;
+        let mut transaction = self.environment.begin().map_err(|error| error.to_string())?;
         match work(self, &mut transaction) {
             Ok(()) => {}
-            Err(Stop::Conflict) => return Err("a conflict before the commit".to_owned()),
-            Err(Stop::Failed(message)) => return Err(message),
+            Err(TransactionFailure::Conflict) => return Err("a conflict before the commit".to_owned()),
+            Err(TransactionFailure::Failed(message)) => return Err(message),
         }
         transaction.roll_back();
-        lock(&self.world.tally).rolled_back += 1;
+        lock(&self.environment.tally).rolled_back += 1;
         Ok(())
     }
 
     fn transaction<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, Stop>,
+        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T, TransactionFailure>,
     ) -> Result<Option<T>, String> {
         let run = || {
-            let mut transaction = self.world.begin()?;
+            let mut transaction = self.environment.begin()?;
             let value = work(self, &mut transaction)?;
             transaction.commit()?;
             Ok(value)
         };
         match run() {
             Ok(value) => Ok(Some(value)),
-            Err(Stop::Conflict) => Ok(None),
-            Err(Stop::Failed(message)) => Err(message),
+            Err(TransactionFailure::Conflict) => Ok(None),
+            Err(TransactionFailure::Failed(message)) => Err(message),
         }
     }
 
     /// Sleeps between half and one and a half of the usual time.
     pub(super) fn sleep(&mut self) {
-        self.sleep_for(self.world.sleep);
+        self.sleep_for(self.environment.sleep);
     }
 
     /// Yields to other clients, every second time: where the description has one statement and no sleep, few
@@ -298,34 +299,45 @@ pub(super) fn integers<const N: usize>(
     transaction: &Transaction,
     query: &str,
     columns: [&str; N],
-) -> Result<[i64; N], Stop> {
+) -> Result<[i64; N], TransactionFailure> {
     let solutions = transaction.select(query)?;
     let row = only(&solutions, query)?;
     let mut values = [0; N];
     for (value, column) in values.iter_mut().zip(columns) {
         let read = row.integer(column)?;
-        *value = read.ok_or_else(|| Stop::Failed(format!("?{column} is not an integer in {query}")))?;
+        *value = read
+            .ok_or_else(|| TransactionFailure::Failed(format!("?{column} is not an integer in {query}")))?;
     }
     Ok(values)
 }
 
 /// The only value of a property, an integer.
-pub(super) fn integer(transaction: &Transaction, vertex: &str, property: &str) -> Result<i64, Stop> {
+pub(super) fn integer(
+    transaction: &Transaction,
+    vertex: &str,
+    property: &str,
+) -> Result<i64, TransactionFailure> {
     let query = format!("SELECT ?value {{ {vertex} {property} ?value }}");
     Ok(integers(transaction, &query, ["value"])?[0])
 }
 
 /// The only value of a property, a string.
-pub(super) fn text(transaction: &Transaction, vertex: &str, property: &str) -> Result<String, Stop> {
+pub(super) fn text(
+    transaction: &Transaction,
+    vertex: &str,
+    property: &str,
+) -> Result<String, TransactionFailure> {
     let query = format!("SELECT ?value {{ {vertex} {property} ?value }}");
     let solutions = transaction.select(&query)?;
     Ok(only(&solutions, &query)?.text("value")?.unwrap_or_default())
 }
 
-fn only<'a>(solutions: &'a Solutions, query: &str) -> Result<vervet::Row<'a>, Stop> {
+fn only<'a>(solutions: &'a Solutions, query: &str) -> Result<vervet::Row<'a>, TransactionFailure> {
     let mut rows = solutions.rows();
     match (rows.next(), rows.len()) {
         (Some(row), 0) => Ok(row),
-        _ => Err(Stop::Failed(format!("{} solutions in place of one: {query}", solutions.len()))),
+        _ => {
+            Err(TransactionFailure::Failed(format!("{} solutions in place of one: {query}", solutions.len())))
+        }
     }
 }

@@ -18,7 +18,7 @@ pub enum Compare {
 
 /// One query.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct FeatureQuery {
     /// Its name in tables and options.
     pub name: &'static str,
     /// SPARQL text, without prefixes.
@@ -27,16 +27,16 @@ pub struct Question {
     pub compare: Compare,
 }
 
-const fn rows(name: &'static str, text: &'static str) -> Question {
-    Question { name, text, compare: Compare::Rows }
+const fn rows(name: &'static str, text: &'static str) -> FeatureQuery {
+    FeatureQuery { name, text, compare: Compare::Rows }
 }
 
-const fn ordered(name: &'static str, text: &'static str) -> Question {
-    Question { name, text, compare: Compare::Order }
+const fn ordered(name: &'static str, text: &'static str) -> FeatureQuery {
+    FeatureQuery { name, text, compare: Compare::Order }
 }
 
-const fn number(name: &'static str, text: &'static str) -> Question {
-    Question { name, text, compare: Compare::Number }
+const fn number(name: &'static str, text: &'static str) -> FeatureQuery {
+    FeatureQuery { name, text, compare: Compare::Number }
 }
 
 /// All statements, as a table.
@@ -50,7 +50,7 @@ pub(super) const PREFIXES: &str = "PREFIX ub: <http://swat.cse.lehigh.edu/onto/u
                             PREFIX d0: <http://www.Department0.University0.edu/> ";
 
 /// Queries on universities. Department 0 of university 0 is in every file of LUBM.
-pub const UNIVERSITIES: &[Question] = &[
+pub const UNIVERSITIES: &[FeatureQuery] = &[
     rows("count", "SELECT (COUNT(*) AS ?n) { ?x ub:takesCourse ?c }"),
     rows("count-join", "SELECT (COUNT(*) AS ?n) { ?x ub:takesCourse ?c . ?y ub:takesCourse ?c }"),
     rows(
@@ -238,7 +238,7 @@ pub const UNIVERSITIES: &[Question] = &[
 
 /// Queries on a graph of `<urn:e>`; `$HUB` is the vertex with the highest out-degree, `$OTHER` has a medium
 /// one.
-pub const GRAPH: &[Question] = &[
+pub const GRAPH: &[FeatureQuery] = &[
     rows("count", "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b }"),
     rows("count-paths-2", "SELECT (COUNT(*) AS ?n) { ?a <urn:e> ?b . ?b <urn:e> ?c }"),
     rows("hops-1", "SELECT ?b { $HUB <urn:e> ?b }"),
@@ -331,15 +331,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn questions_are_many_and_have_names_of_their_own() {
+    fn feature_queries_are_many_and_have_unique_names() {
         for set in [UNIVERSITIES, GRAPH] {
-            let names: BTreeSet<_> = set.iter().map(|question| question.name).collect();
+            let names: BTreeSet<_> = set.iter().map(|query| query.name).collect();
             assert!(set.len() >= 40);
             assert_eq!(names.len(), set.len());
             assert!(names.contains(EXPORT));
-            for question in set {
-                let order = question.text.contains("ORDER BY");
-                assert_eq!(question.compare == Compare::Order, order, "{}", question.name);
+            for query in set {
+                let order = query.text.contains("ORDER BY");
+                assert_eq!(query.compare == Compare::Order, order, "{}", query.name);
             }
         }
     }
