@@ -1,5 +1,5 @@
-//! Warnings about queries and updates: names and graphs that the database does not have, variables that are
-//! never bound, invalid `REGEX` patterns.
+//! Warnings about queries and updates: names and graphs that the database does not have, values of another
+//! datatype, variables that are never bound, invalid `REGEX` patterns.
 //!
 //! The standards allow all of these, and they make answers empty. So they are not errors, and are only
 //! computed when an answer is empty (or is a count of 0); the caller decides. A variable that is never bound
@@ -9,14 +9,17 @@
 //! most [`CANDIDATES_MAX`] predicates or classes are read and compared: below 10 ms. Unbound variables need
 //! no lookup.
 
+mod values;
+
 use crate::database::Database;
 use crate::gremlin::text::Statement;
 use crate::gremlin::{Bytecode, GremlinScript, Instruction, Value};
 use crate::query::prepared::Prepared;
-use crate::{QueryOptions, Transaction};
-use oxrdf::{NamedNode, NamedNodeRef, Term};
-use std::collections::BTreeSet;
+use crate::{Constraint, QueryOptions, Transaction};
+use oxrdf::{Literal, NamedNode, NamedNodeRef, Term};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use values::{Matching, Values};
 use vervet_algebra::{
     Expression, Form, Function, GraphSlot, Node, Operation, Path, Quads, Query, Slot, TemplateTerm, Variable,
 };
@@ -149,6 +152,19 @@ impl Database {
         Ok(search.warnings)
     }
 
+    /// The class and the properties of a constraint that the current graph does not have: the constraint
+    /// holds, and probably has a misspelt name.
+    ///
+    /// # Errors
+    /// Damaged data.
+    pub fn constraint_warnings(&self, constraint: &Constraint) -> Result<Vec<Warning>> {
+        let published = self.published();
+        let mut search = UnknownNameSearch::new(&published.version);
+        search.class(constraint.class())?;
+        constraint.properties().iter().try_for_each(|property| search.predicate(property))?;
+        Ok(search.warnings)
+    }
+
     /// Labels and keys of a Gremlin script that the current graph does not have, for display with an empty
     /// result or a single 0. A script that writes has no warnings.
     ///
@@ -194,6 +210,15 @@ struct UnknownNameSearch<'s> {
     warnings: Vec<Warning>,
     known: BTreeSet<String>,
     bound: Vec<Variable>,
+    /// Variables in expressions and projections; those out of scope are constants of the algebra.
+    used: BTreeSet<usize>,
+    /// Whether an expression has the constant `false`: the algebra has it for `BOUND` of a variable out of
+    /// scope.
+    has_false: bool,
+    /// Whether an expression has any other variable out of scope.
+    has_unbound: bool,
+    /// The predicates whose values a variable has, by the number of the variable.
+    values_of: BTreeMap<usize, Vec<NamedNode>>,
     /// Names that a traversal gives to values: labels of `as`, keys of `project`. `by` may mean them.
     own_names: BTreeSet<String>,
 }
@@ -206,6 +231,10 @@ impl<'s> UnknownNameSearch<'s> {
             warnings: Vec::new(),
             known: BTreeSet::new(),
             bound: Vec::new(),
+            used: BTreeSet::new(),
+            has_false: false,
+            has_unbound: false,
+            values_of: BTreeMap::new(),
             own_names: BTreeSet::new(),
         }
     }
@@ -219,23 +248,42 @@ impl<'s> UnknownNameSearch<'s> {
     fn query(&mut self, query: &Query) -> Result<()> {
         self.bound.extend(&query.parameters);
         self.node(&query.root)?;
+        match &query.form {
+            Form::Select(columns) => self.used.extend(columns.iter().map(|column| column.index())),
+            Form::Construct { statements, .. } => {
+                let variables = statements.iter().flat_map(|statement| statement.variables());
+                self.used.extend(variables.map(|variable| variable.index()));
+            }
+            Form::Describe(slots) => {
+                self.used.extend(slots.iter().filter_map(|slot| slot.variable()).map(|one| one.index()));
+            }
+            Form::Ask => {}
+        }
         let is_bound = |at: usize| self.bound.iter().any(|variable| variable.index() == at);
-        let mut unbound: Vec<&str> = Vec::new();
+        // `!BOUND(?x)` of a variable that nothing binds is true on purpose, unless its name is misspelt.
+        let is_only_tested = |at: usize| self.has_false && !self.has_unbound && !self.used.contains(&at);
+        let mut unbound: Vec<(usize, &str)> = Vec::new();
         for (at, name) in query.variables.iter().enumerate() {
             let of_name = || query.variables.iter().enumerate().filter(|(_, other)| *other == name);
             // A scope may have a variable of the same name.
             if !name.is_empty()
                 && !is_bound(at)
                 && !of_name().any(|(at, _)| is_bound(at))
-                && !unbound.contains(&name.as_str())
+                && !unbound.iter().any(|(_, known)| known == name)
             {
-                unbound.push(name);
+                unbound.push((at, name));
             }
         }
         let bound = self.bound.iter().filter_map(|variable| query.variables.get(variable.index()));
         let bound: Vec<&str> = bound.map(String::as_str).filter(|name| !name.is_empty()).collect();
-        for name in unbound {
+        let mut warnings = Vec::new();
+        for (at, name) in unbound {
             let near = vervet_model::nearest(name, bound.iter().copied());
+            if near.is_some() || !is_only_tested(at) {
+                warnings.push((name, near));
+            }
+        }
+        for (name, near) in warnings {
             self.warn(format!("nothing binds ?{name}"), near.map(|near| format!("did you mean ?{near}?")));
         }
         Ok(())
@@ -254,8 +302,18 @@ impl<'s> UnknownNameSearch<'s> {
                         }
                         _ => self.predicate(predicate)?,
                     }
+                    match &pattern.object {
+                        Slot::Constant(Term::Literal(literal)) => {
+                            self.value(predicate.as_str(), literal, Matching::Term)?;
+                        }
+                        Slot::Variable(variable) => {
+                            self.values_of.entry(variable.index()).or_default().push(predicate.clone());
+                        }
+                        Slot::Constant(_) => {}
+                    }
                 }
             }
+            Node::Project { variables, .. } => self.used.extend(variables.iter().map(|one| one.index())),
             Node::Path(path) => {
                 self.bound.extend(path.variables());
                 path.graphs.iter().try_for_each(|graph| self.graph(graph))?;
@@ -319,6 +377,23 @@ impl<'s> UnknownNameSearch<'s> {
                 );
             }
         }
+        match expression {
+            Expression::Constant(Term::Literal(literal)) if *literal == Literal::from(false) => {
+                self.has_false = true;
+            }
+            Expression::Unbound => self.has_unbound = true,
+            Expression::Variable(variable) => {
+                self.used.insert(variable.index());
+            }
+            Expression::Equal(a, b) => match (&**a, &**b) {
+                (Expression::Variable(variable), Expression::Constant(Term::Literal(literal)))
+                | (Expression::Constant(Term::Literal(literal)), Expression::Variable(variable)) => {
+                    self.equality(*variable, literal)?;
+                }
+                _ => {}
+            },
+            _ => {}
+        }
         let mut result = Ok(());
         if let Expression::Exists(exists) = expression {
             return self.node(&exists.pattern);
@@ -329,6 +404,35 @@ impl<'s> UnknownNameSearch<'s> {
             }
         });
         result
+    }
+
+    /// Warns if no statement with the predicate has this value, but one has it in another datatype.
+    fn value(&mut self, predicate: &str, literal: &Literal, matching: Matching) -> Result<()> {
+        if !self.checks_names {
+            return Ok(());
+        }
+        let Some(id) = self.id_of(predicate)? else { return Ok(()) };
+        let values = Values { snapshot: self.snapshot, predicate: id };
+        if let Some(other) = values.other_datatype(literal.as_ref(), matching)? {
+            let [wanted, found] =
+                [literal, &other].map(|literal| values::shown(literal.as_ref(), matching, shown));
+            self.warn(
+                format!("no statement has {} with the value {wanted}", shown(predicate)),
+                Some(format!("did you mean {found}?")),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks `?variable = literal`, where the variable has the values of one predicate.
+    fn equality(&mut self, variable: Variable, literal: &Literal) -> Result<()> {
+        match self.values_of.get(&variable.index()).map(Vec::as_slice) {
+            Some([predicate]) => {
+                let predicate = predicate.clone();
+                self.value(predicate.as_str(), literal, Matching::Value)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn id_of(&self, iri: &str) -> Result<Option<Id>> {
@@ -468,8 +572,12 @@ impl<'s> UnknownNameSearch<'s> {
             "has" if step.arguments.len() == 3 => {
                 texts.first().map_or(Ok(()), |label| self.label(label))?;
                 texts.get(1).map_or(Ok(()), |key| self.key("key", key))?;
+                self.has(texts.get(1).copied(), step.arguments.get(2))?;
             }
-            "has" => texts.first().map_or(Ok(()), |key| self.key("key", key))?,
+            "has" => {
+                texts.first().map_or(Ok(()), |key| self.key("key", key))?;
+                self.has(texts.first().copied(), step.arguments.get(1))?;
+            }
             "values" | "valueMap" | "properties" | "propertyMap" | "elementMap" => {
                 texts.iter().try_for_each(|key| self.key("key", key))?;
             }
@@ -484,6 +592,14 @@ impl<'s> UnknownNameSearch<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Checks the value of a step `has(key, value)`.
+    fn has(&mut self, key: Option<&str>, value: Option<&Value>) -> Result<()> {
+        match (key, value.and_then(values::literal_of)) {
+            (Some(key), Some(literal)) => self.value(&iri_of(KEY_NAMESPACE, key), &literal, Matching::Value),
+            _ => Ok(()),
+        }
     }
 
     /// Checks a label of vertices or, behind `E()`, of edges.

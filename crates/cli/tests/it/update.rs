@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::common::{Place, people};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 fn count(place: &Place, database: &str, pattern: &str) -> u64 {
     let query = format!("SELECT (COUNT(*) AS ?n) {{ {pattern} }}");
@@ -60,7 +63,12 @@ fn constraints_are_kept() {
     place.ok(&["update", "db", "DELETE DATA { <urn:b> <urn:p> 1 }"]);
     place.ok(&with("add"));
     place.fails(&with("add"), 1, &["there is a constraint"]);
-    place.ok(&["constraint", "db", "add", "required", "Person", "name"]);
+    let done = place.run(&["constraint", "db", "add", "required", "Person", "name"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    // The data have neither the label nor the key.
+    for unknown in ["warning: nothing has the type label:Person", "has the predicate key:name"] {
+        assert!(done.err.contains(unknown), "no {unknown} in {done:?}");
+    }
     let listed = ["required <urn:vervet:label:Person> <urn:vervet:key:name>", "unique <urn:C> <urn:p>"];
     assert_eq!(place.ok(&["constraint", "db"]).lines().collect::<Vec<_>>(), [listed[1], listed[0]]);
     for line in listed {
@@ -138,4 +146,36 @@ fn a_traversal_is_referred_to_the_command_that_runs_it() {
         1,
         &["hint: this looks like Gremlin", "vervet query DB --language gremlin"],
     );
+}
+
+/// `--wait` waits for another writer: its end is the start of the update, and the time has a limit.
+#[test]
+fn updates_wait_for_another_writer() {
+    let place = people();
+    let mut writer = place.command(&["shell", "db"]);
+    let mut writer = writer.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut inputs = writer.stdin.take().unwrap();
+    inputs
+        .write_all(b"begin;\nINSERT DATA { <urn:first> <urn:p> 1 };\nASK { <urn:first> <urn:p> 1 };\n")
+        .unwrap();
+    // The shell is the writer from its `begin` on.
+    let mut answers = BufReader::new(writer.stdout.take().unwrap()).lines();
+    assert_eq!(answers.next().unwrap().unwrap().trim(), "true");
+    let insert = "INSERT { <urn:second> <urn:p> ?o } WHERE { <urn:first> <urn:p> ?o }";
+    let refused = place.run(&["update", "db", insert]);
+    assert!(refused.err.contains("holds the lock") && refused.err.contains("--wait SECONDS"), "{refused:?}");
+    let started = Instant::now();
+    let refused = place.run(&["update", "db", "--wait", "0.3", insert]);
+    assert!(refused.code == 1 && refused.err.contains("holds the lock"), "{refused:?}");
+    assert!(
+        !refused.err.contains("--wait") && started.elapsed() >= Duration::from_millis(300),
+        "{refused:?}"
+    );
+    let waiting = place.command(&["update", "db", "--wait", "60", insert]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    inputs.write_all(b"commit;\n").unwrap();
+    drop(inputs);
+    assert!(writer.wait().unwrap().success());
+    assert!(waiting.wait_with_output().unwrap().status.success());
+    assert_eq!(count(&place, "db", "<urn:second> <urn:p> 1"), 1);
 }

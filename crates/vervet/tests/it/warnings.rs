@@ -6,7 +6,7 @@ use vervet::{Database, Format, GremlinOptions};
 const AIR: &str = r#"
 @prefix key: <urn:vervet:key:> . @prefix label: <urn:vervet:label:> . @prefix v: <urn:vervet:vertex:> .
 v:1 a label:airport ; key:code "VIE" ; key:country "AT" ; key:route v:2 ~ <urn:vervet:edge:0> .
-v:2 a label:airport ; key:code "GRZ" ; key:country "AT" .
+v:2 a label:airport ; key:code "GRZ" ; key:country "AT" ; key:number "7" ; key:small "5"^^<http://www.w3.org/2001/XMLSchema#int> .
 v:3 a label:airport ; key:code "FRA" ; key:country "DE" .
 <urn:vervet:edge:0> key:dist 94 .
 "#;
@@ -97,6 +97,41 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
             "SELECT * { GRAPH <urn:graph:airs> { ?a key:code/key:code ?c } }",
             &["no statement is in the graph <urn:graph:airs>; did you mean <urn:graph:air>?"],
         ),
+        // Values of another datatype.
+        (
+            "SELECT * { ?a key:dist '94' }",
+            &["no statement has key:dist with the value \"94\"; did you mean 94?"],
+        ),
+        (
+            "SELECT * { ?a key:dist '94'^^<http://www.w3.org/2001/XMLSchema#int> }",
+            &["no statement has key:dist with the value \"94\"^^xsd:int; did you mean 94?"],
+        ),
+        (
+            "SELECT * { ?a key:number 7 }",
+            &["no statement has key:number with the value 7; did you mean \"7\"?"],
+        ),
+        (
+            "SELECT * { ?a key:number ?n FILTER(7 = ?n) }",
+            &["no statement has key:number with the value 7; did you mean \"7\"?"],
+        ),
+        (
+            "SELECT * { ?a key:code 'VIE'@en }",
+            &["no statement has key:code with the value \"VIE\"@en; did you mean \"VIE\"?"],
+        ),
+        ("SELECT * { ?a key:dist 95 ; key:number 8 , '8' , '7' FILTER(?a = 7) }", &[]),
+        (
+            "SELECT * { ?a key:small 5 }",
+            &["no statement has key:small with the value 5; did you mean \"5\"^^xsd:int?"],
+        ),
+        ("SELECT * { ?a key:small ?s FILTER(?s = 5 && ?s = 6) }", &[]),
+        ("SELECT * { ?a key:dist ?d FILTER(?d = 94.0 && ?d = 95) }", &[]),
+        // A variable that only `BOUND` tests is not a mistake, unless a similar one is bound.
+        ("SELECT ?a { ?a key:code ?c FILTER(!BOUND(?other)) }", &[]),
+        (
+            "SELECT ?a { ?a key:code ?code FILTER(!BOUND(?cod)) }",
+            &["nothing binds ?cod; did you mean ?code?"],
+        ),
+        ("SELECT ?other { ?a key:code ?c FILTER(!BOUND(?other)) }", &["nothing binds ?other"]),
         // No warnings: existing names, other endpoints, variables bound by a sub-query, parameters.
         ("SELECT * { ?a key:code 'XXX' ; a label:airport }", &[]),
         ("SELECT * FROM <urn:graph:air> { ?a key:code 'XXX' }", &[]),
@@ -156,6 +191,13 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
         ("g.V().has('airport', 'code', 'XXX').outE('route').values('dist')", &[]),
         ("g.E().hasLabel('route').has('dist', 1)", &[]),
         ("g.addV('new').property('also', 1)", &[]),
+        ("g.V().has('number', 7)", &["no statement has key:number with the value 7; did you mean \"7\"?"]),
+        (
+            "g.E().has('dist', '94').count()",
+            &["no statement has key:dist with the value \"94\"; did you mean 94?"],
+        ),
+        ("g.V().has('small', '5')", &["no statement has key:small with the value \"5\"; did you mean 5?"]),
+        ("g.E().has('dist', 94).has('dist', 95L).has('small', 5).has('dist', gt('94'))", &[]),
     ] {
         let script =
             db.gremlin_script(text, &GremlinOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -163,6 +205,26 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
             db.gremlin_warnings(&script).expect("sound").iter().map(ToString::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
     }
+}
+
+/// A constraint on names that no data have.
+#[test]
+fn constraints_on_unknown_names_are_told() {
+    let db = air();
+    let warned = |text: &str| -> Vec<String> {
+        let constraint: vervet::Constraint = text.parse().expect("a constraint");
+        let warnings = db.constraint_warnings(&constraint).expect("sound");
+        warnings.iter().map(ToString::to_string).collect()
+    };
+    let unique = |class: &str, key: &str| format!("unique <urn:vervet:label:{class}> <urn:vervet:key:{key}>");
+    assert_eq!(
+        warned(&unique("airprot", "cod")),
+        [
+            "nothing has the type label:airprot; did you mean label:airport?",
+            "no statement has the predicate key:cod; did you mean key:code?",
+        ]
+    );
+    assert!(warned(&unique("airport", "code")).is_empty());
 }
 
 /// Names of an update that changed nothing.
