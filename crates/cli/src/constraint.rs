@@ -2,7 +2,6 @@
 
 use crate::arguments::{ConstraintArguments, ConstraintChange, ConstraintWords};
 use crate::output::{Outcome, Output};
-use crate::query;
 use std::io::Write;
 use vervet::{Constraint, Database, Error, ErrorKind, NamedNode, Result};
 use vervet_model::vocab::{KEY_NAMESPACE, LABEL_NAMESPACE, is_iri, name_iri};
@@ -23,7 +22,7 @@ pub(crate) fn run(arguments: &ConstraintArguments) -> Outcome {
                 let message = format!("there is a constraint {constraint} already");
                 return Err(Error::new(ErrorKind::Input, message).into());
             }
-            query::warn(&database.constraint_warnings(&constraint)?);
+            crate::output::warn(&database.constraint_warnings(&constraint)?);
         }
         Some(ConstraintChange::Remove(words)) => {
             let constraint = constraint(words)?;

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet::{Database, Format};
 use vervet_server::{Reloader, Server, ServerOptions, Stopper};
 
