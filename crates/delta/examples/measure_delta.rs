@@ -105,8 +105,8 @@ fn writing(empty: &Version) -> Result<(), Box<dyn Error>> {
     let mut version = empty.clone();
     version.insert_all(&some)?;
     let held = (HELD.load(Ordering::Relaxed) - before) as f64 / version.delta_cells() as f64;
-    let told = version.delta_bytes() as f64 / version.delta_cells() as f64;
-    println!("bulk: {held:.0} bytes a statement ({told:.0} by delta_bytes)");
+    let reported = version.delta_bytes() as f64 / version.delta_cells() as f64;
+    println!("bulk: {held:.0} bytes a statement ({reported:.0} by delta_bytes)");
     let (mut published, mut last, mut dropped) = (f64::MAX, f64::MAX, f64::MAX);
     for _ in 0..5 {
         let mut head = version.clone();

@@ -629,17 +629,17 @@ mod tests {
     #[test]
     fn terms_round_trip_and_are_numbered_densely() {
         let terms = MutableDictionary::new(10, 20);
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for round in 0..2 {
             for number in 0..1000 {
                 let term = term(number);
                 let id = terms.intern(term.as_ref()).expect("no limit is reached");
-                told.insert(id);
+                reported.insert(id);
                 assert_eq!(read(&terms, id).as_ref(), Some(&term), "round {round}");
                 assert_eq!(terms.lookup(term.as_ref()), Some(id));
             }
         }
-        let (vertices, literals): (Vec<Id>, Vec<Id>) = told.into_iter().partition(|id| id.is_vertex());
+        let (vertices, literals): (Vec<Id>, Vec<Id>) = reported.into_iter().partition(|id| id.is_vertex());
         assert_eq!(vertices, (10..410).map(Id::vertex).collect::<Vec<_>>());
         assert_eq!(literals, (20..620).map(Id::literal).collect::<Vec<_>>());
         assert_eq!((terms.vertex_end(), terms.literal_end()), (410, 620));

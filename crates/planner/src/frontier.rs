@@ -133,7 +133,7 @@ pub(crate) fn is_stable(step: &Step) -> bool {
 impl Planner<'_> {
     /// Limits the estimated rows after the join with `node` to the distinct values of the last live column,
     /// if there is only one. An estimate: [`add_frontiers`] decides later whether there is a frontier.
-    pub(crate) fn thin(&self, node: &Node, partial: &mut PartialPlan, needed: &VariableSet) {
+    pub(crate) fn cap_rows_by_distinct(&self, node: &Node, partial: &mut PartialPlan, needed: &VariableSet) {
         let live = partial.possible.clone().intersection(needed);
         let mut live = live.iter();
         if let (true, Some(variable), None) = (self.set, live.next(), live.next())

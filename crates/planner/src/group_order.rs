@@ -248,7 +248,7 @@ impl Planner<'_> {
                 }
                 JoinOperand::Node(node) => {
                     self.join(node, partial, &needed, ready)?;
-                    self.thin(node, partial, &needed);
+                    self.cap_rows_by_distinct(node, partial, &needed);
                 }
             }
             if limit.is_some_and(|limit| limit <= partial.cost) {

@@ -12,11 +12,14 @@
 //! db.gremlin(
 //!     r#"g.addV("page").property(T.id, "a").as("a").addV("page").property(T.id, "b").as("b").
 //!          addV("page").property(T.id, "c").as("c").
-//! addE("links").from("a").to("c").addE("links").from("b").to("c").addE("links").from("c").to("a")"#, )?; let
-//! snapshot = db.snapshot(); let options = AlgorithmOptions { labels: vec!["links".to_owned()],
-//! ..AlgorithmOptions::default() }; let ranks = snapshot.page_rank(&PageRank::default(), &options)?; let
-//! (best, rank) = ranks.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).expect("there are three pages");
-//! assert_eq!(snapshot.graph().external_id(*best)?, "c"); assert!((0.4..0.5).contains(rank));
+//!          addE("links").from("a").to("c").addE("links").from("b").to("c").addE("links").from("c").to("a")"#,
+//! )?;
+//! let snapshot = db.snapshot();
+//! let options = AlgorithmOptions { labels: vec!["links".to_owned()], ..AlgorithmOptions::default() };
+//! let ranks = snapshot.page_rank(&PageRank::default(), &options)?;
+//! let (best, rank) = ranks.iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).expect("there are three pages");
+//! assert_eq!(snapshot.graph().external_id(*best)?, "c");
+//! assert!((0.4..0.5).contains(rank));
 //! # Ok(())
 //! # }
 //! ```

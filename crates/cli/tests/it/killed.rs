@@ -115,12 +115,15 @@ fn a_killed_shell_keeps_acknowledged_commits() {
         feeder.join().unwrap();
         let lines = reader.join().unwrap();
         assert!(ended.is_none(), "it ended by itself: {lines:?}");
-        let told = known + acknowledged(&lines);
+        let reported = known + acknowledged(&lines);
         place.ok(&["check", "db"]);
         let there = committed(&place);
-        assert!(there == told || there == told + 1, "kill {kill}: {there} commits, {told} acknowledged");
-        in_the_middle += u32::from(told > known);
-        in_flight += there - told;
+        assert!(
+            there == reported || there == reported + 1,
+            "kill {kill}: {there} commits, {reported} acknowledged"
+        );
+        in_the_middle += u32::from(reported > known);
+        in_flight += there - reported;
         known = there;
     }
     println!(

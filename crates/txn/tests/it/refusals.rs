@@ -439,12 +439,12 @@ fn run(isolation: Isolation, seed: u64) -> BTreeMap<String, u64> {
                 assert_eq!(transaction.change_count(), changes.len());
                 let outcome = transaction.commit();
                 let wrote = !changes.is_empty();
-                let told = outcome.as_ref().err().map(|error| (error.kind(), error.to_string()));
-                let agree =
-                    told.as_ref().map(|(kind, _)| *kind) == expected.as_ref().map(|_| ErrorKind::Conflict);
+                let reported = outcome.as_ref().err().map(|error| (error.kind(), error.to_string()));
+                let agree = reported.as_ref().map(|(kind, _)| *kind)
+                    == expected.as_ref().map(|_| ErrorKind::Conflict);
                 assert!(
                     agree,
-                    "step {step}, {isolation:?}\nmodel: {expected:?}\ntold: {told:?}\n\
+                    "step {step}, {isolation:?}\nmodel: {expected:?}\ntold: {reported:?}\n\
                      changes {changes:?}\nseen {seen:?} {texts:?}\nsince its begin {:?}",
                     &commits[began.commits..]
                 );

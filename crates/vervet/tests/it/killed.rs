@@ -123,9 +123,12 @@ fn killed_processes_keep_what_they_acknowledged() {
         let db = Database::open_or_create(&directory).expect("opens");
         db.check().expect("sound");
         for writer in 0..WRITERS {
-            let (there, told) = (committed(&db, writer), acknowledged[writer]);
-            assert!(there == told || there == told + 1, "kill {kill}: {there} commits, {told} acknowledged");
-            in_flight += there - told;
+            let (there, reported) = (committed(&db, writer), acknowledged[writer]);
+            assert!(
+                there == reported || there == reported + 1,
+                "kill {kill}: {there} commits, {reported} acknowledged"
+            );
+            in_flight += there - reported;
             known[writer] = there;
         }
     }

@@ -135,7 +135,7 @@ fn an_expired_transaction_is_not_restarted() {
     wait();
     client.in_session("s", "g.addV('new')").refused(596, "for 1 s");
     client.transaction("s", "commit").refused(596, "for 1 s");
-    assert_eq!(client.in_session("s", "g.addV('new')").values().len(), 1, "it has been told");
+    assert_eq!(client.in_session("s", "g.addV('new')").values().len(), 1, "a response has been sent");
     wait();
     assert_eq!(client.transaction("s", "rollback").code(), 204);
     client.in_session("s", "g.addV('new')").values();
