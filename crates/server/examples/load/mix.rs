@@ -9,10 +9,10 @@
 //! tenth of the time.
 
 use crate::Error;
-use crate::client::{Answer, Connection};
-use crate::questions::{Expected, Heavy, Light, Questions};
+use crate::client::{Connection, Response};
+use crate::queries::{Expected, Heavy, Light, Queries};
 use crate::report::{Report, load_average};
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -80,15 +80,15 @@ impl Tally {
     }
 
     /// A limit of docs/limits.md, and whether it was one of those that may be reached here.
-    fn limit(&mut self, answer: &Answer) -> bool {
-        let what = match answer.status {
-            503 if answer.retry_after => "503, no free place",
+    fn limit(&mut self, response: &Response) -> bool {
+        let what = match response.status {
+            503 if response.retry_after => "503, no free place",
             504 => "504, out of time",
             507 => "507, out of memory",
             _ => return false,
         };
         self.count(what);
-        answer.whole
+        response.whole
     }
 
     fn add(&mut self, other: Self) {
@@ -122,7 +122,7 @@ pub(crate) struct Hostile {
     /// The body, of the type that the path takes.
     pub(crate) text: String,
     /// What the first bytes of an answer with status 200 hold; nothing if that depends on the data.
-    pub(crate) right: Option<String>,
+    pub(crate) expected: Option<String>,
 }
 
 /// Some time with so many connections of each kind.
@@ -139,8 +139,8 @@ pub(crate) struct Phase {
 
 /// Runs both phases; whether nothing but right answers and limits came back, and memory stayed flat.
 pub(crate) fn run(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     options: &Options,
     report: &mut Report,
 ) -> Result<bool, Error> {
@@ -155,8 +155,8 @@ pub(crate) fn run(
         options.time.as_secs_f64(),
         options.heavy
     ));
-    let alone = phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
-    let mixed = phase(server, questions, &[], options.time, options)?;
+    let alone = phase(server, queries, &[], first, &Options { heavy: 0, ..*options })?;
+    let mixed = phase(server, queries, &[], options.time, options)?;
     light(&alone, &mixed, report);
     heavy(&mixed, report);
     let flat = memory(&mixed, report);
@@ -178,7 +178,7 @@ pub(crate) fn wrong<'a>(phases: impl IntoIterator<Item = &'a Phase>, report: &mu
 }
 
 /// Whether requests that clients have left behind end soon; reports the memory that is held then.
-pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Error> {
+pub(crate) fn settled(server: &ServerProcess, report: &mut Report) -> Result<bool, Error> {
     let begin = Instant::now();
     loop {
         let metrics = server.metrics()?;
@@ -202,8 +202,8 @@ pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Erro
 /// Sends light and heavy questions and hostile requests for `time`, and samples what the server says of
 /// itself.
 pub(crate) fn phase(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     hostile: &[Hostile],
     time: Duration,
     options: &Options,
@@ -216,14 +216,13 @@ pub(crate) fn phase(
         let small = || std::thread::Builder::new().stack_size(256 << 10);
         let mut lights = Vec::new();
         for seed in 0..options.light as u64 {
-            let work = move || light_client(address, &questions.light, interval, end, seed);
+            let work = move || light_client(address, &queries.light, interval, end, seed);
             lights.push(small().spawn_scoped(scope, work)?);
         }
         let mut heavies = Vec::new();
         for seed in 0..options.heavy as u64 {
-            heavies.push(
-                small().spawn_scoped(scope, move || heavy_client(address, &questions.heavy, end, seed))?,
-            );
+            heavies
+                .push(small().spawn_scoped(scope, move || heavy_client(address, &queries.heavy, end, seed))?);
         }
         for request in hostile {
             heavies.push(small().spawn_scoped(scope, move || hostile_client(address, request, end))?);
@@ -262,7 +261,7 @@ pub(crate) fn phase(
 /// One connection with light questions, `interval` seconds apart on average.
 fn light_client(
     address: SocketAddr,
-    questions: &[Vec<Light>],
+    queries: &[Vec<Light>],
     interval: f64,
     end: Instant,
     seed: u64,
@@ -282,15 +281,15 @@ fn light_client(
         // Sleeping too long is this client's fault, being late is the server's.
         let start = if late && interval > 0.0 { due } else { Instant::now() };
         due = start + Duration::from_secs_f64(interval * -(1.0 - random.f64()).ln());
-        let of_query = &questions[random.usize(..questions.len())];
-        let question = &of_query[random.usize(..of_query.len())];
-        match ask(&mut connection, address, "/query", &question.text) {
-            Ok(answer) if answer.status == 200 && answer.whole && answer.lines == question.rows + 1 => {
+        let of_query = &queries[random.usize(..queries.len())];
+        let query = &of_query[random.usize(..of_query.len())];
+        match send_query(&mut connection, address, "/query", &query.text) {
+            Ok(response) if response.status == 200 && response.whole && response.lines == query.rows + 1 => {
                 tally.right(start.elapsed());
             }
-            Ok(answer) if answer.status == 503 && tally.limit(&answer) => {}
-            Ok(answer) => {
-                let what = format!("{} rows expected: {}", question.rows, told(&answer));
+            Ok(response) if response.status == 503 && tally.limit(&response) => {}
+            Ok(response) => {
+                let what = format!("{} rows expected: {}", query.rows, describe(&response));
                 tally.wrong(format!("light question, {what}"));
             }
             Err(error) => tally.wrong(format!("light question: {error}")),
@@ -299,56 +298,53 @@ fn light_client(
 }
 
 /// One connection with heavy questions, one after another.
-fn heavy_client(
-    address: SocketAddr,
-    questions: &[Heavy],
-    end: Instant,
-    seed: u64,
-) -> BTreeMap<String, Tally> {
+fn heavy_client(address: SocketAddr, queries: &[Heavy], end: Instant, seed: u64) -> BTreeMap<String, Tally> {
     let mut random = fastrand::Rng::with_seed(!seed);
     step_back();
     let (mut tallies, mut connection) = (BTreeMap::<String, Tally>::new(), None);
     while Instant::now() < end {
-        let question = &questions[random.usize(..questions.len())];
-        let tally = tallies.entry(question.name.clone()).or_default();
-        if question.expected == Expected::Leaves {
+        let query = &queries[random.usize(..queries.len())];
+        let tally = tallies.entry(query.name.clone()).or_default();
+        if query.expected == Expected::Disconnect {
             match Connection::open(address)
-                .and_then(|mut own| own.send(question.path, &question.text).map(|()| own))
+                .and_then(|mut own| own.send(query.path, &query.text).map(|()| own))
             {
                 Ok(own) => {
                     std::thread::sleep(PAUSE);
                     drop(own);
                     tally.count("left");
                 }
-                Err(error) => tally.wrong(format!("{}: {error}", question.name)),
+                Err(error) => tally.wrong(format!("{}: {error}", query.name)),
             }
             continue;
         }
         let start = Instant::now();
-        let answer = match ask(&mut connection, address, question.path, &question.text) {
-            Ok(answer) => answer,
+        let response = match send_query(&mut connection, address, query.path, &query.text) {
+            Ok(response) => response,
             Err(error) => {
-                tally.wrong(format!("{}: {error}", question.name));
+                tally.wrong(format!("{}: {error}", query.name));
                 continue;
             }
         };
-        match question.expected {
-            Expected::Rows(rows) if answer.status == 200 && answer.whole && answer.lines == rows + 1 => {
+        match query.expected {
+            Expected::Rows(rows)
+                if response.status == 200 && response.whole && response.lines == rows + 1 =>
+            {
                 tally.right(start.elapsed());
             }
             // On a machine with other work every question may meet a limit of time, but those made for one
             // must.
             Expected::Rows(_)
-                if answer.status == 200 && !answer.whole && start.elapsed() >= QUERY_TIMEOUT =>
+                if response.status == 200 && !response.whole && start.elapsed() >= QUERY_TIMEOUT =>
             {
                 tally.count("200, broken off when out of time");
             }
-            Expected::Rows(_) if answer.status != 503 && tally.limit(&answer) => {}
-            Expected::Limit(status) if answer.status == status && tally.limit(&answer) => {}
-            Expected::Limit(507) if answer.status == 504 && tally.limit(&answer) => {}
-            _ if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
+            Expected::Rows(_) if response.status != 503 && tally.limit(&response) => {}
+            Expected::Limit(status) if response.status == status && tally.limit(&response) => {}
+            Expected::Limit(507) if response.status == 504 && tally.limit(&response) => {}
+            _ if response.status == 503 && tally.limit(&response) => std::thread::sleep(PAUSE),
             _ => {
-                tally.wrong(format!("{}, {:?} expected: {}", question.name, question.expected, told(&answer)))
+                tally.wrong(format!("{}, {:?} expected: {}", query.name, query.expected, describe(&response)))
             }
         }
     }
@@ -364,18 +360,18 @@ fn hostile_client(address: SocketAddr, request: &Hostile, end: Instant) -> BTree
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let start = Instant::now();
         due = start + HOSTILE_EVERY;
-        match ask(&mut connection, address, request.path, &request.text) {
-            Ok(answer) if answer.status == 200 && answer.whole => match &request.right {
-                Some(right) if !answer.beginning.contains(right) => {
-                    tally.wrong(format!("{}: {}", request.name, answer.beginning));
+        match send_query(&mut connection, address, request.path, &request.text) {
+            Ok(response) if response.status == 200 && response.whole => match &request.expected {
+                Some(expected) if !response.beginning.contains(expected) => {
+                    tally.wrong(format!("{}: {}", request.name, response.beginning));
                 }
                 _ => tally.right(start.elapsed()),
             },
-            Ok(answer) if answer.status == 200 => tally.count("200, broken off at a limit"),
-            Ok(answer) if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
-            Ok(answer) if tally.limit(&answer) => {}
-            Ok(answer) if answer.status == 400 && answer.whole => tally.count("400, refused"),
-            Ok(answer) => tally.wrong(format!("{}: {}", request.name, told(&answer))),
+            Ok(response) if response.status == 200 => tally.count("200, broken off at a limit"),
+            Ok(response) if response.status == 503 && tally.limit(&response) => std::thread::sleep(PAUSE),
+            Ok(response) if tally.limit(&response) => {}
+            Ok(response) if response.status == 400 && response.whole => tally.count("400, refused"),
+            Ok(response) => tally.wrong(format!("{}: {}", request.name, describe(&response))),
             Err(error) => tally.wrong(format!("{}: {error}", request.name)),
         }
     }
@@ -401,27 +397,27 @@ fn step_back() {
 }
 
 /// Asks on a connection that is kept, or made anew.
-fn ask(
+fn send_query(
     connection: &mut Option<Connection>,
     address: SocketAddr,
     path: &str,
     text: &str,
-) -> std::io::Result<Answer> {
+) -> std::io::Result<Response> {
     let mut open = match connection.take() {
         Some(open) => open,
         None => Connection::open(address)?,
     };
-    let answer = open.query(path, text)?;
-    if answer.whole && !answer.closes {
+    let response = open.query(path, text)?;
+    if response.whole && !response.closes {
         *connection = Some(open);
     }
-    Ok(answer)
+    Ok(response)
 }
 
-fn told(answer: &Answer) -> String {
-    let whole = if answer.whole { "" } else { ", broken off" };
-    let text = if answer.status == 200 { "" } else { answer.first_line() };
-    format!("{} with {} lines{whole} {text}", answer.status, answer.lines)
+fn describe(response: &Response) -> String {
+    let whole = if response.whole { "" } else { ", broken off" };
+    let text = if response.status == 200 { "" } else { response.first_line() };
+    format!("{} with {} lines{whole} {text}", response.status, response.lines)
 }
 
 pub(crate) fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {

@@ -15,9 +15,9 @@
 use crate::Error;
 use crate::client::Connection;
 use crate::mix::{self, Hostile, Options, Phase};
-use crate::questions::Questions;
+use crate::queries::Queries;
 use crate::report::Report;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -51,17 +51,17 @@ pub(crate) fn statements() -> String {
 
 /// All hostile requests: a name, what is sent, and what an answer with status 200 must hold.
 fn requests() -> Vec<Hostile> {
-    let gremlin = |name: &str, text: &str, right: Option<&str>| Hostile {
+    let gremlin = |name: &str, text: &str, expected: Option<&str>| Hostile {
         name: name.to_owned(),
         path: "/gremlin",
         text: format!("{{\"gremlin\": \"{}\"}}", text.replace('"', "\\\"")),
-        right: right.map(str::to_owned),
+        expected: expected.map(str::to_owned),
     };
-    let sparql = |name: &str, text: String, right: Option<&str>| Hostile {
+    let sparql = |name: &str, text: String, expected: Option<&str>| Hostile {
         name: name.to_owned(),
         path: "/query",
         text,
-        right: right.map(str::to_owned),
+        expected: expected.map(str::to_owned),
     };
     let double = "repeat(union(identity(),identity()))";
     let path: String = vec!["<urn:siege:p>?"; OPTIONAL_STEPS].join("/");
@@ -146,8 +146,8 @@ fn requests() -> Vec<Hostile> {
 /// Runs the siege; whether nothing but right answers and limits came back, memory stayed flat, and light
 /// questions were not slowed by more than [`P99_MAX`].
 pub(crate) fn run(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     options: &Options,
     report: &mut Report,
 ) -> Result<bool, Error> {
@@ -164,15 +164,15 @@ pub(crate) fn run(
         requests.len()
     ));
     // Connections and plans are made, and the processes have their memory.
-    mix::phase(server, questions, &[], WARM_UP, &Options { heavy: 0, ..*options })?;
-    let alone = mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
+    mix::phase(server, queries, &[], WARM_UP, &Options { heavy: 0, ..*options })?;
+    let alone = mix::phase(server, queries, &[], first, &Options { heavy: 0, ..*options })?;
     let computing = std::thread::scope(|scope| {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let end = Instant::now() + first;
         (0..processors).for_each(|_| drop(scope.spawn(move || mix::busy_loop(end))));
-        mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })
+        mix::phase(server, queries, &[], first, &Options { heavy: 0, ..*options })
     })?;
-    let beside = mix::phase(server, questions, &requests, options.time, &Options { heavy: 0, ..*options })?;
+    let beside = mix::phase(server, queries, &requests, options.time, &Options { heavy: 0, ..*options })?;
     mix::light(&alone, &beside, report);
     mix::heavy(&beside, report);
     let mut good = mix::memory(&beside, report);
