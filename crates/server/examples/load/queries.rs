@@ -138,7 +138,7 @@ impl Queries {
         for (name, text, path, expected) in [
             ("endless product", PRODUCT, "/query?timeout=2", Expected::Limit(504)),
             ("sorted product", SORTED_PRODUCT, "/query", Expected::Limit(507)),
-            ("product, and leaves", PRODUCT, "/query", Expected::Disconnect),
+            ("product, disconnect", PRODUCT, "/query", Expected::Disconnect),
         ] {
             heavy.push(Heavy { name: name.to_owned(), text: format!("{PREFIX}{text}"), path, expected });
         }
