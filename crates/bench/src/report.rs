@@ -376,9 +376,9 @@ impl Report {
             writeln!(f, "{}", self.process_load_table())?;
             writeln!(
                 f,
-                "Each engine alone in a fresh process; bytes/statement is the growth of the resident set, of \
-                 mapped files what was touched. The peer has no durable form in this build: a load into a \
-                 directory is compared with the peer's bulk loader in memory.\n"
+                "Each engine runs alone in a new process. bytes/statement is the growth of the resident set, in \
+                 which mapped files count as far as they were read. The peer has no durable storage in this build, \
+                 so a load into a directory is compared with its bulk loader in memory.\n"
             )?;
         }
         if !self.sizes.is_empty() {
@@ -405,9 +405,9 @@ impl Report {
         writeln!(f, "{}", self.query_table())?;
         writeln!(
             f,
-            "Times are medians in ms. Ours and the peer's: from text, planned anew, serialised as TSV into a sink; \
-             `unserialised`: ours without that; `prepared`: and planned beforehand; `of hand`: unserialised over \
-             the loop. No result cache anywhere.\n"
+            "Times are medians in ms. Vervet and the peer parse and plan the text each time and serialise the \
+             result as TSV into a sink. `unserialised`: Vervet without serialisation; `prepared`: also planned \
+             beforehand; `of hand`: `unserialised` divided by `by hand`. No engine caches results.\n"
         )?;
         let ratios: Vec<f64> = self.queries.iter().filter_map(QueryFigures::ratio).collect();
         if let Some(mean) = geometric_mean(&ratios) {
@@ -424,23 +424,18 @@ impl Report {
             if query.peer_cut_ms.is_some() {
                 writeln!(
                     f,
-                    "* {}: the peer was given up at the limit of time, or of half of the free memory; its time \
-                     and the ratio are lower bounds",
+                    "* {}: the peer was stopped at the time limit, or at half of the free memory; its time and the \
+                     ratio are lower bounds",
                     query.query
                 )?;
             }
             if query.ours_by_typed_interface {
                 let name = &query.query;
-                writeln!(f, "* {name}: the peer was asked in SPARQL, ours through the typed interface")?;
+                writeln!(f, "* {name}: SPARQL in the peer, the typed interface in Vervet")?;
             }
         }
         let wrong = self.queries.iter().filter(|query| query.wrong).count();
-        writeln!(
-            f,
-            "* {} of {} queries with values that agree",
-            self.queries.len() - wrong,
-            self.queries.len()
-        )
+        writeln!(f, "* {} of {} queries have equal values", self.queries.len() - wrong, self.queries.len())
     }
 
     fn load_table(&self) -> Table {

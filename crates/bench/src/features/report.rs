@@ -258,22 +258,22 @@ impl FeatureReport {
         };
         write!(f, "Geometric mean of {} ratios: {}", ratios.len(), figure(mean))?;
         if cut(|feature| &feature.peer) > 0 {
-            write!(f, ", a lower bound: the peer was given up in {}", cut(|feature| &feature.peer))?;
+            write!(f, ", a lower bound: the peer was stopped in {}", cut(|feature| &feature.peer))?;
         }
         if cut(|feature| &feature.ours) > 0 {
-            write!(f, "; ours was given up in {}", cut(|feature| &feature.ours))?;
+            write!(f, "; Vervet was stopped in {}", cut(|feature| &feature.ours))?;
         }
         let cpu: Vec<f64> = self.features.iter().filter_map(FeatureFigures::cpu_ratio).collect();
         if let Some(mean) = geometric_mean(&cpu) {
-            write!(f, ". Of {} ratios of CPU times where both answered: {}", cpu.len(), figure(mean))?;
+            write!(f, ". Ratios of CPU time, of the {} that both completed: {}", cpu.len(), figure(mean))?;
         }
         writeln!(f, ".\n")?;
         let under = |feature: &FeatureFigures| {
             feature.ratio().is_some_and(|ratio| ratio < FEW_TIMES) || feature.ours.cut_ms.is_some()
         };
         match self.table(under) {
-            Some(table) => writeln!(f, "Under {FEW_TIMES} times:\n\n{table}"),
-            None => writeln!(f, "None is under {FEW_TIMES} times.\n"),
+            Some(table) => writeln!(f, "Ratios below {FEW_TIMES}:\n\n{table}"),
+            None => writeln!(f, "No ratio is below {FEW_TIMES}.\n"),
         }
     }
 }
@@ -292,8 +292,9 @@ impl fmt::Display for FeatureReport {
         }
         writeln!(
             f,
-            "Times are medians in ms, from text, planned anew, on one thread, all of the result written as TSV into a \
-             sink; engines by turns. An answer over two seconds was timed once. `ratio`: the peer's time over ours.\n"
+            "Times are medians in ms on one thread. Each run parses and plans the text and writes the whole result \
+             as TSV into a sink; the engines alternate. Queries of more than two seconds ran once. `ratio`: the \
+             time of the peer divided by that of Vervet.\n"
         )?;
         self.write_ratios(f)?;
         for feature in &self.features {
@@ -305,7 +306,7 @@ impl fmt::Display for FeatureReport {
         let wrong = self.features.iter().filter(|feature| feature.wrong).count();
         let compared =
             self.features.iter().filter(|one| one.ours.timing.is_some() && one.peer.timing.is_some()).count();
-        writeln!(f, "* {} of {compared} results that both gave agree", compared.saturating_sub(wrong))?;
+        writeln!(f, "* {} of {compared} results of both engines are equal", compared.saturating_sub(wrong))?;
         if !self.light.is_empty() {
             writeln!(f, "\n{}", self.light_table())?;
         }
@@ -338,10 +339,10 @@ mod tests {
         assert_eq!(report.features[0].ratio_cell(), "4.00");
         assert_eq!(report.features[1].ratio_cell(), "> 100");
         let text = report.to_string();
-        assert!(text.contains("over 10 s") && text.contains("None is under 3 times"), "{text}");
+        assert!(text.contains("over 10 s") && text.contains("No ratio is below 3."), "{text}");
         assert!(text.contains("Geometric mean of 2 ratios: 20.0, a lower bound"), "{text}");
         report.features.push(of(cut, side(timing(5.0))));
-        assert!(report.to_string().contains("Under 3 times"));
+        assert!(report.to_string().contains("Ratios below 3:"));
         report.set_targets();
         let met: Vec<_> = report.targets.iter().map(Target::is_met).collect();
         assert_eq!(met, [None, Some(false)]);

@@ -78,16 +78,16 @@ pub(super) fn report(
         (
             Group::Network,
             "IS1 to IS7, IC1 to IC14",
-            "Milliseconds of the CPU, all threads, from the text to values, over all parameters. Ratios are sums of medians \
-             over the parameters that both have run.",
+            "CPU milliseconds of all threads, from the text to values, over all parameters. Ratios are sums of \
+             medians over the parameters that both engines have run.",
         ),
         (
             Group::Hops,
             "Look-ups and hops",
-            "From a person; `knows` in both directions unless it says any edge.",
+            "From a person, over `knows` in both directions unless the row says *any edge*.",
         ),
         (Group::Grasper, "Templates of Grasper", "SoCC 2019, Table 4, with labels and keys of this network."),
-        (Group::GTran, "Templates of G-Tran", "arXiv 2105.04449, Table 5, in the Gremlin of today."),
+        (Group::GTran, "Templates of G-Tran", "arXiv 2105.04449, Table 5, in the Gremlin of TinkerPop 3.8."),
     ] {
         let mut section = Section::new(
             title,
@@ -115,8 +115,8 @@ pub(super) fn report(
 fn load(stored: &Stored, peer: Option<&PeerEnd>) -> Section {
     let mut section = Section::new(
         "Load",
-        "Rows are vertices and edges. Resident is a process that has opened the directory and run every query, with the \
-         pages of its files.",
+        "Rows are vertices and edges. Resident: the memory of a process that has opened the directory and run \
+         every query, including the pages of its files.",
         &["figure", "value"],
     );
     let rate = |seconds: f64| count_of(stored.rows as f64 / seconds.max(1e-9));

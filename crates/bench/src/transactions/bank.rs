@@ -15,8 +15,9 @@ const FIRST: i64 = 1000;
 pub(super) fn run(options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "Bank transfers",
-        "Each transaction reads the balances of two random accounts and changes both, if there is enough; no waiting for \
-         the disk. The sum is checked by readers meanwhile and at the end. Refused transfers are not repeated.",
+        "Each transaction reads the balances of two random accounts and transfers an amount if the balance permits \
+         it, without a sync. Concurrent readers check the sum, and so does a check at the end. Refused transfers \
+         are not repeated.",
         &["accounts", "isolation", "clients", "transfers/s", "p50 µs", "p99 µs", "aborted, %"],
     );
     for accounts in [10u32, 100_000] {

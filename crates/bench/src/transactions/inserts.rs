@@ -24,12 +24,12 @@ fn insert(db: &Database, vertices: &[NamedNode], link: &NamedNode, client: usize
     transaction.commit().map(drop)
 }
 
-/// Transactions of one edge each, without waiting for the disk.
+/// Transactions of one edge each, without a sync.
 pub(super) fn single(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "One edge in each transaction",
-        "Serializable; both ends exist, which is looked up by their IRIs. `log, none`: the log is written, and synced by \
-         the system when it likes. Checkpoints run meanwhile where they are due.",
+        "Serializable. Both ends exist and are looked up by their IRIs. `log, none`: the log is written without a \
+         sync. Checkpoints run in the background when they are due.",
         &["where", "clients", "transactions/s", "by CPU second", "p50 µs", "p99 µs", "longest ms", "aborted"],
     );
     let link = NamedNode::new_unchecked(LINK);
@@ -78,7 +78,7 @@ pub(super) fn group_commit(
 ) -> Result<()> {
     let mut section = Section::new(
         "Group commit",
-        "The same at the level `sync`: a commit returns when it is on the disk.",
+        "The same at the level `sync`: a commit returns when it is on disk.",
         &["clients", "transactions/s", "times one client", "p50 µs", "p99 µs", "aborted"],
     );
     let link = NamedNode::new_unchecked(LINK);
@@ -110,8 +110,9 @@ pub(super) fn group_commit(
 pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         format!("{} statements in one transaction", count(options.bulk)),
-        "Into a directory, at the level `sync`, without a checkpoint: `INSERT DATA` as text, and by the library as \
-         statements of known terms. Recovery: opening the database again and reading the log, which is in the page cache.",
+        "In a directory, at the level `sync`, without a checkpoint: as the text of `INSERT DATA`, and by calls of \
+         the library with statements of known terms. Recovery: the time to reopen the database, with the log in \
+         the page cache.",
         &["way", "s", "statements/s", "log MiB", "recovery s", "recovery MiB/s"],
     );
     let link = NamedNode::new_unchecked(LINK);
@@ -173,8 +174,8 @@ pub(super) fn bulk(data: &Data, options: &TransactionOptions, report: &mut Secti
 fn recovery_of_small(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "Recovery of small transactions",
-        "Transactions of one edge each, without a checkpoint; then the database is opened again. `new terms`: each edge \
-         goes to a vertex that nobody knew.",
+        "Transactions of one edge each, without a checkpoint; then the database is reopened. `new terms`: the \
+         target of each edge is a new vertex.",
         &["transactions", "edges to", "log MiB", "recovery s", "MiB/s", "transactions/s"],
     );
     let link = NamedNode::new_unchecked(LINK);

@@ -39,9 +39,10 @@ struct QueryParameters {
 pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut SectionReport) -> Result<()> {
     let mut section = Section::new(
         "LBV mixes",
-        "Throughput of reads and writes together, and the share of writes that were refused for a conflict and not \
-         repeated. `pre-read`: transactions begin with commits that are on their way to the disk. G-Tran reports \
-         12,000, 5,000 and 2,900 transactions/s for the three mixes on 20 threads, serializable, in memory.",
+        "Throughput of reads and writes together, and the fraction of writes that were refused because of a \
+         conflict and not repeated. `pre-read`: transactions begin with commits that are not yet on disk. G-Tran \
+         reports 12,000, 5,000 and 2,900 transactions/s for the three mixes on 20 threads, serializable, in \
+         memory.",
         &[
             "mix",
             "isolation",

@@ -74,9 +74,9 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
     let mut section = Section::new(
         "Readers beside a writer",
         format!(
-            "One thread reads, in a snapshot of its own for each read, the neighbours of a random vertex over \
-             {label} in both directions; the best of {ROUNDS} rounds counts. The writer adds and takes away \
-             {WRITES} edge in each transaction, as fast as it can."
+            "One thread reads, with a new snapshot for each read, the neighbours of a random vertex over {label} \
+             in both directions; the best of {ROUNDS} rounds counts. The writer adds and removes {WRITES} edge in \
+             each transaction, as fast as it can."
         ),
         &[
             "beside it",

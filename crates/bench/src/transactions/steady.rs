@@ -62,7 +62,7 @@ pub(super) fn run(data: &Data, options: &TransactionOptions, report: &mut Sectio
     let mut section = Section::new(
         "Steady load",
         format!(
-            "One client replaces values of a property, adds edges and takes away those that were added {EDGES} \
+            "One client replaces values of a property, adds edges and removes those that were added {EDGES} \
              before, one statement or value in each transaction (level `none`); another reads the neighbours of \
              random vertices. The first sample is taken when the graph has its final size. {} reads.",
             count(progress.reads.load(Ordering::Relaxed))

@@ -149,10 +149,12 @@ impl Figures {
     fn light(&self) -> Section {
         let mut section = Section::new(
             "Light requests, one at a time on one connection",
-            "Wall time from the call to the last result, in µs. `added`: the median less the median of the same text embedded. `beyond nothing`: \
-             the median less that of `g.inject(1)` the same way, which is what the way itself costs. `beyond floor`: the median less that of \
-             the same answer by a server that only looks it up. `processor`: of our process for \
-             each request, that of the bare client taken off. The bare client is a WebSocket with GraphBinary and nothing else.",
+            "Wall time from the call to the last result, in µs. `added`: the median minus the median of the same \
+             text embedded. `beyond nothing`: the median minus that of `g.inject(1)` with the same client and \
+             format, so without the cost of communication. `beyond floor`: the median minus that of the same \
+             response from a server that only replays it. `processor`: processor time of the Vervet process for \
+             each request, without that of the bare client. The bare client is a WebSocket with GraphBinary and \
+             nothing else.",
             &[
                 "request",
                 "server",
@@ -200,7 +202,8 @@ impl Figures {
         let mut section = Section::new(
             "Many requests at a time on one connection",
             format!(
-                "{} on their way. `processor`: µs of our process for each request, that of the bare client taken off.",
+                "{} requests in flight. `processor`: processor time in µs of the Vervet process for each request, \
+                 without that of the bare client.",
                 self.in_flight
             ),
             &["request", "server", "client", "requests/s", "processor"],
@@ -221,9 +224,10 @@ impl Figures {
         let mut section = Section::new(
             "Vertex by vertex",
             format!(
-                "`{}`, each a request. Ours is durable at each commit (level `sync`); TinkerGraph is in memory, and has no \
-                 transactions that a session could commit. `in one session`: with a commit behind as many as the column says, the last one \
-                 counted in; `each by itself`: each a transaction. Embedded, in transactions of as many: {} vertices/s.",
+                "`{}`, one request for each vertex. Vervet is durable at each commit (level `sync`). TinkerGraph \
+                 is in memory and has no transactions that a session could commit. `in one session`: a commit \
+                 after the number of vertices in the column; the time of the last commit counts. `each by itself`: \
+                 a transaction for each vertex. Embedded, in transactions of the same size: {} vertices/s.",
                 ADD,
                 figure(self.embedded_writes)
             ),

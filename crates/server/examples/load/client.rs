@@ -22,7 +22,7 @@ pub(crate) struct Connection {
 
 /// A response.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) retry_after: bool,
     /// The server closes the connection after this response.
@@ -36,7 +36,7 @@ pub(crate) struct Answer {
     pub(crate) beginning: String,
 }
 
-impl Answer {
+impl Response {
     /// The first line of the body, for messages.
     pub(crate) fn first_line(&self) -> &str {
         self.beginning.lines().next().unwrap_or_default()
@@ -56,15 +56,15 @@ impl Connection {
         &mut self.stream
     }
 
-    pub(crate) fn get(&mut self, path: &str) -> io::Result<Answer> {
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<Response> {
         self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
-        self.answer()
+        self.read_response()
     }
 
     /// Sends a query and reads its rows as TSV.
-    pub(crate) fn query(&mut self, path: &str, text: &str) -> io::Result<Answer> {
+    pub(crate) fn query(&mut self, path: &str, text: &str) -> io::Result<Response> {
         self.send(path, text)?;
-        self.answer()
+        self.read_response()
     }
 
     /// Sends a SPARQL query, or to `/gremlin` a JSON request.
@@ -83,52 +83,52 @@ impl Connection {
 
     /// Reads one response. A truncated response has `whole: false`; a connection that is closed before the
     /// status line is an error.
-    pub(crate) fn answer(&mut self) -> io::Result<Answer> {
-        let mut answer = Answer::default();
+    pub(crate) fn read_response(&mut self) -> io::Result<Response> {
+        let mut response = Response::default();
         let status = self.line()?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        answer.status = status.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        response.status = status.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         let (mut length, mut chunked) = (0, false);
         loop {
-            let Some(line) = self.line()? else { return Ok(answer) };
+            let Some(line) = self.line()? else { return Ok(response) };
             let Some((name, value)) = line.split_once(':') else { break };
             let value = value.trim();
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.parse().unwrap_or(0),
                 "transfer-encoding" => chunked = value.eq_ignore_ascii_case("chunked"),
-                "retry-after" => answer.retry_after = true,
-                "connection" => answer.closes = value.eq_ignore_ascii_case("close"),
+                "retry-after" => response.retry_after = true,
+                "connection" => response.closes = value.eq_ignore_ascii_case("close"),
                 _ => {}
             }
         }
         if !chunked {
-            answer.whole = self.body(length, &mut answer)?;
-            return Ok(answer);
+            response.whole = self.body(length, &mut response)?;
+            return Ok(response);
         }
         loop {
-            let Some(line) = self.line()? else { return Ok(answer) };
-            let Ok(length) = u64::from_str_radix(line.trim(), 16) else { return Ok(answer) };
-            if !self.body(length, &mut answer)? || self.line()?.is_none() {
-                return Ok(answer);
+            let Some(line) = self.line()? else { return Ok(response) };
+            let Ok(length) = u64::from_str_radix(line.trim(), 16) else { return Ok(response) };
+            if !self.body(length, &mut response)? || self.line()?.is_none() {
+                return Ok(response);
             }
             if length == 0 {
-                answer.whole = true;
-                return Ok(answer);
+                response.whole = true;
+                return Ok(response);
             }
         }
     }
 
     /// Reads `length` bytes of a body; returns whether all of them arrived.
-    fn body(&mut self, mut length: u64, answer: &mut Answer) -> io::Result<bool> {
+    fn body(&mut self, mut length: u64, response: &mut Response) -> io::Result<bool> {
         while length > 0 {
             if self.begin == self.end && !self.fill()? {
                 return Ok(false);
             }
             let unread = &self.buffer[self.begin..self.end];
             let unread = &unread[..unread.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
-            answer.lines += unread.iter().filter(|byte| **byte == b'\n').count() as u64;
-            answer.bytes += unread.len() as u64;
-            if answer.beginning.len() < KEPT_BYTES {
-                answer.beginning += &String::from_utf8_lossy(unread);
+            response.lines += unread.iter().filter(|byte| **byte == b'\n').count() as u64;
+            response.bytes += unread.len() as u64;
+            if response.beginning.len() < KEPT_BYTES {
+                response.beginning += &String::from_utf8_lossy(unread);
             }
             length -= unread.len() as u64;
             self.begin += unread.len();

@@ -8,9 +8,9 @@
 //! Requests with changed bytes (`tests/server/mutations.rs`), TLS and users.
 
 use crate::Error;
-use crate::client::{Answer, Connection};
+use crate::client::{Connection, Response};
 use crate::report::Report;
-use crate::served::{MEMORY_BYTES, QUERY_TIMEOUT, Served, WIRE_TIMEOUT};
+use crate::server_process::{MEMORY_BYTES, QUERY_TIMEOUT, ServerProcess, WIRE_TIMEOUT};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +32,7 @@ const DETECTION_TIME_MAX: Duration = Duration::from_secs(5);
 const MEMORY_SLACK: f64 = 512.0;
 
 type Outcome = Result<String, Error>;
-type Attack = fn(&Served) -> Outcome;
+type Attack = fn(&ServerProcess) -> Outcome;
 
 /// Name, function, and permitted beginnings of the summary.
 const ATTACKS: [(&str, Attack, &[&str]); 29] = [
@@ -98,7 +98,7 @@ const DISCONNECTS: [(&str, &str); 2] = [
 ];
 
 /// Runs all attacks; returns whether each ended at its limit and the well-behaved client got all its results.
-pub(crate) fn run(server: &Served, report: &mut Report) -> Result<bool, Error> {
+pub(crate) fn run(server: &ServerProcess, report: &mut Report) -> Result<bool, Error> {
     report.line("## Attacks\n");
     report.line(&format!(
         "Limits: {} s for a head, a body, a client that reads nothing; {} s and {} MiB for a query; default values \
@@ -147,18 +147,18 @@ pub(crate) fn run(server: &Served, report: &mut Report) -> Result<bool, Error> {
     })?;
     rows.iter_mut().for_each(|row| row.resize(5, String::new()));
     report.table(&["attack", "response", "after s", "memory MiB", "longest probe ms"], &rows);
-    let (right, wrong) = (probe.right.load(Ordering::Relaxed), probe.wrong.load(Ordering::Relaxed));
+    let (correct, wrong) = (probe.correct.load(Ordering::Relaxed), probe.wrong.load(Ordering::Relaxed));
     report.line(&format!(
-        "Meanwhile a well-behaved client sent a light query every 10 ms: {right} correct results, {wrong} other responses.\n"
+        "Meanwhile a well-behaved client sent a light query every 10 ms: {correct} correct results, {wrong} other responses.\n"
     ));
-    Ok(passed && wrong == 0 && right > 0)
+    Ok(passed && wrong == 0 && correct > 0)
 }
 
 /// The well-behaved client, with counts of its responses.
 #[derive(Default)]
 struct Probe {
     ended: AtomicBool,
-    right: AtomicU64,
+    correct: AtomicU64,
     wrong: AtomicU64,
     /// Longest response time during the current attack, in µs.
     slowest: AtomicU64,
@@ -171,11 +171,11 @@ impl Probe {
         while !self.ended.load(Ordering::Relaxed) {
             let begin = Instant::now();
             let open = connection.take().map_or_else(|| Connection::open(address), Ok);
-            let answer = open
+            let response = open
                 .and_then(|mut open| Ok((open.query("/query", &format!("{PREFIX}{PROBE_QUERY}"))?, open)));
-            match answer {
-                Ok((answer, open)) if answer.status == 200 && answer.whole && answer.lines > 1 => {
-                    self.right.fetch_add(1, Ordering::Relaxed);
+            match response {
+                Ok((response, open)) if response.status == 200 && response.whole && response.lines > 1 => {
+                    self.correct.fetch_add(1, Ordering::Relaxed);
                     connection = Some(open);
                 }
                 _ => {
@@ -191,7 +191,7 @@ impl Probe {
 
 /// Waits until the server runs nothing except requests of the well-behaved client; returns `false` after
 /// [`DETECTION_TIME_MAX`].
-fn wait_until_idle(server: &Served) -> Result<bool, Error> {
+fn wait_until_idle(server: &ServerProcess) -> Result<bool, Error> {
     let begin = Instant::now();
     while begin.elapsed() < DETECTION_TIME_MAX {
         let metrics = server.metrics()?;
@@ -217,28 +217,28 @@ fn compressed() -> String {
 }
 
 /// A summary of a response.
-fn summary(answer: &Answer) -> String {
-    if answer.status == 200 && !answer.whole {
-        return format!("truncated after {} kB", answer.bytes / 1000);
+fn summary(response: &Response) -> String {
+    if response.status == 200 && !response.whole {
+        return format!("truncated after {} kB", response.bytes / 1000);
     }
-    let mut line: String = answer.first_line().chars().take(80).collect();
-    if line.len() < answer.first_line().len() {
+    let mut line: String = response.first_line().chars().take(80).collect();
+    if line.len() < response.first_line().len() {
         line.push('…');
     }
-    format!("{} {line}", answer.status)
+    format!("{} {line}", response.status)
 }
 
 /// A summary of the response, or of a connection that was closed without one.
 fn read_summary(connection: &mut Connection) -> Outcome {
-    match connection.answer() {
-        Ok(answer) => Ok(summary(&answer)),
+    match connection.read_response() {
+        Ok(response) => Ok(summary(&response)),
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok("closed without a response".to_owned()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Sends bytes unchanged, until the server stops reading.
-fn raw(to: &Served, bytes: &str) -> Outcome {
+fn raw(to: &ServerProcess, bytes: &str) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let _ = connection.stream().write_all(bytes.as_bytes());
     read_summary(&mut connection)
@@ -246,7 +246,7 @@ fn raw(to: &Served, bytes: &str) -> Outcome {
 
 /// Sends `first` one byte at a time with `pause_ms` between two, and then further bytes until the server
 /// responds. `pause_ms` 0: sends `first` in one piece, and nothing after it.
-fn send_slowly(to: &Served, first: &str, pause_ms: u64) -> Outcome {
+fn send_slowly(to: &ServerProcess, first: &str, pause_ms: u64) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let mut bytes = first.bytes().chain(std::iter::repeat(b'x'));
     if pause_ms == 0 {
@@ -274,18 +274,18 @@ fn send_slowly(to: &Served, first: &str, pause_ms: u64) -> Outcome {
 }
 
 /// Requests a long result and reads nothing.
-fn silent_reader(to: &Served) -> Outcome {
+fn silent_reader(to: &ServerProcess) -> Outcome {
     read_slowly(to, Duration::from_millis(100), 0)
 }
 
 /// Requests a long result and reads a little at a time, so that the connection always makes progress.
-fn slow_reader(to: &Served) -> Outcome {
+fn slow_reader(to: &ServerProcess) -> Outcome {
     read_slowly(to, Duration::from_millis(100), 1024)
 }
 
 /// Requests a long result, reads `bytes` after each `pause` until the server has ended the request, and then
 /// reads the rest.
-fn read_slowly(to: &Served, pause: Duration, bytes: usize) -> Outcome {
+fn read_slowly(to: &ServerProcess, pause: Duration, bytes: usize) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     connection.send("/query", &format!("{PREFIX} SELECT * {PRODUCT}"))?;
     let (begin, mut piece) = (Instant::now(), vec![0; bytes]);
@@ -309,7 +309,7 @@ fn read_slowly(to: &Served, pause: Duration, bytes: usize) -> Outcome {
 }
 
 /// Sends requests without a pause and reads no response.
-fn pipeline(to: &Served) -> Outcome {
+fn pipeline(to: &ServerProcess) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let one = head("POST", "/query", 26) + "SELECT * { ?s ?p ?o } #xxx";
     let stream = connection.stream();
@@ -333,7 +333,7 @@ fn pipeline(to: &Served) -> Outcome {
 }
 
 /// Opens more connections than permitted and sends nothing.
-fn many_connections(to: &Served) -> Outcome {
+fn many_connections(to: &ServerProcess) -> Outcome {
     let (mut open, mut longest) = (Vec::new(), Duration::ZERO);
     for _ in 0..MANY_CONNECTIONS {
         let begin = Instant::now();
@@ -342,9 +342,9 @@ fn many_connections(to: &Served) -> Outcome {
     }
     let (mut silent, mut refused) = (0_i64, 0_i64);
     for connection in &mut open {
-        match connection.answer() {
-            Ok(answer) if answer.status == 503 => refused += 1,
-            Ok(answer) => return Ok(summary(&answer)),
+        match connection.read_response() {
+            Ok(response) if response.status == 503 => refused += 1,
+            Ok(response) => return Ok(summary(&response)),
             Err(_) => silent += 1,
         }
     }
@@ -358,14 +358,14 @@ fn many_connections(to: &Served) -> Outcome {
 }
 
 /// Closes the sending side after a query and reads the response.
-fn half_closed(to: &Served) -> Outcome {
+fn half_closed(to: &ServerProcess) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     connection.send("/query", &format!("{PREFIX}{PROBE_QUERY}"))?;
     connection.stream().shutdown(Shutdown::Write)?;
     read_summary(&mut connection)
 }
 
-fn chunked(to: &Served) -> Outcome {
+fn chunked(to: &ServerProcess) -> Outcome {
     let mut connection = Connection::open(to.address)?;
     let head = head("POST", "/query", 0).replace("Content-Length: 0", "Transfer-Encoding: chunked");
     connection.stream().write_all(head.as_bytes())?;
@@ -378,33 +378,33 @@ fn chunked(to: &Served) -> Outcome {
     read_summary(&mut connection)
 }
 
-fn query(to: &Served, text: &str) -> Outcome {
+fn query(to: &ServerProcess, text: &str) -> Outcome {
     Ok(summary(&Connection::open(to.address)?.query("/query", &format!("{PREFIX}{text}"))?))
 }
 
-fn nested(to: &Served, before: &str, open: &str, close: &str, after: &str) -> Outcome {
+fn nested(to: &ServerProcess, before: &str, open: &str, close: &str, after: &str) -> Outcome {
     let (open, close) = (open.repeat(100_000), close.repeat(100_000));
     query(to, &format!("{before}{open}{close}{after}"))
 }
 
-fn joins(to: &Served) -> Outcome {
+fn joins(to: &ServerProcess) -> Outcome {
     let joins: String = (0..5_000).map(|n| format!("?x{n} ub:advisor ?x{} . ", n + 1)).collect();
     query(to, &format!("SELECT * {{ {joins} }}"))
 }
 
-fn doubling(to: &Served) -> Outcome {
+fn doubling(to: &ServerProcess) -> Outcome {
     let doublings: String = (0..60).map(|n| format!("BIND(CONCAT(?t{n}, ?t{n}) AS ?t{}) ", n + 1)).collect();
     query(to, &format!("SELECT (STRLEN(?t60) AS ?n) {{ BIND(\"xxxxxxxx\" AS ?t0) {doublings} }}"))
 }
 
-fn counted(to: &Served) -> Outcome {
+fn counted(to: &ServerProcess) -> Outcome {
     let text = PRODUCT.replace(" }", " FILTER(CONCAT(?b, ?d, ?f) = \"x\") }");
     query(to, &format!("SELECT (COUNT(*) AS ?n) {text}"))
 }
 
 /// Requests a long result and disconnects while the server computes it; measures the time until the server is
 /// idle.
-fn disconnect(server: &Served, form: &str) -> Outcome {
+fn disconnect(server: &ServerProcess, form: &str) -> Outcome {
     let text = PRODUCT.replace(" }", " FILTER(CONCAT(?b, ?d, ?f) != \"x\") }");
     let mut connection = Connection::open(server.address)?;
     connection.send("/query", &format!("{PREFIX}{form}{text}"))?;

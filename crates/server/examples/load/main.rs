@@ -19,12 +19,13 @@
 mod client;
 mod hostile;
 mod mix;
-mod questions;
+mod queries;
 mod report;
-mod served;
+mod server_process;
 mod siege;
 
 use clap::Parser;
+use server_process::{LimitProfile, ServerProcess};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -62,7 +63,7 @@ struct Arguments {
     output: Option<PathBuf>,
     /// Run the server until the end of standard input
     #[arg(long, hide = true)]
-    serve: Option<served::LimitProfile>,
+    serve: Option<LimitProfile>,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -70,7 +71,7 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.serve {
-        Some(profile) => served::serve(&arguments.data, profile).map(|()| true),
+        Some(profile) => server_process::serve(&arguments.data, profile).map(|()| true),
         None => run(&arguments),
     };
     match done {
@@ -102,20 +103,20 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         rate: arguments.rate,
     };
     if wants("load") {
-        let questions = questions::Questions::of(&arguments.data, arguments.queries.as_deref())?;
-        let server = served::Served::start(&arguments.data, served::LimitProfile::Normal)?;
-        passed &= mix::run(&server, &questions, &options, &mut report)?;
+        let queries = queries::Queries::of(&arguments.data, arguments.queries.as_deref())?;
+        let server = ServerProcess::start(&arguments.data, LimitProfile::Normal)?;
+        passed &= mix::run(&server, &queries, &options, &mut report)?;
         server.end()?;
     }
     if wants("hostile") {
-        let server = served::Served::start(&arguments.data, served::LimitProfile::Short)?;
+        let server = ServerProcess::start(&arguments.data, LimitProfile::Short)?;
         passed &= hostile::run(&server, &mut report)?;
         server.end()?;
     }
     if wants("siege") {
-        let questions = questions::Questions::of(&arguments.data, None)?;
-        let server = served::Served::start(&arguments.data, served::LimitProfile::Siege)?;
-        passed &= siege::run(&server, &questions, &options, &mut report)?;
+        let queries = queries::Queries::of(&arguments.data, None)?;
+        let server = ServerProcess::start(&arguments.data, LimitProfile::Siege)?;
+        passed &= siege::run(&server, &queries, &options, &mut report)?;
         server.end()?;
     }
     if passed {

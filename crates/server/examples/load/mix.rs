@@ -1,113 +1,117 @@
-//! Light and heavy questions at a time: what they get, how long they wait, and what memory the server takes
-//! meanwhile.
+//! Concurrent light and heavy queries: responses, latencies, and the memory of the server.
 //!
 //! # Shape
-//! A thread for each connection. Those with light questions send them at random times (a Poisson process
-//! each), so that together they come at a rate; those with heavy ones send the next when the last is
-//! answered. A light question that is due while its connection still waits counts from when it was due: a
-//! slow answer is not hidden by what could not be asked meanwhile. First the light ones come alone, for a
-//! tenth of the time.
+//! Each connection has a thread. Light clients send queries at random times (one Poisson process each), which
+//! together make the given rate. Heavy clients send a query as soon as they have the response to the previous
+//! one. The latency of a light query counts from its scheduled time, even if its connection still waits for
+//! the previous response, so a slow response is not hidden by queries that were sent late. Light queries run
+//! alone first, for a tenth of the time.
 
 use crate::Error;
-use crate::client::{Answer, Connection};
-use crate::questions::{Expected, Heavy, Light, Questions};
+use crate::client::{Connection, Response};
+use crate::queries::{Expected, Heavy, Light, Queries};
 use crate::report::{Report, load_average};
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long a client that goes away waits first, and one that was refused before it asks again.
+/// Time from a query to the disconnect of its client, and from a 503 response to the next request.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// How soon a client sends its hostile request again, at the earliest. Without a pause those that are refused
-/// at once are thousands of light requests a second, which takes both processors of a small machine from the
-/// clients themselves.
+/// Minimum interval between two hostile requests of a client. Without it, requests that the server refuses
+/// immediately are thousands of light requests a second, which use up both processors of a small machine, so
+/// that the clients themselves are delayed.
 const HOSTILE_EVERY: Duration = Duration::from_millis(50);
 
-/// Memory of the last quarter over that of the second one, both medians, at most; and what is no growth
-/// anyway, in MiB.
+/// Maximum ratio of the median memory in the last quarter to that in the second quarter, and the difference
+/// in MiB that does not count as growth.
 const GROWTH_MAX: (f64, f64) = (1.25, 32.0);
 
-/// How long requests whose clients have gone may still run, and how soon their memory goes back.
-const LEFT_WITHIN: Duration = Duration::from_secs(10);
-const RELEASED_WITHIN: Duration = Duration::from_secs(3);
+/// Maximum time that requests of disconnected clients may still run, and the time until the server has
+/// released their memory.
+const ABANDONED_MAX: Duration = Duration::from_secs(10);
+const RELEASE_TIME: Duration = Duration::from_secs(3);
 
-/// How long a question may take by default.
+/// Default timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// So many mistakes are told in words.
-const TOLD: usize = 20;
+/// Maximum number of wrong responses of a tally that are described.
+const DESCRIBED_MAX: usize = 20;
 
-/// How much of everything.
+/// Label of correct responses.
+const CORRECT: &str = "200, correct";
+
+/// Duration, connections and rate.
 pub(crate) struct Options {
-    /// How long both kinds come together.
+    /// Duration of light and heavy queries together.
     pub(crate) time: Duration,
-    /// Connections with light questions, at least one.
+    /// Connections with light queries, at least one.
     pub(crate) light: usize,
-    /// Connections with heavy ones.
+    /// Connections with heavy queries.
     pub(crate) heavy: usize,
-    /// Light questions a second; 0: one after another.
+    /// Light queries a second; 0: no pauses.
     pub(crate) rate: f64,
 }
 
-/// What became of the questions of one kind.
+/// Outcomes of the queries of one kind.
 #[derive(Default)]
 pub(crate) struct Tally {
-    answers: BTreeMap<String, u64>,
-    /// Of right answers, in µs.
+    outcomes: BTreeMap<String, u64>,
+    /// Latencies of correct responses in µs.
     times: Vec<u32>,
     wrong: u64,
-    told: Vec<String>,
+    descriptions: Vec<String>,
 }
 
 impl Tally {
-    fn count(&mut self, what: &str) {
-        *self.answers.entry(what.to_owned()).or_default() += 1;
+    fn count(&mut self, outcome: &str) {
+        *self.outcomes.entry(outcome.to_owned()).or_default() += 1;
     }
 
-    fn right(&mut self, time: Duration) {
-        self.count("200, right");
+    fn correct(&mut self, time: Duration) {
+        self.count(CORRECT);
         self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
     }
 
-    fn wrong(&mut self, what: String) {
+    fn wrong(&mut self, description: String) {
         self.wrong += 1;
         self.count("wrong");
-        if self.told.len() < TOLD {
-            self.told.push(what);
+        if self.descriptions.len() < DESCRIBED_MAX {
+            self.descriptions.push(description);
         }
     }
 
-    /// A limit of docs/limits.md, and whether it was one of those that may be reached here.
-    fn limit(&mut self, answer: &Answer) -> bool {
-        let what = match answer.status {
-            503 if answer.retry_after => "503, no free place",
+    /// Counts a response that reports a limit of docs/limits.md; returns whether it is a complete response of
+    /// that kind.
+    fn limit(&mut self, response: &Response) -> bool {
+        let what = match response.status {
+            503 if response.retry_after => "503, no free place",
             504 => "504, out of time",
             507 => "507, out of memory",
             _ => return false,
         };
         self.count(what);
-        answer.whole
+        response.whole
     }
 
     fn add(&mut self, other: Self) {
-        for (what, count) in other.answers {
-            *self.answers.entry(what).or_default() += count;
+        for (what, count) in other.outcomes {
+            *self.outcomes.entry(what).or_default() += count;
         }
         self.times.extend(other.times);
         self.wrong += other.wrong;
-        self.told.extend(other.told);
+        self.descriptions.extend(other.descriptions);
     }
 
-    /// The time that so many thousandths stay below, in ms.
+    /// A quantile of the latencies, in thousandths; in ms.
     pub(crate) fn at(&self, thousandths: usize) -> f64 {
         let last = self.times.len().saturating_sub(1);
         self.times.get(last * thousandths / 1000).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
     }
 }
 
-/// What the server said of itself at one time.
+/// Metrics of the server at one time.
 pub(crate) struct Sample {
     seconds: f64,
     memory: f64,
@@ -115,70 +119,74 @@ pub(crate) struct Sample {
     waiting: f64,
 }
 
-/// A request that the server must survive, and what its answer must hold if it is no limit.
+/// A request that the server must survive, and the expected content of its response unless that reports a
+/// limit.
 pub(crate) struct Hostile {
     pub(crate) name: String,
     pub(crate) path: &'static str,
-    /// The body, of the type that the path takes.
+    /// The body, of the content type of `path`.
     pub(crate) text: String,
-    /// What the first bytes of an answer with status 200 hold; nothing if that depends on the data.
-    pub(crate) right: Option<String>,
+    /// A part of the first bytes of a response with status 200; `None` if they depend on the data.
+    pub(crate) expected: Option<String>,
 }
 
-/// Some time with so many connections of each kind.
+/// Figures of one phase.
 pub(crate) struct Phase {
     pub(crate) light: Tally,
-    /// By question.
+    /// By name of the query or hostile request.
     heavy: BTreeMap<String, Tally>,
     samples: Vec<Sample>,
-    /// How long light questions were sent.
+    /// Duration of the light queries.
     seconds: f64,
     /// Processor time of the server, in cores.
     cores: f64,
 }
 
-/// Runs both phases; whether nothing but right answers and limits came back, and memory stayed flat.
+/// Runs both phases; returns whether every response is correct or a limit, and memory is constant.
 pub(crate) fn run(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     options: &Options,
     report: &mut Report,
 ) -> Result<bool, Error> {
     let first = (options.time / 10).clamp(Duration::from_secs(3), Duration::from_secs(60));
     report.line("## Load\n");
     report.line(&format!(
-        "{} connections with light questions ({}), alone for {:.0} s, then for {:.0} s beside {} connections with heavy \
-         ones, without a pause between them.\n",
+        "{} connections with light queries ({}), alone for {:.0} s, then for {:.0} s beside {} connections with heavy \
+         queries, without a pause between them.\n",
         options.light,
         if options.rate > 0.0 { format!("{} a second", options.rate) } else { "without a pause".to_owned() },
         first.as_secs_f64(),
         options.time.as_secs_f64(),
         options.heavy
     ));
-    let alone = phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
-    let mixed = phase(server, questions, &[], options.time, options)?;
+    let alone = phase(server, queries, &[], first, &Options { heavy: 0, ..*options })?;
+    let mixed = phase(server, queries, &[], options.time, options)?;
     light(&alone, &mixed, report);
     heavy(&mixed, report);
-    let flat = memory(&mixed, report);
+    let is_constant = memory(&mixed, report);
     report.line(&format!("Load average at the end: {}.\n", load_average()));
-    let good = wrong([&alone, &mixed], report) && flat;
-    Ok(settled(server, report)? && good)
+    let passed = wrong([&alone, &mixed], report) && is_constant;
+    Ok(settled(server, report)? && passed)
 }
 
-/// Reports what came back wrong; whether nothing did.
+/// Reports wrong responses; returns whether there are none.
 pub(crate) fn wrong<'a>(phases: impl IntoIterator<Item = &'a Phase>, report: &mut Report) -> bool {
-    let mut good = true;
+    let mut passed = true;
     for phase in phases {
-        for wrong in [&phase.light].into_iter().chain(phase.heavy.values()).flat_map(|tally| &tally.told) {
-            good = false;
+        for wrong in
+            [&phase.light].into_iter().chain(phase.heavy.values()).flat_map(|tally| &tally.descriptions)
+        {
+            passed = false;
             report.line(&format!("**Wrong:** {wrong}"));
         }
     }
-    good
+    passed
 }
 
-/// Whether requests that clients have left behind end soon; reports the memory that is held then.
-pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Error> {
+/// Reports the memory after the end of all requests; returns whether requests of disconnected clients end
+/// within [`ABANDONED_MAX`].
+pub(crate) fn settled(server: &ServerProcess, report: &mut Report) -> Result<bool, Error> {
     let begin = Instant::now();
     loop {
         let metrics = server.metrics()?;
@@ -188,22 +196,21 @@ pub(crate) fn settled(server: &Served, report: &mut Report) -> Result<bool, Erro
         {
             break;
         }
-        if begin.elapsed() > LEFT_WITHIN {
+        if begin.elapsed() > ABANDONED_MAX {
             report.line("**Wrong:** requests still run after the end");
             return Ok(false);
         }
         std::thread::sleep(PAUSE);
     }
-    std::thread::sleep(RELEASED_WITHIN);
-    report.line(&format!("Memory when all was over: {:.0} MiB.\n", server.metrics()?.memory()));
+    std::thread::sleep(RELEASE_TIME);
+    report.line(&format!("Memory after the end of all requests: {:.0} MiB.\n", server.metrics()?.memory()));
     Ok(true)
 }
 
-/// Sends light and heavy questions and hostile requests for `time`, and samples what the server says of
-/// itself.
+/// Sends light and heavy queries and hostile requests for `time`, and samples the metrics of the server.
 pub(crate) fn phase(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     hostile: &[Hostile],
     time: Duration,
     options: &Options,
@@ -216,14 +223,13 @@ pub(crate) fn phase(
         let small = || std::thread::Builder::new().stack_size(256 << 10);
         let mut lights = Vec::new();
         for seed in 0..options.light as u64 {
-            let work = move || light_client(address, &questions.light, interval, end, seed);
+            let work = move || light_client(address, &queries.light, interval, end, seed);
             lights.push(small().spawn_scoped(scope, work)?);
         }
         let mut heavies = Vec::new();
         for seed in 0..options.heavy as u64 {
-            heavies.push(
-                small().spawn_scoped(scope, move || heavy_client(address, &questions.heavy, end, seed))?,
-            );
+            heavies
+                .push(small().spawn_scoped(scope, move || heavy_client(address, &queries.heavy, end, seed))?);
         }
         for request in hostile {
             heavies.push(small().spawn_scoped(scope, move || hostile_client(address, request, end))?);
@@ -252,17 +258,17 @@ pub(crate) fn phase(
         }
         Ok::<_, Error>(phase)
     })?;
-    // Heavy questions that were sent until then are answered by now.
+    // All heavy queries sent before `end` have their responses by now.
     phase.cores = (cpu_seconds()? - cpu_before) / begin.elapsed().as_secs_f64();
     phase.light.times.sort_unstable();
     phase.heavy.values_mut().for_each(|tally| tally.times.sort_unstable());
     Ok(phase)
 }
 
-/// One connection with light questions, `interval` seconds apart on average.
+/// One connection with light queries, `interval` seconds apart on average.
 fn light_client(
     address: SocketAddr,
-    questions: &[Vec<Light>],
+    queries: &[Vec<Light>],
     interval: f64,
     end: Instant,
     seed: u64,
@@ -279,103 +285,101 @@ fn light_client(
         if Instant::now() >= end {
             return tally;
         }
-        // Sleeping too long is this client's fault, being late is the server's.
+        // A delay by the server counts, a sleep of this client that lasted too long does not.
         let start = if late && interval > 0.0 { due } else { Instant::now() };
         due = start + Duration::from_secs_f64(interval * -(1.0 - random.f64()).ln());
-        let of_query = &questions[random.usize(..questions.len())];
-        let question = &of_query[random.usize(..of_query.len())];
-        match ask(&mut connection, address, "/query", &question.text) {
-            Ok(answer) if answer.status == 200 && answer.whole && answer.lines == question.rows + 1 => {
-                tally.right(start.elapsed());
+        let of_query = &queries[random.usize(..queries.len())];
+        let query = &of_query[random.usize(..of_query.len())];
+        match send_query(&mut connection, address, "/query", &query.text) {
+            Ok(response) if response.status == 200 && response.whole && response.lines == query.rows + 1 => {
+                tally.correct(start.elapsed());
             }
-            Ok(answer) if answer.status == 503 && tally.limit(&answer) => {}
-            Ok(answer) => {
-                let what = format!("{} rows expected: {}", question.rows, told(&answer));
-                tally.wrong(format!("light question, {what}"));
+            Ok(response) if response.status == 503 && tally.limit(&response) => {}
+            Ok(response) => {
+                let mismatch = format!("{} rows expected: {}", query.rows, describe(&response));
+                tally.wrong(format!("light query, {mismatch}"));
             }
-            Err(error) => tally.wrong(format!("light question: {error}")),
+            Err(error) => tally.wrong(format!("light query: {error}")),
         }
     }
 }
 
-/// One connection with heavy questions, one after another.
-fn heavy_client(
-    address: SocketAddr,
-    questions: &[Heavy],
-    end: Instant,
-    seed: u64,
-) -> BTreeMap<String, Tally> {
+/// One connection with heavy queries, in sequence.
+fn heavy_client(address: SocketAddr, queries: &[Heavy], end: Instant, seed: u64) -> BTreeMap<String, Tally> {
     let mut random = fastrand::Rng::with_seed(!seed);
-    step_back();
+    lower_priority();
     let (mut tallies, mut connection) = (BTreeMap::<String, Tally>::new(), None);
     while Instant::now() < end {
-        let question = &questions[random.usize(..questions.len())];
-        let tally = tallies.entry(question.name.clone()).or_default();
-        if question.expected == Expected::Leaves {
+        let query = &queries[random.usize(..queries.len())];
+        let tally = tallies.entry(query.name.clone()).or_default();
+        if query.expected == Expected::Disconnect {
             match Connection::open(address)
-                .and_then(|mut own| own.send(question.path, &question.text).map(|()| own))
+                .and_then(|mut own| own.send(query.path, &query.text).map(|()| own))
             {
                 Ok(own) => {
                     std::thread::sleep(PAUSE);
                     drop(own);
-                    tally.count("left");
+                    tally.count("disconnected");
                 }
-                Err(error) => tally.wrong(format!("{}: {error}", question.name)),
+                Err(error) => tally.wrong(format!("{}: {error}", query.name)),
             }
             continue;
         }
         let start = Instant::now();
-        let answer = match ask(&mut connection, address, question.path, &question.text) {
-            Ok(answer) => answer,
+        let response = match send_query(&mut connection, address, query.path, &query.text) {
+            Ok(response) => response,
             Err(error) => {
-                tally.wrong(format!("{}: {error}", question.name));
+                tally.wrong(format!("{}: {error}", query.name));
                 continue;
             }
         };
-        match question.expected {
-            Expected::Rows(rows) if answer.status == 200 && answer.whole && answer.lines == rows + 1 => {
-                tally.right(start.elapsed());
-            }
-            // On a machine with other work every question may meet a limit of time, but those made for one
-            // must.
-            Expected::Rows(_)
-                if answer.status == 200 && !answer.whole && start.elapsed() >= QUERY_TIMEOUT =>
+        match query.expected {
+            Expected::Rows(rows)
+                if response.status == 200 && response.whole && response.lines == rows + 1 =>
             {
-                tally.count("200, broken off when out of time");
+                tally.correct(start.elapsed());
             }
-            Expected::Rows(_) if answer.status != 503 && tally.limit(&answer) => {}
-            Expected::Limit(status) if answer.status == status && tally.limit(&answer) => {}
-            Expected::Limit(507) if answer.status == 504 && tally.limit(&answer) => {}
-            _ if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
+            // On a busy machine every query may reach its timeout; the queries that expect a timeout must
+            // reach it.
+            Expected::Rows(_)
+                if response.status == 200 && !response.whole && start.elapsed() >= QUERY_TIMEOUT =>
+            {
+                tally.count("200, truncated at the timeout");
+            }
+            Expected::Rows(_) if response.status != 503 && tally.limit(&response) => {}
+            Expected::Limit(status) if response.status == status && tally.limit(&response) => {}
+            Expected::Limit(507) if response.status == 504 && tally.limit(&response) => {}
+            _ if response.status == 503 && tally.limit(&response) => std::thread::sleep(PAUSE),
             _ => {
-                tally.wrong(format!("{}, {:?} expected: {}", question.name, question.expected, told(&answer)))
+                tally.wrong(format!("{}, {:?} expected: {}", query.name, query.expected, describe(&response)))
             }
         }
     }
     tallies
 }
 
-/// One connection that repeats one hostile request, each [`HOSTILE_EVERY`] if it is answered by then.
+/// One connection that repeats one hostile request every [`HOSTILE_EVERY`], or later if the response
+/// takes longer.
 fn hostile_client(address: SocketAddr, request: &Hostile, end: Instant) -> BTreeMap<String, Tally> {
-    step_back();
+    lower_priority();
     let (mut tally, mut connection) = (Tally::default(), None);
     let mut due = Instant::now();
     while Instant::now() < end {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let start = Instant::now();
         due = start + HOSTILE_EVERY;
-        match ask(&mut connection, address, request.path, &request.text) {
-            Ok(answer) if answer.status == 200 && answer.whole => match &request.right {
-                Some(right) if !answer.beginning.contains(right) => {
-                    tally.wrong(format!("{}: {}", request.name, answer.beginning));
+        match send_query(&mut connection, address, request.path, &request.text) {
+            Ok(response) if response.status == 200 && response.whole => match &request.expected {
+                Some(expected) if !response.beginning.contains(expected) => {
+                    tally.wrong(format!("{}: {}", request.name, response.beginning));
                 }
-                _ => tally.right(start.elapsed()),
+                _ => tally.correct(start.elapsed()),
             },
-            Ok(answer) if answer.status == 200 => tally.count("200, broken off at a limit"),
-            Ok(answer) if answer.status == 503 && tally.limit(&answer) => std::thread::sleep(PAUSE),
-            Ok(answer) if tally.limit(&answer) => {}
-            Ok(answer) if answer.status == 400 && answer.whole => tally.count("400, refused"),
-            Ok(answer) => tally.wrong(format!("{}: {}", request.name, told(&answer))),
+            Ok(response) if response.status == 200 => tally.count("200, truncated at a limit"),
+            Ok(response) if response.status == 503 && tally.limit(&response) => std::thread::sleep(PAUSE),
+            Ok(response) if tally.limit(&response) => {}
+            Ok(response) if response.status == 400 && response.whole => tally.count("400, refused"),
+            Ok(response) => tally.wrong(format!("{}: {}", request.name, describe(&response))),
             Err(error) => tally.wrong(format!("{}: {error}", request.name)),
         }
     }
@@ -384,7 +388,7 @@ fn hostile_client(address: SocketAddr, request: &Hostile, end: Instant) -> BTree
 
 /// A thread that only computes, at the priority of a heavy request.
 pub(crate) fn busy_loop(end: Instant) {
-    step_back();
+    lower_priority();
     let mut number = 1_u64;
     while Instant::now() < end {
         for _ in 0..10_000 {
@@ -393,61 +397,60 @@ pub(crate) fn busy_loop(end: Instant) {
     }
 }
 
-/// Makes this thread one that others go before: it stands for another machine, whose work is not to be taken
-/// for the server's.
-fn step_back() {
+/// Lowers the priority of this thread. It represents another machine, whose work must not delay the server.
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(10);
 }
 
-/// Asks on a connection that is kept, or made anew.
-fn ask(
+/// Sends a query on the open connection, or on a new one, and reads the response.
+fn send_query(
     connection: &mut Option<Connection>,
     address: SocketAddr,
     path: &str,
     text: &str,
-) -> std::io::Result<Answer> {
+) -> std::io::Result<Response> {
     let mut open = match connection.take() {
         Some(open) => open,
         None => Connection::open(address)?,
     };
-    let answer = open.query(path, text)?;
-    if answer.whole && !answer.closes {
+    let response = open.query(path, text)?;
+    if response.whole && !response.closes {
         *connection = Some(open);
     }
-    Ok(answer)
+    Ok(response)
 }
 
-fn told(answer: &Answer) -> String {
-    let whole = if answer.whole { "" } else { ", broken off" };
-    let text = if answer.status == 200 { "" } else { answer.first_line() };
-    format!("{} with {} lines{whole} {text}", answer.status, answer.lines)
+fn describe(response: &Response) -> String {
+    let whole = if response.whole { "" } else { ", truncated" };
+    let text = if response.status == 200 { "" } else { response.first_line() };
+    format!("{} with {} lines{whole} {text}", response.status, response.lines)
 }
 
 pub(crate) fn light(alone: &Phase, mixed: &Phase, report: &mut Report) {
-    let row = |what: &str, phase: &Phase| {
+    let row = |name: &str, phase: &Phase| {
         let tally = &phase.light;
-        let mut row = vec![what.to_owned(), tally.times.len().to_string()];
+        let mut row = vec![name.to_owned(), tally.times.len().to_string()];
         row.push(format!("{:.0}", tally.times.len() as f64 / phase.seconds));
         row.extend([500, 950, 990, 999, 1000].map(|thousandths| format!("{:.2}", tally.at(thousandths))));
         row.push(others(tally));
         row
     };
     let head = [
-        "light questions",
-        "right answers",
+        "light queries",
+        "correct results",
         "a second",
         "median ms",
         "95 % ms",
         "99 % ms",
         "99.9 % ms",
         "longest ms",
-        "others",
+        "other responses",
     ];
-    report.table(&head, &[row("alone", alone), row("beside heavy ones", mixed)]);
+    report.table(&head, &[row("alone", alone), row("beside heavy queries", mixed)]);
     let rate = alone.light.times.len().max(1) as f64 / alone.seconds;
     report.line(&format!(
-        "Processor time of the server: alone {:.0} µs for each light question, both together {:.2} cores.\n",
+        "Processor time of the server: alone {:.0} µs for each light query, both together {:.2} cores.\n",
         alone.cores / rate * 1e6,
         mixed.cores
     ));
@@ -462,49 +465,48 @@ pub(crate) fn heavy(mixed: &Phase, report: &mut Report) {
             vec![name.clone(), tally.times.len().to_string(), seconds(500), seconds(990), others(tally)]
         })
         .collect();
-    report.table(&["heavy question", "right answers", "median s", "99 % s", "others"], &rows);
+    report.table(&["heavy query", "correct results", "median s", "99 % s", "other responses"], &rows);
     let mut all = BTreeMap::<&str, u64>::new();
     for tally in mixed.heavy.values().chain([&mixed.light]) {
-        for (what, count) in &tally.answers {
+        for (what, count) in &tally.outcomes {
             *all.entry(what).or_default() += count;
         }
     }
     let all: Vec<String> = all.into_iter().map(|(what, count)| format!("{count} × {what}")).collect();
-    report.line(&format!("All answers beside heavy ones: {}.\n", all.join("; ")));
+    report.line(&format!("All responses beside heavy queries: {}.\n", all.join("; ")));
 }
 
 fn others(tally: &Tally) -> String {
-    let others = tally.answers.iter().filter(|(what, _)| *what != "200, right");
+    let others = tally.outcomes.iter().filter(|(what, _)| *what != CORRECT);
     let others: Vec<String> = others.map(|(what, count)| format!("{count} × {what}")).collect();
     if others.is_empty() { "none".to_owned() } else { others.join("; ") }
 }
 
-/// Memory over time; whether it is flat.
+/// Reports the memory over time; returns whether it is constant.
 pub(crate) fn memory(phase: &Phase, report: &mut Report) -> bool {
     let rows: Vec<Vec<String>> = phase
         .samples
         .chunks(phase.samples.len().div_ceil(10).max(1))
         .map(|samples| {
-            let most = |of: fn(&Sample) -> f64| samples.iter().map(of).fold(0.0, f64::max);
+            let max = |of: fn(&Sample) -> f64| samples.iter().map(of).fold(0.0, f64::max);
             vec![
                 format!("{:.0}", samples.last().map_or(0.0, |sample| sample.seconds)),
                 format!("{:.0}", median(samples)),
-                format!("{:.0}", most(|sample| sample.memory)),
-                format!("{:.0}", most(|sample| sample.running)),
-                format!("{:.0}", most(|sample| sample.waiting)),
+                format!("{:.0}", max(|sample| sample.memory)),
+                format!("{:.0}", max(|sample| sample.running)),
+                format!("{:.0}", max(|sample| sample.waiting)),
             ]
         })
         .collect();
-    report
-        .table(&["until s", "memory MiB, median", "most", "requests running, most", "waiting, most"], &rows);
+    report.table(&["until s", "memory MiB, median", "max", "requests running, max", "waiting, max"], &rows);
     let quarter = phase.samples.len() / 4;
     let (early, late) = (median(&phase.samples[quarter..2 * quarter]), median(&phase.samples[3 * quarter..]));
-    let flat = late <= (early * GROWTH_MAX.0).max(early + GROWTH_MAX.1);
+    let is_constant = late <= (early * GROWTH_MAX.0).max(early + GROWTH_MAX.1);
     report.line(&format!(
         "Memory, median of the second quarter: {early:.0} MiB, of the last: {late:.0} MiB: {}.\n",
-        if flat { "flat" } else { "**it grows**" }
+        if is_constant { "constant" } else { "**growing**" }
     ));
-    flat
+    is_constant
 }
 
 fn median(samples: &[Sample]) -> f64 {

@@ -1,43 +1,42 @@
-//! Every request that once ended, hung or misled a server, all at once and again and again, beside ordinary
-//! questions.
+//! All requests that once aborted a server, hung it or caused wrong results, repeated concurrently beside
+//! light queries.
 //!
 //! # Shape
-//! One thread for each hostile request sends it, reads the answer and sends it again, twenty times a second
-//! at most. Light questions arrive at a fixed rate meanwhile, on connections of their own, and were measured
-//! alone before. A hostile request may be answered right or be refused by a limit that docs/limits.md names;
-//! nothing else may come back, the server must not end, and its memory must stay flat. The 99th percentile of
-//! the light questions is compared with the time alone, and with the time beside one thread for each
-//! processor that only computes, at the priority of a heavy request: what the scheduler of this machine takes
-//! for work that has nothing to do with the server.
+//! Each hostile request has a thread that sends it, reads the response and repeats it, at most twenty times a
+//! second. Light queries run at a fixed rate on separate connections, first alone and then beside the hostile
+//! requests. The response to a hostile request must be correct or report a limit that docs/limits.md names.
+//! The server must not abort, and its memory must be constant. The 99th percentile of the light queries is
+//! compared with two others: that of light queries alone, and that beside one computing thread for each
+//! processor at the priority of a heavy request, which measures the delays by the scheduler of this machine.
 //! # Source
 //! The requests are the reproducers of docs/testing.md, "Findings of the reviews".
 
 use crate::Error;
 use crate::client::Connection;
 use crate::mix::{self, Hostile, Options, Phase};
-use crate::questions::Questions;
+use crate::queries::Queries;
 use crate::report::Report;
-use crate::served::Served;
+use crate::server_process::ServerProcess;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// The most that the 99th percentile of light questions may grow to, as a multiple of the time alone, or to
-/// that beside computing threads, if that is longer.
+/// Maximum 99th percentile of light queries beside the siege, as a multiple of that alone. If the 99th
+/// percentile beside computing threads is longer, that is the maximum.
 const P99_MAX: f64 = 2.0;
 
-/// Light questions before the times alone are measured.
+/// Duration of the light queries before the first measurement.
 const WARM_UP: Duration = Duration::from_secs(5);
 
-/// Statements of one hub, five of whose patterns make a count of 10^20.
+/// Statements of one hub; the count of the product of five of them is 10^20.
 const HUB: usize = 10_000;
 /// Subjects with one statement each: one more than two batches of rows.
 const SUBJECTS: usize = 2_100;
-/// Values in a list that the graph does not know.
+/// Terms of a `VALUES` list that are not in the graph.
 const UNKNOWN_TERMS: usize = 60_000;
 /// Optional steps in a path that repeats.
 const OPTIONAL_STEPS: usize = 900;
 
-/// The statements that the hostile requests are about, as Turtle: loaded beside the data.
+/// The statements that the hostile requests query, as Turtle; loaded in addition to the data.
 pub(crate) fn statements() -> String {
     let mut text = String::new();
     for number in 0..HUB {
@@ -49,19 +48,19 @@ pub(crate) fn statements() -> String {
     text
 }
 
-/// All hostile requests: a name, what is sent, and what an answer with status 200 must hold.
+/// All hostile requests: name, text, and the expected content of a response with status 200.
 fn requests() -> Vec<Hostile> {
-    let gremlin = |name: &str, text: &str, right: Option<&str>| Hostile {
+    let gremlin = |name: &str, text: &str, expected: Option<&str>| Hostile {
         name: name.to_owned(),
         path: "/gremlin",
         text: format!("{{\"gremlin\": \"{}\"}}", text.replace('"', "\\\"")),
-        right: right.map(str::to_owned),
+        expected: expected.map(str::to_owned),
     };
-    let sparql = |name: &str, text: String, right: Option<&str>| Hostile {
+    let sparql = |name: &str, text: String, expected: Option<&str>| Hostile {
         name: name.to_owned(),
         path: "/query",
         text,
-        right: right.map(str::to_owned),
+        expected: expected.map(str::to_owned),
     };
     let double = "repeat(union(identity(),identity()))";
     let path: String = vec!["<urn:siege:p>?"; OPTIONAL_STEPS].join("/");
@@ -122,7 +121,7 @@ fn requests() -> Vec<Hostile> {
         ),
         sparql("B12 distinct", "SELECT DISTINCT ?a ?b { ?a <urn:siege:p> ?b } LIMIT 3".to_owned(), None),
         sparql(
-            "text doubles",
+            "string doubles",
             format!(
                 "SELECT (STRLEN(?t60) AS ?n) {{ BIND(\"xxxxxxxx\" AS ?t0) {} }}",
                 (0..60).fold(String::new(), |mut text, n| {
@@ -133,21 +132,21 @@ fn requests() -> Vec<Hostile> {
             None,
         ),
         sparql(
-            "everything by everything",
+            "product of all statements",
             "SELECT * { ?a ?b ?c . ?d ?e ?f } ORDER BY ?c ?f".to_owned(),
             None,
         ),
     ];
-    // Reads of everything, and by clients that go on with the next before they took it all.
+    // The longest result: all statements of the graph.
     all.push(sparql("all statements", "SELECT * { ?s ?p ?o }".to_owned(), None));
     all
 }
 
-/// Runs the siege; whether nothing but right answers and limits came back, memory stayed flat, and light
-/// questions were not slowed by more than [`P99_MAX`].
+/// Runs the siege; returns whether every response is correct or a limit, memory is constant, and the light
+/// queries are within [`P99_MAX`].
 pub(crate) fn run(
-    server: &Served,
-    questions: &Questions,
+    server: &ServerProcess,
+    queries: &Queries,
     options: &Options,
     report: &mut Report,
 ) -> Result<bool, Error> {
@@ -155,44 +154,45 @@ pub(crate) fn run(
     let first = (options.time / 10).clamp(Duration::from_secs(3), Duration::from_secs(60));
     report.line("## Siege\n");
     report.line(&format!(
-        "{} connections with light questions ({} a second), alone for {:.0} s, then for {:.0} s beside {} connections, \
-         each of which repeats one hostile request, at most each 50 ms.\n",
+        "{} connections with light queries ({} a second), alone for {:.0} s, then for {:.0} s beside {} connections, \
+         each of which repeats one hostile request, at most once in 50 ms.\n",
         options.light,
         options.rate,
         first.as_secs_f64(),
         options.time.as_secs_f64(),
         requests.len()
     ));
-    // Connections and plans are made, and the processes have their memory.
-    mix::phase(server, questions, &[], WARM_UP, &Options { heavy: 0, ..*options })?;
-    let alone = mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })?;
+    // Warm-up: fills the plan cache, and both processes allocate their memory.
+    mix::phase(server, queries, &[], WARM_UP, &Options { heavy: 0, ..*options })?;
+    let alone = mix::phase(server, queries, &[], first, &Options { heavy: 0, ..*options })?;
     let computing = std::thread::scope(|scope| {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let end = Instant::now() + first;
         (0..processors).for_each(|_| drop(scope.spawn(move || mix::busy_loop(end))));
-        mix::phase(server, questions, &[], first, &Options { heavy: 0, ..*options })
+        mix::phase(server, queries, &[], first, &Options { heavy: 0, ..*options })
     })?;
-    let beside = mix::phase(server, questions, &requests, options.time, &Options { heavy: 0, ..*options })?;
+    let beside = mix::phase(server, queries, &requests, options.time, &Options { heavy: 0, ..*options })?;
     mix::light(&alone, &beside, report);
     mix::heavy(&beside, report);
-    let mut good = mix::memory(&beside, report);
-    good &= mix::wrong([&alone, &beside], report);
-    good &= slowed(&alone, &computing, &beside, report);
-    // The server still answers, on a connection of its own.
-    good &= Connection::open(server.address)?.get("/health")?.status == 200;
-    Ok(mix::settled(server, report)? && good)
+    let mut passed = mix::memory(&beside, report);
+    passed &= mix::wrong([&alone, &beside], report);
+    passed &= within_p99_max(&alone, &computing, &beside, report);
+    // The server still responds on a new connection.
+    passed &= Connection::open(server.address)?.get("/health")?.status == 200;
+    Ok(mix::settled(server, report)? && passed)
 }
 
-fn slowed(alone: &Phase, computing: &Phase, beside: &Phase, report: &mut Report) -> bool {
+/// Reports the 99th percentiles of the light queries; returns whether they are within [`P99_MAX`].
+fn within_p99_max(alone: &Phase, computing: &Phase, beside: &Phase, report: &mut Report) -> bool {
     let [alone, computing, beside] = [alone, computing, beside].map(|phase| phase.light.at(990));
-    let good = beside <= (alone * P99_MAX).max(computing);
+    let passed = beside <= (alone * P99_MAX).max(computing);
     report.line(&format!(
-        "99 % of light questions: {alone:.2} ms alone, {computing:.2} ms beside one computing thread for each \
-         processor, {beside:.2} ms beside hostile requests: {:.1} times alone, {:.1} times beside computing \
+        "99th percentile of light queries: {alone:.2} ms alone, {computing:.2} ms beside one computing thread for \
+         each processor, {beside:.2} ms beside hostile requests: {:.1} times alone, {:.1} times beside computing \
          threads{}.\n",
         beside / alone,
         beside / computing,
-        if good { "" } else { " (**more than asked**)" }
+        if passed { "" } else { " (**above the maximum**)" }
     ));
-    good
+    passed
 }

@@ -77,17 +77,17 @@ pub(crate) enum Expected {
     /// This status, which reports a limit.
     Limit(u16),
     /// No response: the client disconnects after some time.
-    Leaves,
+    Disconnect,
 }
 
 /// All queries.
-pub(crate) struct Questions {
+pub(crate) struct Queries {
     /// For each query of the mix, one text for each constant.
     pub(crate) light: Vec<Vec<Light>>,
     pub(crate) heavy: Vec<Heavy>,
 }
 
-impl Questions {
+impl Queries {
     /// The queries for `data`, with the heavy queries of `directory` if given. Computes the expected results.
     pub(crate) fn of(data: &Path, directory: Option<&Path>) -> Result<Self, Error> {
         let database = Database::in_memory();
@@ -138,7 +138,7 @@ impl Questions {
         for (name, text, path, expected) in [
             ("endless product", PRODUCT, "/query?timeout=2", Expected::Limit(504)),
             ("sorted product", SORTED_PRODUCT, "/query", Expected::Limit(507)),
-            ("product, and leaves", PRODUCT, "/query", Expected::Leaves),
+            ("product, disconnect", PRODUCT, "/query", Expected::Disconnect),
         ] {
             heavy.push(Heavy { name: name.to_owned(), text: format!("{PREFIX}{text}"), path, expected });
         }

@@ -65,12 +65,12 @@ pub(crate) fn serve(data: &Path, profile: LimitProfile) -> Result<(), Error> {
 }
 
 /// A running server.
-pub(crate) struct Served {
+pub(crate) struct ServerProcess {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
-impl Served {
+impl ServerProcess {
     /// Starts a server and waits until it has loaded `data`.
     pub(crate) fn start(data: &Path, profile: LimitProfile) -> Result<Self, Error> {
         let profile = profile.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
@@ -99,12 +99,12 @@ impl Served {
 
     /// Requests `/metrics`.
     pub(crate) fn metrics(&self) -> Result<Metrics, Error> {
-        let answer = Connection::open(self.address)?.get("/metrics")?;
-        Ok(Metrics(answer.beginning))
+        let response = Connection::open(self.address)?.get("/metrics")?;
+        Ok(Metrics(response.beginning))
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // No effect after `end`.
         let _ = self.child.kill();
