@@ -105,7 +105,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Vervet: one graph database for RDF with SPARQL and for property graphs.
+/// Vervet: a graph database that answers SPARQL and Gremlin over the same data.
 #[derive(Parser, Debug)]
 #[command(name = "vervet", version = VERSION, long_version = LONG_VERSION.as_str(), after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -148,7 +148,7 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Load files into a database directory, creating it if missing
     Load(LoadArguments),
-    /// Run a SPARQL query on a database, or on files in memory
+    /// Run a query in SPARQL or Gremlin on a database, or on files in memory
     Query(QueryArguments),
     /// Change a database with a SPARQL update request, in one transaction
     Update(UpdateArguments),

@@ -131,7 +131,7 @@ g.V().has('high', true).order().by('elev', desc).limit(5).
 
 const NEXT: &str = "\
 vervet demo --serve                        the console on this data, with a tour: http://127.0.0.1:7878/
-vervet load ./db FILE\u{2026}                    your own data, in a directory (docs/loading.md)
+vervet load ./db FILE\u{2026}                     your own data, in a directory (docs/loading.md)
 vervet shell ./db                          both languages, interactive
 vervet serve ./db                          the same over HTTP, with the console (docs/server.md)";
 

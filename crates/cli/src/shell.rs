@@ -116,7 +116,8 @@ impl Session {
         self.welcome()?;
         loop {
             match editor.readline(&self.prompt()) {
-                Ok(input) => match self.run_input(&input) {
+                // Pasted text may hold several inputs.
+                Ok(input) => match self.read_inputs(input.as_bytes()) {
                     Ok(Next::More) => {}
                     Ok(Next::Quit) => break,
                     // The rest of the result was not wanted.
@@ -159,7 +160,7 @@ impl Session {
         self.end()
     }
 
-    /// Runs the inputs of a script. A blank line ends an input only if it is whole and the next line begins
+    /// Runs the inputs of a script or of pasted text, up to the first error. A blank line ends an input only if it is whole and the next line begins
     /// another one.
     fn read_inputs(&mut self, lines: impl BufRead) -> Outcome<Next> {
         let mut input = String::new();

@@ -4,6 +4,7 @@
 //! write by hand.
 
 use serde::{Deserialize, Serialize};
+use std::io::Read as _;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -88,13 +89,15 @@ impl SavedQueries {
     /// [`ErrorKind::Input`] with the position of the mistake; [`ErrorKind::Io`].
     pub fn from_file(path: &Path) -> Result<Self> {
         let read = |error| Error::io(format!("read {}", path.display()), &error);
-        let size = std::fs::metadata(path).map_err(read)?.len();
-        if size > FILE_BYTES_MAX {
-            let message = format!("{} has {size} bytes, more than {FILE_BYTES_MAX}", path.display());
+        // A device or a pipe has no size.
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(read)?;
+        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(read)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            let message = format!("{} has more than {FILE_BYTES_MAX} bytes", path.display());
             return Err(Error::new(ErrorKind::Input, message)
                 .with_hint("a file of saved queries is JSON that the console has exported, or TOML"));
         }
-        let text = std::fs::read_to_string(path).map_err(read)?;
         let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
         let queries = if is_toml { Self::from_toml(&text) } else { Self::from_json(&text) };
         queries.map_err(|error| error.context(path.display()))

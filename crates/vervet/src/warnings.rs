@@ -416,10 +416,16 @@ impl<'s> UnknownNameSearch<'s> {
         if let Some(other) = values.other_datatype(literal.as_ref(), matching)? {
             let [wanted, found] =
                 [literal, &other].map(|literal| values::shown(literal.as_ref(), matching, shown));
-            self.warn(
-                format!("no statement has {} with the value {wanted}", shown(predicate)),
-                Some(format!("did you mean {found}?")),
-            );
+            let predicate = shown(predicate);
+            match matching {
+                Matching::Term => self.warn(
+                    format!("no statement has {predicate} with the value {wanted}"),
+                    Some(format!("did you mean {found}?")),
+                ),
+                // Another number may be equal, so only the value that is there is certain.
+                Matching::Value => self
+                    .warn(format!("{predicate} has the value {found}, which is not equal to {wanted}"), None),
+            }
         }
         Ok(())
     }

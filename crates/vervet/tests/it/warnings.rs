@@ -112,7 +112,7 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
         ),
         (
             "SELECT * { ?a key:number ?n FILTER(7 = ?n) }",
-            &["no statement has key:number with the value 7; did you mean \"7\"?"],
+            &["key:number has the value \"7\", which is not equal to 7"],
         ),
         (
             "SELECT * { ?a key:code 'VIE'@en }",
@@ -191,12 +191,9 @@ fn users_16_gremlin_names_that_are_not_there_are_told() {
         ("g.V().has('airport', 'code', 'XXX').outE('route').values('dist')", &[]),
         ("g.E().hasLabel('route').has('dist', 1)", &[]),
         ("g.addV('new').property('also', 1)", &[]),
-        ("g.V().has('number', 7)", &["no statement has key:number with the value 7; did you mean \"7\"?"]),
-        (
-            "g.E().has('dist', '94').count()",
-            &["no statement has key:dist with the value \"94\"; did you mean 94?"],
-        ),
-        ("g.V().has('small', '5')", &["no statement has key:small with the value \"5\"; did you mean 5?"]),
+        ("g.V().has('number', 7)", &["key:number has the value \"7\", which is not equal to 7"]),
+        ("g.E().has('dist', '94').count()", &["key:dist has the value 94, which is not equal to \"94\""]),
+        ("g.V().has('small', '5')", &["key:small has the value 5, which is not equal to \"5\""]),
         ("g.E().has('dist', 94).has('dist', 95L).has('small', 5).has('dist', gt('94'))", &[]),
     ] {
         let script =
