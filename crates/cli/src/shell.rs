@@ -160,8 +160,8 @@ impl Session {
         self.end()
     }
 
-    /// Runs the inputs of a script or of pasted text, up to the first error. A blank line ends an input only if it is whole and the next line begins
-    /// another one.
+    /// Runs the inputs of a script or of pasted text, up to the first error. A blank line ends an input only
+    /// if it is whole and the next line begins another one.
     fn read_inputs(&mut self, lines: impl BufRead) -> Outcome<Next> {
         let mut input = String::new();
         let mut may_end = false;
