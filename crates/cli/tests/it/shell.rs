@@ -94,7 +94,7 @@ fn users_22_a_terminal_has_a_pager_and_tables_that_fit() {
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let inside = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut command = place.command(&["shell", "db"]);
-    command.env("PAGER", "cat > paged.txt").env("TERM", "xterm");
+    command.env("PAGER", "/bin/cat > paged.txt").env("TERM", "xterm");
     command.stdin(inside.try_clone().unwrap());
     command.stdout(inside.try_clone().unwrap()).stderr(inside.try_clone().unwrap());
     let mut child = command.spawn().unwrap();
