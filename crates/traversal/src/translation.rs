@@ -460,8 +460,9 @@ impl Builder {
         if self.keep_paths || self.path.iter().any(|(_, labels)| !labels.is_empty()) {
             return None;
         }
-        if !self.filters.is_empty() && !self.is_bound() {
-            return None;
+        if !self.is_bound() {
+            // `V()` alone has each vertex once, and no pattern whose solutions could be distinct.
+            return self.filters.is_empty().then_some(());
         }
         let found = distinct(self.node(), current);
         let is_profitable = self.is_profitable;

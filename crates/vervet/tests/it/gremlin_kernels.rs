@@ -108,6 +108,13 @@ fn kernels_and_steps_agree() {
     for (text, taken) in [
         ("g.V('P:1').both('knows').both('knows').values('number')", "values(\"number\")"),
         ("g.V().both('knows').count()", "count()"),
+        // Each vertex once, and no pattern.
+        ("g.V().dedup().count()", ""),
+        ("g.V().dedup().dedup().count()", ""),
+        ("g.V().dedup().limit(2).count()", ""),
+        ("g.V().dedup().groupCount().by(label)", ""),
+        ("g.V().dedup().order().by('number').values('number')", ""),
+        ("g.V().dedup().both('knows').dedup().count()", "count()"),
         ("g.V('P:1').both('knows').dedup().out('knows').values('number')", "values(\"number\")"),
         ("g.V('P:1').repeat(both('knows')).times(3).count()", "count()"),
         ("g.V('P:1').repeat(both('knows').dedup()).emit().times(3).values('number')", "values(\"number\")"),
