@@ -19,6 +19,7 @@ mod chart;
 mod circles;
 mod command;
 mod dist;
+mod features;
 mod licences;
 mod page;
 mod tidy;
