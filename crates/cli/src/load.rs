@@ -3,7 +3,7 @@
 use crate::arguments::LoadArguments;
 use crate::output::{self, Failure, Outcome};
 use crate::progress::Bar;
-use crate::{input, interrupt};
+use crate::{input, interrupt, writer_lock};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,10 +39,17 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         }
         return out.finish();
     }
-    let database = Database::open_or_create_with(
-        &arguments.database,
-        DatabaseOptions { to_write: true, ..DatabaseOptions::default() },
-    )?;
+    let open = DatabaseOptions { to_write: true, ..DatabaseOptions::default() };
+    let database =
+        writer_lock::open(&arguments.database, &open, arguments.wait, &running).map_err(|error| {
+            match writer_lock::server_address(&error) {
+                Some(address) => {
+                    let hint = format!("send the files to the server: curl -F f=@FILE {address}load");
+                    error.with_hint(hint)
+                }
+                None => error,
+            }
+        })?;
     let bar = Bar::new();
     options.progress = Some(&bar);
     let mut skipped = Skipped::new(arguments);
@@ -81,6 +88,7 @@ fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
         id_column: arguments.id.clone(),
         row_ids: arguments.row_ids,
         label_keys: arguments.labels.clone(),
+        default_label: arguments.default_label.clone(),
         both_directions: arguments.both_directions,
         mapping: arguments.mapping.as_deref().map(mapping).transpose()?,
         orders: arguments.orders.clone(),

@@ -52,6 +52,9 @@ pub struct LoadOptions<'a> {
     pub row_ids: bool,
     /// Keys with labels: of GraphML by name or id, and columns of tables without another label column.
     pub label_keys: Vec<String>,
+    /// CSV and Parquet: the label of vertices and edges to which neither the table nor the name of its file
+    /// gives one.
+    pub default_label: Option<String>,
     /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one per
     /// direction, instead of one in its written direction. [`LoadReport::undirected_edges`] counts them.
     pub both_directions: bool,
@@ -73,6 +76,7 @@ impl LoadOptions<'_> {
             from_files,
             id: self.id_column.as_deref(),
             labels: &self.label_keys,
+            default_label: self.default_label.as_deref(),
             row_ids: self.row_ids,
         }
     }
@@ -94,6 +98,7 @@ impl Default for LoadOptions<'_> {
             id_column: None,
             row_ids: false,
             label_keys: Vec::new(),
+            default_label: None,
             both_directions: false,
             orders: Vec::new(),
             text_index: false,
