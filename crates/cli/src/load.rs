@@ -62,8 +62,11 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     skipped.flush()?;
     let mut out = output::Output::standard();
     writeln!(out, "{}", summary(arguments, &report, started.elapsed(), &database)?)?;
-    for note in notes(&report, arguments.both_directions) {
+    for note in report.remarks(arguments.both_directions, output::count) {
         writeln!(io::stderr(), "note: {note}")?;
+    }
+    if report.undirected_edges > 0 && !arguments.both_directions {
+        writeln!(io::stderr(), "note: --both-directions makes two edges of an undirected one")?;
     }
     if report.skipped > 0 {
         writeln!(
@@ -126,7 +129,11 @@ fn summary(
         };
         format!("{made} in {seconds:.2} s")
     } else {
-        let (statements, bytes) = (output::statements(report.statements), output::bytes(report.bytes));
+        let (mut statements, bytes) = (output::statements(report.added), output::bytes(report.bytes));
+        if report.added != report.statements {
+            // Statements may occur twice, or be there already, and a reifier is a line of N-Quads.
+            statements.push_str(&format!(" ({} in the files)", output::count(report.statements)));
+        }
         // A short load consists mostly of fixed costs.
         let rate = match elapsed >= RATED_MIN {
             true => format!(" ({} statements/s)", output::rate(report.statements, elapsed)),
@@ -136,45 +143,6 @@ fn summary(
     };
     let (statements, size) = (output::count(statements), output::bytes(size));
     Ok(format!("{done}; the database has {statements} in {size} ({per_statement:.1} bytes each)"))
-}
-
-/// Remarks on a successful load.
-fn notes(report: &LoadReport, both_directions: bool) -> Vec<String> {
-    let mut notes = report.notes.clone();
-    let mut count = |number: u64, one: &str, many: &str| {
-        if number > 0 {
-            notes.push(format!("{} {}", output::count(number), if number == 1 { one } else { many }));
-        }
-    };
-    count(
-        report.merged_vertices,
-        "vertex has an id that an earlier one had: they became one",
-        "vertices have ids that earlier ones had: they became one each",
-    );
-    count(
-        report.missing_vertices,
-        "vertex is named by edges alone, and has no label and no properties",
-        "vertices are named by edges alone, and have no labels and no properties",
-    );
-    if both_directions {
-        count(
-            report.undirected_edges,
-            "undirected edge was loaded in both directions",
-            "undirected edges were loaded in both directions",
-        );
-    } else {
-        count(
-            report.undirected_edges,
-            "undirected edge was loaded in the direction in which it is written; --both-directions makes two of it",
-            "undirected edges were loaded in the direction in which they are written; --both-directions makes two of each",
-        );
-    }
-    if report.statements == 0 && report.bytes > 0 && report.skipped == 0 {
-        notes.push(
-            "the files hold no statements; keys of JSON-LD mean something only by a @context".to_owned(),
-        );
-    }
-    notes
 }
 
 /// The output for skipped statements: a file created with the first of them, or standard error.

@@ -31,8 +31,8 @@ impl RepeatedHeader {
         self.state = State::Header(Vec::new(), has_quotes);
     }
 
-    /// Takes the part of `bytes` that belongs to the header. Returns its length, and the complete header if it
-    /// is to be written.
+    /// Takes the part of `bytes` that belongs to the header. Returns its length, and the complete header if
+    /// it is to be written.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Vec<u8>>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut self.state {
