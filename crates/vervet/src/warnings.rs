@@ -110,9 +110,8 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn warnings_after(&self, rows: u64) -> Result<Vec<Warning>> {
-        let is_ask = matches!(self.query().form, Form::Ask);
         // The row of an ASK does not imply a match: its value may be `false`.
-        if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
+        if rows == 0 || rows == 1 && (self.is_truth_value() || self.always_has_a_row()) {
             self.warnings()
         } else {
             let published = self.database().published();
