@@ -1,6 +1,6 @@
 //! The variables that every solution of a node binds.
 
-use crate::{AggregateKind, Expression, Node, Pattern, VariableSet};
+use crate::{AggregateKind, Node, Pattern, VariableSet};
 
 impl Node {
     /// The variables that every solution binds: a lower bound.
@@ -27,7 +27,7 @@ impl Node {
             | Self::Slice { input, .. } => input.certain(),
             Self::Extend { input, variable, expression } => {
                 let mut set = input.certain();
-                if matches!(expression, Expression::Constant(_)) {
+                if expression.is_certain(&set) {
                     set.insert(*variable);
                 }
                 set

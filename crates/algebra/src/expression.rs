@@ -1,7 +1,7 @@
 //! Expressions: the operators and functions of SPARQL 1.1 §17, and aggregates.
 
 use crate::distinct::DistinctVariables;
-use crate::{Node, Variable};
+use crate::{Node, Variable, VariableSet};
 use oxrdf::{NamedNode, Term};
 
 /// A comparison of values (RDFterm-equal for terms that are not values).
@@ -88,6 +88,20 @@ pub struct Exists {
 }
 
 impl Expression {
+    /// Whether it certainly has a value in rows that bind the variables `certain`; `false`: it may be an
+    /// error.
+    #[must_use]
+    pub fn is_certain(&self, certain: &VariableSet) -> bool {
+        match self {
+            Self::Constant(_) => true,
+            Self::Variable(variable) => certain.contains(*variable),
+            Self::Call(Function::EqualityKey, operands) => {
+                operands.iter().all(|operand| operand.is_certain(certain))
+            }
+            _ => false,
+        }
+    }
+
     /// Appends to `out` the variables that occur in the expression, without duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
         self.add_variables(&mut DistinctVariables::new(out));
@@ -271,6 +285,9 @@ pub enum Function {
     IsLiteral,
     IsNumeric,
     Regex,
+    /// A value that is equal for terms that are equal (`=`), and mostly different for others; never an error.
+    /// The planner adds it; no language has it.
+    EqualityKey,
     /// Full-text match of a literal: `urn:vervet:text:matches`.
     TextMatches,
     /// Full-text score of a literal: `urn:vervet:text:score`.

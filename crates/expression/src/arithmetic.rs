@@ -53,13 +53,20 @@ fn to_double(value: &Value<'_>) -> Option<Double> {
     })
 }
 
+/// By way of a double, so that numbers that are equal as doubles are equal as floats.
 fn to_float(value: &Value<'_>) -> Option<Float> {
     Some(match value {
-        Value::Integer(value) => float_of(*value),
-        Value::Decimal(value) => (*value).into(),
         Value::Float(value) => *value,
-        _ => return None,
+        value => to_double(value)?.into(),
     })
+}
+
+/// The float that a number is in a comparison with a float. Equal numbers of any type have the same.
+pub(crate) fn nearest_float(value: &Value<'_>) -> Option<Float> {
+    match value {
+        Value::Double(value) => Some((*value).into()),
+        value => to_float(value),
+    }
 }
 
 fn to_decimal(value: &Value<'_>) -> Option<Decimal> {

@@ -44,6 +44,7 @@ pub(crate) enum Node {
     Uuid,
     StrUuid,
     Test(Test, Box<Node>),
+    EqualityKey(Box<Node>),
     Text(TextFunction, Box<Node>),
     Pair(PairFunction, Box<[Node; 2]>),
     StrLang(Box<[Node; 2]>),
@@ -266,6 +267,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         Function::HasLangDir => take().map(|a| Node::Test(Test::Direction, a)),
         Function::IsTriple => take().map(|a| Node::Test(Test::Triple, a)),
         Function::IsNumeric => take().map(|a| Node::Test(Test::Numeric, a)),
+        Function::EqualityKey => take().map(Node::EqualityKey),
         Function::Cast(datatype) => {
             let Some(cast) = Cast::from_iri(datatype.as_str()) else {
                 return Err(Error::new(ErrorKind::Query, format!("there is no function {datatype}"))
@@ -366,6 +368,7 @@ impl Node {
             | Self::Iri(a, _)
             | Self::Blank(Some(a))
             | Self::Test(_, a)
+            | Self::EqualityKey(a)
             | Self::Text(_, a)
             | Self::DateTimeField(_, a)
             | Self::TriplePart(_, a)

@@ -3,7 +3,7 @@
 //! `Ok(None)` is a SPARQL expression error. Operands remain ids as long as operators can work on ids.
 
 use crate::MAX_TEXT_BYTES;
-use crate::arithmetic::{apply, apply_unary};
+use crate::arithmetic::{apply, apply_unary, nearest_float};
 use crate::cast::cast;
 use crate::compare::{compare, equals, holds};
 use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
@@ -16,6 +16,7 @@ use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
 use oxiri::Iri;
 use oxrdf::{BaseDirection, Literal};
+use oxsdatatypes::Double;
 use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -104,6 +105,10 @@ impl Node {
             Self::TriplePart(part, a) => {
                 let a = some!(a.evaluate(context)?);
                 triple_part(*part, a, context)
+            }
+            Self::EqualityKey(a) => {
+                let a = some!(a.evaluate(context)?);
+                equality_key(a, context).map(Some)
             }
             _ => Ok(self.compute(context)?.map(Operand::Value)),
         }
@@ -363,6 +368,25 @@ fn any(items: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>
         }
     }
     Ok(result)
+}
+
+/// See [`vervet_algebra::Function::EqualityKey`]: the term itself where equality is identity, the nearest
+/// float of a number, and one key for all other values.
+fn equality_key<'e>(a: Operand<'e>, context: &mut Context<'_>) -> Result<Operand<'e>> {
+    if a.known_id().is_some_and(|id| matches!(id.tag(), Tag::Vertex | Tag::Edge | Tag::ShortString)) {
+        return Ok(a);
+    }
+    let value = context.decode(a.clone())?;
+    let key = match nearest_float(&value) {
+        // The sum with zero is the same number, and never negative zero.
+        Some(number) => Operand::Value(Value::Double(Double::from(number) + Double::from(0.0))),
+        None if matches!(value, Value::Iri(_) | Value::Blank(_) | Value::String(_) | Value::Language(..)) => {
+            a
+        }
+        None => Operand::Value(Value::Boolean(true)),
+    };
+    context.recycle_value(value);
+    Ok(key)
 }
 
 /// `a = b`, by ids if they decide it.

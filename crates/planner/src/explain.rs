@@ -470,6 +470,7 @@ impl Writer<'_> {
         match function {
             Function::Cast(datatype) => self.shorten(&datatype.to_string()),
             Function::Iri { .. } => "iri".to_owned(),
+            Function::EqualityKey => "equality_key".to_owned(),
             other => format!("{other:?}").to_lowercase(),
         }
     }

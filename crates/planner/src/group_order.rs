@@ -132,6 +132,9 @@ impl Planner<'_> {
                     if needed.contains(*variable) {
                         let expression = self.without_patterns((*expression).clone(), partial)?;
                         partial.cost += partial.rows * cost::EXTEND_ROW;
+                        if expression.is_certain(&partial.certain) {
+                            partial.certain.insert(*variable);
+                        }
                         partial.possible.insert(*variable);
                         partial.push(Step::Extend { variable: *variable, expression }, partial.rows);
                     }

@@ -24,6 +24,7 @@ mod classes;
 mod cost;
 mod counts;
 mod domain;
+mod equalities;
 mod estimate;
 mod exists;
 mod explain;
@@ -79,7 +80,8 @@ pub fn plan(
     let result = result_variables(query);
     let needed: VariableSet = result.iter().copied().collect();
     let mut partial = PartialPlan::start(&parameters);
-    planner.join(&query.root, &mut partial, &needed, Vec::<Conjunct>::new())?;
+    let root = planner.with_equalities_as_keys(&query.root)?;
+    planner.join(&root, &mut partial, &needed, Vec::<Conjunct>::new())?;
     let ends_early = |node: &Node| matches!(node, Node::Slice { length: Some(0 | 1), .. });
     if query.form == Form::Ask && !partial.empty && !ends_early(&query.root) {
         let rows = partial.rows.min(1.0);

@@ -15,6 +15,8 @@ pub struct PlanOptions {
     pub known_counts: bool,
     /// Deduplicate rows before expansion where set semantics hold.
     pub frontiers: bool,
+    /// Join parts on the equalities between them.
+    pub equalities: bool,
     /// Beam width: states kept for each number of joined patterns; `None`: chosen by the number of patterns.
     pub beam: Option<usize>,
     /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
@@ -34,6 +36,7 @@ impl Default for PlanOptions {
             seek: true,
             known_counts: true,
             frontiers: true,
+            equalities: true,
             beam: None,
             compare_from_rows: 64.0,
             seeded: 1.0,
@@ -52,6 +55,7 @@ impl PlanOptions {
             seek: false,
             known_counts: false,
             frontiers: false,
+            equalities: false,
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
             seeded: 0.0,

@@ -113,6 +113,9 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
         Step::Extend { variable, expression } => {
             rows.unbound(*variable)?;
             rows.readable(expression)?;
+            if expression.is_certain(&certain) {
+                certain.insert(*variable);
+            }
         }
         Step::Values { variables, rows: table } => {
             for (at, variable) in variables.iter().enumerate() {

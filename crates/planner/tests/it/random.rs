@@ -102,12 +102,13 @@ impl Maker<'_> {
         let variable = |variable| Box::new(Expression::Variable(variable));
         let name = if self.random.below(8) == 0 { "unknown" } else { self.random.pick(&VERTICES) };
         let constant = Box::new(Expression::Constant(term(name)));
-        match self.random.below(6) {
+        match self.random.below(8) {
             0 => Expression::Bound(a),
             1 => Expression::Not(Box::new(Expression::Bound(a))),
             2 => Expression::Equal(variable(a), constant),
             3 => Expression::Not(Box::new(Expression::Equal(variable(a), variable(b)))),
             4 => Expression::SameTerm(variable(a), variable(b)),
+            5 | 6 => Expression::Equal(variable(a), variable(b)),
             _ => Expression::And(vec![
                 Expression::Not(Box::new(Expression::Equal(variable(a), constant))),
                 Expression::Or(vec![Expression::Bound(b), Expression::SameTerm(variable(a), variable(b))]),

@@ -8,6 +8,7 @@ mod counts;
 mod directory;
 mod edit;
 mod edit_model;
+mod equalities;
 mod exists_substituted;
 mod forms;
 mod gremlin_chains;

@@ -3,7 +3,7 @@
 use super::algebra::integer;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use vervet_algebra::{Expression, Variable};
+use vervet_algebra::{Expression, Function, Variable};
 use vervet_kernel::plan::{GraphOperand, JoinKind, Operand, Pipeline, Plan, Step};
 use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
@@ -26,6 +26,8 @@ pub fn value(expression: &Expression, lookup: Lookup<'_>, snapshot: &dyn Snapsho
     match expression {
         Expression::Constant(term) => Some(id_of(term, snapshot)),
         Expression::Variable(variable) => lookup(*variable),
+        // Terms of these tests are equal only to themselves.
+        Expression::Call(Function::EqualityKey, operands) => value(&operands[0], lookup, snapshot),
         other => truth(other, lookup, snapshot).map(|truth| {
             vervet_model::inline_id(&truth.to_string(), oxrdf::vocab::xsd::BOOLEAN.as_str()).unwrap()
         }),

@@ -1,0 +1,213 @@
+//! Equalities between parts of a query: as join keys they have the same solutions as conditions on the
+//! product of the parts, for values of all types.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use vervet::{Answer, Database, Format, QueryOptions};
+use vervet_testkit::{Random, seed};
+
+const PREFIXES: &str = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
+
+/// Values, some of which are equal to others. Integers around 2^53 and 2^24 are equal as doubles and floats.
+const VALUES: &[&str] = &[
+    "1",
+    "\"01\"^^xsd:integer",
+    "1.0",
+    "\"1.00\"^^xsd:decimal",
+    "1e0",
+    "\"1\"^^xsd:float",
+    "\"1\"^^xsd:int",
+    "\"1\"^^xsd:long",
+    "\"1\"^^xsd:unsignedByte",
+    "\"1\"",
+    "\"1\"@en",
+    "0",
+    "-0.0e0",
+    "\"-0\"^^xsd:integer",
+    "0.1",
+    "0.1e0",
+    "\"0.1\"^^xsd:float",
+    "9007199254740992",
+    "9007199254740993",
+    "9007199254740992.0",
+    "9.007199254740992e15",
+    "\"9007199254740992\"^^xsd:float",
+    "16777217",
+    "16777217.0e0",
+    "\"16777216\"^^xsd:float",
+    "\"NaN\"^^xsd:double",
+    "\"NaN\"^^xsd:float",
+    "\"INF\"^^xsd:double",
+    "\"INF\"^^xsd:float",
+    "true",
+    "\"1\"^^xsd:boolean",
+    "false",
+    "\"2024-01-01T12:00:00Z\"^^xsd:dateTime",
+    "\"2024-01-01T13:00:00+01:00\"^^xsd:dateTime",
+    "\"2024-01-01T12:00:00\"^^xsd:dateTime",
+    "\"2024-01-01\"^^xsd:date",
+    "\"2024-01-01Z\"^^xsd:date",
+    "\"P1D\"^^xsd:duration",
+    "\"PT24H\"^^xsd:dayTimeDuration",
+    "\"2024\"^^xsd:gYear",
+    "\"a\"",
+    "\"a much longer text\"",
+    "\"a much longer text\"@en",
+    "\"a much longer text\"@EN",
+    "\"a\"^^xsd:integer",
+    "\"b\"^^xsd:integer",
+    "\"x\"^^:unknown",
+    "\"y\"^^:unknown",
+    ":a1",
+    ":b1",
+    "<<( :a1 :p 1 )>>",
+    "<<( :a1 :p 1.0 )>>",
+];
+
+/// Subjects `:a…` with `:p` and `:b…` with `:q`, each with one of [`VALUES`], and a few with more statements.
+fn database() -> Database {
+    let mut text = PREFIXES.to_owned();
+    for (number, value) in VALUES.iter().enumerate() {
+        text += &format!(
+            ":a{number} :p {value} ; :n {} . :b{number} :q {value} ; :m {} .\n",
+            number % 7,
+            number % 5
+        );
+    }
+    text += ":a1 :r :b1, :b2 . :a2 :r :b1 . :b1 :s :a1 . :b2 :s :a3 .";
+    let database = Database::in_memory();
+    database.load_text(Format::Turtle, &text).unwrap();
+    database
+}
+
+/// The rows of a query, sorted.
+fn rows(database: &Database, text: &str, optimize: bool, threads: usize) -> Vec<String> {
+    let options = QueryOptions { optimize, threads: Some(threads), ..QueryOptions::default() };
+    let answer = database.query_with(text, &options).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let Answer::Solutions(found) = answer else { panic!("no solutions: {text}") };
+    let of_row = |row: vervet::Row<'_>| {
+        let value = |name: &String| row.get(name).unwrap().map_or_else(String::new, |term| term.to_string());
+        found.variables().iter().map(value).collect::<Vec<_>>().join(" | ")
+    };
+    let mut rows: Vec<String> = found.rows().map(of_row).collect();
+    rows.sort();
+    rows
+}
+
+#[track_caller]
+fn check(database: &Database, text: &str) -> usize {
+    let text = format!("{PREFIXES}{text}");
+    let expected = rows(database, &text, false, 1);
+    for threads in [1, 2] {
+        let found = rows(database, &text, true, threads);
+        let [more, fewer] = [(&found, &expected), (&expected, &found)]
+            .map(|(these, those)| these.iter().find(|row| !those.contains(row)));
+        let counts = (found.len(), expected.len());
+        assert!(
+            found == expected,
+            "{threads} threads: {text}: {counts:?} rows, more: {more:?}, fewer: {fewer:?}"
+        );
+    }
+    expected.len()
+}
+
+#[test]
+fn values_of_all_types_are_joined_as_they_are_compared() {
+    let database = database();
+    // By the table of operators of SPARQL 1.1 and XPath, counted by hand: nine numbers are equal to 1.
+    let ones = "FILTER(?x = 1 && ?x = ?y)";
+    assert_eq!(check(&database, &format!("SELECT * {{ ?a :p ?x . ?b :q ?y {ones} }}")), 81);
+    let texts = check(&database, "SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?y && ?x = \"a\") }");
+    assert_eq!(texts, 1);
+    let all = check(&database, "SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) }");
+    let terms = check(&database, "SELECT * { ?a :p ?x . ?b :q ?y FILTER(sameTerm(?x, ?y)) }");
+    // Each term is the same as itself; language tags have one case.
+    assert_eq!(terms, VALUES.len() + 2);
+    assert!(all > terms + 80, "{all}");
+}
+
+#[test]
+fn equalities_hold_in_every_place() {
+    let database = database();
+    for (text, some) in [
+        // Two and three parts, also connected by resources.
+        ("SELECT * { ?a :p ?x ; :n ?n . ?b :q ?y ; :m ?m FILTER(?x = ?y && ?n < ?m) }", true),
+        ("SELECT * { ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x = ?y) FILTER(?y = ?z) }", true),
+        ("SELECT * { ?a :n ?x . ?b :m ?y . ?c :n ?z FILTER(?x = ?y && ?y = ?z && ?x = ?z) }", true),
+        ("SELECT * { ?a :r ?x . ?y :s ?z FILTER(?x = ?y) }", true),
+        ("SELECT * { ?a :r ?x . ?y :s ?z FILTER(?y = ?x) }", true),
+        ("SELECT * { ?a :r ?x . ?y :s ?z . ?v :p ?w FILTER(?y = ?x && ?v = ?z && ?w = ?w) }", true),
+        ("SELECT * { ?x :p ?v . ?y :q ?w FILTER(?x = ?y) }", false),
+        ("SELECT * { ?s ?p ?x . :p ?q ?y FILTER(?p = ?q) }", false),
+        ("SELECT * { ?s ?p ?x . ?t ?q :b1 FILTER(?p = ?q) }", true),
+        // Equal variables are visible, counted and grouped.
+        ("SELECT ?y { ?a :r ?x . ?y :s ?z FILTER(?x = ?y) }", true),
+        ("SELECT DISTINCT ?x ?y { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT (COUNT(*) AS ?c) { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT (COUNT(DISTINCT *) AS ?c) { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT ?y (COUNT(*) AS ?c) { ?a :r ?x . ?y :s ?z FILTER(?x = ?y) } GROUP BY ?y", true),
+        // Optional parts.
+        ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x = ?y) } }", true),
+        ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y ; :m ?m FILTER(?x = ?y && ?m > 2) } }", true),
+        ("SELECT * { ?a :r ?x OPTIONAL { ?y :s ?z FILTER(?x = ?y) } FILTER(!BOUND(?z)) }", false),
+        ("SELECT * { ?a :r ?x . ?a :p ?p OPTIONAL { ?y :s ?z FILTER(?x = ?y) } }", true),
+        ("SELECT * { ?a :n ?n OPTIONAL { ?b :m ?m FILTER(?n = ?m) } OPTIONAL { ?b :q ?q } }", true),
+        ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y . ?c :m ?z FILTER(?y = ?z) FILTER(?x = ?y) } }", true),
+        ("SELECT * { ?a :p ?x . ?b :q ?y OPTIONAL { ?a :r ?c } FILTER(?x = ?y) }", true),
+        // A variable that is not always bound is no key.
+        ("SELECT * { ?a :n 1 OPTIONAL { ?a :r ?x } ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { { ?a :p ?x } UNION { ?a :n ?n } ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { { ?a :p ?x } UNION { ?a :n ?x } ?b :q ?y FILTER(?x = ?y) }", true),
+        // Nested groups, exclusions, tables, sub-queries, computed variables.
+        ("SELECT * { ?c :n ?z { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) } FILTER(?z = ?x) }", true),
+        ("SELECT * { ?a :p ?x MINUS { ?b :q ?y . ?a :n ?n FILTER(?y = ?n) } }", true),
+        ("SELECT * { ?a :p ?x FILTER EXISTS { ?b :q ?y FILTER(?x = ?y) } }", true),
+        ("SELECT * { ?a :p ?x FILTER NOT EXISTS { ?b :q ?y . ?c :m ?m FILTER(?x = ?y && ?y = ?m) } }", true),
+        ("SELECT * { VALUES ?x { 1 1.0 :a1 \"a\" UNDEF } ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { VALUES ?x { 1 1.0 :a1 \"a\" } ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { { SELECT ?x { ?a :p ?x } LIMIT 5 } ?b :q ?y FILTER(?x = ?y) }", true),
+        (
+            "SELECT * { { SELECT ?n (COUNT(*) AS ?x) { ?a :n ?n } GROUP BY ?n } ?b :q ?y FILTER(?x = ?y) }",
+            false,
+        ),
+        ("SELECT * { ?a :p ?v BIND(?v AS ?x) ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { ?a :p ?x . ?b :q ?y BIND(?x AS ?z) FILTER(?x = ?y && ?z = ?y) }", true),
+        ("SELECT * { ?a (:r|:p) ?x . ?b :q ?y FILTER(?x = ?y) }", true),
+        ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?y || ?x = 0) }", true),
+        ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(!(?x = ?y) && ?a = :a1) }", true),
+    ] {
+        assert_eq!(check(&database, text) > 0, some, "{text}");
+    }
+}
+
+#[test]
+fn random_groups_have_the_solutions_of_the_unoptimized_plan() {
+    let seed = seed();
+    let mut random = Random(seed);
+    let database = database();
+    let variables = ["?a", "?b", "?c", "?x", "?y", "?z"];
+    for case in 0..400 {
+        let mut one = |of: &[&str]| of[usize::try_from(random.below(of.len() as u64)).unwrap()].to_owned();
+        let mut parts = String::new();
+        for part in 0..3 {
+            let subject = one(&variables);
+            let object = one(&variables);
+            let pattern = format!("{subject} {} {object} . ", one(&[":p", ":q", ":r", ":s", ":n"]));
+            let equality = format!(
+                "{}({} {} {})",
+                "FILTER",
+                one(&variables),
+                one(&["=", "=", "=", "!="]),
+                one(&variables)
+            );
+            parts += &match (part, one(&["", "", "OPTIONAL", "UNION", "MINUS"]).as_str()) {
+                (0, _) | (_, "") => format!("{pattern} {equality} "),
+                (_, "UNION") => {
+                    format!("{{ {pattern} }} UNION {{ {} :r {object} {equality} }} ", one(&variables))
+                }
+                (_, kind) => format!("{kind} {{ {pattern} {equality} }} "),
+            };
+        }
+        let text = format!("SELECT * {{ {parts} }} # case {case} of seed {seed}");
+        check(&database, &text);
+    }
+}
