@@ -726,6 +726,7 @@ fn rounded(operand: Operand<'_>, context: &mut Context<'_>) -> Result<Option<f64
     Ok(match context.decode(operand)? {
         Value::Integer(value) => Some(value as f64),
         Value::Decimal(value) => Some((f64::from(oxsdatatypes::Double::from(value)) + 0.5).floor()),
+        Value::Wide(value) => Some((value.to_double() + 0.5).floor()),
         Value::Float(value) => Some((f64::from(value) + 0.5).floor()),
         Value::Double(value) => Some((f64::from(value) + 0.5).floor()),
         _ => None,

@@ -33,11 +33,13 @@ mod context;
 mod dates;
 mod evaluate;
 mod evaluator;
+mod operator;
 mod order;
 mod pattern;
 mod payload_range;
 mod strings;
 mod value;
+mod wide;
 
 pub use aggregate::Accumulators;
 pub use batch::CompiledExpression;
@@ -45,6 +47,7 @@ pub use computed::ComputedTerms;
 pub use evaluator::Evaluator;
 pub use order::{SortKey, order_of_ids};
 pub use pattern::is_regex;
+pub use wide::DIGITS_MAX;
 
 /// Maximum length of a computed text, in bytes; a longer one is an error of kind
 /// [`vervet_model::ErrorKind::MemoryLimit`].
