@@ -7,7 +7,7 @@
 
 use crate::operator::{Operator, Unary};
 use crate::value::{Span, Value};
-use crate::wide::is_precise;
+use crate::wide::{double_of_decimal, is_precise};
 use oxsdatatypes::{Decimal, Double, Float};
 
 /// Two numbers of the same type.
@@ -40,7 +40,7 @@ pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
 fn to_double(value: &Value<'_>) -> Option<Double> {
     Some(match value {
         Value::Integer(value) => double_of(*value),
-        Value::Decimal(value) => (*value).into(),
+        Value::Decimal(value) => double_of_decimal(*value).into(),
         Value::Wide(value) => value.to_double().into(),
         Value::Float(value) => (*value).into(),
         Value::Double(value) => *value,

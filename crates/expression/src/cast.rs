@@ -2,7 +2,7 @@
 
 use crate::arithmetic::{double_of, float_of};
 use crate::value::{Gregorian, Span, Value, XSD, decimal, integer};
-use crate::wide::Wide;
+use crate::wide::{Wide, double_of_decimal};
 use oxsdatatypes::{Boolean, Date, Decimal, Double, Float, Integer};
 use std::borrow::Cow;
 
@@ -107,7 +107,7 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
         Cast::Double => Value::Double(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
             Value::Integer(value) => double_of(*value),
-            Value::Decimal(value) => (*value).into(),
+            Value::Decimal(value) => double_of_decimal(*value).into(),
             Value::Wide(value) => value.to_double().into(),
             Value::Float(value) => Double::from(*value),
             Value::Double(value) => *value,

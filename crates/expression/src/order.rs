@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
 use crate::value::{RDF_LANG_STRING, Span, Value};
-use crate::wide::Wide;
-use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Double, Time, TimezoneOffset};
+use crate::wide::{Wide, double_of_decimal};
+use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Time, TimezoneOffset};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
@@ -214,7 +214,7 @@ impl Ord for Number {
 /// Compares as doubles, and as decimals if those are equal: the conversion to doubles maps many decimals to
 /// one, so that alone it is no order.
 fn exact_to_double(a: Decimal, b: f64) -> Ordering {
-    match f64::from(Double::from(a)).partial_cmp(&b) {
+    match double_of_decimal(a).partial_cmp(&b) {
         None => Ordering::Less,
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
         Some(Ordering::Equal) if b.fract() == 0.0 && b.abs() < WHOLE_MAX => a.cmp(&Decimal::from(b as i64)),

@@ -274,6 +274,32 @@ impl Wide {
     }
 }
 
+/// The nearest double. (The conversion of the library rounds the digits first, and then the quotient.)
+pub(crate) fn double_of_decimal(value: Decimal) -> f64 {
+    // Integers up to 2^53 and powers of ten up to 10^22 are doubles, so one division rounds once.
+    const EXACT_MAX: i128 = 1 << 53;
+    let digits = i128::from_be_bytes(value.to_be_bytes());
+    let (whole, fraction) = (digits / NARROW_UNIT, digits % NARROW_UNIT);
+    let Ok(mut fraction) = i64::try_from(fraction) else { return Wide::from(value).to_double() };
+    #[expect(clippy::cast_precision_loss, reason = "rounds to the nearest")]
+    if fraction == 0 {
+        return whole as f64;
+    }
+    let mut unit: i64 = 1_000_000_000_000_000_000;
+    while fraction % 10 == 0 {
+        fraction /= 10;
+        unit /= 10;
+    }
+    if whole.abs() < EXACT_MAX {
+        let digits = whole * i128::from(unit) + i128::from(fraction);
+        #[expect(clippy::cast_precision_loss, reason = "both are exact")]
+        if digits.abs() <= EXACT_MAX {
+            return digits as f64 / unit as f64;
+        }
+    }
+    Wide::from(value).to_double()
+}
+
 impl From<i128> for Wide {
     fn from(value: i128) -> Self {
         Self { digits: value.into(), scale: 0, kind: Kind::Integer }
