@@ -246,20 +246,20 @@ impl Wide {
             let power = ten_to(scale + other.scale - self.scale);
             &self.digits * power / &other.digits
         };
-        let scale = NARROW_SCALE.max(self.scale).max(other.scale);
-        let quotient = at(scale);
-        if *quotient.magnitude() >= ten_to(scale - SMALL).into_parts().1 {
-            return Some((quotient, scale));
+        let least = NARROW_SCALE.max(self.scale).max(other.scale);
+        let quotient = at(least);
+        if *quotient.magnitude() >= ten_to(least - SMALL).into_parts().1 {
+            return Some((quotient, least));
         }
         // The quotient is at least 10^magnitude.
         let magnitude = |number: &Self| digit_count(&number.digits).cast_signed() - number.scale as isize;
         let magnitude = magnitude(self) - magnitude(other) - 1;
         let significant = u32::try_from(NARROW_SCALE as isize - 1 - magnitude).unwrap_or(0);
         let limit = u32::try_from(DIGITS_MAX).unwrap_or(u32::MAX);
-        let scale = scale.max(significant.min(limit));
+        let scale = least.max(significant.min(limit));
         let quotient = at(scale);
         // That bound may be one too low.
-        let excess = digit_count(&quotient) > NARROW_SCALE as usize;
+        let excess = scale > least && digit_count(&quotient) > NARROW_SCALE as usize;
         Some(if excess { (quotient / 10, scale - 1) } else { (quotient, scale) })
     }
 
