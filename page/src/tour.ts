@@ -35,10 +35,15 @@ export function tourIn(answer: unknown): Tour | null {
     if (typeof name !== 'string' || typeof text !== 'string') return [];
     if (language !== 'sparql' && language !== 'gremlin') return [];
     const known = typeof view === 'string' && VIEWS.includes(view) ? (view as StepView) : null;
-    return [{ name, text, language, note: typeof note === 'string' ? note : '', view: known, run: typeof run === 'boolean' ? run : null }];
+    return [{ name, text, language, note: typeof note === 'string' ? unbroken(note) : '', view: known, run: typeof run === 'boolean' ? run : null }];
   });
   if (steps.length === 0) return null;
   return { title: typeof title === 'string' ? title : TITLE, about: typeof about === 'string' ? about : '', steps };
+}
+
+/** A text whose lines do not break inside of a variable: behind its question mark browsers may break. */
+function unbroken(text: string): string {
+  return text.replace(/(?<![\p{L}\p{N}])\?(?=[\p{L}_])/gu, '?\u2060');
 }
 
 /** Whether a click on the step runs it. */

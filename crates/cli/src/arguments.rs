@@ -261,6 +261,9 @@ pub(crate) struct LoadArguments {
     /// GraphML, CSV and Parquet: the key that holds the label; may be given several times
     #[arg(long = "label", value_name = "KEY")]
     pub labels: Vec<String>,
+    /// CSV and Parquet: label of vertices and edges to which the file gives none
+    #[arg(long, value_name = "LABEL", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub default_label: Option<String>,
     /// Load an undirected edge as two, one in each direction (default: one, in the direction as written)
     #[arg(long)]
     pub both_directions: bool,
@@ -278,6 +281,9 @@ pub(crate) struct LoadArguments {
     /// knows=since; names of keys, or IRIs in angle brackets. May be given several times
     #[arg(long = "order", value_name = "PREDICATE=PROPERTY", value_parser = order)]
     pub orders: Vec<(String, String)>,
+    /// If another process writes to the database, wait for it up to this time (default: 0)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub wait: Option<Duration>,
     /// Build a word index of texts, for full-text search; later loads keep the index
     #[arg(long)]
     pub text_index: bool,

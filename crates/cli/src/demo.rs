@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults};
 use vervet::update::UpdateOptions;
 use vervet::{
-    CancelToken, Database, Direction, Graph, Literal, LoadOptions, OutputFormat, QueryOptions, Source,
+    CancelToken, Database, Direction, ErrorKind, Graph, Literal, LoadOptions, OutputFormat, QueryOptions,
+    Source,
 };
 use vervet_server::{BIND_DEFAULT, SavedQueries, Server, ServerOptions};
 
@@ -222,7 +223,14 @@ fn serve(database: Database, arguments: &DemoArguments) -> Outcome {
     options.bind_to(arguments.bind.as_deref().unwrap_or(BIND_DEFAULT))?;
     options.signals = true;
     options.queries = SavedQueries::from_toml(SAVED_QUERIES)?;
-    let server = Server::bind(database, options)?;
+    let is_open = options.bind.iter().any(|address| !address.ip().is_loopback());
+    let server = Server::bind(database, options).map_err(|error| match error.kind() {
+        ErrorKind::Input if is_open => error.with_hint(
+            "the demo has neither TLS nor users, so it serves addresses of this machine only; \
+             vervet serve DB --config FILE serves others, with both (docs/server.md)",
+        ),
+        _ => error,
+    })?;
     eprintln!(
         "the console, with a tour, is at http://{}/ (Ctrl-C ends it; changes are lost)",
         server.address()?

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use vervet::gremlin::{GremlinOptions, GremlinResults, Map, Metrics, Value};
 use vervet::{Database, Error, ErrorKind, GremlinScript, Transaction};
 use vervet_gremlin::semantics::{NoDetails, string};
+use vervet_gremlin::text::{Statement, Terminal};
 use vervet_tinkerpop::graphson::{self, Dialect};
 
 /// Runs a script and writes its results; in the open transaction, if there is one.
@@ -32,6 +33,7 @@ pub(crate) fn run(
         };
         finish_if(script.mutates());
         match format {
+            _ if results.is_empty() && has_no_result(&script) => {}
             GremlinFormat::Csv => write_separated(&results, &CSV, out)?,
             GremlinFormat::Tsv => write_separated(&results, &TSV, out)?,
             _ => write_table(&results, out)?,
@@ -77,6 +79,17 @@ pub(crate) fn run(
     finish_if(script.mutates() && first.is_none());
     out.flush().map_err(Failure::from)?;
     warn_if_empty(database, &script, in_transaction, first.iter().map(|(value, count)| (value, *count)))
+}
+
+/// Whether a script returns nothing by its form, as with `iterate()`: then there is no table, not even an
+/// empty one.
+fn has_no_result(script: &GremlinScript) -> bool {
+    let iterates = |terminal: &Option<Terminal>| *terminal == Some(Terminal::Iterate);
+    match script.statements().last() {
+        Some(Statement::Traversal { terminal, .. }) => iterates(terminal),
+        Some(Statement::Nothing) => true,
+        _ => false,
+    }
 }
 
 /// A script whose writes are committed can no longer be cancelled.
@@ -242,6 +255,7 @@ fn write_separated(results: &GremlinResults, form: &Separated, out: &mut Output)
     if cells.is_empty() {
         cells.push("result".to_owned());
     }
+    out.expect_header(form.separator == CSV.separator);
     let mut line = String::new();
     let mut write = |cells: &[String], times: u64, out: &mut Output| -> Outcome {
         line.clear();

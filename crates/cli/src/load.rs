@@ -3,7 +3,7 @@
 use crate::arguments::LoadArguments;
 use crate::output::{self, Failure, Outcome};
 use crate::progress::Bar;
-use crate::{input, interrupt};
+use crate::{input, interrupt, writer_lock};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -39,10 +39,17 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
         }
         return out.finish();
     }
-    let database = Database::open_or_create_with(
-        &arguments.database,
-        DatabaseOptions { to_write: true, ..DatabaseOptions::default() },
-    )?;
+    let open = DatabaseOptions { to_write: true, ..DatabaseOptions::default() };
+    let database =
+        writer_lock::open(&arguments.database, &open, arguments.wait, &running).map_err(|error| {
+            match writer_lock::server_address(&error) {
+                Some(address) => {
+                    let hint = format!("send the files to the server: curl -F f=@FILE {address}load");
+                    error.with_hint(hint)
+                }
+                None => error,
+            }
+        })?;
     let bar = Bar::new();
     options.progress = Some(&bar);
     let mut skipped = Skipped::new(arguments);
@@ -55,8 +62,11 @@ pub(crate) fn run(arguments: &LoadArguments) -> Outcome {
     skipped.flush()?;
     let mut out = output::Output::standard();
     writeln!(out, "{}", summary(arguments, &report, started.elapsed(), &database)?)?;
-    for note in notes(&report, arguments.both_directions) {
+    for note in report.remarks(arguments.both_directions, output::count) {
         writeln!(io::stderr(), "note: {note}")?;
+    }
+    if report.undirected_edges > 0 && !arguments.both_directions {
+        writeln!(io::stderr(), "note: --both-directions makes two edges of an undirected one")?;
     }
     if report.skipped > 0 {
         writeln!(
@@ -81,6 +91,7 @@ fn options(arguments: &LoadArguments) -> Result<LoadOptions<'static>, Error> {
         id_column: arguments.id.clone(),
         row_ids: arguments.row_ids,
         label_keys: arguments.labels.clone(),
+        default_label: arguments.default_label.clone(),
         both_directions: arguments.both_directions,
         mapping: arguments.mapping.as_deref().map(mapping).transpose()?,
         orders: arguments.orders.clone(),
@@ -118,7 +129,11 @@ fn summary(
         };
         format!("{made} in {seconds:.2} s")
     } else {
-        let (statements, bytes) = (output::statements(report.statements), output::bytes(report.bytes));
+        let (mut statements, bytes) = (output::statements(report.added), output::bytes(report.bytes));
+        if report.added != report.statements {
+            // Statements may occur twice, or be there already, and a reifier is a line of N-Quads.
+            statements.push_str(&format!(" ({} in the files)", output::count(report.statements)));
+        }
         // A short load consists mostly of fixed costs.
         let rate = match elapsed >= RATED_MIN {
             true => format!(" ({} statements/s)", output::rate(report.statements, elapsed)),
@@ -128,45 +143,6 @@ fn summary(
     };
     let (statements, size) = (output::count(statements), output::bytes(size));
     Ok(format!("{done}; the database has {statements} in {size} ({per_statement:.1} bytes each)"))
-}
-
-/// Remarks on a successful load.
-fn notes(report: &LoadReport, both_directions: bool) -> Vec<String> {
-    let mut notes = report.notes.clone();
-    let mut count = |number: u64, one: &str, many: &str| {
-        if number > 0 {
-            notes.push(format!("{} {}", output::count(number), if number == 1 { one } else { many }));
-        }
-    };
-    count(
-        report.merged_vertices,
-        "vertex has an id that an earlier one had: they became one",
-        "vertices have ids that earlier ones had: they became one each",
-    );
-    count(
-        report.missing_vertices,
-        "vertex is named by edges alone, and has no label and no properties",
-        "vertices are named by edges alone, and have no labels and no properties",
-    );
-    if both_directions {
-        count(
-            report.undirected_edges,
-            "undirected edge was loaded in both directions",
-            "undirected edges were loaded in both directions",
-        );
-    } else {
-        count(
-            report.undirected_edges,
-            "undirected edge was loaded in the direction in which it is written; --both-directions makes two of it",
-            "undirected edges were loaded in the direction in which they are written; --both-directions makes two of each",
-        );
-    }
-    if report.statements == 0 && report.bytes > 0 && report.skipped == 0 {
-        notes.push(
-            "the files hold no statements; keys of JSON-LD mean something only by a @context".to_owned(),
-        );
-    }
-    notes
 }
 
 /// The output for skipped statements: a file created with the first of them, or standard error.

@@ -36,6 +36,7 @@ mod password;
 mod progress;
 mod query;
 mod recover;
+mod repeated_header;
 mod request;
 mod restore;
 mod schema;
@@ -44,6 +45,7 @@ mod service;
 mod shell;
 mod table;
 mod update;
+mod writer_lock;
 
 use arguments::{Arguments, Command, LogLevel};
 use clap::Parser;

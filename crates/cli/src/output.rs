@@ -2,6 +2,7 @@
 
 use crate::interrupt;
 use crate::pager::Pager;
+use crate::repeated_header::{LastHeader, RepeatedHeader};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ static WRITE_CANCELLED: AtomicBool = AtomicBool::new(false);
 /// Standard output or a file; writes fail after Ctrl-C, so that no command continues to write.
 pub(crate) struct Output {
     target: Target,
+    /// For a file that receives several results.
+    header: Option<RepeatedHeader>,
 }
 
 enum Target {
@@ -59,7 +62,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 impl Output {
     /// Standard output.
     pub(crate) fn standard() -> Self {
-        Self { target: Target::Standard(BufWriter::with_capacity(BUFFER_BYTES, io::stdout())) }
+        Self::of(Target::Standard(BufWriter::with_capacity(BUFFER_BYTES, io::stdout())))
     }
 
     /// A file under a temporary name until [`Output::finish`]; standard output without a path.
@@ -72,23 +75,35 @@ impl Output {
         };
         // Devices and pipes are written directly.
         if path.exists() && !path.is_file() {
-            return Ok(Self { target: Target::Direct(create(path)?) });
+            return Ok(Self::of(Target::Direct(create(path)?)));
         }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        Ok(Self { target: Target::File { file: create(&part)?, part, path: path.to_owned() } })
+        Ok(Self::of(Target::File { file: create(&part)?, part, path: path.to_owned() }))
     }
 
-    /// A file that is open already.
-    pub(crate) fn open_file(file: File) -> Self {
-        Self { target: Target::Direct(BufWriter::with_capacity(BUFFER_BYTES, file)) }
+    /// An open file, which has earlier results; `last`: their last header.
+    pub(crate) fn appended(file: File, last: LastHeader) -> Self {
+        let target = Target::Direct(BufWriter::with_capacity(BUFFER_BYTES, file));
+        Self { target, header: Some(RepeatedHeader::new(last)) }
+    }
+
+    /// The result begins with a header, which a file with the same last header does not repeat.
+    pub(crate) fn expect_header(&mut self, has_quotes: bool) {
+        if let Some(header) = &mut self.header {
+            header.expect(has_quotes);
+        }
     }
 
     /// The terminal, with a pager for more lines than the screen has.
     pub(crate) fn paged(screen_lines: usize) -> Self {
         let pager = Pager::new(screen_lines);
-        Self { target: Target::Pager(BufWriter::with_capacity(BUFFER_BYTES, pager)) }
+        Self::of(Target::Pager(BufWriter::with_capacity(BUFFER_BYTES, pager)))
+    }
+
+    fn of(target: Target) -> Self {
+        Self { target, header: None }
     }
 
     /// The columns of the terminal that shows the output; `None`: not a terminal.
@@ -133,6 +148,13 @@ impl Write for Output {
         if interrupt::requested().load(Ordering::Relaxed) {
             WRITE_CANCELLED.store(true, Ordering::Relaxed);
             return Err(io::Error::other("cancelled"));
+        }
+        let (length, line) = self.header.as_mut().map_or((0, None), |header| header.take(bytes));
+        if let Some(line) = line {
+            note_reader(self.writer().write_all(&line))?;
+        }
+        if length > 0 {
+            return Ok(length);
         }
         note_reader(self.writer().write(bytes))
     }

@@ -28,8 +28,12 @@ impl Bar {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
+        Self::drawn_on(target, is_terminal)
+    }
+
+    fn drawn_on(target: ProgressDrawTarget, is_terminal: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(style("{spinner} {decimal_bytes} read, {msg}"));
+        bar.set_style(style("{spinner} {decimal_bytes} read{msg}"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self {
             bar,
@@ -86,12 +90,13 @@ impl Progress for Bar {
         {
             self.bar.set_length(total);
             self.bar.set_style(style(
-                "{bar:24} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes} read, {msg}",
+                "{bar:24} {percent:>3} %  {decimal_bytes} of {decimal_total_bytes} read{msg}",
             ));
         }
         self.bar.set_position(bytes_read);
         let rate = output::rate(statements, self.bar.elapsed());
-        self.bar.set_message(format!("{} statements, {rate}/s", output::count(statements)));
+        let message = format!(", {}, {rate}/s", output::statements(statements));
+        self.bar.set_message(message);
     }
 
     fn build(&self, done: u64, total: u64) {
@@ -106,4 +111,67 @@ fn say(line: &str) {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::TermLike;
+    use std::sync::{Arc, Mutex};
+
+    /// A terminal that records what is written.
+    #[derive(Clone, Debug, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl Screen {
+        fn push(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+    }
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            200
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.push(&format!("{text}\n"))
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.push(&format!("{text}\n"))
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Before the first statements there is nothing behind the bytes, a comma included.
+    #[test]
+    fn a_bar_without_a_message_ends_with_its_bytes() {
+        let screen = Screen::default();
+        let bar = Bar::drawn_on(ProgressDrawTarget::term_like(Box::new(screen.clone())), true);
+        bar.bar.force_draw();
+        bar.advance(1_000, Some(2_000), 7);
+        bar.bar.force_draw();
+        bar.finish();
+        let shown = screen.0.lock().unwrap().clone();
+        assert!(shown.lines().any(|line| line.trim_end().ends_with(" read")), "{shown}");
+        assert!(shown.contains("2.00 kB read, 7 statements, "), "{shown}");
+        assert!(!shown.lines().any(|line| line.trim_end().ends_with(',')), "{shown}");
+    }
 }

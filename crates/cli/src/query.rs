@@ -316,6 +316,9 @@ pub(crate) fn run_on(
         FormatChoice::Required(format) => return Err(wrong_format(&prepared, format)),
         _ => default_format(&prepared, true),
     };
+    if !prepared.is_truth_value() && matches!(format, OutputFormat::Csv | OutputFormat::Tsv) {
+        out.expect_header(format == OutputFormat::Csv);
+    }
     let rows = match transaction {
         Some(transaction) => transaction.write(&prepared, options, format, out)?.rows,
         None => prepared.write_with(options, format, out)?.rows,

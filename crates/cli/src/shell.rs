@@ -7,6 +7,7 @@ use crate::line_editor::{COMMANDS, LineEditorHelper, is_complete, is_whole};
 use crate::open_transaction::OpenTransaction;
 use crate::output::{self, Failure, Outcome, Output};
 use crate::query::{FormatChoice, without_semicolon};
+use crate::repeated_header::LastHeader;
 use crate::request::{TransactionCommand, begins_input, is_gremlin, is_update, plain_command};
 use crate::{gremlin, info, interrupt, query, schema, update};
 use rustyline::error::ReadlineError;
@@ -63,12 +64,16 @@ struct Session {
 /// The file of `.output`, with the formats that its extension names.
 struct OutputFile {
     file: File,
+    last_header: LastHeader,
     sparql: Option<OutputFormat>,
     gremlin: Option<GremlinFormat>,
 }
 
 impl OutputFile {
     /// Creates the file, or empties it.
+    ///
+    /// # Errors
+    /// The extension is not that of a format; [`ErrorKind::Io`].
     fn create(name: &str) -> Outcome<Self> {
         let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy());
         let extension = extension.unwrap_or_default().to_ascii_lowercase();
@@ -80,10 +85,18 @@ impl OutputFile {
             other => other,
         };
         let (sparql, gremlin) = (extension.parse().ok(), GremlinFormat::from_name(extension));
+        if !extension.is_empty() && sparql.is_none() && gremlin.is_none() {
+            let message = format!("the extension of {name} does not name a format");
+            return Err(Error::new(ErrorKind::Input, message).with_hint(EXTENSIONS).into());
+        }
         let file = File::create(name).map_err(|error| Error::io(format!("create {name}"), &error))?;
-        Ok(Self { file, sparql, gremlin })
+        Ok(Self { file, last_header: LastHeader::default(), sparql, gremlin })
     }
 }
+
+/// The extensions that `.output` knows, for messages.
+const EXTENSIONS: &str = "known are .txt (a table), .csv, .tsv, .json, .xml; .ttl, .nt, .nq, .trig, .rdf, .jsonld for graphs; .graphson for \
+                          gremlin; without an extension .format applies";
 
 /// The maximum depth of files that `.read` each other.
 const READ_DEPTH_MAX: usize = 16;
@@ -311,7 +324,7 @@ impl Session {
     /// Where results go: the file of `.output`, a pager, or standard output.
     fn results(&self) -> Outcome<Output> {
         if let Some(file) = &self.file {
-            return Ok(Output::open_file(file.file.try_clone()?));
+            return Ok(Output::appended(file.file.try_clone()?, LastHeader::clone(&file.last_header)));
         }
         Ok(match output::screen() {
             Some((_, lines)) if self.pages => Output::paged(lines),

@@ -3,15 +3,12 @@
 use crate::arguments::UpdateArguments;
 use crate::output::{self, Outcome};
 use crate::request::is_gremlin;
-use crate::{input, interrupt, query};
+use crate::{input, interrupt, query, writer_lock};
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use vervet::update::{UpdateOptions, UpdateReport};
-use vervet::{Database, DatabaseOptions, Error, ErrorKind, QueryOptions};
-
-/// The time between two attempts to become the writer: short beside the start of a process.
-const WAIT_STEP: Duration = Duration::from_millis(20);
+use vervet::{Database, DatabaseOptions, QueryOptions};
 
 pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
     let text = match arguments.text.as_deref() {
@@ -20,9 +17,10 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
         None => input::text(arguments.file.as_deref())?,
     };
     let running = interrupt::start();
-    let started = Instant::now();
     let open = DatabaseOptions { durability: arguments.durability, to_write: true, ..Default::default() };
-    let database = open_database(arguments, &open, &running)?;
+    let database = writer_lock::open(&arguments.database, &open, arguments.wait, &running)?;
+    // The wait for the lock is no part of the time of the request.
+    let started = Instant::now();
     let mut options = UpdateOptions::default();
     let query_options = &mut options.query;
     *query_options = QueryOptions::default().with_cancel(&running.token);
@@ -46,34 +44,6 @@ pub(crate) fn run(arguments: &UpdateArguments) -> Outcome {
         eprintln!("{} in {}", summary(report), output::time(started.elapsed()));
     }
     warn_if_unchanged(&database, &text, &options.query, report)
-}
-
-/// Opens the database, and waits for another writer as long as `--wait` permits.
-fn open_database(
-    arguments: &UpdateArguments,
-    options: &DatabaseOptions,
-    running: &interrupt::Running,
-) -> vervet::Result<Database> {
-    let started = Instant::now();
-    let wait = arguments.wait.unwrap_or_default();
-    loop {
-        let error = match Database::open_or_create_with(&arguments.database, options.clone()) {
-            Err(error) if error.kind() == ErrorKind::Unavailable => error,
-            other => return other,
-        };
-        if running.token.is_cancelled() {
-            return Err(Error::new(ErrorKind::Cancelled, "the update was cancelled"));
-        }
-        let left = wait.saturating_sub(started.elapsed());
-        if left.is_zero() {
-            let hint = error.hint().unwrap_or("another process writes to the database").to_owned();
-            return Err(match arguments.wait {
-                None => error.with_hint(format!("{hint}; --wait SECONDS waits for it")),
-                Some(_) => error,
-            });
-        }
-        std::thread::sleep(left.min(WAIT_STEP));
-    }
 }
 
 /// Prints warnings about unknown names on standard error if the request has changed nothing.

@@ -26,8 +26,9 @@
 //! classes by used time; HyPer, SIGMOD 2014, "Morsel-Driven Parallelism", for yielding between morsels.
 //! Different: priorities are not changed, since threads belong to the embedding program, which may lower them
 //! itself ([`on_heavy`]).
-//! Longer time slices for heavy threads (`sched_setattr`, 2 to 100 ms) had no effect on Linux 6.18: a light
-//! thread that wakes up waits as long as without them, or for the whole slice if it has used its fair share.
+//! Time slices by `sched_setattr`: longer ones for heavy threads (2 to 100 ms) had no effect on Linux 6.18;
+//! shorter ones for light threads have one, and the server requests them. They do not replace the yields: a
+//! light thread that has used its fair share waits for the whole slice of a heavy one.
 //! # Not here
 //! When a query is heavy: `vervet_kernel::Gate`.
 

@@ -4,7 +4,7 @@
 //! [`Simulation`] in place of the real one: the same calls, but deterministic from one seed, with power
 //! failures ([`SimulatedFiles::crash`]) and disk errors.
 //! # Not here
-//! Threads, which are `std`'s. Networks.
+//! Threads, which are `std`'s, except their time slices ([`request_time_slice`]). Networks.
 
 mod bytes;
 mod clock;
@@ -12,6 +12,7 @@ mod files;
 mod memory;
 mod random;
 mod real_files;
+mod scheduling;
 mod simulated_files;
 mod space;
 
@@ -21,6 +22,7 @@ pub use files::{FileSystem, LockGuard, WriteFile, is_directory_sync_unsupported,
 pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};
 pub use real_files::RealFiles;
+pub use scheduling::request_time_slice;
 pub use simulated_files::{Fault, SimulatedFiles};
 
 use std::sync::Arc;

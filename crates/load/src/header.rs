@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | plain | `id,label,name,age:int` | `id,from,to,label,since` |
 //! | neo4j-admin | `:ID(Person),:LABEL,name,age:int` | `:START_ID(Person),:END_ID(Person),:TYPE,since:date` |
-//! | names from files (LDBC; also with neo4j headers) | `person_0_0.csv`: `id,name` |
+//! | names from files (LDBC; also with the headers above) | `person_0_0.csv`: `id,name` |
 //! `person_knows_person_0_0.csv`: `Person.id,Person.id,since` |
 //!
 //! In the plain dialect `~id`, `~label`, `~from`, `~to` are equivalent to the names without the tilde. If no
@@ -80,6 +80,7 @@ pub(crate) struct Names<'a> {
     pub(crate) from_files: bool,
     pub(crate) id: Option<&'a str>,
     pub(crate) labels: &'a [String],
+    pub(crate) default_label: Option<&'a str>,
     pub(crate) row_ids: bool,
 }
 
@@ -92,7 +93,7 @@ impl Table {
     /// Interprets a header.
     pub(crate) fn from_header(fields: &[&str], names: &Names<'_>) -> Result<Self> {
         let mut table = if names.from_files {
-            Self::named_by_file(fields, names.stem)?
+            Self::named_by_file(fields, names)?
         } else {
             let mut columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
             apply_role_aliases(&mut columns, names);
@@ -103,6 +104,9 @@ impl Table {
         let has_id = table.columns.iter().any(|column| matches!(column.role, Role::Id(_)));
         if names.row_ids && !table.is_edges && !has_id {
             table.row_ids = Some(names.stem.to_owned());
+        }
+        if table.label.is_none() {
+            table.label = names.default_label.map(str::to_owned);
         }
         table.check()?;
         table.check_names(|_, _| true)?;
@@ -232,8 +236,8 @@ impl Table {
         Ok(())
     }
 
-    fn named_by_file(fields: &[&str], stem: &str) -> Result<Self> {
-        let words = words(stem);
+    fn named_by_file(fields: &[&str], names: &Names<'_>) -> Result<Self> {
+        let words = words(names.stem);
         let label = |word: &str| match word.to_ascii_lowercase().as_str() {
             "tagclass" => "TagClass".to_owned(),
             _ => {
@@ -288,10 +292,58 @@ impl Table {
                         row_ids: None,
                     })
                 }
-                _ => Err(header_error("the header and the file name define neither vertices nor edges")),
+                _ => Self::plain_named_by_file(fields, names, label),
             },
-            _ => Err(header_error("the header and the file name define neither vertices nor edges")),
+            _ => Self::plain_named_by_file(fields, names, label),
         }
+    }
+
+    /// A header in the plain dialect, with the labels and id spaces of the file name.
+    fn plain_named_by_file(
+        fields: &[&str],
+        names: &Names<'_>,
+        label: impl Fn(&str) -> String,
+    ) -> Result<Self> {
+        let mut columns = fields.iter().map(|field| column(field)).collect::<Result<Vec<_>>>()?;
+        apply_role_aliases(&mut columns, names);
+        let is_end = |column: &Column| matches!(column.role, Role::Source(_) | Role::Target(_));
+        let is_edges = columns.iter().any(is_end);
+        let words = words(names.stem);
+        let (name, spaces) = match words.as_slice() {
+            [source, relation, target] if is_edges => {
+                ((*relation).to_owned(), [*source, *target].map(&label))
+            }
+            _ if is_edges => {
+                let message = "the file name does not give the relation and the kinds of vertices";
+                return Err(Error::new(ErrorKind::Input, message).with_hint(
+                    "name the file as person_knows_person.csv, or load it in a load of its own without \
+                     --names-from-files, with --default-label for the relation",
+                ));
+            }
+            _ => {
+                let name = label(&words.join("_"));
+                (name.clone(), [name, String::new()])
+            }
+        };
+        let mut has_id = false;
+        for column in &mut columns {
+            match &mut column.role {
+                Role::Id(space) if !is_edges => {
+                    has_id = true;
+                    space.clone_from(&spaces[0]);
+                    if column.key.is_empty() {
+                        column.key.clone_from(&column.name);
+                    }
+                }
+                Role::Source(space) => space.clone_from(&spaces[0]),
+                Role::Target(space) => space.clone_from(&spaces[1]),
+                _ => {}
+            }
+        }
+        if !is_edges && !has_id {
+            return Err(header_error("the header and the file name define neither vertices nor edges"));
+        }
+        Ok(Self { is_edges, label: Some(name), columns, firsts: Vec::new(), row_ids: None })
     }
 }
 
@@ -421,7 +473,7 @@ mod tests {
     use super::*;
 
     fn names_of(stem: &str, from_files: bool) -> Names<'_> {
-        Names { stem, from_files, id: None, labels: &[], row_ids: false }
+        Names { stem, from_files, id: None, labels: &[], default_label: None, row_ids: false }
     }
 
     fn roles(

@@ -77,6 +77,12 @@ pub(crate) fn sources(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<Sour
             }
         };
         let display_text = file.display().to_string();
+        if is_csv && file.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+            notes.push(format!(
+                "{display_text}: the file is empty, so the table {} has no rows",
+                copied.table
+            ));
+        }
         let table = copied.table_of(table, is_csv, &mut |column, kind| {
             notes.push(format!(
                 "{display_text}: column {column} is not loaded, because its type {kind} has no form in a property graph; an export \

@@ -52,6 +52,9 @@ pub struct LoadOptions<'a> {
     pub row_ids: bool,
     /// Keys with labels: of GraphML by name or id, and columns of tables without another label column.
     pub label_keys: Vec<String>,
+    /// CSV and Parquet: the label of vertices and edges to which neither the table nor the name of its file
+    /// gives one.
+    pub default_label: Option<String>,
     /// Whether an undirected edge (GraphML, and the column `Type` of Gephi) becomes two edges, one per
     /// direction, instead of one in its written direction. [`LoadReport::undirected_edges`] counts them.
     pub both_directions: bool,
@@ -73,6 +76,7 @@ impl LoadOptions<'_> {
             from_files,
             id: self.id_column.as_deref(),
             labels: &self.label_keys,
+            default_label: self.default_label.as_deref(),
             row_ids: self.row_ids,
         }
     }
@@ -94,6 +98,7 @@ impl Default for LoadOptions<'_> {
             id_column: None,
             row_ids: false,
             label_keys: Vec::new(),
+            default_label: None,
             both_directions: false,
             orders: Vec::new(),
             text_index: false,
@@ -122,8 +127,10 @@ impl fmt::Debug for LoadOptions<'_> {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
-    /// Statements added, including duplicates.
+    /// Statements read, including those that occur twice or were there before.
     pub statements: u64,
+    /// Statements that a database did not have before. Set by the database; 0 from the loader alone.
+    pub added: u64,
     /// Malformed statements skipped.
     pub skipped: u64,
     /// Bytes read (compressed bytes for compressed input).
@@ -142,6 +149,46 @@ pub struct LoadReport {
 pub const NOTES_MAX: usize = 100;
 
 impl LoadReport {
+    /// The notes, and the meaning of the counts in words. `both_directions`: of the options; `digits`: the
+    /// form of numbers.
+    #[must_use]
+    pub fn remarks(&self, both_directions: bool, digits: impl Fn(u64) -> String) -> Vec<String> {
+        let mut remarks = self.notes.clone();
+        let mut count = |number: u64, one: &str, many: &str| {
+            if number > 0 {
+                remarks.push(format!("{} {}", digits(number), if number == 1 { one } else { many }));
+            }
+        };
+        count(
+            self.merged_vertices,
+            "vertex has an id that an earlier one had: they became one",
+            "vertices have ids that earlier ones had: they became one each",
+        );
+        count(
+            self.missing_vertices,
+            "vertex is named by edges alone, and has no label and no properties",
+            "vertices are named by edges alone, and have no labels and no properties",
+        );
+        match both_directions {
+            true => count(
+                self.undirected_edges,
+                "undirected edge was loaded in both directions",
+                "undirected edges were loaded in both directions",
+            ),
+            false => count(
+                self.undirected_edges,
+                "undirected edge was loaded in the direction in which it is written",
+                "undirected edges were loaded in the direction in which they are written",
+            ),
+        }
+        if self.statements == 0 && self.bytes > 0 && self.skipped == 0 {
+            remarks.push(
+                "the files hold no statements; keys of JSON-LD mean something only by a @context".to_owned(),
+            );
+        }
+        remarks
+    }
+
     /// Adds a note, up to the maximum.
     pub(crate) fn add_note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX {

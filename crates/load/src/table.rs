@@ -138,11 +138,7 @@ pub(crate) fn interpret(
     let layout = source.layout().filter(|_| mapped.is_none()).cloned();
     let is_mapped = mapped.is_some() || matches!(layout, Some(Layout::Columns(_)));
     let names_from_files = options.names_from_files && !is_mapped;
-    let mut dialect = mapped.unwrap_or_else(|| Dialect {
-        // In LDBC files quotes have no special meaning.
-        quote: (!names_from_files).then_some(b'"'),
-        ..Dialect::default()
-    });
+    let mut dialect = mapped.unwrap_or_default();
     match &layout {
         Some(Layout::Columns(columns)) => dialect = columns.1.clone(),
         Some(Layout::Header { separator, .. }) => {
@@ -155,6 +151,10 @@ pub(crate) fn interpret(
         Some(separator) => separator,
         None => separator(&source.head()?),
     });
+    if names_from_files && layout.is_none() && dialect.separator == Some(b'|') {
+        // In LDBC files quotes have no special meaning.
+        dialect.quote = None;
+    }
     if dialect.separator == Some(b';') && dialect.list == Dialect::default().list && !is_mapped {
         // The list separator must differ from the cell separator.
         dialect.list = ListForm { separator: ',', ..dialect.list };

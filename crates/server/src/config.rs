@@ -5,6 +5,7 @@
 use crate::options::{REQUESTS_MAX, Role, ServerOptions, Tls, User};
 use crate::saved_queries::SavedQueries;
 use crate::security::origin;
+use crate::toml_error::toml_error;
 use serde::Deserialize;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -105,10 +106,7 @@ impl ServerOptions {
     }
 
     fn from_toml(text: &str, folder: &Path) -> Result<Self> {
-        let file: ConfigFile = toml::from_str(text).map_err(|error| {
-            let message = error.to_string();
-            Error::new(ErrorKind::Input, message.trim_end().to_owned())
-        })?;
+        let file: ConfigFile = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
         let mut options = Self::default();
         if let Some(bind) = &file.bind {
             options.bind_to(bind)?;
@@ -263,9 +261,14 @@ mod tests {
             ("anonymous = \"all\"", "all"),
             ("[[users]]\nname = \"a\"\nrole = \"king\"", "king"),
             ("x", "line 1"),
+            ("[limits]\n\n  requests = true", "line 3, column 14: "),
         ] {
             let error = ServerOptions::from_toml(text, Path::new("")).unwrap_err();
             assert!(error.message().contains(part), "{text}: {error}");
         }
+        // A message has no text of the file, which may be secret.
+        let text = "[[users]]\nname = \"ann\"\ntoken_sha256 = \"5ec4e7\" role = \"read\"";
+        let error = ServerOptions::from_toml(text, Path::new("")).unwrap_err();
+        assert!(error.message().contains("line 3") && !error.message().contains("5ec4e7"), "{error}");
     }
 }

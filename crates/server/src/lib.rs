@@ -66,6 +66,7 @@ mod security;
 mod server;
 mod settings;
 mod state;
+mod toml_error;
 mod worker_threads;
 
 pub use config::resolve;

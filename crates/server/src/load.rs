@@ -20,10 +20,23 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, StatusCode};
 use std::time::Instant;
-use vervet::{Error, ErrorKind, Format, LoadOptions, LoadReport, Mapping, Source};
+use vervet::{Error, ErrorKind, Format, LoadOptions, Mapping, Source};
 
 /// The parameters of the URL.
-const PARAMETERS: [&str; 3] = ["graph", "names-from-files", "timeout"];
+const PARAMETERS: [&str; 8] =
+    ["graph", "names-from-files", "id", "row-ids", "label", "default-label", "both-directions", "timeout"];
+
+/// Options of the command line in hints of the loader, and what a client sends instead. An option precedes
+/// those with which its name begins.
+const OPTIONS: [(&str, &str); 7] = [
+    ("--print-mapping writes a mapping file to edit", "a part called mapping.toml describes the columns"),
+    ("--names-from-files", "names-from-files=true"),
+    ("--row-ids", "row-ids=true"),
+    ("--default-label", "default-label=LABEL"),
+    ("--both-directions", "both-directions=true"),
+    ("--label", "label=KEY"),
+    ("--id", "id=COLUMN"),
+];
 
 /// A file of the request.
 struct File {
@@ -44,11 +57,18 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     let timeout = parameters.timeout(state.options.limits.timeout)?;
     let mut options = LoadOptions { blank_scope: "h".to_owned(), ..LoadOptions::default() };
     options.graph = parameters.one("graph")?.map(|value| iri("graph", value)).transpose()?;
-    options.names_from_files = match parameters.one("names-from-files")? {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(Failure::bad("names-from-files must be true or false")),
-    };
+    options.names_from_files = parameters.flag("names-from-files")?;
+    options.id_column = parameters.one("id")?.map(str::to_owned);
+    options.row_ids = parameters.flag("row-ids")?;
+    if options.row_ids && options.id_column.is_some() {
+        return Err(Failure::bad("id and row-ids exclude each other"));
+    }
+    options.label_keys = parameters.all("label").map(str::to_owned).collect();
+    options.default_label = parameters.one("default-label")?.map(str::to_owned);
+    if options.default_label.as_deref() == Some("") {
+        return Err(Failure::bad("default-label is empty"));
+    }
+    options.both_directions = parameters.flag("both-directions")?;
     if let Some(threads) = state.options.limits.threads {
         options.threads = threads;
     }
@@ -60,6 +80,7 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     let body = read_body(context, body, DOCUMENT_BYTES).await?;
     let (files, mapping) = files(&media_type, body)?;
     options.mapping = mapping;
+    let both_directions = options.both_directions;
     let mut running = state.acquire_permit(context.describe("files")).await?;
     state.acquire_heavy_permit(&mut running).await?;
     let mut guard = running.guard();
@@ -81,27 +102,15 @@ pub(crate) async fn answer(context: &mut RequestContext<'_>, body: Incoming) -> 
     .await?;
     guard.disarm();
     let report = done?;
-    let notes: Vec<String> = report.notes.iter().cloned().chain(remarks(&report)).collect();
     let report = serde_json::json!({
         "statements": report.statements,
+        "added": report.added,
         "merged_vertices": report.merged_vertices,
         "missing_vertices": report.missing_vertices,
         "undirected_edges": report.undirected_edges,
-        "notes": notes,
+        "notes": report.remarks(both_directions, |number| number.to_string()),
     });
     Ok(full(StatusCode::OK, "application/json", report.to_string() + "\n"))
-}
-
-/// What the counts of a load mean.
-fn remarks(report: &LoadReport) -> impl Iterator<Item = String> {
-    [
-        (report.merged_vertices, "vertices have ids that earlier ones had: they became one each"),
-        (report.missing_vertices, "vertices are named by edges alone, and have no labels and no properties"),
-        (report.undirected_edges, "undirected edges were loaded in the direction in which they are written"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, meaning)| format!("{count} {meaning}"))
 }
 
 /// Adds a hint that fits a request.
@@ -113,12 +122,27 @@ fn explain(error: Error, deadline: Instant) -> Error {
         ErrorKind::Input if error.position().is_some() => {
             error.with_hint("correct the file: nothing of the request was stored")
         }
-        // Options of the command line do not help a client.
-        _ if error.hint().is_some_and(|hint| hint.contains("--")) => error.with_hint(
+        _ => match error.hint().filter(|hint| hint.contains("--")).map(request_hint) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        },
+    }
+}
+
+/// A hint for the command line in the words of a request.
+fn request_hint(hint: &str) -> String {
+    let mut hint = hint.to_owned();
+    for (option, parameter) in OPTIONS {
+        hint = hint.replace(option, parameter);
+    }
+    match hint.contains("--") {
+        // It has no form in a request.
+        true => {
             "the header must name the columns, such as id, label, name, or from, to, label; a part called \
-             mapping.toml can describe other columns",
-        ),
-        _ => error,
+                 mapping.toml can describe other columns"
+                .to_owned()
+        }
+        false => hint,
     }
 }
 

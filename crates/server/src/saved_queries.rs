@@ -3,8 +3,13 @@
 //! A file in JSON has the form of those that the console exports; TOML has the same names, and is easier to
 //! write by hand.
 
+use crate::toml_error::toml_error;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::io::Read as _;
+use std::marker::PhantomData;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -13,6 +18,8 @@ const QUERIES_MAX: usize = 1000;
 
 /// The maximum bytes of a file: the console fetches all of it.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+const FORM_HINT: &str = "docs/server.md, Saved queries, has the form of the file";
 
 /// A list of saved queries: see docs/server.md.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -28,7 +35,37 @@ pub struct SavedQueries {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// The queries, in the order of the list.
+    #[serde(deserialize_with = "tables")]
     pub queries: Vec<SavedQuery>,
+}
+
+/// A value of a derived type that is written with names. The derived code also takes a list of the fields in
+/// their order, which would make a misplaced list a valid file.
+struct Table<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Names<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Names<T> {
+            type Value = Table<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(
+                    "names with values: the file has a list `queries`, each of them a `name` and a `text`",
+                )
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Table<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Table)
+            }
+        }
+        deserializer.deserialize_map(Names(PhantomData))
+    }
+}
+
+fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<SavedQuery>, D::Error> {
+    let queries: Vec<Table<SavedQuery>> = Vec::deserialize(deserializer)?;
+    Ok(queries.into_iter().map(|Table(query)| query).collect())
 }
 
 /// A saved query.
@@ -98,8 +135,10 @@ impl SavedQueries {
             return Err(Error::new(ErrorKind::Input, message)
                 .with_hint("a file of saved queries is JSON that the console has exported, or TOML"));
         }
+        // Some editors mark UTF-8 with it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let is_toml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-        let queries = if is_toml { Self::from_toml(&text) } else { Self::from_json(&text) };
+        let queries = if is_toml { Self::from_toml(text) } else { Self::from_json(text) };
         queries.map_err(|error| error.context(path.display()))
     }
 
@@ -108,7 +147,11 @@ impl SavedQueries {
     /// # Errors
     /// [`ErrorKind::Input`] with the position of the mistake.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| invalid(&error)).and_then(Self::checked)
+        let table: Table<Self> = serde_json::from_str(text).map_err(|error| {
+            let error = Error::new(ErrorKind::Input, error.to_string());
+            error.with_hint(FORM_HINT)
+        })?;
+        table.0.checked()
     }
 
     /// Parses TOML.
@@ -116,7 +159,9 @@ impl SavedQueries {
     /// # Errors
     /// [`ErrorKind::Input`] with the position of the mistake.
     pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|error| invalid(&error)).and_then(Self::checked)
+        let queries: Self =
+            toml::from_str(text).map_err(|error| toml_error(text, &error).with_hint(FORM_HINT))?;
+        queries.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -134,11 +179,6 @@ impl SavedQueries {
         }
         Ok(self)
     }
-}
-
-fn invalid(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Input, error.to_string().trim_end().to_owned())
-        .with_hint("docs/server.md, Saved queries, has the form of the file")
 }
 
 #[cfg(test)]
@@ -177,7 +217,11 @@ mod tests {
     fn mistakes_are_named() {
         for (text, part) in [
             ("SELECT", "line 1"),
-            ("[]", "expected struct"),
+            ("[]", "invalid type: sequence, expected names with values"),
+            ("[\"queries\", null, null, []]", "invalid type: sequence"),
+            ("[{\"name\": \"a\", \"text\": \"b\"}]", "a list `queries`, each of them a `name` and a `text`"),
+            ("{\"queries\": [[\"a\", \"b\", \"sparql\", null, null, null]]}", "invalid type: sequence"),
+            ("{\"queries\": {\"name\": \"a\"}}", "invalid type: map, expected a sequence"),
             ("{\"queries\": [{\"name\": \"a\"}]}", "text"),
             ("{\"queries\": [{\"name\": \" \", \"text\": \"b\"}]}", "saved query 1"),
             ("{\"queries\": [{\"name\": \"a\", \"text\": \"b\", \"language\": \"cypher\"}]}", "cypher"),
@@ -190,5 +234,23 @@ mod tests {
         }
         let error = SavedQueries::from_toml("[[queries]]\nnme = 'a'").unwrap_err();
         assert!(error.message().contains("nme") && error.message().contains("line 2"), "{error}");
+        // A long line of the file is not repeated.
+        let text = format!("[[queries]]\nname = 'a'\ntext = '{}' x", "SELECT ".repeat(500));
+        let error = SavedQueries::from_toml(&text).unwrap_err();
+        assert!(error.message().starts_with("line 3, column ") && error.message().len() < 200, "{error}");
+    }
+
+    /// Editors of Windows begin UTF-8 with a mark.
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("a.json", "{\"queries\": [{\"name\": \"a\", \"text\": \"b\"}]}"),
+            ("a.toml", "[[queries]]\nname = 'a'\ntext = 'b'\n"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+            assert_eq!(SavedQueries::from_file(&path).unwrap().queries[0].text, "b");
+        }
     }
 }

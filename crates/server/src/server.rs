@@ -178,7 +178,7 @@ impl Server {
         let (users, tls) = check(&options, &metrics)?;
         let listener = TcpListener::bind(options.bind.as_slice())
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| Error::io(format!("listen on {}", addresses(&options.bind)), &error))?;
+            .map_err(|error| bind_error(&options.bind, &error))?;
         // After binding: if the address is in use, no directory is created.
         if !options.read_only {
             // Locks the directory for this process, or reports the error now.
@@ -537,6 +537,21 @@ fn tls(files: &crate::options::Tls) -> Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
-fn addresses(list: &[SocketAddr]) -> String {
-    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+/// The error of addresses that cannot be bound, with the remedy.
+fn bind_error(addresses: &[SocketAddr], error: &std::io::Error) -> Error {
+    let list = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let hint = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another process listens there, perhaps another server: choose another port with --bind ADDRESS:PORT \
+             (`bind` in a configuration file); port 0 is any free one"
+        }
+        std::io::ErrorKind::AddrNotAvailable => {
+            "choose an address of this machine with --bind (`bind` in a configuration file)"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a privilege: choose another port with --bind (`bind` in a configuration file)"
+        }
+        _ => return Error::io(format!("listen on {list}"), error),
+    };
+    Error::io(format!("listen on {list}"), error).with_hint(hint)
 }

@@ -9,9 +9,10 @@
 //! with its request. On other systems priorities do not change.
 //!
 //! * [`heavy`]: a new thread, which lowers its priority before it starts.
-//! * [`light`]: the most recently idle thread, or a new one. It lowers its priority as soon as the driver's
-//!   gate classifies its request as heavy ([`vervet::on_heavy`]), so a wrong estimate delays other requests
-//!   by 1 to 2 ms. An idle thread ends after [`IDLE_TIMEOUT`]. Permits (`state`) bound the number of threads.
+//! * [`light`]: the most recently idle thread, or a new one, with short time slices
+//!   ([`LIGHT_TIME_SLICE`]). It lowers its priority as soon as the driver's gate classifies its request as
+//!   heavy ([`vervet::on_heavy`]), so a wrong estimate delays other requests by 1 to 2 ms. An idle thread
+//!   ends after [`IDLE_TIMEOUT`]. Permits (`state`) bound the number of threads.
 //!
 //! Within [`RELEASE_DELAY`] of the end of a heavy query, free memory is returned to the operating system:
 //! glibc otherwise keeps much of it in its arenas, eight for each processor.
@@ -39,6 +40,13 @@ pub(crate) const STACK_BYTES: usize = 8 << 20;
 /// The delay before free memory is returned. Returning fragmented memory takes milliseconds, so consecutive
 /// queries share one return.
 const RELEASE_DELAY: Duration = Duration::from_secs(1);
+
+/// The time slices of I/O threads and of threads of light requests: the shortest that Linux has. A thread
+/// that wakes up with shorter slices preempts one of a heavy request at once; otherwise it waits for the
+/// next timer tick, up to 4 ms, unless the heavy one yields. In a typical second of the siege
+/// (`examples/load`) the 99th percentile of light requests is 3.3 ms without them, and 1.8 to 2.9 ms with
+/// them (Linux 6.18, 2026-11-24).
+const LIGHT_TIME_SLICE: Duration = Duration::from_micros(100);
 
 /// The idle time after which a pool thread ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -122,6 +130,7 @@ impl WorkerThreads {
         let threads = Arc::clone(self);
         start("vervet-light", move || {
             vervet::on_heavy(lower_priority);
+            shorten_time_slices();
             threads.work(work_item);
         })
     }
@@ -163,11 +172,17 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Outcome<()> {
     })
 }
 
-/// Lowers the priority of the calling thread.
+/// Requests short time slices for the calling thread, which serves light requests.
+pub(crate) fn shorten_time_slices() {
+    vervet_env::request_time_slice(Some(LIGHT_TIME_SLICE));
+}
+
+/// Lowers the priority of the calling thread, and restores its time slices.
 fn lower_priority() {
     // Failure is ignored: the thread keeps its priority, which affects only latency.
     #[cfg(target_os = "linux")]
     {
+        vervet_env::request_time_slice(None);
         let _ = rustix::process::nice(10);
         HAS_LOWERED_PRIORITY.set(true);
     }

@@ -76,7 +76,7 @@ pub(crate) fn load(
         blank_scope: format!("{}{}_", options.blank_scope, scope_letters(seed(context.environment)?)),
         ..options.clone()
     };
-    let report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
+    let mut report = vervet_load::load(sources, &options, &mut building, &mut skipped)?;
     // After the load: `rewrite`, which resolves edge names, must not see the old statements.
     watch.expect(building.dictionary.finish_steps() + building.store.finish_steps());
     watch.expect(REBUILT_STEPS * before.statement_count());
@@ -88,6 +88,7 @@ pub(crate) fn load(
     building.store.reserve_edges(building.edges);
     let dictionary = building.dictionary.finish_watched(threads, &watch)?;
     let store = replacement.finish(building.store, dictionary, &target, &watch)?;
+    report.added = store.statement_count().saturating_sub(before.statement_count());
     Ok((store, report))
 }
 

@@ -110,9 +110,8 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn warnings_after(&self, rows: u64) -> Result<Vec<Warning>> {
-        let is_ask = matches!(self.query().form, Form::Ask);
         // The row of an ASK does not imply a match: its value may be `false`.
-        if rows == 0 || rows == 1 && (is_ask || self.always_has_a_row()) {
+        if rows == 0 || rows == 1 && (self.is_truth_value() || self.always_has_a_row()) {
             self.warnings()
         } else {
             let published = self.database().published();
@@ -207,6 +206,11 @@ struct UnknownNameSearch<'s> {
     snapshot: &'s dyn Snapshot,
     /// Whether names are looked up; otherwise only variables are checked.
     checks_names: bool,
+    /// Whether the expression is inside of an odd number of negations.
+    is_negated: bool,
+    /// Whether the pattern removes solutions (`MINUS`, `NOT EXISTS`): a name that the data do not have is
+    /// then probably meant, unless they have a similar one.
+    is_removing: bool,
     warnings: Vec<Warning>,
     known: BTreeSet<String>,
     bound: Vec<Variable>,
@@ -228,6 +232,8 @@ impl<'s> UnknownNameSearch<'s> {
         Self {
             snapshot,
             checks_names: true,
+            is_negated: false,
+            is_removing: false,
             warnings: Vec::new(),
             known: BTreeSet::new(),
             bound: Vec::new(),
@@ -289,8 +295,27 @@ impl<'s> UnknownNameSearch<'s> {
         Ok(())
     }
 
+    /// Checks a pattern that removes solutions.
+    fn removing(&mut self, node: &Node) -> Result<()> {
+        let before = std::mem::replace(&mut self.is_removing, true);
+        let result = self.node(node);
+        self.is_removing = before;
+        result
+    }
+
+    /// Warns of a name that the data do not have; `near`: a similar one.
+    fn unknown_name(&mut self, message: String, near: Option<String>) {
+        if near.is_some() || !self.is_removing {
+            self.warn(message, near.map(|near| format!("did you mean {}?", shown(&near))));
+        }
+    }
+
     fn node(&mut self, node: &Node) -> Result<()> {
         match node {
+            Node::Minus { left, right } => {
+                self.node(left)?;
+                return self.removing(right);
+            }
             Node::Patterns(patterns) => {
                 for pattern in patterns {
                     self.bound.extend(pattern.variables());
@@ -387,18 +412,37 @@ impl<'s> UnknownNameSearch<'s> {
             Expression::Variable(variable) => {
                 self.used.insert(variable.index());
             }
-            Expression::Equal(a, b) => match (&**a, &**b) {
+            Expression::Not(inner) => {
+                self.is_negated = !self.is_negated;
+                let result = self.expression(inner);
+                self.is_negated = !self.is_negated;
+                return result;
+            }
+            // A value of another datatype is not equal, which is what a negated comparison asks for.
+            Expression::Equal(a, b) if !self.is_negated => match (&**a, &**b) {
                 (Expression::Variable(variable), Expression::Constant(Term::Literal(literal)))
                 | (Expression::Constant(Term::Literal(literal)), Expression::Variable(variable)) => {
                     self.equality(*variable, literal)?;
                 }
                 _ => {}
             },
+            Expression::In(a, all) if !self.is_negated => {
+                if let Expression::Variable(variable) = &**a {
+                    for one in all {
+                        if let Expression::Constant(Term::Literal(literal)) = one {
+                            self.equality(*variable, literal)?;
+                        }
+                    }
+                }
+            }
             _ => {}
         }
         let mut result = Ok(());
         if let Expression::Exists(exists) = expression {
-            return self.node(&exists.pattern);
+            return match self.is_negated {
+                true => self.removing(&exists.pattern),
+                false => self.node(&exists.pattern),
+            };
         }
         expression.for_each_child(&mut |child| {
             if result.is_ok() {
@@ -470,10 +514,7 @@ impl<'s> UnknownNameSearch<'s> {
             return Ok(());
         }
         let near = self.near_predicate(iri)?;
-        self.warn(
-            format!("no statement has the predicate {}", shown(iri)),
-            near.map(|near| format!("did you mean {}?", shown(&near))),
-        );
+        self.unknown_name(format!("no statement has the predicate {}", shown(iri)), near);
         Ok(())
     }
 
@@ -483,10 +524,7 @@ impl<'s> UnknownNameSearch<'s> {
             return Ok(());
         }
         let near = self.near_class(iri)?;
-        self.warn(
-            format!("nothing has the type {}", shown(iri)),
-            near.map(|near| format!("did you mean {}?", shown(&near))),
-        );
+        self.unknown_name(format!("nothing has the type {}", shown(iri)), near);
         Ok(())
     }
 
@@ -504,10 +542,7 @@ impl<'s> UnknownNameSearch<'s> {
         }
         let ids: Vec<Id> = graphs.iter().take(CANDIDATES_MAX).map(|(id, _)| *id).collect();
         let near = self.near(iri, &ids)?;
-        self.warn(
-            format!("no statement is in the graph {}", shown(iri)),
-            near.map(|near| format!("did you mean {}?", shown(&near))),
-        );
+        self.unknown_name(format!("no statement is in the graph {}", shown(iri)), near);
         Ok(())
     }
 

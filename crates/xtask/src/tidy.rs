@@ -1,7 +1,7 @@
 //! Source checks beyond lints: file headers, file size, width of comments, layering of crates, circles
-//! between files, no loop over a bulk.
+//! between files, no loop over a bulk, features that only the tests enable.
 
-use crate::circles;
+use crate::{circles, features};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +77,7 @@ pub(crate) fn tidy() -> Result<(), String> {
     let list = fs::read_to_string(root.join("crates/xtask/circles.txt"))
         .map_err(|error| format!("could not read circles.txt: {error}"))?;
     circles::check(&sources, &list, &mut problems);
+    features::check(&root, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 

@@ -19,6 +19,13 @@ describe('the saved queries of a server', () => {
     });
   });
 
+  it('have notes whose lines do not break behind the question mark of a variable', () => {
+    const note = (text: string) => tourIn({ queries: [{ name: 'a', text: 'ASK {}', note: text }] })?.steps[0]?.note;
+    expect(note('?vienna key:route ?b, and ~ ?ünter; why? Because?x')).toBe(
+      '?\u2060vienna key:route ?\u2060b, and ~ ?\u2060ünter; why? Because?x',
+    );
+  });
+
   it('are absent from an older server or a list without queries', () => {
     for (const answer of [null, undefined, 7, {}, { queries: [] }, { queries: 'x' }, { queries: [7, { name: 'a' }, { name: 'a', text: 1 }] }]) {
       expect(tourIn(answer)).toBeNull();

@@ -41,6 +41,16 @@ fn a_load_reports_its_counts() {
     // A second load adds.
     place.file("more.nt", "<http://example.org/fay> <http://example.org/name> \"Fay\" .\n");
     assert!(place.ok(&["load", "db", "more.nt"]).contains("has 12 in "));
+    // What is there already, or occurs twice, is not loaded again.
+    place.file(
+        "again.nt",
+        &format!("{0}{0}", "<http://example.org/fay> <http://example.org/name> \"Fay\" .\n"),
+    );
+    let again = place.ok(&["load", "db", "again.nt"]);
+    assert!(
+        again.starts_with("loaded 0 statements (2 in the files) from ") && again.contains("has 12 in "),
+        "{again}"
+    );
     let piped = place.run_with_input(&["load", "db", "-", "--format", "nt"], "<urn:a> <urn:b> <urn:c> .\n");
     assert!(piped.out.contains("has 13 in "), "{piped:?}");
     place.fails(&["load", "db", "-"], 2, &["error:", "--format"]);

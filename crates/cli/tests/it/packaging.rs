@@ -5,7 +5,8 @@
 use crate::common::Place;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -62,6 +63,32 @@ fn served(arguments: Vec<String>) {
     assert_eq!(server.0.wait().unwrap().code(), Some(0));
     place.fails(&["health", &address], 1, &[&address]);
     place.fails(&["health", "127.0.0.1:7878"], 2, &["http://"]);
+}
+
+/// Another program that answers every request with success is not a healthy server, and its bytes do not
+/// reach the terminal.
+#[test]
+fn health_recognizes_another_program() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let bodies: [&[u8]; 3] = [b"<html>\x1b[31m\x00\xff</html>\n<p>", b"", b"ready\n"];
+    let answers = std::thread::spawn(move || {
+        for body in bodies {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            assert!(stream.read(&mut request).unwrap() > 0);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+        }
+    });
+    let place = Place::new();
+    let done = place.run(&["health", &address]);
+    assert!(done.code == 1 && done.out.is_empty(), "{done:?}");
+    assert!(done.err.contains("not that of a Vervet server, which answers ok: <html>"), "{done:?}");
+    assert!(!done.err.trim_end().contains(char::is_control), "{done:?}");
+    place.fails(&["health", &address], 1, &["the response is empty"]);
+    place.fails(&["health", &address], 1, &["not that of a Vervet server", "ready"]);
+    answers.join().unwrap();
 }
 
 #[test]

@@ -82,6 +82,25 @@ fn s10_a_hangup_reloads() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
+/// Errors of the address say what to do; while a server holds the database, a load names its address.
+#[test]
+fn errors_of_the_address_have_a_remedy() {
+    let place = Place::new();
+    let server = Serving::start(&place, &[]);
+    let used = ["serve", "other", "--create", "--bind", &server.address];
+    place.fails(&used, 1, &["could not listen on", "hint: another process listens there", "--bind"]);
+    for (address, parts) in [
+        (server.address.as_str(), ["could not listen on", "--bind ADDRESS:PORT"]),
+        ("0.0.0.0:0", ["TLS is not configured", "hint: the demo has neither TLS nor users"]),
+    ] {
+        let done = place.run(&["demo", "--serve", "--bind", address]);
+        assert!(done.code == 1 && parts.iter().all(|part| done.err.contains(part)), "{done:?}");
+    }
+    let file = place.file("a.nt", "<urn:a> <urn:b> <urn:c> .\n");
+    let hint = format!("hint: send the files to the server: curl -F f=@FILE http://{}/load", server.address);
+    place.fails(&["load", "db", file], 1, &["holds the lock", &hint]);
+}
+
 /// The files of a database, the log included, are private to its user (security S9).
 #[test]
 fn s9_a_database_is_private() {

@@ -65,6 +65,22 @@ fn users_22_files_are_read_and_written_and_the_schema_is_shown() {
     assert!(text("out.txt").ends_with("1 row\n"), "{}", text("out.txt"));
     let done = place.run(&["query", "db", "--language", "gremlin", "--format", "csv", "g.inject(1, 1)"]);
     assert_eq!(done.out, "result\r\n1\r\n1\r\n");
+    // Equal queries fill one table, unless there is something between them; another extension is an error.
+    let select = "SELECT ?n { ?p <http://example.org/name> ?n } ORDER BY ?n LIMIT 1;\n";
+    let ask = "ASK { ?s <http://example.org/name> ?n };\n";
+    let input = format!(
+        ".output all.csv\n{select}{select}{ask}{ask}{select}.output g.csv\ng.inject(1);\ng.inject(2);\n.output x.foo\n"
+    );
+    let done = shell(&place, &input);
+    assert_eq!(text("all.csv"), "n\r\nAnn\r\nAnn\r\ntrue\ntrue\nn\r\nAnn\r\n");
+    assert_eq!(text("g.csv"), "result\r\n1\r\n2\r\n");
+    assert!(done.code == 1 && done.err.contains("the extension of x.foo does not name a format"), "{done:?}");
+    assert!(done.err.contains("hint: known are .txt") && !place.path("x.foo").exists(), "{done:?}");
+    // A traversal that returns nothing by its form has no table; one that finds nothing has an empty one.
+    let done = shell(&place, "g.inject(1).iterate();\n");
+    assert_eq!((done.code, done.out.as_str()), (0, ""), "{done:?}");
+    let done = shell(&place, "g.inject(1).is(2);\n");
+    assert!(done.out.contains("0 rows"), "{done:?}");
     let done = shell(&place, ".read nowhere.rq\n");
     assert!(done.code == 1 && done.err.contains("could not open nowhere.rq"), "{done:?}");
     place.file("itself.rq", ".read itself.rq\n");

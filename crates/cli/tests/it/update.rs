@@ -171,11 +171,23 @@ fn updates_wait_for_another_writer() {
         !refused.err.contains("--wait") && started.elapsed() >= Duration::from_millis(300),
         "{refused:?}"
     );
-    let waiting = place.command(&["update", "db", "--wait", "60", insert]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    // A wait says which process it is for.
+    let held = format!("process {} holds the lock; waiting up to 60 s", writer.id());
+    let waits = |arguments: &[&str]| {
+        let mut waiting = place.command(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(waiting.stderr.take().unwrap()).lines();
+        let line = errors.next().unwrap().unwrap();
+        assert!(line.contains(&held), "{line}");
+        waiting
+    };
+    let mut waiting = waits(&["update", "db", "--wait", "60", insert]);
+    let file = place.file("third.nt", "<urn:third> <urn:p> <urn:o> .\n");
+    let mut loading = waits(&["load", "db", "--wait", "60", file]);
     inputs.write_all(b"commit;\n").unwrap();
     drop(inputs);
     assert!(writer.wait().unwrap().success());
-    assert!(waiting.wait_with_output().unwrap().status.success());
+    assert!(waiting.wait().unwrap().success());
+    assert!(loading.wait().unwrap().success());
     assert_eq!(count(&place, "db", "<urn:second> <urn:p> 1"), 1);
+    assert_eq!(count(&place, "db", "<urn:third> <urn:p> ?n"), 1);
 }

@@ -103,6 +103,18 @@ fn exports_of_kuzu_are_folders() {
     assert!(shown.contains("edges, label Near") && shown.contains("source of User"), "{shown}");
 }
 
+/// A table without rows may be a file without bytes; a truncated copy of an export looks the same, so the
+/// load notes it.
+#[test]
+fn an_empty_file_of_kuzu_is_noted() {
+    let folder = kuzu(&[("City.csv", ""), ("Near_User_City.csv", ""), ("Near_City_City.csv", "")]);
+    let (lines, report) = of_folder(folder.path()).expect("an export");
+    assert!(!lines.iter().any(|line| line.contains("City")), "{lines:?}");
+    assert_eq!(report.notes.len(), 3, "{:?}", report.notes);
+    let note = &report.notes[0];
+    assert!(note.contains("City.csv: the file is empty, so the table City has no rows"), "{note}");
+}
+
 #[test]
 fn incomplete_exports_of_kuzu_are_errors() {
     for (name, text, says) in [

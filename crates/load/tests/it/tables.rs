@@ -196,3 +196,49 @@ fn quotes_that_swallow_rows_are_errors() {
     }
     read(&[("people.csv", "id,name\n1,\"two\nlines\"\n2,\"a \"\"b\"\"\"\n")], &options()).unwrap();
 }
+
+/// The options give a label to rows of a file that has none; labels of the file take precedence.
+#[test]
+fn a_default_label_is_that_of_rows_without_one() {
+    let labeled = LoadOptions { default_label: Some("Person".to_owned()), ..options() };
+    let (lines, _) = read(&[("v.csv", "id,age\n1,2\n")], &labeled).unwrap();
+    assert_eq!(lines, ["<vertex:1> a <label:Person>", "<vertex:1> <key:age> \"2\"^^<int>"]);
+    let (lines, _) = read(&[("v.csv", "id,label\n1,\n2,Cat\n")], &labeled).unwrap();
+    assert_eq!(lines, ["<vertex:1> a <label:Person>", "<vertex:2> a <label:Cat>"]);
+    let (lines, _) = read(&[("e.csv", "from,to\n1,2\n")], &labeled).unwrap();
+    assert_eq!(lines, ["<vertex:1> <key:Person> <vertex:2>  edge:0"]);
+    let shown = schema(sources(&[("v.csv", "id,age\n1,2\n")]), &labeled).unwrap().to_string();
+    assert!(shown.contains("vertices, label Person"), "{shown}");
+}
+
+/// With names from files, headers of the plain dialect have their roles, other names of the columns and the
+/// options for them included; the file name gives labels and id spaces.
+#[test]
+fn names_from_files_go_with_plain_headers() {
+    let named = LoadOptions { names_from_files: true, id_column: Some("pid".to_owned()), ..options() };
+    let files = [
+        ("person.csv", "name,pid\n\"Ann, \"\"A\"\"\",1\n"),
+        ("blog_post_0.csv", "ID,title\n7,x\n"),
+        ("person_likes_blog_0_0.csv", "Source,since,Target\n1,5,7\n"),
+    ];
+    let (lines, report) = read(&files, &named).unwrap();
+    assert_eq!(
+        lines,
+        [
+            "<vertex:Person:1> a <label:Person>",
+            "<vertex:Person:1> <key:name> \"Ann, \\\"A\\\"\"",
+            "<vertex:Person:1> <key:pid> \"1\"^^<int>",
+            "<vertex:Blog_post:7> a <label:Blog_post>",
+            "<vertex:Blog_post:7> <key:ID> \"7\"^^<int>",
+            "<vertex:Blog_post:7> <key:title> \"x\"",
+            "edge:0 <key:since> \"5\"^^<int>",
+            "<vertex:Person:1> <key:likes> <vertex:Blog:7>  edge:0",
+        ]
+    );
+    assert_eq!(report.missing_vertices, 1);
+    let error = read(&[("knows.csv", "from,to\n1,2\n")], &named).expect_err("no kinds of vertices");
+    assert!(error.to_string().contains("the file name does not give"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("--default-label")), "{error:?}");
+    let error = read(&[("person.csv", "name,age\nAnn,2\n")], &named).expect_err("no id");
+    assert!(error.to_string().contains("neither vertices nor edges"), "{error}");
+}

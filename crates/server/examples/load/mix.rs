@@ -60,6 +60,8 @@ pub(crate) struct Tally {
     outcomes: BTreeMap<String, u64>,
     /// Latencies of correct responses in µs.
     times: Vec<u32>,
+    /// The same by second of the phase; only of light queries.
+    by_second: BTreeMap<u64, Vec<u32>>,
     wrong: u64,
     descriptions: Vec<String>,
 }
@@ -72,6 +74,12 @@ impl Tally {
     fn correct(&mut self, time: Duration) {
         self.count(CORRECT);
         self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
+    }
+
+    /// Counts a correct response to a query that was due in this second of the phase.
+    fn correct_in(&mut self, second: u64, time: Duration) {
+        self.correct(time);
+        self.by_second.entry(second).or_default().extend(self.times.last());
     }
 
     fn wrong(&mut self, description: String) {
@@ -100,8 +108,24 @@ impl Tally {
             *self.outcomes.entry(what).or_default() += count;
         }
         self.times.extend(other.times);
+        for (second, times) in other.by_second {
+            self.by_second.entry(second).or_default().extend(times);
+        }
         self.wrong += other.wrong;
         self.descriptions.extend(other.descriptions);
+    }
+
+    /// The median over the seconds of a quantile of their latencies, in thousandths; in ms. A pause of the
+    /// whole machine affects only the seconds in which it occurs.
+    pub(crate) fn in_typical_second(&self, thousandths: usize) -> f64 {
+        let quantile = |times: &Vec<u32>| {
+            let mut times = times.clone();
+            times.sort_unstable();
+            times.get((times.len() - 1) * thousandths / 1000).copied()
+        };
+        let mut quantiles: Vec<u32> = self.by_second.values().filter_map(quantile).collect();
+        quantiles.sort_unstable();
+        quantiles.get(quantiles.len() / 2).map_or(0.0, |micros| f64::from(*micros) / 1000.0)
     }
 
     /// A quantile of the latencies, in thousandths; in ms.
@@ -273,7 +297,10 @@ fn light_client(
     end: Instant,
     seed: u64,
 ) -> Tally {
+    let begin = Instant::now();
     let mut random = fastrand::Rng::with_seed(seed);
+    // It represents another machine, whose threads do not wait for those of the server.
+    vervet_env::request_time_slice(Some(Duration::from_micros(100)));
     let (mut tally, mut connection) = (Tally::default(), None);
     let mut due = Instant::now() + Duration::from_secs_f64(interval * random.f64());
     loop {
@@ -292,7 +319,7 @@ fn light_client(
         let query = &of_query[random.usize(..of_query.len())];
         match send_query(&mut connection, address, "/query", &query.text) {
             Ok(response) if response.status == 200 && response.whole && response.lines == query.rows + 1 => {
-                tally.correct(start.elapsed());
+                tally.correct_in(start.saturating_duration_since(begin).as_secs(), start.elapsed());
             }
             Ok(response) if response.status == 503 && tally.limit(&response) => {}
             Ok(response) => {

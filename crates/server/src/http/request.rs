@@ -204,13 +204,26 @@ impl Parameters {
         }
     }
 
-    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    /// The values of a parameter that may occur several times.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
     /// Parameters whose name begins with `prefix`, without it.
     pub(crate) fn with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, value.as_str())))
+    }
+
+    /// A parameter that is `true` or `false`; `false` if it is not given.
+    ///
+    /// # Errors
+    /// 400 for another value.
+    pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
+        match self.one(name)? {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(Failure::bad(format!("{name} must be true or false"))),
+        }
     }
 
     /// The dataset in two parameters; `None` if neither is given.

@@ -5,10 +5,12 @@
 //! connections at accept. A multi-threaded runtime wakes a second thread whenever the first has found work,
 //! to look for more; where a request takes microseconds, that costs more than the request, and on a small
 //! machine it takes the processor that the client needs.
+//! Their time slices are short, so that they preempt heavy requests when they wake up.
 //! # Invariants
 //! Long work is passed to other threads (`worker_threads`, blocking threads), so the connections of a thread
 //! delay each other at most by the time limit of the fast path ([`Tier::FastPath`](crate::admission::Tier)).
 
+use crate::worker_threads::shorten_time_slices;
 use std::io;
 use std::net::TcpStream as Stream;
 use std::sync::Arc;
@@ -48,6 +50,8 @@ impl IoThreads {
                 .thread_name("vervet-server")
                 .enable_all()
                 .build()?;
+            // A task, since a callback of the builder would also concern the blocking threads.
+            runtime.spawn(async { shorten_time_slices() });
             Ok(IoThread { runtime, connections: Arc::default() })
         };
         let threads = (0..cores.clamp(1, IO_THREADS_MAX)).map(start).collect::<io::Result<_>>()?;

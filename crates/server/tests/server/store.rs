@@ -230,13 +230,18 @@ fn loads_answer_with_their_notes() {
     let notes: Vec<&str> =
         reply["notes"].as_array().unwrap().iter().filter_map(|note| note.as_str()).collect();
     assert!(
-        notes[1].starts_with("1 vertices have ids") && notes[2].starts_with("1 vertices are named"),
+        notes[1].starts_with("1 vertex has an id") && notes[2].starts_with("1 vertex is named"),
         "{reply}"
     );
     let csv = ["Content-Type: text/csv", "Accept: application/json"];
     // Hints are for clients, not for the command line.
     for (body, message, hint) in [
         ("", "body.csv:1: the file is empty: it has no header", "its first line must name the columns"),
+        (
+            "age,size\n1,2\n",
+            "body.csv:1: the header names neither",
+            "say which column is the id with id=COLUMN (there are age, size), or number the rows with row-ids=true",
+        ),
         ("age,size\n1,2\n", "body.csv:1: the header names neither", "a part called mapping.toml"),
     ] {
         let error = server.send("POST", "/load", &csv, body.as_bytes()).expect(400).json();
@@ -253,13 +258,40 @@ fn loads_answer_with_their_notes() {
         (
             "timeout=5&what",
             "unknown parameter \"what\"",
-            "the parameters are graph, names-from-files, timeout",
+            "the parameters are graph, names-from-files, id, row-ids, label, default-label, both-directions, timeout",
         ),
     ] {
         let url = format!("/load?{query}");
         let error = server.send("POST", &url, &csv, b"id:ID,:LABEL\n1,person\n").expect(400).json();
         assert_eq!(error["error"]["message"], name, "{error}");
         assert_eq!(error["error"]["hint"], hint, "{error}");
+    }
+}
+
+/// Parameters are the options of `vervet load` for tables, and the response tells what is new from what the
+/// files repeat.
+#[test]
+fn parameters_of_a_load_describe_its_tables() {
+    let database = Database::in_memory();
+    let server = Running::start(&database, |_| ());
+    let csv = ["Content-Type: text/csv", "Accept: application/json"];
+    let people = b"pid,name\n1,Ann\n1,Ann\n";
+    let reply = server.send("POST", "/load?id=pid&default-label=Person", &csv, people).expect(200).json();
+    // The label, `pid` and `name`; the second row repeats them.
+    assert_eq!((reply["statements"].as_u64(), reply["added"].as_u64()), (Some(6), Some(3)), "{reply}");
+    let reply = server.send("POST", "/load?id=pid&default-label=Person", &csv, people).expect(200).json();
+    assert_eq!((reply["statements"].as_u64(), reply["added"].as_u64()), (Some(6), Some(0)), "{reply}");
+    let ask = "ASK { <urn:vervet:vertex:1> a <urn:vervet:label:Person> ; <urn:vervet:key:pid> ?n }";
+    assert!(server.query(ask, &["Accept: application/json"]).expect(200).text().contains("true"));
+    let edges = b"from,to,Type\n1,2,Undirected\n";
+    let reply = server.send("POST", "/load?both-directions=true&label=x", &csv, edges).expect(200).json();
+    assert!(
+        reply["notes"].to_string().contains("1 undirected edge was loaded in both directions"),
+        "{reply}"
+    );
+    server.send("POST", "/load?row-ids=true", &csv, b"name\nBob\n").expect(200);
+    for wrong in ["id=a&row-ids=true", "row-ids=1", "id=a&id=b", "default-label="] {
+        server.send("POST", &format!("/load?{wrong}"), &csv, people).expect(400);
     }
 }
 

@@ -194,6 +194,12 @@ impl Prepared {
         matches!(self.compiled.query.form, Form::Construct { .. } | Form::Describe(_))
     }
 
+    /// Whether the result is a truth value (`ASK`).
+    #[must_use]
+    pub fn is_truth_value(&self) -> bool {
+        matches!(self.compiled.query.form, Form::Ask)
+    }
+
     /// The logical form.
     #[must_use]
     pub fn query(&self) -> &Query {

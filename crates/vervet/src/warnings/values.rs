@@ -8,8 +8,22 @@ use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{EntryFilter, GraphFilter, Snapshot};
 
 /// Datatypes of numbers that files have.
-const NUMBERS: [NamedNodeRef<'static>; 6] =
-    [xsd::INTEGER, xsd::INT, xsd::LONG, xsd::DECIMAL, xsd::DOUBLE, xsd::FLOAT];
+const NUMBERS: [NamedNodeRef<'static>; 14] = [
+    xsd::INTEGER,
+    xsd::INT,
+    xsd::LONG,
+    xsd::DECIMAL,
+    xsd::DOUBLE,
+    xsd::FLOAT,
+    xsd::SHORT,
+    xsd::BYTE,
+    xsd::NON_NEGATIVE_INTEGER,
+    xsd::POSITIVE_INTEGER,
+    xsd::UNSIGNED_LONG,
+    xsd::UNSIGNED_INT,
+    xsd::UNSIGNED_SHORT,
+    xsd::UNSIGNED_BYTE,
+];
 
 /// Datatypes whose values are often written as texts.
 const OTHERS: [NamedNodeRef<'static>; 3] = [xsd::DATE, xsd::DATE_TIME, xsd::BOOLEAN];

@@ -115,6 +115,15 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
             &["key:number has the value \"7\", which is not equal to 7"],
         ),
         (
+            "SELECT * { ?a key:number ?n FILTER(?n IN (8, 7)) }",
+            &["key:number has the value \"7\", which is not equal to 7"],
+        ),
+        ("SELECT * { ?a key:number ?n FILTER(?n != 7 && ?n NOT IN (7)) }", &[]),
+        (
+            "SELECT * { ?a key:dist '94'^^<http://www.w3.org/2001/XMLSchema#short> }",
+            &["no statement has key:dist with the value \"94\"^^xsd:short; did you mean 94?"],
+        ),
+        (
             "SELECT * { ?a key:code 'VIE'@en }",
             &["no statement has key:code with the value \"VIE\"@en; did you mean \"VIE\"?"],
         ),
@@ -132,6 +141,13 @@ fn users_16_sparql_names_that_are_not_there_are_told() {
             &["nothing binds ?cod; did you mean ?code?"],
         ),
         ("SELECT ?other { ?a key:code ?c FILTER(!BOUND(?other)) }", &["nothing binds ?other"]),
+        // A name in a part that removes solutions does not explain an empty answer.
+        ("SELECT * { ?a key:code 'XXX' FILTER NOT EXISTS { ?a key:gone true } }", &[]),
+        ("SELECT * { ?a key:code 'XXX' MINUS { ?a key:gone true . ?b a label:ship } }", &[]),
+        (
+            "SELECT * { ?a key:code 'XXX' FILTER(!(!EXISTS { ?a key:gone true })) }",
+            &["no statement has the predicate key:gone"],
+        ),
         // No warnings: existing names, other endpoints, variables bound by a sub-query, parameters.
         ("SELECT * { ?a key:code 'XXX' ; a label:airport }", &[]),
         ("SELECT * FROM <urn:graph:air> { ?a key:code 'XXX' }", &[]),
