@@ -216,12 +216,19 @@ pub fn literal(value: &Value) -> Result<Literal> {
         Value::Float(number) => typed(float_text(*number), xsd::FLOAT),
         Value::Double(number) => typed(double_text(*number), xsd::DOUBLE),
         Value::BigInteger(number) => {
-            // A digit has more than 3.3 bits.
-            if number.bits() / 33 * 10 > DECIMAL_DIGITS_MAX.unsigned_abs() {
+            let too_long = || {
                 let message = format!("an integer of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
-                return Err(Error::new(ErrorKind::Input, message));
+                Error::new(ErrorKind::Input, message)
+            };
+            // A digit has less than 3.4 bits; the conversion takes quadratic time.
+            if number.bits() / 34 * 10 > DECIMAL_DIGITS_MAX.unsigned_abs() {
+                return Err(too_long());
             }
             let text = number.to_string();
+            if i64::try_from(text.trim_start_matches('-').len()).is_ok_and(|count| count > DECIMAL_DIGITS_MAX)
+            {
+                return Err(too_long());
+            }
             let marked = match (i64::try_from(number.as_ref()), text.strip_prefix('-')) {
                 (Ok(_), Some(digits)) => format!("-0{digits}"),
                 (Ok(_), None) => format!("0{text}"),
