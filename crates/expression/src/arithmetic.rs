@@ -80,6 +80,17 @@ pub(crate) fn float_of(value: i128) -> Float {
 
 /// `a operator b`.
 pub(crate) fn apply(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
+    if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
+        let result = match operator {
+            Operator::Add => a.checked_add(*b),
+            Operator::Subtract => a.checked_sub(*b),
+            Operator::Multiply => a.checked_mul(*b),
+            Operator::Divide => None,
+        };
+        if let Some(result) = result {
+            return Some(Value::Integer(result));
+        }
+    }
     match promote(a, b) {
         Some(pair) => apply_narrow(operator, pair).or_else(|| apply_wide(operator, a, b)),
         None if a.is_numeric() && b.is_numeric() => apply_wide(operator, a, b),
@@ -107,21 +118,20 @@ fn apply_unary_wide(function: Unary, value: &Value<'_>) -> Option<Value<'static>
 /// digits.
 fn apply_narrow(operator: Operator, pair: Pair) -> Option<Value<'static>> {
     Some(match (operator, pair) {
-        (Operator::Add, Pair::Integer(a, b)) => Value::Integer(a.checked_add(b)?),
         (Operator::Add, Pair::Decimal(a, b)) => Value::Decimal(a.checked_add(b)?),
         (Operator::Add, Pair::Float(a, b)) => Value::Float(a + b),
         (Operator::Add, Pair::Double(a, b)) => Value::Double(a + b),
-        (Operator::Subtract, Pair::Integer(a, b)) => Value::Integer(a.checked_sub(b)?),
         (Operator::Subtract, Pair::Decimal(a, b)) => Value::Decimal(a.checked_sub(b)?),
         (Operator::Subtract, Pair::Float(a, b)) => Value::Float(a - b),
         (Operator::Subtract, Pair::Double(a, b)) => Value::Double(a - b),
-        (Operator::Multiply, Pair::Integer(a, b)) => Value::Integer(a.checked_mul(b)?),
         (Operator::Multiply, Pair::Decimal(a, b)) => Value::Decimal(a.checked_mul(b)?),
         (Operator::Multiply, Pair::Float(a, b)) => Value::Float(a * b),
         (Operator::Multiply, Pair::Double(a, b)) => Value::Double(a * b),
         (Operator::Divide, Pair::Integer(a, b)) => {
             Value::Decimal(divide(Decimal::try_from(a).ok()?, Decimal::try_from(b).ok()?)?)
         }
+        // They overflow: `apply` has tried them.
+        (_, Pair::Integer(..)) => return None,
         (Operator::Divide, Pair::Decimal(a, b)) => Value::Decimal(divide(a, b)?),
         (Operator::Divide, Pair::Float(a, b)) => Value::Float(a / b),
         (Operator::Divide, Pair::Double(a, b)) => Value::Double(a / b),
