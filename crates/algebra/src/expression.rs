@@ -328,6 +328,15 @@ pub enum AggregateKind {
     },
 }
 
+impl AggregateKind {
+    /// Whether the value depends on the order of the solutions: the standard leaves it open, and queries rely
+    /// on the order of a sub-query.
+    #[must_use]
+    pub fn depends_on_order(&self) -> bool {
+        matches!(self, Self::Sample | Self::GroupConcat { .. })
+    }
+}
+
 /// An aggregate.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Aggregate {

@@ -13,6 +13,7 @@ pub mod lubm;
 mod manifest;
 pub mod random;
 pub mod random_gremlin;
+mod random_numbers;
 mod random_outcome;
 mod random_path;
 mod random_terms;

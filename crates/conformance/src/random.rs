@@ -1,4 +1,5 @@
-//! Random differential testing of queries against Oxigraph.
+//! Random differential testing of queries against Oxigraph, and of numbers against `bigdecimal` (every fourth
+//! case, see [`crate::random_numbers`]).
 //!
 //! A case is a small graph and a query text, both generated from one seed. Both engines parse the same text,
 //! and the answers are compared as bags of rows (as bags of truncated length where `LIMIT` leaves a choice).
@@ -7,12 +8,15 @@
 
 use crate::random_outcome::{Outcome, row};
 use crate::random_terms::{GRAPHS, LITERALS, Random, graph, object, predicate, variable, vertex};
-use crate::{layered, random_path};
+use crate::{layered, random_numbers, random_path};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use std::fmt::Write;
 use std::time::Duration;
 use vervet::{Answer, Database, Format, QueryOptions};
+
+/// Every such seed also runs a case of numbers.
+const NUMBERS_EVERY: u64 = 4;
 
 fn pattern(random: &mut Random) -> String {
     if random.chance(12) {
@@ -355,6 +359,9 @@ pub fn changed_case(seed: u64) -> Result<Verdict, String> {
 /// # Errors
 /// The graph, the query, and the differing answers.
 pub fn case(seed: u64) -> Result<Verdict, String> {
+    if seed.is_multiple_of(NUMBERS_EVERY) {
+        random_numbers::case(seed)?;
+    }
     let case = Case::new(seed)?;
     let (trig, text) = (&case.trig, &case.text);
     let database = Database::in_memory();

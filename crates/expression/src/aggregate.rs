@@ -5,7 +5,7 @@
 //! `DISTINCT` adds one hash set of `(group, id)` for all groups.
 //! # Semantics
 //! A row with multiplicity `m` represents `m` equal solutions. Counts are exact up to 2^127 - 1, and an error
-//! above. A `SUM` of integers has 128 bits; on overflow it is unbound, like any expression that overflows.
+//! above. A `SUM` of integers and decimals is exact.
 //! `COUNT` and `SAMPLE` skip errors of their expression; a single error makes every other aggregate an error
 //! (unbound).
 //!
@@ -18,18 +18,21 @@
 mod merge;
 
 use crate::MAX_TEXT_BYTES;
-use crate::arithmetic::{Operator, Pair, apply, double_of, float_of, promote};
+use crate::arithmetic::{Pair, apply, double_of, float_of, promote};
 use crate::batch::CompiledExpression;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::evaluate::lexical_form;
 use crate::evaluator::Evaluator;
+use crate::operator::Operator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
+use crate::wide::Wide;
 use oxsdatatypes::{Decimal, Double, Float};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Variable};
 use vervet_model::{Error, Id, Inline, Multiplicity, Result};
 
@@ -101,11 +104,12 @@ impl Counts {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Number {
     Failed,
     Integer(i128),
     Decimal(Decimal),
+    Wide(Arc<Wide>),
     Float(Float),
     Double(Double),
 }
@@ -239,7 +243,7 @@ impl<'a> Accumulators<'a> {
         let value = match &self.states {
             States::Count(counts) => Some(Value::Integer(counts.get(group)?.signed())),
             States::Sum(sums) => sums[group].value(),
-            States::Average(averages) => match averages[group] {
+            States::Average(averages) => match &averages[group] {
                 (Number::Failed, _) => None,
                 (_, Multiplicity::ZERO) => Some(Value::Integer(0)),
                 (sum, count) => {
@@ -328,10 +332,10 @@ impl States {
     ) -> Result<()> {
         match self {
             Self::Count(counts) => counts.add(group, times)?,
-            Self::Sum(sums) => sums[group] = sums[group].plus(operand, times, context)?,
+            Self::Sum(sums) => sums[group].add(operand, times, context, heap_bytes)?,
             Self::Average(averages) => {
                 let (sum, count) = &mut averages[group];
-                *sum = sum.plus(operand, times, context)?;
+                sum.add(operand, times, context, heap_bytes)?;
                 *count = count.plus(times)?;
             }
             Self::Extreme { wanted, states } => states[group].add(*wanted, operand, context, heap_bytes)?,
@@ -349,27 +353,53 @@ impl States {
 }
 
 impl Number {
-    fn value(self) -> Option<Value<'static>> {
+    fn value(&self) -> Option<Value<'static>> {
         Some(match self {
             Self::Failed => return None,
-            Self::Integer(value) => Value::Integer(value),
-            Self::Decimal(value) => Value::Decimal(value),
-            Self::Float(value) => Value::Float(value),
-            Self::Double(value) => Value::Double(value),
+            Self::Integer(value) => Value::Integer(*value),
+            Self::Decimal(value) => Value::Decimal(*value),
+            Self::Wide(value) => Value::Wide(value.clone()),
+            Self::Float(value) => Value::Float(*value),
+            Self::Double(value) => Value::Double(*value),
         })
     }
 
-    /// This sum and `times` times the operand.
-    fn plus(self, operand: Operand<'_>, times: Multiplicity, context: &mut Context<'_>) -> Result<Self> {
-        if let (Self::Integer(sum), Operand::Id(id)) = (self, &operand)
-            && let Some(Inline::Integer(value)) = Inline::from_id(*id)
-        {
-            let product = i128::from(value).checked_mul(times.signed());
-            return Ok(product
-                .and_then(|product| sum.checked_add(product))
-                .map_or(Self::Failed, Self::Integer));
+    /// The number of a value; [`Self::Failed`] for `None` and for other values.
+    fn of(value: Option<Value<'_>>) -> Self {
+        match value {
+            Some(Value::Integer(value)) => Self::Integer(value),
+            Some(Value::Decimal(value)) => Self::Decimal(value),
+            Some(Value::Wide(value)) => Self::Wide(value),
+            Some(Value::Float(value)) => Self::Float(value),
+            Some(Value::Double(value)) => Self::Double(value),
+            _ => Self::Failed,
         }
-        let Some(sum) = self.value() else { return Ok(Self::Failed) };
+    }
+
+    /// Replaces this sum. `heap_bytes` counts the memory of wide sums.
+    fn set(&mut self, sum: Self, heap_bytes: &mut usize) {
+        let size = |number: &Self| if let Self::Wide(value) = number { value.size_bytes() } else { 0 };
+        *heap_bytes = (*heap_bytes + size(&sum)).saturating_sub(size(self));
+        *self = sum;
+    }
+
+    /// Adds `times` times the operand.
+    fn add(
+        &mut self,
+        operand: Operand<'_>,
+        times: Multiplicity,
+        context: &mut Context<'_>,
+        heap_bytes: &mut usize,
+    ) -> Result<()> {
+        if let (Self::Integer(sum), Operand::Id(id)) = (&mut *self, &operand)
+            && let Some(Inline::Integer(value)) = Inline::from_id(*id)
+            && let Some(product) = i128::from(value).checked_mul(times.signed())
+            && let Some(total) = sum.checked_add(product)
+        {
+            *sum = total;
+            return Ok(());
+        }
+        let Some(sum) = self.value() else { return Ok(()) };
         let value = context.decode(operand)?;
         let times = times.signed();
         // Computes in the type of the sum, so that the product overflows only if the sum does.
@@ -383,7 +413,12 @@ impl Number {
                 Pair::Double(sum, value) => Self::Double(sum + value * double_of(times)),
             })
         });
-        Ok(total.unwrap_or(Self::Failed))
+        let total = total.unwrap_or_else(|| {
+            let product = apply(Operator::Multiply, &value, &Value::Integer(times));
+            Self::of(product.and_then(|product| apply(Operator::Add, &sum, &product)))
+        });
+        self.set(total, heap_bytes);
+        Ok(())
     }
 }
 

@@ -1,20 +1,14 @@
 //! Arithmetic: `+ - * /`, signs and rounding, with the numeric promotions of SPARQL 1.1 §17.3 (integer,
 //! decimal, float, double), and dates plus or minus durations.
 //!
-//! Integers have 128 bits. Overflow of integers and decimals, and division of those by zero, is an error
+//! Integers have 128 bits, decimals 128 bits and 18 fraction digits; a result that does not fit, and operands
+//! that do not, are the task of [`crate::wide`]. Division of integers and decimals by zero is an error
 //! (`None`).
 
+use crate::operator::{Operator, Unary};
 use crate::value::{Span, Value};
+use crate::wide::{double_of_decimal, is_precise};
 use oxsdatatypes::{Decimal, Double, Float};
-
-/// A binary operator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-}
 
 /// Two numbers of the same type.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +19,8 @@ pub(crate) enum Pair {
     Double(Double, Double),
 }
 
-/// Converts both numbers to the wider of their two types; `None` if one is not a number, or if an integer
-/// beside a decimal exceeds the range of decimals.
+/// Converts both numbers to the wider of their two types; `None` if one is not a number, or if both are exact
+/// and one exceeds the range of that type.
 pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
     if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
         return Some(Pair::Integer(*a, *b));
@@ -46,7 +40,8 @@ pub(crate) fn promote(a: &Value<'_>, b: &Value<'_>) -> Option<Pair> {
 fn to_double(value: &Value<'_>) -> Option<Double> {
     Some(match value {
         Value::Integer(value) => double_of(*value),
-        Value::Decimal(value) => (*value).into(),
+        Value::Decimal(value) => double_of_decimal(*value).into(),
+        Value::Wide(value) => value.to_double().into(),
         Value::Float(value) => (*value).into(),
         Value::Double(value) => *value,
         _ => return None,
@@ -91,33 +86,67 @@ pub(crate) fn float_of(value: i128) -> Float {
 
 /// `a operator b`.
 pub(crate) fn apply(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
-    let Some(pair) = promote(a, b) else {
-        return match operator {
+    if let (Value::Integer(a), Value::Integer(b)) = (a, b) {
+        let result = match operator {
+            Operator::Add => a.checked_add(*b),
+            Operator::Subtract => a.checked_sub(*b),
+            Operator::Multiply => a.checked_mul(*b),
+            Operator::Divide => None,
+        };
+        if let Some(result) = result {
+            return Some(Value::Integer(result));
+        }
+    }
+    match promote(a, b) {
+        Some(pair) => apply_narrow(operator, pair).or_else(|| apply_wide(operator, a, b)),
+        None if a.is_numeric() && b.is_numeric() => apply_wide(operator, a, b),
+        None => match operator {
             Operator::Add => add_duration(a, b),
             Operator::Subtract => subtract_duration(a, b),
             Operator::Multiply | Operator::Divide => None,
-        };
-    };
+        },
+    }
+}
+
+/// `a operator b` of two integers or decimals of any length; `None` for other values.
+#[cold]
+fn apply_wide(operator: Operator, a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
+    Value::of_exact(a.to_wide()?.apply(operator, &b.to_wide()?)?)
+}
+
+/// `function(value)` of an integer or decimal of any length; `None` for other values.
+#[cold]
+fn apply_unary_wide(function: Unary, value: &Value<'_>) -> Option<Value<'static>> {
+    Value::of_exact(value.to_wide()?.apply_unary(function))
+}
+
+/// `a operator b`; `None` for division by zero, if the result does not fit, and if a quotient needs more
+/// digits.
+fn apply_narrow(operator: Operator, pair: Pair) -> Option<Value<'static>> {
     Some(match (operator, pair) {
-        (Operator::Add, Pair::Integer(a, b)) => Value::Integer(a.checked_add(b)?),
         (Operator::Add, Pair::Decimal(a, b)) => Value::Decimal(a.checked_add(b)?),
         (Operator::Add, Pair::Float(a, b)) => Value::Float(a + b),
         (Operator::Add, Pair::Double(a, b)) => Value::Double(a + b),
-        (Operator::Subtract, Pair::Integer(a, b)) => Value::Integer(a.checked_sub(b)?),
         (Operator::Subtract, Pair::Decimal(a, b)) => Value::Decimal(a.checked_sub(b)?),
         (Operator::Subtract, Pair::Float(a, b)) => Value::Float(a - b),
         (Operator::Subtract, Pair::Double(a, b)) => Value::Double(a - b),
-        (Operator::Multiply, Pair::Integer(a, b)) => Value::Integer(a.checked_mul(b)?),
         (Operator::Multiply, Pair::Decimal(a, b)) => Value::Decimal(a.checked_mul(b)?),
         (Operator::Multiply, Pair::Float(a, b)) => Value::Float(a * b),
         (Operator::Multiply, Pair::Double(a, b)) => Value::Double(a * b),
         (Operator::Divide, Pair::Integer(a, b)) => {
-            Value::Decimal(Decimal::try_from(a).ok()?.checked_div(Decimal::try_from(b).ok()?)?)
+            Value::Decimal(divide(Decimal::try_from(a).ok()?, Decimal::try_from(b).ok()?)?)
         }
-        (Operator::Divide, Pair::Decimal(a, b)) => Value::Decimal(a.checked_div(b)?),
+        // They overflow: `apply` has tried them.
+        (_, Pair::Integer(..)) => return None,
+        (Operator::Divide, Pair::Decimal(a, b)) => Value::Decimal(divide(a, b)?),
         (Operator::Divide, Pair::Float(a, b)) => Value::Float(a / b),
         (Operator::Divide, Pair::Double(a, b)) => Value::Double(a / b),
     })
+}
+
+fn divide(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let quotient = a.checked_div(b)?;
+    is_precise(a, b, quotient).then_some(quotient)
 }
 
 fn add_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
@@ -173,19 +202,12 @@ fn subtract_duration(a: &Value<'_>, b: &Value<'_>) -> Option<Value<'static>> {
     })
 }
 
-/// A function from a number to a number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Unary {
-    Plus,
-    Minus,
-    Abs,
-    Ceil,
-    Floor,
-    Round,
-}
-
 /// `function(value)`.
 pub(crate) fn apply_unary(function: Unary, value: &Value<'_>) -> Option<Value<'static>> {
+    apply_unary_narrow(function, value).or_else(|| apply_unary_wide(function, value))
+}
+
+fn apply_unary_narrow(function: Unary, value: &Value<'_>) -> Option<Value<'static>> {
     Some(match (function, value) {
         (Unary::Plus, Value::Integer(value)) => Value::Integer(*value),
         (Unary::Plus, Value::Decimal(value)) => Value::Decimal(*value),

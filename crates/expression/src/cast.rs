@@ -1,7 +1,8 @@
 //! Casts between datatypes: the constructor functions of SPARQL 1.1 §17.5.
 
 use crate::arithmetic::{double_of, float_of};
-use crate::value::{Gregorian, Span, Value, XSD};
+use crate::value::{Gregorian, Span, Value, XSD, decimal, integer};
+use crate::wide::{Wide, double_of_decimal};
 use oxsdatatypes::{Boolean, Date, Decimal, Double, Float, Integer};
 use std::borrow::Cow;
 
@@ -68,33 +69,36 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
             Value::Boolean(value) => *value,
             Value::Integer(value) => *value != 0,
             Value::Decimal(value) => Boolean::from(*value).into(),
+            Value::Wide(_) => true,
             Value::Float(value) => Boolean::from(*value).into(),
             Value::Double(value) => Boolean::from(*value).into(),
             Value::String(text) => text.parse::<Boolean>().ok()?.into(),
             _ => return None,
         }),
-        Cast::Integer => Value::Integer(match value {
-            Value::Boolean(value) => i128::from(*value),
-            Value::Integer(value) => *value,
-            Value::Decimal(value) => whole(*value)?,
+        Cast::Integer => match value {
+            Value::Boolean(value) => Value::Integer(i128::from(*value)),
+            Value::Integer(value) => Value::Integer(*value),
+            Value::Decimal(value) => Value::Integer(whole(*value)?),
+            Value::Wide(value) => Value::of_exact(value.truncated())?,
             Value::Float(value) => whole_of_double(f64::from(*value))?,
             Value::Double(value) => whole_of_double(f64::from(*value))?,
-            Value::String(text) => text.parse().ok()?,
+            Value::String(text) => integer(text)?,
             _ => return None,
-        }),
-        Cast::Decimal => Value::Decimal(match value {
-            Value::Boolean(value) => Boolean::from(*value).into(),
-            Value::Integer(value) => Decimal::try_from(*value).ok()?,
-            Value::Decimal(value) => *value,
-            Value::Float(value) => Decimal::try_from(*value).ok()?,
-            Value::Double(value) => Decimal::try_from(*value).ok()?,
-            Value::String(text) => text.parse().ok()?,
+        },
+        Cast::Decimal => match value {
+            Value::Boolean(value) => Value::Decimal(Boolean::from(*value).into()),
+            Value::Integer(_) | Value::Wide(_) => Value::of_exact(value.to_wide()?.as_decimal())?,
+            Value::Decimal(value) => Value::Decimal(*value),
+            Value::Float(value) => Value::of_exact(Wide::of_double(f64::from(*value))?)?,
+            Value::Double(value) => Value::of_exact(Wide::of_double(f64::from(*value))?)?,
+            Value::String(text) => decimal(text)?,
             _ => return None,
-        }),
+        },
         Cast::Float => Value::Float(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
             Value::Integer(value) => float_of(*value),
             Value::Decimal(value) => (*value).into(),
+            Value::Wide(value) => value.to_float().into(),
             Value::Float(value) => *value,
             Value::Double(value) => Float::from(*value),
             Value::String(text) => text.parse().ok()?,
@@ -103,7 +107,8 @@ pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
         Cast::Double => Value::Double(match value {
             Value::Boolean(value) => Boolean::from(*value).into(),
             Value::Integer(value) => double_of(*value),
-            Value::Decimal(value) => (*value).into(),
+            Value::Decimal(value) => double_of_decimal(*value).into(),
+            Value::Wide(value) => value.to_double().into(),
             Value::Float(value) => Double::from(*value),
             Value::Double(value) => *value,
             Value::String(text) => text.parse().ok()?,
@@ -145,12 +150,15 @@ fn whole(value: Decimal) -> Option<i128> {
     whole.to_string().parse().ok()
 }
 
-/// The whole part of a double, rounded towards zero; `None` if it is not finite or has more than 127 bits.
+/// The whole part of a double, rounded towards zero; `None` if it is not finite.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
-fn whole_of_double(value: f64) -> Option<i128> {
+fn whole_of_double(value: f64) -> Option<Value<'static>> {
     // 2^127; both bounds are doubles.
     const LIMIT: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
-    (value > -LIMIT && value < LIMIT).then_some(value as i128)
+    if value > -LIMIT && value < LIMIT {
+        return Some(Value::Integer(value as i128));
+    }
+    Value::of_exact(Wide::of_double(value)?.truncated())
 }
 
 fn cast_span(to: Cast, value: &Value<'_>) -> Option<Span> {

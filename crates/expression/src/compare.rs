@@ -4,6 +4,9 @@
 //! lexical form is invalid: they may have the same value. Values of two different known types are unequal
 //! unless both are numbers.
 //!
+//! A float or double and another number are compared as floats or doubles: the other number is rounded (F&O
+//! 4.3; §17.3). Integers and decimals of any length are compared exactly.
+//!
 //! A date or time with a time zone and one without are incomparable if they are within 14 hours of each other
 //! (XML Schema 1.1 part 2, §3.3.7): `=`, `!=` and `<` are errors.
 
@@ -75,13 +78,32 @@ pub(crate) fn compare(comparator: Comparator, a: &Value<'_>, b: &Value<'_>) -> O
 /// The order of two numbers (`None`: one is NaN); `None` if one is not a number.
 fn order_of_numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     if let Some(pair) = promote(a, b) {
-        return Some(numeric_order(pair));
+        let order = numeric_order(pair);
+        return Some(match order {
+            Some(Ordering::Equal) if is_wide(a) || is_wide(b) => Some(order_of_equal_doubles(a, pair)),
+            order => order,
+        });
     }
-    // An integer outside the range of decimals is beyond all of them.
-    match (a, b) {
-        (Value::Integer(a), Value::Decimal(_)) => Some(Some(a.cmp(&0))),
-        (Value::Decimal(_), Value::Integer(b)) => Some(Some(0.cmp(b))),
-        _ => None,
+    Some(Some(a.to_wide()?.cmp(&b.to_wide()?)))
+}
+
+fn is_wide(value: &Value<'_>) -> bool {
+    matches!(value, Value::Wide(_))
+}
+
+/// The order of a wide number and a float or double that it rounds to: a number is never infinite.
+#[cold]
+fn order_of_equal_doubles(a: &Value<'_>, rounded: Pair) -> Ordering {
+    let rounded = match rounded {
+        Pair::Float(a, _) => f64::from(a),
+        Pair::Double(a, _) => f64::from(a),
+        Pair::Integer(..) | Pair::Decimal(..) => return Ordering::Equal,
+    };
+    match rounded.is_infinite() {
+        // The wide number is nearer to zero.
+        true if is_wide(a) == (rounded > 0.0) => Ordering::Less,
+        true => Ordering::Greater,
+        false => Ordering::Equal,
     }
 }
 

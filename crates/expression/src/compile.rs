@@ -2,11 +2,11 @@
 //! and constant folding.
 
 use crate::MAX_DEPTH;
-use crate::arithmetic::{Operator, Unary};
 use crate::cast::Cast;
 use crate::context::{Constant, Context};
 use crate::dates::DateTimeField;
 use crate::evaluator::Evaluator;
+use crate::operator::{Operator, Unary};
 use crate::pattern::Pattern;
 use crate::strings::Hash;
 use crate::value::Value;

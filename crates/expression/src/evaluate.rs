@@ -14,6 +14,7 @@ use crate::evaluator::mix;
 use crate::pattern::{Pattern, Replacement};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
+use crate::wide::double_of_decimal;
 use oxiri::Iri;
 use oxrdf::{BaseDirection, Literal};
 use oxsdatatypes::Double;
@@ -749,7 +750,8 @@ fn rounded(operand: Operand<'_>, context: &mut Context<'_>) -> Result<Option<f64
     #[expect(clippy::cast_precision_loss, reason = "no text has 2^53 characters")]
     Ok(match context.decode(operand)? {
         Value::Integer(value) => Some(value as f64),
-        Value::Decimal(value) => Some((f64::from(oxsdatatypes::Double::from(value)) + 0.5).floor()),
+        Value::Decimal(value) => Some((double_of_decimal(value) + 0.5).floor()),
+        Value::Wide(value) => Some((value.to_double() + 0.5).floor()),
         Value::Float(value) => Some((f64::from(value) + 0.5).floor()),
         Value::Double(value) => Some((f64::from(value) + 0.5).floor()),
         _ => None,

@@ -33,18 +33,23 @@ mod context;
 mod dates;
 mod evaluate;
 mod evaluator;
+mod operator;
 mod order;
 mod pattern;
 mod payload_range;
 mod strings;
+mod unicode_blocks;
 mod value;
+mod wide;
+mod xpath_regex;
 
 pub use aggregate::Accumulators;
 pub use batch::CompiledExpression;
 pub use computed::ComputedTerms;
 pub use evaluator::Evaluator;
 pub use order::{SortKey, order_of_ids};
-pub use pattern::is_regex;
+pub use pattern::regex_error;
+pub use wide::DIGITS_MAX;
 
 /// Maximum length of a computed text, in bytes; a longer one is an error of kind
 /// [`vervet_model::ErrorKind::MemoryLimit`].

@@ -9,20 +9,22 @@
 //! §15.1 leaves the order of literals of different types undefined. Comparing those by lexical form, as
 //! Oxigraph does, is not transitive (2 < 10 as numbers, 10 < "15" < 2 as texts); hence the groups.
 
-use crate::arithmetic::double_of;
 use crate::context::Context;
 use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
 use crate::value::{RDF_LANG_STRING, Span, Value};
-use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Double, Time, TimezoneOffset};
+use crate::wide::{Wide, double_of_decimal};
+use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Time, TimezoneOffset};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Inline, Result, Tag, triple_parts, with_nt};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 const SECONDS_PER_DAY: i64 = 86_400;
+/// 2^53: doubles below are exact integers if they are whole.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Sort key of a term, decoded once. Keys compare as the terms do in `ORDER BY`.
 ///
@@ -55,11 +57,11 @@ enum Key {
     Triple(Box<[Key; 3]>),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Number {
     Exact(Decimal),
-    /// An integer outside the range of decimals: beyond all of them.
-    Large(i128),
+    /// An integer or decimal outside the range of [`Decimal`].
+    Wide(Arc<Wide>),
     Double(f64),
 }
 
@@ -106,10 +108,12 @@ impl SortKey {
                 // Of 64 bits any decimal holds; the check for 128 bits is a call of a division.
                 Key::Number(match i64::try_from(*value) {
                     Ok(small) => Number::Exact(small.into()),
-                    Err(_) => Decimal::try_from(*value).map_or(Number::Large(*value), Number::Exact),
+                    Err(_) => Decimal::try_from(*value)
+                        .map_or_else(|_| Number::Wide(Arc::new((*value).into())), Number::Exact),
                 })
             }
             Value::Decimal(value) => Key::Number(Number::Exact(*value)),
+            Value::Wide(value) => Key::Number(Number::Wide(value.clone())),
             Value::Float(value) => Key::Number(Number::Double((*value).into())),
             Value::Double(value) => Key::Number(Number::Double((*value).into())),
             Value::Boolean(value) => Key::Boolean(*value),
@@ -146,6 +150,7 @@ impl Key {
 
     fn heap_bytes(&self) -> usize {
         match self {
+            Key::Number(Number::Wide(value)) => value.size_bytes(),
             Key::Blank(text) | Key::Iri(text) => text.len(),
             Key::Triple(parts) => parts.iter().map(|part| size_of::<Self>() + part.heap_bytes()).sum(),
             Key::Text(text, datatype, tag) => {
@@ -195,32 +200,39 @@ impl Ord for Number {
             (Self::Double(a), Self::Double(b)) => {
                 a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
             }
-            (Self::Large(a), Self::Large(b)) => a.cmp(b),
-            (Self::Large(a), Self::Exact(_)) => a.cmp(&0),
-            (Self::Exact(_), Self::Large(b)) => 0.cmp(b),
-            (Self::Large(a), Self::Double(b)) => large_to_double(*a, *b),
-            (Self::Double(a), Self::Large(b)) => large_to_double(*b, *a).reverse(),
+            (Self::Wide(a), Self::Wide(b)) => a.cmp(b),
+            (Self::Wide(a), Self::Exact(b)) => a.as_ref().cmp(&(*b).into()),
+            (Self::Exact(a), Self::Wide(b)) => Wide::from(*a).cmp(b),
+            (Self::Wide(a), Self::Double(b)) => wide_to_double(a, *b),
+            (Self::Double(a), Self::Wide(b)) => wide_to_double(b, *a).reverse(),
             (Self::Exact(a), Self::Double(b)) => exact_to_double(*a, *b),
             (Self::Double(a), Self::Exact(b)) => exact_to_double(*b, *a).reverse(),
         }
     }
 }
 
-/// Compares as doubles, and exactly if those are equal.
+/// Compares as doubles, and as decimals if those are equal: the conversion to doubles maps many decimals to
+/// one, so that alone it is no order.
 fn exact_to_double(a: Decimal, b: f64) -> Ordering {
-    match f64::from(Double::from(a)).partial_cmp(&b) {
+    match double_of_decimal(a).partial_cmp(&b) {
         None => Ordering::Less,
-        Some(Ordering::Equal) => Decimal::try_from(Double::from(b)).map_or(Ordering::Equal, |b| a.cmp(&b)),
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and below 2^53")]
+        Some(Ordering::Equal) if b.fract() == 0.0 && b.abs() < WHOLE_MAX => a.cmp(&Decimal::from(b as i64)),
+        Some(Ordering::Equal) => Wide::of_double(b).map_or(Ordering::Equal, |b| Wide::from(a).cmp(&b)),
         Some(order) => order,
     }
 }
 
-/// As [`exact_to_double`].
-#[expect(clippy::cast_possible_truncation, reason = "saturates, and only where the doubles are equal")]
-fn large_to_double(a: i128, b: f64) -> Ordering {
-    match f64::from(double_of(a)).partial_cmp(&b) {
+/// As [`exact_to_double`]. A number that is too large for a double is beyond all but infinity.
+fn wide_to_double(a: &Wide, b: f64) -> Ordering {
+    let rounded = a.to_double();
+    match rounded.partial_cmp(&b) {
         None => Ordering::Less,
-        Some(Ordering::Equal) => a.cmp(&(b as i128)),
+        Some(Ordering::Equal) => match Wide::of_double(b) {
+            Some(b) => a.cmp(&b),
+            None if b > 0.0 => Ordering::Less,
+            None => Ordering::Greater,
+        },
         Some(order) => order,
     }
 }

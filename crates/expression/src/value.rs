@@ -6,12 +6,14 @@
 
 use crate::computed::ComputedKind;
 use crate::evaluator::Evaluator;
+use crate::wide::{Exact, Kind, Wide};
 use oxsdatatypes::{
     Boolean, Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
     GYear, GYearMonth, Time, YearMonthDuration,
 };
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
 use vervet_model::{Id, Inline, LiteralKind, Result, TermParts};
 
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
@@ -31,9 +33,11 @@ pub(crate) enum Value<'e> {
     /// The text of a triple term.
     Triple(Cow<'e, str>),
     Boolean(bool),
-    /// A value of `xsd:integer` or a derived type, within 128 bits; a larger one is [`Value::Typed`].
+    /// A value of `xsd:integer` or a derived type, within 128 bits.
     Integer(i128),
     Decimal(Decimal),
+    /// A larger integer, or a decimal with more digits.
+    Wide(Arc<Wide>),
     Float(Float),
     Double(Double),
     DateTime(DateTime),
@@ -81,7 +85,7 @@ impl<'e> Value<'e> {
             Self::Language(text, tag) => Self::Language(Cow::Borrowed(text), Cow::Borrowed(tag)),
             Self::Typed(text, datatype) => Self::Typed(Cow::Borrowed(text), Cow::Borrowed(datatype)),
             Self::Triple(text) => Self::Triple(Cow::Borrowed(text)),
-            // The other variants own no memory.
+            // The other variants own no memory, or share it.
             other => other.clone(),
         }
     }
@@ -99,6 +103,7 @@ impl<'e> Value<'e> {
             Self::Boolean(value) => Value::Boolean(value),
             Self::Integer(value) => Value::Integer(value),
             Self::Decimal(value) => Value::Decimal(value),
+            Self::Wide(value) => Value::Wide(value),
             Self::Float(value) => Value::Float(value),
             Self::Double(value) => Value::Double(value),
             Self::DateTime(value) => Value::DateTime(value),
@@ -109,8 +114,27 @@ impl<'e> Value<'e> {
         }
     }
 
+    /// The value of an integer or decimal; `None` if its integer part has too many digits.
+    pub(crate) fn of_exact(number: Wide) -> Option<Value<'static>> {
+        Some(match number.narrowed()? {
+            Exact::Integer(value) => Value::Integer(value),
+            Exact::Decimal(value) => Value::Decimal(value),
+            Exact::Wide(value) => Value::Wide(Arc::new(value)),
+        })
+    }
+
+    /// An integer or decimal as a wide number; `None` for other values, and for floats and doubles.
+    pub(crate) fn to_wide(&self) -> Option<Wide> {
+        match self {
+            Self::Integer(value) => Some((*value).into()),
+            Self::Decimal(value) => Some((*value).into()),
+            Self::Wide(value) => Some(value.as_ref().clone()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_numeric(&self) -> bool {
-        matches!(self, Self::Integer(_) | Self::Decimal(_) | Self::Float(_) | Self::Double(_))
+        matches!(self, Self::Integer(_) | Self::Decimal(_) | Self::Wide(_) | Self::Float(_) | Self::Double(_))
     }
 
     /// The effective boolean value (SPARQL 1.1 §17.2.2); `None` is a type error.
@@ -120,6 +144,8 @@ impl<'e> Value<'e> {
             Self::String(text) => !text.is_empty(),
             Self::Integer(value) => *value != 0,
             Self::Decimal(value) => Boolean::from(*value).into(),
+            // Zero is narrow.
+            Self::Wide(_) => true,
             Self::Float(value) => Boolean::from(*value).into(),
             Self::Double(value) => Boolean::from(*value).into(),
             // An invalid form of a type that has an effective boolean value.
@@ -140,6 +166,10 @@ impl<'e> Value<'e> {
             Self::Boolean(_) => "http://www.w3.org/2001/XMLSchema#boolean",
             Self::Integer(_) => "http://www.w3.org/2001/XMLSchema#integer",
             Self::Decimal(_) => "http://www.w3.org/2001/XMLSchema#decimal",
+            Self::Wide(value) => match value.kind() {
+                Kind::Integer => "http://www.w3.org/2001/XMLSchema#integer",
+                Kind::Decimal => "http://www.w3.org/2001/XMLSchema#decimal",
+            },
             Self::Float(_) => "http://www.w3.org/2001/XMLSchema#float",
             Self::Double(_) => "http://www.w3.org/2001/XMLSchema#double",
             Self::DateTime(_) => "http://www.w3.org/2001/XMLSchema#dateTime",
@@ -170,6 +200,10 @@ impl<'e> Value<'e> {
             Self::Boolean(value) => write!(out, "{value}"),
             Self::Integer(value) => write!(out, "{value}"),
             Self::Decimal(value) => write!(out, "{value}"),
+            Self::Wide(value) => {
+                value.write_lexical(out);
+                Ok(())
+            }
             Self::Float(value) => write!(out, "{value}"),
             Self::Double(value) => write!(out, "{value}"),
             Self::DateTime(value) => write!(out, "{value}"),
@@ -300,12 +334,30 @@ fn is_integer_type(name: &str) -> bool {
 }
 
 /// Parses an integer; types with bounds have at most 64 bits.
-fn parse_integer(lexical: &str, name: &str) -> Option<i128> {
+fn parse_integer(lexical: &str, name: &str) -> Option<Value<'static>> {
     match lexical.parse::<i64>() {
-        Ok(value) => Some(value.into()),
-        Err(_) if name == "unsignedLong" => lexical.parse::<u64>().ok().map(i128::from),
-        Err(_) if name.ends_with("nteger") => lexical.parse().ok(),
+        Ok(value) => Some(Value::Integer(value.into())),
+        Err(_) if name == "unsignedLong" => {
+            lexical.parse::<u64>().ok().map(|value| Value::Integer(value.into()))
+        }
+        Err(_) if name.ends_with("nteger") => integer(lexical),
         Err(_) => None,
+    }
+}
+
+/// The value of an `xsd:integer` of any length.
+pub(crate) fn integer(lexical: &str) -> Option<Value<'static>> {
+    match lexical.parse() {
+        Ok(value) => Some(Value::Integer(value)),
+        Err(_) => Value::of_exact(Wide::parse(lexical, Kind::Integer)?),
+    }
+}
+
+/// The value of an `xsd:decimal` of any length.
+pub(crate) fn decimal(lexical: &str) -> Option<Value<'static>> {
+    match lexical.parse() {
+        Ok(value) => Some(Value::Decimal(value)),
+        Err(_) => Value::of_exact(Wide::parse(lexical, Kind::Decimal)?),
     }
 }
 
@@ -313,7 +365,7 @@ fn parse_integer(lexical: &str, name: &str) -> Option<i128> {
 fn parse(lexical: &str, datatype: &str) -> Option<Value<'static>> {
     Some(match datatype.strip_prefix(XSD)? {
         "boolean" => Value::Boolean(lexical.parse::<Boolean>().ok()?.into()),
-        "decimal" => Value::Decimal(lexical.parse().ok()?),
+        "decimal" => decimal(lexical)?,
         "float" => Value::Float(lexical.parse().ok()?),
         "double" => Value::Double(lexical.parse().ok()?),
         "dateTime" | "dateTimeStamp" => Value::DateTime(lexical.parse().ok()?),
@@ -327,7 +379,7 @@ fn parse(lexical: &str, datatype: &str) -> Option<Value<'static>> {
         "gMonth" => Value::Gregorian(Gregorian::Month(lexical.parse().ok()?)),
         "gMonthDay" => Value::Gregorian(Gregorian::MonthDay(lexical.parse().ok()?)),
         "gDay" => Value::Gregorian(Gregorian::Day(lexical.parse().ok()?)),
-        name if is_integer_type(name) => Value::Integer(parse_integer(lexical, name)?),
+        name if is_integer_type(name) => parse_integer(lexical, name)?,
         _ => return None,
     })
 }

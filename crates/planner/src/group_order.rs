@@ -91,11 +91,17 @@ impl Planner<'_> {
         let groups =
             groups.iter().filter(|group| !group.is_empty()).map(|group| JoinOperand::Patterns(group));
         joined.splice(at..at, groups);
+        // Each step preserves the order of its input rows, so an ordered part comes first.
+        let ordered = joined.iter().position(|one| matches!(one, JoinOperand::Node(node) if has_order(node)));
+        if let Some(at) = ordered {
+            joined[..=at].rotate_right(1);
+        }
+        let reorder = self.options.reorder && ordered.is_none();
         let orders = [0, 0, 2, 6].get(joined.len()).copied().unwrap_or(0);
         let greedy = joined.len() * (joined.len() + 1) / 2;
-        if has_path && joined.len() > PERMUTED_MAX && self.options.reorder && self.may_compare(greedy) {
+        if has_path && joined.len() > PERMUTED_MAX && reorder && self.may_compare(greedy) {
             self.lower_cheapest_first(joined, partial, needed, &later, &mut filters)?;
-        } else if orders > 0 && self.options.reorder && self.may_compare(orders) {
+        } else if orders > 0 && reorder && self.may_compare(orders) {
             let mut best: Option<(f64, PartialPlan, Vec<Conjunct>)> = None;
             let mut orders = permutations(joined.len());
             orders.sort_by_key(|order| cross_products(order, &joined, &partial.possible));
@@ -282,6 +288,15 @@ impl JoinOperand<'_> {
             Self::Patterns(_) => self.possible(),
             Self::Node(node) => node.certain(),
         }
+    }
+}
+
+/// Whether the solutions of a part of a join are sorted.
+fn has_order(node: &Node) -> bool {
+    match node {
+        Node::OrderBy { .. } => true,
+        Node::Project { input, .. } | Node::Distinct(input) | Node::Reduced(input) => has_order(input),
+        _ => false,
     }
 }
 

@@ -45,6 +45,7 @@ mod path;
 mod prefixes;
 mod select;
 mod service;
+mod sub_query_order;
 mod template;
 mod term;
 mod triple_term_patterns;

@@ -8,7 +8,7 @@ use crate::mistakes;
 use crate::select::{Aggregation, SelectHead};
 use crate::template::{DataLabels, Template};
 use crate::triples::BlankNodeLabels;
-use crate::{ParseOptions, QueryError};
+use crate::{ParseOptions, QueryError, sub_query_order};
 use foldhash::HashMap as SeededMap;
 use oxiri::Iri;
 use oxrdf::vocab::rdf;
@@ -53,6 +53,8 @@ pub(crate) struct Parser<'a, 'o> {
     pub(crate) aggregation: Option<Aggregation<'a>>,
     /// Context for patterns in expressions.
     pub(crate) patterns: ExistsScope,
+    /// Whether a sub-query has an `ORDER BY`.
+    pub(crate) has_inner_order: bool,
     /// Within `EXISTS`: variables that outer rows may bind.
     pub(crate) outer_rows: Option<VariableSet>,
     /// Those of them that every outer row is known to bind.
@@ -106,6 +108,7 @@ impl<'a, 'o> Parser<'a, 'o> {
             data_labels: DataLabels::default(),
             aggregation: None,
             patterns: ExistsScope::default(),
+            has_inner_order: false,
             outer_rows: None,
             outer_certain: VariableSet::default(),
             nesting: 0,
@@ -139,6 +142,9 @@ impl<'a, 'o> Parser<'a, 'o> {
         }
         self.require_parameters()?;
         let dataset = self.options.dataset.unwrap_or(&self.dataset);
+        if self.has_inner_order {
+            sub_query_order::remove_unused(&mut root);
+        }
         dataset.restrict(&mut root).map_err(|error| self.error(self.ahead, error.to_string()))?;
         let (variables, parameters) = self.take_variables();
         Ok(Query { form, root, variables, parameters })

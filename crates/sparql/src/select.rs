@@ -256,7 +256,8 @@ impl<'a> Parser<'a, '_> {
         let (mut node, columns) = self.extended(node, head, items, grouped)?;
         node = filter(node, late);
         let sliced = offset > 0 || limit.is_some();
-        if !order.is_empty() && (sliced || !inner) {
+        if !order.is_empty() {
+            self.has_inner_order |= inner;
             let readable = self.readable(&node);
             let mut order = order;
             order.iter_mut().for_each(|key| Self::restrict(&mut key.expression, &readable));

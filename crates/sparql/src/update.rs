@@ -4,10 +4,10 @@
 //! label is one template, one pattern, or one `INSERT DATA`, and a label of a pattern or `INSERT DATA` is
 //! used in only one of them in a request (SPARQL 1.1 §19.6).
 
-use crate::QueryError;
 use crate::lexer::Token;
 use crate::parser::Parser;
 use crate::template::{TemplateKind, retain_bound};
+use crate::{QueryError, sub_query_order};
 use oxrdf::NamedNode;
 use vervet_algebra::{Dataset, Form, GraphTarget, Modify, Operation, Quads, Query, Transfer, Update};
 
@@ -180,7 +180,10 @@ impl Parser<'_, '_> {
         mut insert: Quads,
         dataset: Dataset,
     ) -> Result<Operation, QueryError> {
-        let root = self.group()?;
+        let mut root = self.group()?;
+        if self.has_inner_order {
+            sub_query_order::remove_all(&mut root);
+        }
         let bound = self.visible(&root);
         let mut columns = Vec::new();
         for (quads, comes) in [(&mut delete, false), (&mut insert, true)] {

@@ -26,7 +26,8 @@ use vervet_gremlin::{Duration, Extended, Value};
 use vervet_model::vocab::{CHARACTER_DATATYPE, GRAPHSON_DATATYPE, UUID_DATATYPE};
 use vervet_model::{Error, ErrorKind, Inline, Result};
 
-/// Maximum number of digits of a stored decimal, before and after the point.
+/// Maximum number of digits of a stored integer or decimal, before and after the point. A literal with more
+/// is read as a text, since the conversion of digits takes quadratic time.
 const DECIMAL_DIGITS_MAX: i64 = 100_000;
 /// Maximum number of trailing zeros of a decimal with an exponent that is an id.
 const ID_ZEROS_MAX: i64 = 100;
@@ -82,10 +83,12 @@ pub fn value_of_name(name: &str) -> Value {
 #[must_use]
 pub fn typed(text: &str, datatype: &str) -> Value {
     let known = match NamedNodeRef::new_unchecked(datatype) {
-        xsd::INTEGER => BigInt::from_str(text).ok().map(|number| match i64::try_from(&number) {
-            Ok(small) if small.to_string() == text => Value::Long(small),
-            _ => Value::BigInteger(Arc::new(number)),
-        }),
+        xsd::INTEGER if is_number(text, false) => {
+            BigInt::from_str(text).ok().map(|number| match i64::try_from(&number) {
+                Ok(small) if small.to_string() == text => Value::Long(small),
+                _ => Value::BigInteger(Arc::new(number)),
+            })
+        }
         xsd::INT => text.parse().ok().map(Value::Int),
         xsd::LONG => text.parse().ok().map(Value::Long),
         xsd::SHORT => text.parse().ok().map(Value::Short),
@@ -97,7 +100,9 @@ pub fn typed(text: &str, datatype: &str) -> Value {
             "false" | "0" => Some(Value::Boolean(false)),
             _ => None,
         },
-        xsd::DECIMAL => BigDecimal::from_str(text).ok().map(|number| Value::BigDecimal(Arc::new(number))),
+        xsd::DECIMAL if is_number(text, true) => {
+            BigDecimal::from_str(text).ok().map(|number| Value::BigDecimal(Arc::new(number)))
+        }
         xsd::DATE_TIME => date_time(text).map(Value::from),
         xsd::DAY_TIME_DURATION | xsd::DURATION => duration(text).map(Value::Duration),
         _ => match datatype {
@@ -108,6 +113,19 @@ pub fn typed(text: &str, datatype: &str) -> Value {
         },
     };
     known.unwrap_or_else(|| Value::text(text))
+}
+
+/// Whether a text is a lexical form of `xsd:integer` or `xsd:decimal`, and not too long. The libraries accept
+/// more: underscores, exponents.
+fn is_number(text: &str, point: bool) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = match unsigned.split_once('.') {
+        Some(parts) if point => parts,
+        _ => (unsigned, ""),
+    };
+    let count = whole.len() + fraction.len();
+    let digits = whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    digits && count > 0 && i64::try_from(count).is_ok_and(|count| count <= DECIMAL_DIGITS_MAX)
 }
 
 /// A value of a type without a datatype of its own.
@@ -198,7 +216,19 @@ pub fn literal(value: &Value) -> Result<Literal> {
         Value::Float(number) => typed(float_text(*number), xsd::FLOAT),
         Value::Double(number) => typed(double_text(*number), xsd::DOUBLE),
         Value::BigInteger(number) => {
+            let too_long = || {
+                let message = format!("an integer of more than {DECIMAL_DIGITS_MAX} digits cannot be stored");
+                Error::new(ErrorKind::Input, message)
+            };
+            // A digit has less than 3.4 bits; the conversion takes quadratic time.
+            if number.bits() / 34 * 10 > DECIMAL_DIGITS_MAX.unsigned_abs() {
+                return Err(too_long());
+            }
             let text = number.to_string();
+            if i64::try_from(text.trim_start_matches('-').len()).is_ok_and(|count| count > DECIMAL_DIGITS_MAX)
+            {
+                return Err(too_long());
+            }
             let marked = match (i64::try_from(number.as_ref()), text.strip_prefix('-')) {
                 (Ok(_), Some(digits)) => format!("-0{digits}"),
                 (Ok(_), None) => format!("0{text}"),
@@ -266,10 +296,44 @@ fn not_storable(value: &Value) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{literal, vertex_name};
+    use super::{DECIMAL_DIGITS_MAX, literal, typed, vertex_name};
     use bigdecimal::BigDecimal;
+    use num_bigint::BigInt;
+    use oxrdf::vocab::xsd;
     use std::sync::Arc;
     use vervet_gremlin::Value;
+
+    /// The forms of XML Schema are numbers, and no others; a length beyond the limit takes linear time.
+    #[test]
+    fn numbers_of_any_length_are_those_of_xml_schema() {
+        let is_number = |text: &str, datatype: oxrdf::NamedNodeRef<'_>| {
+            let value = typed(text, datatype.as_str());
+            matches!(value, Value::Long(_) | Value::BigInteger(_) | Value::BigDecimal(_))
+        };
+        let long = "7".repeat(1_000);
+        for text in ["7", "-7", "+7", "007", "99999999999999999999999999999999999999999", &long] {
+            assert!(is_number(text, xsd::INTEGER) && is_number(text, xsd::DECIMAL), "{text}");
+        }
+        for text in
+            ["0.5", ".5", "5.", "-0.0000000000000000000000000000000000000001", &format!("{long}.{long}")]
+        {
+            assert!(!is_number(text, xsd::INTEGER) && is_number(text, xsd::DECIMAL), "{text}");
+        }
+        let million = "7".repeat(1_000_000);
+        for text in
+            ["", ".", "-", "1_000", "1e5", "1E-999999999", "1e999999999", "x", "1.2.3", "--1", " 1", &million]
+        {
+            assert!(!is_number(text, xsd::INTEGER) && !is_number(text, xsd::DECIMAL), "{text:.20}");
+        }
+        // What is stored is read again.
+        let digits = usize::try_from(DECIMAL_DIGITS_MAX).expect("positive");
+        let greatest: BigInt = "9".repeat(digits).parse().expect("digits");
+        let stored = literal(&Value::BigInteger(Arc::new(greatest.clone()))).expect("as long as possible");
+        assert!(
+            matches!(typed(stored.value(), xsd::INTEGER.as_str()), Value::BigInteger(read) if *read == greatest)
+        );
+        assert!(literal(&Value::BigInteger(Arc::new(greatest * 1_000_000_u64))).is_err());
+    }
 
     /// query B8: the test for an integer never expands the exponent of a decimal.
     #[test]

@@ -393,11 +393,13 @@ impl<'s> UnknownNameSearch<'s> {
             };
             let flags = text(if is_regex { 2 } else { 3 }).unwrap_or_default();
             if let Some(pattern) = text(1)
-                && !vervet_expression::is_regex(pattern, flags)
+                && let Some(reason) = vervet_expression::regex_error(pattern, flags, !is_regex)
             {
-                let hint = "patterns are those of the crate regex, flags i, m, s, x and q".to_owned();
+                let hint = "patterns and flags are those of XPath: docs/sparql.md".to_owned();
                 self.warn(
-                    format!("the regular expression {pattern:?} with the flags {flags:?} cannot be read"),
+                    format!(
+                        "the regular expression {pattern:?} with the flags {flags:?} is an error: {reason}"
+                    ),
                     Some(hint),
                 );
             }

@@ -9,10 +9,10 @@
 
 use super::{Accumulators, Concat, Extreme, Number, States};
 use crate::MAX_TEXT_BYTES;
-use crate::arithmetic::{Operator, apply};
+use crate::arithmetic::apply;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
-use crate::value::Value;
+use crate::operator::Operator;
 use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
@@ -92,14 +92,14 @@ impl States {
             (Self::Sum(mine), Self::Sum(theirs)) => {
                 for (group, sum) in groups.zip(theirs) {
                     work(1)?;
-                    mine[group] = mine[group].plus_sum(sum);
+                    mine[group].add_sum(&sum, heap_bytes);
                 }
             }
             (Self::Average(mine), Self::Average(theirs)) => {
                 for (group, (sum, count)) in groups.zip(theirs) {
                     work(1)?;
                     let (my_sum, my_count) = &mut mine[group];
-                    *my_sum = my_sum.plus_sum(sum);
+                    my_sum.add_sum(&sum, heap_bytes);
                     *my_count = my_count.plus(count)?;
                 }
             }
@@ -136,15 +136,12 @@ impl States {
 }
 
 impl Number {
-    fn plus_sum(self, other: Self) -> Self {
-        let (Some(a), Some(b)) = (self.value(), other.value()) else { return Self::Failed };
-        match apply(Operator::Add, &a, &b) {
-            Some(Value::Integer(value)) => Self::Integer(value),
-            Some(Value::Decimal(value)) => Self::Decimal(value),
-            Some(Value::Float(value)) => Self::Float(value),
-            Some(Value::Double(value)) => Self::Double(value),
-            _ => Self::Failed,
-        }
+    fn add_sum(&mut self, other: &Self, heap_bytes: &mut usize) {
+        let sum = match (self.value(), other.value()) {
+            (Some(a), Some(b)) => apply(Operator::Add, &a, &b),
+            _ => None,
+        };
+        self.set(Self::of(sum), heap_bytes);
     }
 }
 

@@ -14,7 +14,11 @@
 //! * `GROUP_CONCAT` keeps a common language tag there; it is a simple literal here (§18.5.1.7).
 //! * A date plus a duration is an error there (and a date minus a duration is not).
 //! * `BNODE("x")` is one blank node for the whole query there, one for each solution here.
+//! * `REPLACE` with a pattern that matches the empty string is an error only here (FORX0003), and patterns
+//!   are those of the crate `regex` there; the generator's patterns mean the same in both.
 //! * `$1x` in `REPLACE` names a group `1x` there, and is group 1 and an `x` here (XPath).
+//! * Numbers have limits there, and quotients such as `0 / 1.5` may be errors; a cast from double
+//!   to decimal multiplies doubles there. The comparison allows these.
 //! * The order of literals of different types, which is not transitive there.
 
 #![allow(clippy::cast_possible_truncation, reason = "random numbers, of which any part suffices")]
@@ -214,7 +218,7 @@ fn text(r: &mut Random, depth: usize) -> String {
         4 => format!("{}({}, {})", r.of(&["STRBEFORE", "STRAFTER"]), text(r, d), text(r, d)),
         5 => {
             let (pattern, flags) = (
-                r.of(&["a", "[ab]", "(b)(c)?", ".", "x+", "^", "("]),
+                r.of(&["a", "[ab]", "(b)(c)?", ".", "x+", "^a", "("]),
                 r.of(&["", ", 'i'", ", 's'", ", 'q'"]),
             );
             let replacement =
@@ -404,6 +408,23 @@ fn are_neighbours(a: Option<&Term>, b: Option<&Term>) -> bool {
     value(a).zip(value(b)).is_some_and(|(a, b)| a.abs_diff(b) == 1)
 }
 
+/// Whether the result is a number that exceeds the limits of Oxigraph's decimals, which is an error there.
+fn is_error_there(text: &str, found: Option<&Term>, expected: Option<&Term>) -> bool {
+    text.contains(" / ") && found.is_some() && expected.is_none()
+}
+
+/// Whether two decimals differ by the rounding of a cast from a double.
+fn are_casts(text: &str, a: Option<&Term>, b: Option<&Term>) -> bool {
+    let value = |term: Option<&Term>| match term {
+        Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("#decimal") => {
+            literal.value().parse::<f64>().ok()
+        }
+        _ => None,
+    };
+    text.contains("xsd:decimal(")
+        && value(a).zip(value(b)).is_some_and(|(a, b)| (a - b).abs() <= 1e-15 * a.abs())
+}
+
 /// Whether the expression may compare times or dates.
 fn compares_times(text: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -437,7 +458,12 @@ fn random_expressions_have_the_same_value() {
                 if found.clone().map(normal) == expected {
                     continue;
                 }
-                if has_large_integers(&text) || are_neighbours(found.as_ref(), expected.as_ref()) {
+                let (ours, theirs) = (found.as_ref(), expected.as_ref());
+                if has_large_integers(&text)
+                    || are_neighbours(ours, theirs)
+                    || is_error_there(&text, ours, theirs)
+                    || are_casts(&text, ours, theirs)
+                {
                     large += 1;
                 } else if compares_times(&text) {
                     zones += 1;

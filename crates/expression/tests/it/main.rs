@@ -7,3 +7,4 @@ mod common;
 mod functions;
 mod search;
 mod speed;
+mod wide;

@@ -98,16 +98,24 @@ impl PipelineCut {
 }
 
 /// Whether a plan must run on one thread: it numbers its solutions (`BNODE` with a text), or it has a
-/// `GROUP_CONCAT`, whose result depends on the row order.
+/// `GROUP_CONCAT`, whose result depends on the row order, or a `SAMPLE` of sorted rows.
 #[must_use]
 pub fn needs_one_thread(plan: &Plan) -> bool {
     needs_solution(&plan.pipeline) || concatenates(&plan.pipeline)
 }
 
 fn concatenates(pipeline: &Pipeline) -> bool {
+    let mut sorted = false;
     pipeline.steps.iter().any(|step| match &step.step {
-        Step::Group { aggregates, .. } => (aggregates.iter())
-            .any(|(_, aggregate)| matches!(aggregate.kind, AggregateKind::GroupConcat { .. })),
+        Step::Group { aggregates, .. } => aggregates.iter().any(|(_, aggregate)| match aggregate.kind {
+            AggregateKind::GroupConcat { .. } => true,
+            AggregateKind::Sample => sorted,
+            _ => false,
+        }),
+        Step::Order { .. } => {
+            sorted = true;
+            false
+        }
         other => other.nested().iter().any(concatenates),
     })
 }

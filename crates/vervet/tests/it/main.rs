@@ -34,3 +34,4 @@ mod transactions;
 mod triple_terms;
 mod update;
 mod warnings;
+mod wide_numbers;

@@ -39,7 +39,17 @@ impl Random {
     fn value(&mut self) -> String {
         let xsd = "http://www.w3.org/2001/XMLSchema#";
         let number = self.number();
-        match self.below(20) {
+        match self.below(22) {
+            20 => {
+                let digits =
+                    self.pick(&["", "0000000000000000000", "0000000000000000000000000000000000000000"]);
+                format!("{number}{digits}")
+            }
+            21 => {
+                let zeros = self.pick(&["", "0000000000000000000", "00000000000000000000000000000000"]);
+                let whole = self.pick(&["", "000000000000000000000"]);
+                format!("{}{whole}.{zeros}{}", number % 1000, 1 + self.below(9))
+            }
             0..=7 => format!("\"{}\"", self.text()),
             8 | 9 => format!("\"{}\"@{}", self.text(), self.pick(&["en", "de"])),
             10 | 11 => format!("{number}"),

@@ -92,6 +92,65 @@ fn an_order_is_kept() {
     }
 }
 
+/// `GROUP_CONCAT` and `SAMPLE` see the rows in the order of a sub-query.
+#[test]
+fn aggregates_see_the_order_of_a_sub_query() {
+    let database = people();
+    let sorted = "SELECT ?t ?name { ?a <urn:town> ?t ; <urn:name> ?name } ORDER BY DESC(?name)";
+    let mut names: Vec<Vec<String>> = vec![Vec::new(); 13];
+    for i in 0..600_usize {
+        names[i % 13].push(format!("name {:03}", i * 7 % 600));
+    }
+    names.iter_mut().for_each(|names| names.sort_by(|a, b| b.cmp(a)));
+    for (query, column) in [
+        (format!("SELECT ?t (GROUP_CONCAT(?name) AS ?x) {{ {{ {sorted} }} }} GROUP BY ?t"), "all"),
+        (format!("SELECT ?t (GROUP_CONCAT(DISTINCT ?name) AS ?x) {{ {{ {sorted} }} }} GROUP BY ?t"), "all"),
+        (format!("SELECT ?t (GROUP_CONCAT(?n) AS ?x) {{ {{ {sorted} }} BIND(?name AS ?n) }} GROUP BY ?t"), "all"),
+        (
+            format!("SELECT ?t (GROUP_CONCAT(?name) AS ?x) {{ {{ {sorted} }} FILTER(?name != \"\") }} GROUP BY ?t"),
+            "all",
+        ),
+        (
+            format!(
+                "SELECT ?t (GROUP_CONCAT(?name) AS ?x)
+                 {{ ?b <urn:town> ?t ; <urn:name> ?name . {{ SELECT DISTINCT ?t ?name {{ {{ {sorted} }} }} }} }} GROUP BY ?t"
+            ),
+            "any",
+        ),
+        (
+            format!("SELECT ?t (GROUP_CONCAT(?name) AS ?x) {{ ?b <urn:town> ?t ; <urn:name> ?name . {{ {sorted} }} }} GROUP BY ?t"),
+            "all",
+        ),
+        (format!("SELECT ?t (SAMPLE(?name) AS ?x) {{ {{ {sorted} }} }} GROUP BY ?t"), "first"),
+        (
+            format!("SELECT ?t (SAMPLE(?name) AS ?x) {{ {{ {sorted} }} ?b <urn:name> ?name . ?b <urn:knows> ?c }} GROUP BY ?t"),
+            "first",
+        ),
+    ] {
+        for threads in [1, 2, 4] {
+            for row in rows(&database, &query, threads) {
+                let (town, found) = row.split_once('\t').expect("two columns");
+                let town: usize = town.trim_start_matches("<urn:t").trim_end_matches('>').parse().expect("a number");
+                let found = found.trim_matches('"');
+                match column {
+                    "all" => assert_eq!(found, names[town].join(" "), "{threads} threads: {query}"),
+                    "first" => assert_eq!(found, names[town][0], "{threads} threads: {query}"),
+                    _ => assert_eq!(found.len(), names[town].join(" ").len(), "{threads} threads: {query}"),
+                }
+            }
+        }
+    }
+    // Nothing observes these orders, so nothing is sorted.
+    for query in [
+        format!("SELECT ?t (COUNT(*) AS ?n) {{ {{ {sorted} }} }} GROUP BY ?t"),
+        format!("SELECT * {{ ?t ?p ?o {{ {sorted} }} }}"),
+        format!("SELECT (GROUP_CONCAT(?o) AS ?n) {{ ?s <urn:age> ?o FILTER EXISTS {{ {{ {sorted} }} }} }}"),
+    ] {
+        let plan = database.explain(&query, &QueryOptions::default()).expect("a plan");
+        assert!(!plan.contains("order"), "{query}\n{plan}");
+    }
+}
+
 /// What follows a sort keeps its order: plans whose first steps run on one thread, and a `DISTINCT` after it.
 #[test]
 fn distinct_keeps_an_order() {

@@ -1,0 +1,411 @@
+//! Translation of regular expressions: from XPath (F&O 3.1 §5.6.1, XML Schema 1.1 part 2 §G) to the crate
+//! `regex`.
+//!
+//! # Shape
+//! One pass over the pattern copies what both syntaxes share, writes characters as `\x{...}`, and computes
+//! the set of a class (`[a-z-[aeiou]]`, `\i`, `\p{IsGreek}`) here, so that no class of the pattern reaches
+//! the syntax of the crate, where `&&`, `--`, `~~` and `[` in a class have other meanings.
+//! # Semantics
+//! Different from the crate: `\w` is all but punctuation, separators and other characters, `\s` has four
+//! characters, `.` does not match a carriage return, `x` removes white space and has no comments, and `i` has
+//! no effect on `\p{Lu}`. Refused: back references, look-around, `\b`, inline flags, named groups, and other
+//! syntax that XPath does not have. More lenient than XPath: an unescaped `-` anywhere in a class, and `]`
+//! and `}` outside one, are characters.
+//!
+//! With the flag `m`, `^` also matches after a line feed at the end of the text.
+
+use crate::unicode_blocks::block;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+use std::fmt::Write;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Maximum nesting of class subtractions.
+const SUBTRACTIONS_MAX: usize = 32;
+
+/// Categories of characters in XML Schema. The crate knows others, such as scripts.
+const CATEGORIES: [&str; 36] = [
+    "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps",
+    "Pe", "Pi", "Pf", "Po", "Z", "Zs", "Zl", "Zp", "S", "Sm", "Sc", "Sk", "So", "C", "Cc", "Cf", "Co", "Cn",
+];
+
+/// `\i`: characters that start an XML name.
+const NAME_START: &[(char, char)] = &[
+    (':', ':'),
+    ('A', 'Z'),
+    ('_', '_'),
+    ('a', 'z'),
+    ('\u{C0}', '\u{D6}'),
+    ('\u{D8}', '\u{F6}'),
+    ('\u{F8}', '\u{2FF}'),
+    ('\u{370}', '\u{37D}'),
+    ('\u{37F}', '\u{1FFF}'),
+    ('\u{200C}', '\u{200D}'),
+    ('\u{2070}', '\u{218F}'),
+    ('\u{2C00}', '\u{2FEF}'),
+    ('\u{3001}', '\u{D7FF}'),
+    ('\u{F900}', '\u{FDCF}'),
+    ('\u{FDF0}', '\u{FFFD}'),
+    ('\u{10000}', '\u{EFFFF}'),
+];
+
+/// `\c` without [`NAME_START`].
+const NAME_REST: &[(char, char)] =
+    &[('-', '.'), ('0', '9'), ('\u{B7}', '\u{B7}'), ('\u{300}', '\u{36F}'), ('\u{203F}', '\u{2040}')];
+
+/// Flags of a pattern.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Flags {
+    pub(crate) ignore_case: bool,
+    pub(crate) multi_line: bool,
+    pub(crate) dot_all: bool,
+    pub(crate) ignore_space: bool,
+    pub(crate) literal: bool,
+}
+
+impl Flags {
+    /// # Errors
+    /// Another flag than `i`, `m`, `s`, `x`, `q`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut flags = Self::default();
+        for flag in text.chars() {
+            match flag {
+                'i' => flags.ignore_case = true,
+                'm' => flags.multi_line = true,
+                's' => flags.dot_all = true,
+                'x' => flags.ignore_space = true,
+                'q' => flags.literal = true,
+                other => return Err(format!("the flag {other:?} is not one of i, m, s, x, q")),
+            }
+        }
+        Ok(flags)
+    }
+}
+
+/// The pattern in the syntax of the crate `regex`.
+///
+/// # Errors
+/// Syntax that XPath does not have, or the crate cannot match; the text says which.
+pub(crate) fn translate(pattern: &str, flags: Flags) -> Result<String, String> {
+    if flags.literal {
+        return Ok(regex_syntax::escape(pattern));
+    }
+    let stripped;
+    let pattern = if flags.ignore_space {
+        stripped = without_space(pattern);
+        &stripped
+    } else {
+        pattern
+    };
+    let mut translator = Translator { chars: pattern.chars().peekable(), out: String::new(), flags };
+    translator.expression()?;
+    Ok(translator.out)
+}
+
+/// Removes white space outside of classes.
+fn without_space(pattern: &str) -> String {
+    let (mut out, mut depth, mut escaped) = (String::new(), 0_usize, false);
+    for c in pattern.chars() {
+        if depth == 0 && matches!(c, ' ' | '\t' | '\n' | '\r') {
+            continue;
+        }
+        match c {
+            _ if escaped => {}
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        out.push(c);
+    }
+    out
+}
+
+struct Translator<'p> {
+    chars: Peekable<Chars<'p>>,
+    out: String,
+    flags: Flags,
+}
+
+/// An escape sequence.
+enum Escape {
+    Char(char),
+    Class(ClassUnicode),
+}
+
+impl Translator<'_> {
+    fn expression(&mut self) -> Result<(), String> {
+        // Whether a quantifier may follow.
+        let mut atom = false;
+        while let Some(c) = self.chars.next() {
+            atom = match c {
+                '|' => {
+                    self.out.push('|');
+                    false
+                }
+                '(' => {
+                    self.group()?;
+                    false
+                }
+                // The crate finds unbalanced parentheses.
+                ')' | '^' | '$' => {
+                    self.out.push(c);
+                    true
+                }
+                '.' => {
+                    self.out.push_str(if self.flags.dot_all { "(?s:.)" } else { r"[^\n\r]" });
+                    true
+                }
+                '[' => {
+                    let class = self.class(0)?;
+                    self.push_class(&class);
+                    true
+                }
+                '\\' => {
+                    match self.escape()? {
+                        Escape::Char(c) => self.push_char(c),
+                        Escape::Class(class) => self.push_class(&class),
+                    }
+                    true
+                }
+                '?' | '*' | '+' | '{' if !atom => {
+                    return Err(format!("the quantifier {c:?} does not follow a character, class or group"));
+                }
+                '?' | '*' | '+' => {
+                    self.out.push(c);
+                    self.reluctant();
+                    false
+                }
+                '{' => {
+                    self.repetition()?;
+                    self.reluctant();
+                    false
+                }
+                c => {
+                    self.push_char(c);
+                    true
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn group(&mut self) -> Result<(), String> {
+        self.out.push('(');
+        if self.chars.next_if_eq(&'?').is_some() {
+            if self.chars.next() != Some(':') {
+                return Err(
+                    "after (? only : is possible: XPath has no look-around, inline flags and names of groups"
+                        .into(),
+                );
+            }
+            self.out.push_str("?:");
+        }
+        Ok(())
+    }
+
+    /// The `?` of a reluctant quantifier.
+    fn reluctant(&mut self) {
+        if let Some(c) = self.chars.next_if_eq(&'?') {
+            self.out.push(c);
+        }
+    }
+
+    /// `{2}`, `{2,}` or `{2,3}`, after the brace.
+    fn repetition(&mut self) -> Result<(), String> {
+        let mut text = String::new();
+        while let Some(c) = self.chars.next_if(|c| c.is_ascii_digit() || *c == ',') {
+            text.push(c);
+        }
+        let valid = match text.split_once(',') {
+            None => !text.is_empty(),
+            Some((least, most)) => !least.is_empty() && !most.contains(','),
+        };
+        if !valid || self.chars.next() != Some('}') {
+            return Err("a quantifier in braces is {2}, {2,} or {2,3}".into());
+        }
+        // Writing to a `String` cannot fail.
+        let _ = write!(self.out, "{{{text}}}");
+        Ok(())
+    }
+
+    /// An escape sequence, after the backslash.
+    fn escape(&mut self) -> Result<Escape, String> {
+        let Some(c) = self.chars.next() else { return Err("a backslash ends the pattern".into()) };
+        let class = match c {
+            'n' => return Ok(Escape::Char('\n')),
+            'r' => return Ok(Escape::Char('\r')),
+            't' => return Ok(Escape::Char('\t')),
+            '\\' | '|' | '.' | '?' | '*' | '+' | '(' | ')' | '{' | '}' | '-' | '[' | ']' | '^' | '$' => {
+                return Ok(Escape::Char(c));
+            }
+            's' | 'S' => set(&[('\t', '\n'), ('\r', '\r'), (' ', ' ')]),
+            'i' | 'I' => set(NAME_START),
+            'c' | 'C' => {
+                let mut class = set(NAME_START);
+                class.union(&set(NAME_REST));
+                class
+            }
+            'd' | 'D' => category("Nd")?,
+            'w' | 'W' => {
+                let mut class = category("P")?;
+                class.union(&category("Z")?);
+                class.union(&category("C")?);
+                class.negate();
+                class
+            }
+            'p' | 'P' => self.property()?,
+            '1'..='9' => return Err("back references cannot be matched in linear time".into()),
+            'b' | 'B' | 'A' | 'z' | 'Z' => return Err(format!("XPath has no \\{c}; use ^, $ and \\W")),
+            other => return Err(format!("XPath has no escape sequence \\{other}")),
+        };
+        Ok(Escape::Class(if c.is_ascii_uppercase() { negated(class) } else { class }))
+    }
+
+    /// `{Lu}` or `{IsGreek}`.
+    fn property(&mut self) -> Result<ClassUnicode, String> {
+        if self.chars.next() != Some('{') {
+            return Err("after \\p and \\P a category or block follows in braces".into());
+        }
+        let mut name = String::new();
+        loop {
+            match self.chars.next() {
+                Some('}') => break,
+                Some(c) => name.push(c),
+                None => return Err("the braces after \\p are not closed".into()),
+            }
+        }
+        if let Some((first, last)) = name.strip_prefix("Is").and_then(block) {
+            return Ok(set(&[(first, last)]));
+        }
+        if !CATEGORIES.contains(&name.as_str()) {
+            return Err(format!("XML Schema has no category or block {name:?}"));
+        }
+        category(&name)
+    }
+
+    /// A class, after its opening bracket.
+    fn class(&mut self, depth: usize) -> Result<ClassUnicode, String> {
+        if depth > SUBTRACTIONS_MAX {
+            return Err(format!("more than {SUBTRACTIONS_MAX} class subtractions are nested"));
+        }
+        let negated = self.chars.next_if_eq(&'^').is_some();
+        // Characters, which `i` affects, and classes, which it does not.
+        let (mut chars, mut classes) = (ClassUnicode::empty(), ClassUnicode::empty());
+        let mut subtracted = None;
+        let mut empty = true;
+        loop {
+            let Some(c) = self.chars.next() else { return Err("a class is not closed by ]".into()) };
+            let first = match c {
+                ']' if empty => return Err("a class is empty; write \\] for the character".into()),
+                ']' => break,
+                '[' => return Err("a [ in a class is written \\[".into()),
+                '-' if !empty && self.chars.next_if_eq(&'[').is_some() => {
+                    subtracted = Some(self.class(depth + 1)?);
+                    match self.chars.next() {
+                        Some(']') => break,
+                        _ => return Err("a class ends after a subtraction".into()),
+                    }
+                }
+                '\\' => match self.escape()? {
+                    Escape::Char(c) => c,
+                    Escape::Class(class) => {
+                        classes.union(&class);
+                        empty = false;
+                        continue;
+                    }
+                },
+                c => c,
+            };
+            empty = false;
+            let last = self.end_of_range(first)?;
+            if last < first {
+                return Err(format!("the range {first:?}-{last:?} of a class is empty"));
+            }
+            chars.push(ClassUnicodeRange::new(first, last));
+        }
+        if self.flags.ignore_case {
+            chars.try_case_fold_simple().map_err(|error| error.to_string())?;
+        }
+        chars.union(&classes);
+        if negated {
+            chars.negate();
+        }
+        if let Some(subtracted) = subtracted {
+            chars.difference(&subtracted);
+        }
+        Ok(chars)
+    }
+
+    /// The last character of a range that may follow `first`; `first` if none follows.
+    fn end_of_range(&mut self, first: char) -> Result<char, String> {
+        let mut ahead = self.chars.clone();
+        if ahead.next() != Some('-') {
+            return Ok(first);
+        }
+        match ahead.peek() {
+            // The hyphen is a character, or a subtraction follows.
+            None | Some(']' | '[') => Ok(first),
+            Some('\\') => {
+                let after = self.chars.clone();
+                self.chars.next();
+                self.chars.next();
+                match self.escape()? {
+                    Escape::Char(last) => Ok(last),
+                    // The hyphen is a character before a class.
+                    Escape::Class(_) => {
+                        self.chars = after;
+                        Ok(first)
+                    }
+                }
+            }
+            Some(_) => {
+                self.chars.next();
+                Ok(self.chars.next().unwrap_or(first))
+            }
+        }
+    }
+
+    fn push_char(&mut self, c: char) {
+        if c.is_alphanumeric() {
+            self.out.push(c);
+        } else {
+            let _ = write!(self.out, "\\x{{{:X}}}", u32::from(c));
+        }
+    }
+
+    fn push_class(&mut self, class: &ClassUnicode) {
+        if class.ranges().is_empty() {
+            // No character.
+            self.out.push_str(r"[^\x{0}-\x{10FFFF}]");
+            return;
+        }
+        // Case has been considered.
+        self.out.push_str("(?-i:[");
+        for range in class.ranges() {
+            let _ = write!(self.out, "\\x{{{:X}}}", u32::from(range.start()));
+            if range.end() > range.start() {
+                let _ = write!(self.out, "-\\x{{{:X}}}", u32::from(range.end()));
+            }
+        }
+        self.out.push_str("])");
+    }
+}
+
+fn set(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(ranges.iter().map(|(first, last)| ClassUnicodeRange::new(*first, *last)))
+}
+
+fn negated(mut class: ClassUnicode) -> ClassUnicode {
+    class.negate();
+    class
+}
+
+/// The characters of a category of Unicode.
+fn category(name: &str) -> Result<ClassUnicode, String> {
+    let parsed = regex_syntax::parse(&format!("\\p{{{name}}}")).map_err(|error| error.to_string())?;
+    match parsed.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => Ok(class),
+        _ => Err(format!("the category {name} has no characters")),
+    }
+}
