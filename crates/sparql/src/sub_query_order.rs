@@ -45,8 +45,13 @@ fn remove(node: &mut Node, used: bool) {
         | Node::Reduced(input)
         | Node::Filter { input, .. }
         | Node::Extend { input, .. } => remove(input, used),
-        Node::LeftJoin { left, right, .. } | Node::Minus { left, right } => {
+        Node::Minus { left, right } => {
             remove(left, used);
+            remove(right, false);
+        }
+        // Its rows without a match come after others.
+        Node::LeftJoin { left, right, .. } => {
+            remove(left, false);
             remove(right, false);
         }
         Node::Join(parts) => {

@@ -144,6 +144,7 @@ fn aggregates_see_the_order_of_a_sub_query() {
     for query in [
         format!("SELECT ?t (COUNT(*) AS ?n) {{ {{ {sorted} }} }} GROUP BY ?t"),
         format!("SELECT * {{ ?t ?p ?o {{ {sorted} }} }}"),
+        format!("SELECT (GROUP_CONCAT(?o) AS ?n) {{ {{ {sorted} }} OPTIONAL {{ ?s <urn:age> ?o }} }}"),
         format!("SELECT (GROUP_CONCAT(?o) AS ?n) {{ ?s <urn:age> ?o FILTER EXISTS {{ {{ {sorted} }} }} }}"),
     ] {
         let plan = database.explain(&query, &QueryOptions::default()).expect("a plan");
