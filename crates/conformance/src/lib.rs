@@ -12,6 +12,7 @@ pub mod ldbc;
 pub mod lubm;
 mod manifest;
 pub mod random;
+mod random_equalities;
 pub mod random_gremlin;
 mod random_numbers;
 mod random_outcome;

@@ -8,7 +8,7 @@
 
 use crate::random_outcome::{Outcome, row};
 use crate::random_terms::{GRAPHS, LITERALS, Random, graph, object, predicate, variable, vertex};
-use crate::{layered, random_numbers, random_path};
+use crate::{layered, random_equalities, random_numbers, random_path};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use std::fmt::Write;
@@ -17,6 +17,8 @@ use vervet::{Answer, Database, Format, QueryOptions};
 
 /// Every such seed also runs a case of numbers.
 const NUMBERS_EVERY: u64 = 4;
+/// Every such seed plus one is a query with equalities between parts, see [`random_equalities`].
+const EQUALITIES_EVERY: u64 = 3;
 
 fn pattern(random: &mut Random) -> String {
     if random.chance(12) {
@@ -164,6 +166,11 @@ fn query(random: &mut Random) -> (String, bool) {
     let mut fresh = 0;
     let depth = 1 + random.below(2);
     let inner = group(random, depth, &mut fresh);
+    query_of(random, &inner)
+}
+
+/// A query whose group is `inner`, and whether `LIMIT` leaves the choice of rows open.
+fn query_of(random: &mut Random, inner: &str) -> (String, bool) {
     if random.chance(25) {
         let key = variable(random);
         let of = variable(random);
@@ -300,8 +307,14 @@ struct Case {
 impl Case {
     fn new(seed: u64) -> Result<Self, String> {
         let mut random = Random(seed);
-        let trig = graph(&mut random);
-        let (text, limited) = query(&mut random);
+        let mut trig = graph(&mut random);
+        let (text, limited) = if seed % EQUALITIES_EVERY == 1 {
+            trig += &random_equalities::statements(&mut random);
+            let inner = random_equalities::group(&mut random);
+            query_of(&mut random, &inner)
+        } else {
+            query(&mut random)
+        };
         let store = Store::new().map_err(|error| error.to_string())?;
         store
             .load_from_slice(oxigraph::io::RdfFormat::TriG, trig.as_bytes())

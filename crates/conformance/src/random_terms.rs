@@ -34,7 +34,7 @@ impl Random {
 const VERTICES: usize = 7;
 const PREDICATES: usize = 4;
 pub(crate) const GRAPHS: usize = 2;
-const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
+pub(crate) const VARIABLES: [&str; 6] = ["?a", "?b", "?c", "?d", "?e", "?f"];
 /// Canonical forms only: Oxigraph returns numbers in its own form, Vervet as they were written.
 pub(crate) const LITERALS: [&str; 13] = [
     "1",

@@ -56,6 +56,7 @@ use crate::filter::Conjunct;
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::scope::expression_variables;
+use std::borrow::Cow;
 use vervet_algebra::{Form, Node, Pattern, Query, Slot, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{Pipeline, Plan, Step};
@@ -95,6 +96,11 @@ pub fn plan(
     }
     check_parameters(&pipeline, &parameters, query)?;
     if depth(&pipeline) > DEPTH_MAX {
+        if matches!(root, Cow::Owned(_)) {
+            // Each key adds up to three steps; without keys the plan may be short enough.
+            let options = PlanOptions { equalities: false, ..options.clone() };
+            return plan(query, snapshot, &options, control);
+        }
         let message = format!("the plan of the query has more than {DEPTH_MAX} steps in a row");
         return Err(Error::new(ErrorKind::Unsupported, message)
             .with_hint("join fewer patterns and parts in one query; put lists into VALUES or IN"));

@@ -217,3 +217,18 @@ fn random_groups_have_the_solutions_of_the_unoptimized_plan() {
         check(&database, &text);
     }
 }
+
+#[test]
+fn many_equalities_do_not_make_a_query_too_large() {
+    let database = Database::in_memory();
+    database.load_text(Format::Turtle, "<http://e/a> <http://e/p> <http://e/b> .").unwrap();
+    for count in [100, 250, 400] {
+        let parts: String = (0..=count).map(|part| format!("?a{part} :p ?v{part} . ")).collect();
+        for [open, between, close] in [["", " = ", ""], ["sameTerm(", ", ", ")"]] {
+            let all: Vec<String> =
+                (0..count).map(|part| format!("{open}?v{part}{between}?v{}{close}", part + 1)).collect();
+            let text = format!("{PREFIXES}SELECT ?v0 {{ {parts} FILTER({}) }}", all.join(" && "));
+            assert_eq!(rows(&database, &text, true, 1).len(), 1, "{count} equalities{between}");
+        }
+    }
+}
