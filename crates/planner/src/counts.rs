@@ -1,6 +1,7 @@
 //! Aggregates answered from statistics, without data access.
 
 use crate::lower::Planner;
+use crate::scope::possible;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, GraphSlot, Node, Pattern, Slot, Variable};
 use vervet_model::{Direction, Id, Result, inline_id};
 use vervet_snapshot::{EntryFilter, GraphFilter};
@@ -30,7 +31,12 @@ impl Planner<'_> {
         let mut values = Vec::with_capacity(aggregates.len());
         for (_, aggregate) in aggregates {
             let count = match &aggregate.expression {
-                None => Some(counts.solutions),
+                // A projection may hide a variable in which solutions differ.
+                None => {
+                    let visible = possible(input);
+                    let is_whole = pattern.variables().all(|variable| visible.contains(variable));
+                    (is_whole || !aggregate.distinct).then_some(counts.solutions)
+                }
                 Some(Expression::Variable(variable)) => counts
                     .distinct
                     .iter()

@@ -353,7 +353,17 @@ impl<'a> Parser<'a, '_> {
         }
         let aggregates =
             self.aggregation.as_mut().map(|all| std::mem::take(&mut all.list)).unwrap_or_default();
-        Ok(Node::Group { input: Box::new(node), keys, aggregates })
+        let counts_columns =
+            aggregates.iter().any(|(_, aggregate)| aggregate.distinct && aggregate.expression.is_none());
+        let input = if counts_columns {
+            // `COUNT(DISTINCT *)` compares the columns of `SELECT *`, not blank nodes and hidden variables.
+            let mut variables = self.visible_columns(&node);
+            variables.extend(keys.iter().filter(|key| !variables.contains(key)).copied().collect::<Vec<_>>());
+            Node::Project { input: Box::new(node), variables }
+        } else {
+            node
+        };
+        Ok(Node::Group { input: Box::new(input), keys, aggregates })
     }
 
     fn having(&mut self, at: Lexeme) -> Result<Vec<Expression>, QueryError> {

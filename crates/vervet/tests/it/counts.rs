@@ -82,3 +82,28 @@ fn a_count_of_something_else_does_not_collide() {
         assert!(!collides(&database, Isolation::Serializable, &work));
     }
 }
+
+#[test]
+fn distinct_solutions_have_the_columns_of_select_star() {
+    for database in databases() {
+        for (pattern, expected) in [
+            ("?s <urn:p> _:x", 2),
+            ("?s <urn:p>/^<urn:p> ?t", 4),
+            ("?s !<urn:q> _:y . ?s <urn:p> ?o", 3),
+            ("{ SELECT ?s { ?s <urn:p> ?hidden } }", 2),
+            ("?s <urn:p> ?o", 3),
+        ] {
+            let text = format!("SELECT (COUNT(DISTINCT *) AS ?n) {{ {pattern} }}");
+            let count = |text: &str| {
+                let found = database.query(text).expect("it runs").into_solutions().expect("rows");
+                found.rows().map(|row| row.integer("n").expect("sound")).collect::<Vec<_>>()
+            };
+            assert_eq!(count(&text), [Some(expected)], "{text}");
+            // The definition.
+            let all = database.query(&format!("SELECT DISTINCT * {{ {pattern} }}")).expect("it runs");
+            assert_eq!(i64::try_from(all.into_solutions().expect("rows").len()), Ok(expected), "{pattern}");
+            let of_groups = format!("SELECT (COUNT(DISTINCT *) AS ?n) {{ {pattern} }} GROUP BY ?s");
+            assert_eq!(count(&of_groups).into_iter().flatten().sum::<i64>(), expected, "{of_groups}");
+        }
+    }
+}
