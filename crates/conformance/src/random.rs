@@ -1,5 +1,5 @@
 //! Random differential testing of queries against Oxigraph, and of numbers against `bigdecimal` (every fourth
-//! case, see [`crate::random_numbers`]).
+//! case, see `random_numbers.rs`).
 //!
 //! A case is a small graph and a query text, both generated from one seed. Both engines parse the same text,
 //! and the answers are compared as bags of rows (as bags of truncated length where `LIMIT` leaves a choice).
