@@ -92,6 +92,22 @@ impl Client {
     }
 
     pub(super) fn send_as(&mut self, id: Uuid, op: &str, processor: &str, args: Map) {
+        self.try_send_as(id, op, processor, args).expect("it is sent");
+    }
+
+    /// Sends a request to a server that may close the connection before it has received all of it.
+    pub(super) fn try_send(&mut self, op: &str, args: Map) -> Result<(), tungstenite::Error> {
+        self.last_id += 1;
+        self.try_send_as(Uuid::from_u128(self.last_id), op, "", args)
+    }
+
+    fn try_send_as(
+        &mut self,
+        id: Uuid,
+        op: &str,
+        processor: &str,
+        args: Map,
+    ) -> Result<(), tungstenite::Error> {
         let request = Request { id, op: op.to_owned(), processor: processor.to_owned(), args };
         let mut bytes = Vec::new();
         let message = match self.format {
@@ -105,7 +121,7 @@ impl Client {
                 Message::binary(bytes)
             }
         };
-        self.socket.send(message).expect("it is sent");
+        self.socket.send(message)
     }
 
     /// The next message, of any request. Skips pings.
