@@ -41,7 +41,7 @@ fn a_load_reports_its_counts() {
     // A second load adds.
     place.file("more.nt", "<http://example.org/fay> <http://example.org/name> \"Fay\" .\n");
     assert!(place.ok(&["load", "db", "more.nt"]).contains("has 12 in "));
-    // What is there already, or occurs twice, is not loaded again.
+    // The load skips statements that the database has, and repetitions in a file.
     place.file(
         "again.nt",
         &format!("{0}{0}", "<http://example.org/fay> <http://example.org/name> \"Fay\" .\n"),

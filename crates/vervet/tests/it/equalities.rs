@@ -69,7 +69,7 @@ const VALUES: &[&str] = &[
     "<<( :a1 :p 1.0 )>>",
 ];
 
-/// Subjects `:a…` with `:p` and `:b…` with `:q`, each with one of [`VALUES`], and a few with more statements.
+/// Subjects `:a…` with `:p` and `:b…` with `:q`, each with one of [`VALUES`]; a few have more statements.
 fn database() -> Database {
     let mut text = PREFIXES.to_owned();
     for (number, value) in VALUES.iter().enumerate() {
