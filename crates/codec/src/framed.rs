@@ -235,6 +235,13 @@ impl FramedView<'_> {
         self.head(index / FRAME).map_or(0, |head| head.element(self.bytes, (index % FRAME) as u64))
     }
 
+    /// A reader of pairs of neighbouring elements.
+    #[inline(always)]
+    #[must_use]
+    pub fn pairs(&self) -> FramedPairs<'_> {
+        FramedPairs { view: *self, frame: usize::MAX, head: FrameHead::default() }
+    }
+
     /// Fills `out` with elements from `start` on; reads each head once.
     #[inline]
     pub fn copy<T>(&self, start: usize, out: &mut [T], make: impl Fn(u64) -> T) {
@@ -287,8 +294,34 @@ impl FramedView<'_> {
     }
 }
 
+/// Reads pairs of neighbouring elements; keeps the head of the last frame.
+#[derive(Debug)]
+pub struct FramedPairs<'a> {
+    view: FramedView<'a>,
+    frame: usize,
+    head: FrameHead,
+}
+
+impl FramedPairs<'_> {
+    /// Elements `index` and `index + 1`. Decodes a head if the pair before was of another frame, and one
+    /// more for the last element of a frame; loads the bits of both elements at once up to a width of 28.
+    #[inline(always)]
+    pub fn get(&mut self, index: usize) -> (u64, u64) {
+        let (frame, place) = (index / FRAME, index % FRAME);
+        if frame != self.frame {
+            (self.frame, self.head) = (frame, self.view.head(frame).unwrap_or_default());
+        }
+        if place + 1 < FRAME {
+            self.head.pair(self.view.bytes, place as u64)
+        } else {
+            let first = self.head.element(self.view.bytes, place as u64);
+            (first, self.view.get(index.wrapping_add(1)))
+        }
+    }
+}
+
 /// A decoded head of a frame.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 struct FrameHead {
     /// Sum of minimum and reference.
     base: u64,
@@ -302,9 +335,28 @@ struct FrameHead {
 impl FrameHead {
     #[inline(always)]
     fn element(&self, bytes: &[u8], place: u64) -> u64 {
+        self.decode(place, self.window(bytes, place))
+    }
+
+    /// Elements `place` and `place + 1` of the frame.
+    #[inline(always)]
+    fn pair(&self, bytes: &[u8], place: u64) -> (u64, u64) {
+        let window = self.window(bytes, place);
+        // Up to 7 bits lie before an element in the 64 that were loaded.
+        let next = if self.width <= 28 { window >> self.width } else { self.window(bytes, place + 1) };
+        (self.decode(place, window), self.decode(place + 1, next))
+    }
+
+    /// Bits from the first one of element `place` on.
+    #[inline(always)]
+    fn window(&self, bytes: &[u8], place: u64) -> u64 {
         let bit = place * self.width;
         let at = self.at.wrapping_add(bit / 8);
-        let window = load_u64(bytes, usize::try_from(at).unwrap_or(usize::MAX)) >> (bit % 8);
+        load_u64(bytes, usize::try_from(at).unwrap_or(usize::MAX)) >> (bit % 8)
+    }
+
+    #[inline(always)]
+    fn decode(&self, place: u64, window: u64) -> u64 {
         let rest = window & ((1 << self.width) - 1);
         self.base.wrapping_add(place * self.slope).wrapping_add(rest)
     }
@@ -332,6 +384,12 @@ mod tests {
         assert_eq!(Framed::read_meta(&mut Reader::new(&meta), body.len()), Ok(framed));
         let view = framed.view(&body);
         assert!(view.iter().eq(values.iter().copied()), "{values:?}");
+        let mut pairs = view.pairs();
+        for (index, pair) in values.windows(2).enumerate() {
+            let (first, second) = pairs.get(index);
+            assert_eq!([first, second], pair, "at {index}");
+            assert_eq!(view.pairs().get(index), (first, second), "at {index}");
+        }
         for start in [0, 1, 100, 127, 128, 255] {
             let rest = values.get(start..).unwrap_or_default();
             let mut copied = vec![0; rest.len()];

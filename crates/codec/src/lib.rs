@@ -30,7 +30,7 @@ pub use array::{Array, ArrayView};
 pub use bitmap::{Bitmap, BitmapView};
 pub use bytes::{Damaged, PADDING, Reader, load_u64, write_u64};
 pub use codes::{Codes, CodesView, PackedCodes};
-pub use framed::{Framed, FramedView};
+pub use framed::{Framed, FramedPairs, FramedView};
 pub use keys::{KeyPart, KeySet, KeySetView, OffsetPart, PartsView, RangeView};
 pub use locate::{Locate, NONE};
 pub use packed::{Packed, PackedView};

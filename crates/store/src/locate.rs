@@ -177,8 +177,13 @@ impl<'a> SegmentView<'a> {
         let rows = positions.zip(ranges);
         let offsets = match offsets {
             ArrayView::Packed(offsets) => offsets,
+            // Without a closure: the compiler does not inline one that decodes a frame.
             ArrayView::Framed(offsets) => {
-                return self.ranges_with(rows, 0, |at| (offsets.get(at), offsets.get(at + 1)));
+                let mut pairs = offsets.pairs();
+                for (position, (start, end)) in rows {
+                    (*start, *end) = self.range(*position, 0, pairs.get(*position as usize));
+                }
+                return;
             }
         };
         let minimum = offsets.minimum();
@@ -201,12 +206,17 @@ impl<'a> SegmentView<'a> {
         minimum: u64,
         pair: impl Fn(usize) -> (u64, u64),
     ) {
-        let index = |raw: u64| usize::try_from(minimum.wrapping_add(raw)).unwrap_or(usize::MAX);
         for (position, (start, end)) in rows {
-            let (from, to) = pair(*position as usize);
-            *end = if *position == NONE { 0 } else { index(to).min(self.count) };
-            *start = index(from).min(*end);
+            (*start, *end) = self.range(*position, minimum, pair(*position as usize));
         }
+    }
+
+    /// The start and end of the range at `position`, from its offset and the next one less `minimum`.
+    #[inline(always)]
+    fn range(&self, position: u32, minimum: u64, (from, to): (u64, u64)) -> (usize, usize) {
+        let index = |raw: u64| usize::try_from(minimum.wrapping_add(raw)).unwrap_or(usize::MAX);
+        let end = if position == NONE { 0 } else { index(to).min(self.count) };
+        (index(from).min(end), end)
     }
 
     /// Calls `each` with the number of the first row and the ranges of each chunk of `keys`.
