@@ -16,6 +16,7 @@
 
 mod boolean;
 mod buffer_pool;
+mod cells;
 mod csv;
 mod format;
 mod graph;
