@@ -51,6 +51,12 @@ impl Cells {
         Ok(())
     }
 
+    /// The text of a cell.
+    pub(crate) fn cell(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[start..self.ends[row]]
+    }
+
     /// Copies a cell to `at`; returns the position after it.
     #[inline]
     pub(crate) fn copy_cell(&self, row: usize, out: &mut [u8], at: usize) -> usize {

@@ -1,9 +1,10 @@
 //! Graph writer (`CONSTRUCT`, `DESCRIBE`) for each RDF format. N-Triples, the fastest, has its own
 //! serializer; a quad format contains only the default graph.
 
+use crate::cells::{Cells, PIECE_BYTES};
 use crate::row_writer::BUFFER_BYTES;
 use crate::{Format, TermSource};
-use oxrdf::{NamedOrBlankNode, Term, TermRef, TripleRef};
+use oxrdf::{NamedOrBlankNode, Term, TermRef, Triple, TripleRef};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use oxttl::TurtleSerializer;
 use oxttl::turtle::WriterTurtleSerializer;
@@ -17,7 +18,7 @@ pub struct GraphWriter<W: Write> {
 }
 
 enum Form<W: Write> {
-    Lines { out: W, buffer: Vec<u8>, terms: Vec<u8>, ends: Vec<usize>, row: Vec<Id> },
+    Lines { out: W, buffer: Vec<u8>, columns: [Cells; 3], bound: Vec<Id> },
     Turtle(Box<WriterTurtleSerializer<W>>),
     Library(Box<WriterQuadSerializer<W>>),
 }
@@ -30,7 +31,7 @@ impl<W: Write> GraphWriter<W> {
     pub fn new(format: Format, prefixes: &[(&str, &str)], out: W) -> Result<Self> {
         let form = match format {
             Format::NTriples | Format::NQuads => {
-                Form::Lines { out, buffer: Vec::new(), terms: Vec::new(), ends: Vec::new(), row: Vec::new() }
+                Form::Lines { out, buffer: Vec::new(), columns: Default::default(), bound: Vec::new() }
             }
             Format::Turtle | Format::TriG => {
                 let mut serializer = TurtleSerializer::new();
@@ -80,61 +81,41 @@ impl<W: Write> GraphWriter<W> {
         }
     }
 
-    /// Writes statements from columns of ids. A row that is not an RDF statement (an unbound position, a
-    /// literal as subject, a predicate that is not an IRI) is skipped, as `CONSTRUCT` requires.
+    /// Writes statements from columns of ids; returns their number. A row that is not an RDF statement (an
+    /// unbound position, a literal as subject, a predicate that is not an IRI) is skipped, as `CONSTRUCT`
+    /// requires.
     ///
     /// # Errors
     /// `out` or `source` fails; columns of different lengths.
-    pub fn batch(&mut self, columns: [&[Id]; 3], source: &dyn TermSource) -> Result<()> {
+    pub fn batch(&mut self, columns: [&[Id]; 3], source: &dyn TermSource) -> Result<u64> {
         let rows = columns[0].len();
         if columns.iter().any(|column| column.len() != rows) {
             return Err(Error::internal("columns of a graph differ in length"));
         }
-        for row in 0..rows {
-            let ids = columns.map(|column| column[row]);
-            if ids.iter().all(|id| id.is_bound()) {
-                self.row(ids, source)?;
+        if let Form::Lines { out, buffer, columns: cells, bound } = &mut self.form {
+            for (cells, ids) in cells.iter_mut().zip(columns) {
+                cells.fill(ids, source, bound)?;
             }
+            let written = write_lines(cells, rows, buffer);
+            if buffer.len() >= BUFFER_BYTES {
+                write_buffer(buffer, out)?;
+            }
+            return Ok(written);
         }
-        Ok(())
+        let mut written = 0;
+        for row in 0..rows {
+            written += u64::from(self.row(columns.map(|column| column[row]), source)?);
+        }
+        Ok(written)
     }
 
-    fn row(&mut self, ids: [Id; 3], source: &dyn TermSource) -> Result<()> {
-        if let Form::Lines { out, buffer, terms, ends, row } = &mut self.form {
-            terms.clear();
-            ends.clear();
-            row.clear();
-            row.extend_from_slice(&ids);
-            source.write_terms(row, terms, ends)?;
-            if let [subject, predicate, object] = ends[..]
-                && terms.first() != Some(&b'"')
-                && !terms.starts_with(b"<<")
-                && terms.get(subject) == Some(&b'<')
-                && terms.get(subject + 1) != Some(&b'<')
-            {
-                for (start, end, after) in
-                    [(0, subject, " "), (subject, predicate, " "), (predicate, object, " .\n")]
-                {
-                    buffer.extend_from_slice(&terms[start..end]);
-                    buffer.extend_from_slice(after.as_bytes());
-                }
-            }
-            return if buffer.len() >= BUFFER_BYTES { write_buffer(buffer, out) } else { Ok(()) };
+    /// Writes a statement of ids; returns whether it is one.
+    fn row(&mut self, ids: [Id; 3], source: &dyn TermSource) -> Result<bool> {
+        let triple = read_triple(ids, source, &mut self.scratch)?;
+        if let Some(triple) = &triple {
+            self.triple(triple.as_ref())?;
         }
-        let mut terms = Vec::with_capacity(3);
-        for id in ids {
-            source.read_term(id, &mut self.scratch, &mut |parts| terms.push(parts.to_term()))?;
-        }
-        if let [subject, Term::NamedNode(predicate), object] = &terms[..]
-            && let Some(subject) = match subject {
-                Term::NamedNode(iri) => Some(NamedOrBlankNode::from(iri.clone())),
-                Term::BlankNode(blank) => Some(NamedOrBlankNode::from(blank.clone())),
-                _ => None,
-            }
-        {
-            self.triple(TripleRef::new(subject.as_ref(), predicate, object))?;
-        }
-        Ok(())
+        Ok(triple.is_some())
     }
 
     /// Completes the document, and returns `out`.
@@ -153,6 +134,58 @@ impl<W: Write> GraphWriter<W> {
         out.flush().map_err(|error| failed(&error))?;
         Ok(out)
     }
+}
+
+/// Appends the rows that are statements; returns their number.
+fn write_lines(cells: &[Cells; 3], rows: usize, buffer: &mut Vec<u8>) -> u64 {
+    const SEPARATORS: usize = " ".len() + " ".len() + " .\n".len();
+    let bytes: usize = cells.iter().map(Cells::size_bytes).sum();
+    let (mut written, mut at) = (0, buffer.len());
+    // Larger than the output, because blocks are copied whole.
+    buffer.resize(at + bytes + rows * SEPARATORS + PIECE_BYTES, 0);
+    let [subjects, predicates, objects] = cells;
+    for row in 0..rows {
+        let is_subject = matches!(subjects.cell(row), [b'<', next, ..] if *next != b'<')
+            || subjects.cell(row).starts_with(b"_:");
+        let is_predicate = matches!(predicates.cell(row), [b'<', next, ..] if *next != b'<');
+        if !is_subject || !is_predicate || objects.cell(row).is_empty() {
+            continue;
+        }
+        for (cells, separator) in
+            [(subjects, b" ".as_slice()), (predicates, b" ".as_slice()), (objects, b" .\n".as_slice())]
+        {
+            at = cells.copy_cell(row, buffer, at);
+            buffer[at..at + separator.len()].copy_from_slice(separator);
+            at += separator.len();
+        }
+        written += 1;
+    }
+    buffer.truncate(at);
+    written
+}
+
+/// The statement of three ids, if they are bound and RDF allows their terms in their positions; `scratch`
+/// is a reusable buffer.
+///
+/// # Errors
+/// `source` fails.
+pub fn read_triple(ids: [Id; 3], source: &dyn TermSource, scratch: &mut String) -> Result<Option<Triple>> {
+    if !ids.iter().all(|id| id.is_bound()) {
+        return Ok(None);
+    }
+    let mut term = |id| {
+        let mut term = None;
+        source.read_term(id, scratch, &mut |parts| term = Some(parts.to_term()))?;
+        term.ok_or_else(|| Error::internal(format!("no term was read for {id:?}")))
+    };
+    let [subject, predicate, object] = ids;
+    let Term::NamedNode(predicate) = term(predicate)? else { return Ok(None) };
+    let subject = match term(subject)? {
+        Term::NamedNode(iri) => NamedOrBlankNode::from(iri),
+        Term::BlankNode(blank) => NamedOrBlankNode::from(blank),
+        Term::Literal(_) | Term::Triple(_) => return Ok(None),
+    };
+    Ok(Some(Triple { subject, predicate, object: term(object)? }))
 }
 
 fn write_buffer(buffer: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {

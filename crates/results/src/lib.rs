@@ -30,7 +30,7 @@ mod xml;
 
 pub use boolean::write_boolean;
 pub use format::Format;
-pub use graph::GraphWriter;
+pub use graph::{GraphWriter, read_triple};
 pub use row_writer::RowWriter;
 pub use table::TableOptions;
 pub use term_source::TermSource;

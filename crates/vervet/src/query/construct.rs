@@ -1,101 +1,297 @@
-//! `CONSTRUCT` and `DESCRIBE`: triples built from solutions.
+//! `CONSTRUCT`: statements instantiated from solutions.
 //!
+//! # Shape
+//! Statements are triples of ids, passed on batch by batch; their terms are read where they are written. Only
+//! a statement with a blank node of the template, which is new for each solution, is made of terms.
 //! # Cost
-//! All triples are held in memory and count as texts against the memory cap of the query. `DESCRIBE` reads
-//! each segment once for a batch of resources.
+//! A set of all statements (32 bytes for each, counted against the memory cap) removes duplicates, unless the
+//! template is one pattern whose solutions cannot repeat: then the graph streams in constant memory.
 
+use crate::query::duplicates::are_distinct;
 use crate::query::execute::Execution;
+use crate::query::graph_sink::{EvaluatorTerms, GraphSink};
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, TermRef, Triple};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::HashSet;
 use vervet_algebra::{Pattern, Query, Slot, TripleTemplate, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Direction, Id, Result, TRIPLE_DEPTH_MAX, Tag, term_depth, triple_text};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, Snapshot};
+use vervet_model::{Id, Result, TRIPLE_DEPTH_MAX, term_depth};
+use vervet_snapshot::Snapshot;
 
-/// Batch size: resources described at a time, and entries read at a time.
-const CHUNK: usize = 1024;
-
-/// The triples of a template, without duplicates, in order of first occurrence.
+/// Passes the statements of a template to `sink`, without duplicates.
 pub(crate) fn construct(
     execution: &Execution<'_>,
     query: &Query,
-    template: &[Pattern],
+    statements: &[Pattern],
     triples: &[TripleTemplate],
-) -> Result<(Vec<Triple>, Profile)> {
-    let control = execution.control();
-    let mut list = Vec::new();
-    let mut seen: HashSet<Triple> = HashSet::new();
-    let mut solution = 0_u64;
-    let places: FxHashMap<Variable, usize> =
-        triples.iter().enumerate().map(|(at, triple)| (triple.variable, at)).collect();
-    let place = |slot: &Slot| places.get(&slot.variable()?).copied();
-    let (_, profile) = execution.run_under(&control, &mut |evaluator, batch| {
-        for row in 0..batch.rows {
-            solution += 1;
-            let mut made: Vec<Option<Term>> = Vec::with_capacity(triples.len());
-            for triple in triples {
-                let [subject, predicate, object] = triple.parts.each_ref().map(|part| match place(part) {
-                    Some(inner) => Ok(made.get(inner).cloned().flatten()),
-                    None => slot_term(part, query, evaluator, batch, row, solution),
-                });
-                made.push(triple_term_of(subject?, predicate?, object?));
-            }
-            for pattern in template {
-                let term = |slot: &Slot| match place(slot) {
-                    Some(triple) => Ok(made[triple].clone()),
-                    None => slot_term(slot, query, evaluator, batch, row, solution),
-                };
-                let (subject, predicate) = (term(&pattern.subject)?, term(&pattern.predicate)?);
-                if let Some(triple) = triple_of(subject, predicate, term(&pattern.object)?)
-                    && !seen.contains(&triple)
-                {
-                    // One copy in the list and one in the set.
-                    control.grow(2 * size_bytes(&triple))?;
-                    seen.insert(triple.clone());
-                    list.push(triple);
-                }
+    control: &Control<'_>,
+    sink: &mut dyn GraphSink,
+) -> Result<Profile> {
+    let template = Template::new(query, statements, triples);
+    let mut ids = IdStatements::new(&template, query);
+    let mut solutions = 0;
+    let (_, profile) = execution.run_under(control, &mut |evaluator, batch| {
+        ids.pass(&template, evaluator, batch, control, sink)?;
+        if !template.with_blanks.is_empty() {
+            for row in 0..batch.rows {
+                let solution = Solution { evaluator, batch, row, number: solutions + row as u64 + 1 };
+                pass_with_blanks(&template, &solution, sink)?;
             }
         }
+        solutions += batch.rows as u64;
         Ok(Flow::More)
     })?;
-    Ok((list, profile))
+    Ok(profile)
 }
 
-/// The triple of three terms, if all are bound and RDF allows them in their positions.
-fn triple_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Triple> {
-    let Some(Term::NamedNode(predicate)) = predicate else { return None };
-    Some(Triple { subject: subject_of(subject?)?, predicate, object: object? })
+/// A position of a template.
+enum Part {
+    Constant(Term),
+    /// A variable of the solutions.
+    Variable(Variable),
+    /// A blank node of the template.
+    Blank(Variable),
+    /// A triple term: an index into [`Template::triples`].
+    Triple(usize),
 }
 
-/// Like [`triple_of`], for a triple term. `None` if it is nested too deeply to be loaded again.
-fn triple_term_of(subject: Option<Term>, predicate: Option<Term>, object: Option<Term>) -> Option<Term> {
-    let object = object.filter(|object| term_depth(object.as_ref()) < TRIPLE_DEPTH_MAX);
-    triple_of(subject, predicate, object).map(Into::into)
+struct Template {
+    /// Statements without blank nodes of the template.
+    plain: Vec<[Part; 3]>,
+    /// Statements with such blank nodes.
+    with_blanks: Vec<[Part; 3]>,
+    /// Triple terms; an inner one comes first.
+    triples: Vec<[Part; 3]>,
 }
 
-/// The value at a template position. An unnamed variable is a blank node of the template, new for each
-/// solution.
-fn slot_term(
-    slot: &Slot,
-    query: &Query,
+impl Template {
+    fn new(query: &Query, statements: &[Pattern], triples: &[TripleTemplate]) -> Self {
+        let places: FxHashMap<Variable, usize> =
+            triples.iter().enumerate().map(|(place, triple)| (triple.variable, place)).collect();
+        let part = |slot: &Slot| match slot {
+            Slot::Constant(term) => Part::Constant(term.clone()),
+            Slot::Variable(variable) => match places.get(variable) {
+                Some(place) => Part::Triple(*place),
+                None if query.variables[variable.index()].is_empty() => Part::Blank(*variable),
+                None => Part::Variable(*variable),
+            },
+        };
+        let mut template = Self { plain: Vec::new(), with_blanks: Vec::new(), triples: Vec::new() };
+        let mut has_blank: Vec<bool> = Vec::new();
+        let is_blank = |part: &Part, has_blank: &[bool]| match part {
+            Part::Blank(_) => true,
+            Part::Triple(place) => has_blank.get(*place).copied().unwrap_or(false),
+            Part::Constant(_) | Part::Variable(_) => false,
+        };
+        for triple in triples {
+            let parts = triple.parts.each_ref().map(part);
+            has_blank.push(parts.iter().any(|part| is_blank(part, &has_blank)));
+            template.triples.push(parts);
+        }
+        for statement in statements {
+            let parts = [&statement.subject, &statement.predicate, &statement.object].map(part);
+            match parts.iter().any(|part| is_blank(part, &has_blank)) {
+                true => template.with_blanks.push(parts),
+                false => template.plain.push(parts),
+            }
+        }
+        template
+    }
+}
+
+/// Statements of ids.
+struct IdStatements {
+    /// Statements so far; absent if none can repeat.
+    seen: Option<FxHashSet<[Id; 3]>>,
+    counted_bytes: u64,
+    columns: [Vec<Id>; 3],
+}
+
+impl IdStatements {
+    fn new(template: &Template, query: &Query) -> Self {
+        let is_set = match template.plain.as_slice() {
+            [] => true,
+            [parts] => {
+                let variables = parts.iter().filter_map(|part| match part {
+                    Part::Variable(variable) => Some(*variable),
+                    _ => None,
+                });
+                are_distinct(&query.root, &variables.collect::<Vec<Variable>>())
+            }
+            _ => false,
+        };
+        Self { seen: (!is_set).then(FxHashSet::default), counted_bytes: 0, columns: Default::default() }
+    }
+
+    /// Passes on the new statements of a batch.
+    fn pass(
+        &mut self,
+        template: &Template,
+        evaluator: &Evaluator<'_>,
+        batch: &Batch,
+        control: &Control<'_>,
+        sink: &mut dyn GraphSink,
+    ) -> Result<()> {
+        let source = EvaluatorTerms(evaluator);
+        let constants = |parts: &[Part; 3]| -> Result<[Id; 3]> {
+            let mut ids = [Id::UNBOUND; 3];
+            for (id, part) in ids.iter_mut().zip(parts) {
+                if let Part::Constant(term) = part {
+                    *id = evaluator.intern(term.as_ref())?;
+                }
+            }
+            Ok(ids)
+        };
+        let plain = template.plain.iter().map(constants).collect::<Result<Vec<[Id; 3]>>>()?;
+        if plain.is_empty() {
+            return Ok(());
+        }
+        let mut triples = Vec::with_capacity(template.triples.len());
+        self.columns.iter_mut().for_each(Vec::clear);
+        for row in 0..batch.rows {
+            triples.clear();
+            for parts in &template.triples {
+                triples.push(triple_id(parts, evaluator, batch, row, &triples)?);
+            }
+            for (parts, constants) in template.plain.iter().zip(&plain) {
+                let mut ids = *constants;
+                for (id, part) in ids.iter_mut().zip(parts) {
+                    *id = part.id(batch, row, &triples, *id);
+                }
+                let is_bound = ids.iter().all(|id| id.is_bound());
+                if is_bound && self.seen.as_mut().is_none_or(|seen| seen.insert(ids)) {
+                    self.columns.iter_mut().zip(ids).for_each(|(column, id)| column.push(id));
+                }
+            }
+            // A template can be long.
+            if self.columns[0].len() >= COLUMN_ROWS {
+                self.flush(control, sink, &source)?;
+            }
+        }
+        self.flush(control, sink, &source)
+    }
+
+    fn flush(
+        &mut self,
+        control: &Control<'_>,
+        sink: &mut dyn GraphSink,
+        source: &EvaluatorTerms<'_, '_>,
+    ) -> Result<()> {
+        control.check()?;
+        if let Some(seen) = &self.seen {
+            control.recount(&mut self.counted_bytes, seen.capacity() as u64 * SEEN_BYTES)?;
+        }
+        if !self.columns[0].is_empty() {
+            sink.batch(self.columns.each_ref().map(Vec::as_slice), source)?;
+        }
+        self.columns.iter_mut().for_each(Vec::clear);
+        Ok(())
+    }
+}
+
+/// Number of statements that are passed on together.
+const COLUMN_ROWS: usize = 4096;
+/// Bytes of a statement in the set: three ids, and the tag of the hash table.
+const SEEN_BYTES: u64 = size_of::<[Id; 3]>() as u64 + 1;
+
+impl Part {
+    /// The id in a solution; `constant` is that of a constant. Unbound for a blank node of the template.
+    fn id(&self, batch: &Batch, row: usize, triples: &[Id], constant: Id) -> Id {
+        match self {
+            Self::Constant(_) => constant,
+            Self::Variable(variable) => batch.value(*variable, row),
+            Self::Triple(place) => triples.get(*place).copied().unwrap_or(Id::UNBOUND),
+            Self::Blank(_) => Id::UNBOUND,
+        }
+    }
+}
+
+/// The id of a triple term in a solution; unbound if a part is unbound or not allowed in its position, or if
+/// it contains a blank node of the template.
+fn triple_id(
+    parts: &[Part; 3],
     evaluator: &Evaluator<'_>,
     batch: &Batch,
     row: usize,
-    solution: u64,
-) -> Result<Option<Term>> {
-    Ok(match slot {
-        Slot::Constant(term) => Some(term.clone()),
-        Slot::Variable(variable) => match batch.value(*variable, row) {
-            id if id.is_bound() => evaluator.term(id)?,
-            _ if query.variables[variable.index()].is_empty() => {
-                Some(template_blank(*variable, solution, evaluator.snapshot())?)
+    triples: &[Id],
+) -> Result<Id> {
+    let mut terms = [None, None, None];
+    for (term, part) in terms.iter_mut().zip(parts) {
+        *term = match part {
+            Part::Constant(constant) => Some(constant.clone()),
+            part => evaluator.term(part.id(batch, row, triples, Id::UNBOUND))?,
+        };
+    }
+    triple_term_of(terms).map_or(Ok(Id::UNBOUND), |term| evaluator.intern(term.as_ref()))
+}
+
+/// One solution.
+struct Solution<'a, 'e> {
+    evaluator: &'a Evaluator<'e>,
+    batch: &'a Batch,
+    row: usize,
+    /// Number of the solution in the result, from 1.
+    number: u64,
+}
+
+impl Solution<'_, '_> {
+    fn terms(&self, parts: &[Part; 3], triples: &[Option<Term>]) -> Result<[Option<Term>; 3]> {
+        let mut terms = [None, None, None];
+        for (term, part) in terms.iter_mut().zip(parts) {
+            *term = match part {
+                Part::Constant(term) => Some(term.clone()),
+                Part::Variable(variable) => self.evaluator.term(self.batch.value(*variable, self.row))?,
+                Part::Blank(variable) => {
+                    Some(template_blank(*variable, self.number, self.evaluator.snapshot())?)
+                }
+                Part::Triple(place) => triples.get(*place).cloned().flatten(),
+            };
+        }
+        Ok(terms)
+    }
+}
+
+/// Passes on the statements of one solution that contain a blank node of the template. Those of other
+/// solutions are different.
+fn pass_with_blanks(
+    template: &Template,
+    solution: &Solution<'_, '_>,
+    sink: &mut dyn GraphSink,
+) -> Result<()> {
+    let mut triples = Vec::with_capacity(template.triples.len());
+    for parts in &template.triples {
+        triples.push(triple_term_of(solution.terms(parts, &triples)?));
+    }
+    let mut seen: FxHashSet<Triple> = FxHashSet::default();
+    for parts in &template.with_blanks {
+        if let Some(triple) = triple_of(solution.terms(parts, &triples)?)
+            && !seen.contains(&triple)
+        {
+            sink.triple(triple.as_ref())?;
+            if template.with_blanks.len() > 1 {
+                seen.insert(triple);
             }
-            _ => None,
-        },
-    })
+        }
+    }
+    Ok(())
+}
+
+/// The triple of three terms, if all are bound and RDF allows them in their positions.
+fn triple_of(terms: [Option<Term>; 3]) -> Option<Triple> {
+    let [Some(subject), Some(Term::NamedNode(predicate)), Some(object)] = terms else { return None };
+    let subject = match subject {
+        Term::NamedNode(node) => NamedOrBlankNode::from(node),
+        Term::BlankNode(node) => NamedOrBlankNode::from(node),
+        Term::Literal(_) | Term::Triple(_) => return None,
+    };
+    Some(Triple { subject, predicate, object })
+}
+
+/// Like [`triple_of`], for a triple term. `None` if it is nested too deeply to be loaded again.
+fn triple_term_of([subject, predicate, object]: [Option<Term>; 3]) -> Option<Term> {
+    let object = object.filter(|object| term_depth(object.as_ref()) < TRIPLE_DEPTH_MAX);
+    triple_of([subject, predicate, object]).map(Into::into)
 }
 
 /// A blank node that is not in the graph.
@@ -108,122 +304,4 @@ fn template_blank(variable: Variable, solution: u64, snapshot: &dyn Snapshot) ->
         }
         label = node.into_string() + "_";
     }
-}
-
-/// The description of each resource: its outgoing statements in all graphs, and those of the blank nodes
-/// reachable through them.
-pub(crate) fn describe(execution: &Execution<'_>, resources: &[Slot]) -> Result<(Vec<Triple>, Profile)> {
-    let control = execution.control();
-    let snapshot: &dyn Snapshot = execution.snapshot;
-    let mut wanted = DescribedResources { list: Vec::new(), seen: FxHashSet::default(), control: &control };
-    for resource in resources {
-        if let Slot::Constant(term) = resource
-            && let Some(id) = snapshot.lookup(term.as_ref())?
-        {
-            wanted.add(id)?;
-        }
-    }
-    let (_, profile) = execution.run_under(&control, &mut |_, batch| {
-        for resource in resources {
-            if let Slot::Variable(variable) = resource {
-                (0..batch.rows).try_for_each(|row| wanted.add(batch.value(*variable, row)))?;
-            }
-        }
-        Ok(Flow::More)
-    })?;
-    let mut triples = Vec::new();
-    let mut from = 0;
-    while from < wanted.list.len() {
-        let subjects = wanted.list[from..].iter().take(CHUNK).copied().collect::<Vec<Id>>();
-        from += subjects.len();
-        for (row, predicate, object) in statements_of(snapshot, &subjects, &control)? {
-            if object.is_vertex() && snapshot.is_blank(object)? {
-                wanted.add(object)?;
-            }
-            if let (Some(subject), Term::NamedNode(predicate)) =
-                (subject_of(term(snapshot, subjects[row as usize])?), term(snapshot, predicate)?)
-            {
-                let triple = Triple { subject, predicate, object: term(snapshot, object)? };
-                control.grow(size_bytes(&triple))?;
-                triples.push(triple);
-            }
-        }
-    }
-    Ok((triples, profile))
-}
-
-/// Resources to describe, without duplicates.
-struct DescribedResources<'a> {
-    list: Vec<Id>,
-    seen: FxHashSet<Id>,
-    control: &'a Control<'a>,
-}
-
-impl DescribedResources<'_> {
-    fn add(&mut self, id: Id) -> Result<()> {
-        if matches!(id.tag(), Tag::Vertex | Tag::Edge) && self.seen.insert(id) {
-            self.list.push(id);
-            self.control.grow(4 * size_of::<Id>() as u64)?;
-        }
-        Ok(())
-    }
-}
-
-/// Positions of the subject, predicate and object of all statements about `subjects`, without duplicates,
-/// grouped by subject.
-fn statements_of(
-    snapshot: &dyn Snapshot,
-    subjects: &[Id],
-    control: &Control<'_>,
-) -> Result<Vec<(u32, Id, Id)>> {
-    let filter = EntryFilter::ANY_GRAPH;
-    let mut statements = Vec::new();
-    let mut expansion = Expansion::new(CHUNK);
-    let mut counted = 0;
-    for &(predicate, _) in snapshot.predicates() {
-        let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
-        let mut cursor = Cursor::default();
-        while cursor.row < subjects.len() {
-            control.check()?;
-            expansion.clear();
-            segment.expand(subjects, filter, &mut cursor, &mut expansion)?;
-            let entries = expansion.rows.iter().zip(&expansion.neighbours);
-            statements.extend(entries.map(|(&row, &object)| (row, predicate, object)));
-            control.recount(&mut counted, (statements.capacity() * size_of::<(u32, Id, Id)>()) as u64)?;
-        }
-    }
-    statements.sort_unstable();
-    // The same statement may be in several graphs.
-    statements.dedup();
-    control.recount(&mut counted, 0)?;
-    Ok(statements)
-}
-
-fn term(snapshot: &dyn Snapshot, id: Id) -> Result<Term> {
-    let mut term = None;
-    snapshot.read_term(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
-    term.ok_or_else(|| vervet_model::Error::internal(format!("no term was read for {id:?}")))
-}
-
-fn subject_of(term: Term) -> Option<NamedOrBlankNode> {
-    match term {
-        Term::NamedNode(node) => Some(node.into()),
-        Term::BlankNode(node) => Some(node.into()),
-        _ => None,
-    }
-}
-
-/// Approximate size of a triple in memory, in bytes.
-fn size_bytes(triple: &Triple) -> u64 {
-    let subject = match &triple.subject {
-        NamedOrBlankNode::NamedNode(node) => node.as_str().len(),
-        NamedOrBlankNode::BlankNode(node) => node.as_str().len(),
-    };
-    let object = match &triple.object {
-        Term::NamedNode(node) => node.as_str().len(),
-        Term::BlankNode(node) => node.as_str().len(),
-        Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
-        Term::Triple(triple) => triple_text(triple.as_ref().as_ref()).map_or(0, |text| text.len()),
-    };
-    (size_of::<Triple>() + subject + triple.predicate.as_str().len() + object) as u64
 }

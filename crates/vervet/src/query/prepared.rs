@@ -3,13 +3,15 @@
 use crate::database::Database;
 use crate::options::QueryOptions;
 use crate::query::answer::{Answer, Solutions};
-use crate::query::construct;
 use crate::query::execute::{Execution, MaterializedSolutions};
+use crate::query::graph_sink::{GraphSink, TripleList};
 use crate::query::plans::Compiled;
 use crate::query::reading::PinnedVersion;
+use crate::query::{construct, describe};
 use std::sync::Arc;
 use vervet_algebra::{Form, Query};
-use vervet_kernel::Flow;
+use vervet_kernel::plan::Profile;
+use vervet_kernel::{Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The plan of a query, before or after a run.
@@ -233,16 +235,32 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
             })?;
             (Answer::Boolean(found), profile)
         }
-        Form::Construct { statements, triples } => {
-            let (graph, profile) = construct::construct(execution, query, statements, triples)?;
-            (Answer::Graph(graph), profile)
-        }
-        Form::Describe(resources) => {
-            let (graph, profile) = construct::describe(execution, resources)?;
-            (Answer::Graph(graph), profile)
+        Form::Construct { .. } | Form::Describe(_) => {
+            let control = execution.control();
+            let mut list = TripleList::new(&control);
+            let profile = graph(execution, query, &control, &mut list)?;
+            (Answer::Graph(list.triples), profile)
         }
     };
     Ok((answer, execution.options.profile.then(|| execution.explain_profile(&profile))))
+}
+
+/// Passes the graph of a `CONSTRUCT` or `DESCRIBE` to `sink` while it is made.
+pub(crate) fn graph(
+    execution: &Execution<'_>,
+    query: &Query,
+    control: &Control<'_>,
+    sink: &mut dyn GraphSink,
+) -> Result<Profile> {
+    match &query.form {
+        Form::Construct { statements, triples } => {
+            construct::construct(execution, query, statements, triples, control, sink)
+        }
+        Form::Describe(resources) => describe::describe(execution, resources, control, sink),
+        Form::Select(_) | Form::Ask => {
+            Err(Error::internal("a graph is the result of CONSTRUCT and DESCRIBE"))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! Result serialization: a query runs, and its batches are written directly to the output.
 
 use crate::query::execute::Execution;
+use crate::query::graph_sink::{EvaluatorTerms, GraphOutput};
 use crate::query::prepared;
 use crate::{Answer, Database, QueryOptions};
-use oxrdf::{NamedNode, TermRef, Triple};
+use oxrdf::NamedNode;
 use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::{Batch, Flow};
-use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
+use vervet_model::{Error, ErrorKind, Id, Result};
 pub use vervet_results::Format as OutputFormat;
-use vervet_results::{GraphWriter, RowWriter, TermSource};
+use vervet_results::{GraphWriter, RowWriter};
 
 /// Counts of a written result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,19 +19,6 @@ use vervet_results::{GraphWriter, RowWriter, TermSource};
 pub struct Written {
     /// Rows of a `SELECT`, triples of a graph, 1 for `ASK`.
     pub rows: u64,
-}
-
-/// Resolves the ids of one running query.
-struct EvaluatorTerms<'a, 'e>(&'a Evaluator<'e>);
-
-impl TermSource for EvaluatorTerms<'_, '_> {
-    fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()> {
-        self.0.write_terms(ids, out, ends)
-    }
-
-    fn read_term(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
-        self.0.read_term(id, scratch, read)
-    }
 }
 
 impl Database {
@@ -79,8 +67,7 @@ impl Database {
         let mut rows = 0;
         let mut sink = |evaluator: &Evaluator<'_>, batch: &Batch| {
             let columns = [subject, predicate, object].map(|column| batch.columns[column.index()].as_slice());
-            writer.batch(columns, &EvaluatorTerms(evaluator))?;
-            rows += batch.rows as u64;
+            rows += writer.batch(columns, &EvaluatorTerms(evaluator))?;
             Ok(Flow::More)
         };
         prepared.execute(options, |execution| execution.run(&mut sink).map(drop))?;
@@ -128,61 +115,21 @@ fn write(
 ) -> Result<Written> {
     match &query.form {
         Form::Select(columns) => write_rows(execution, query, columns, format, out),
-        _ => match prepared::answer(execution, query)?.0 {
-            Answer::Boolean(value) => {
-                let format = if format.is_for_graphs() { OutputFormat::Tsv } else { format };
-                vervet_results::write_boolean(format, value, out)?;
-                Ok(Written { rows: 1 })
-            }
-            Answer::Graph(triples) => {
-                let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
-                let mut writer = GraphWriter::new(format, &used_prefixes(&triples), out)?;
-                for triple in &triples {
-                    writer.triple(triple.as_ref())?;
-                }
-                writer.finish()?;
-                Ok(Written { rows: triples.len() as u64 })
-            }
-            Answer::Solutions(_) => Err(Error::internal("a query other than SELECT has solutions")),
-        },
-    }
-}
-
-/// The number of triples up to which a graph is searched for the prefixes that it uses.
-const SEARCHED_TRIPLES_MAX: usize = 1000;
-
-/// The well-known prefixes that a small graph uses; all of them for a larger one.
-fn used_prefixes(triples: &[Triple]) -> Vec<(&'static str, &'static str)> {
-    fn visit(term: TermRef<'_>, iri: &mut dyn FnMut(&str)) {
-        match term {
-            TermRef::NamedNode(node) => iri(node.as_str()),
-            TermRef::Literal(literal) => iri(literal.datatype().as_str()),
-            TermRef::Triple(triple) => {
-                let triple = triple.as_ref();
-                visit(triple.subject.into(), iri);
-                iri(triple.predicate.as_str());
-                visit(triple.object, iri);
-            }
-            TermRef::BlankNode(_) => {}
+        Form::Ask => {
+            let Answer::Boolean(value) = prepared::answer(execution, query)?.0 else {
+                return Err(Error::internal("an ASK has no truth value"));
+            };
+            let format = if format.is_for_graphs() { OutputFormat::Tsv } else { format };
+            vervet_results::write_boolean(format, value, out)?;
+            Ok(Written { rows: 1 })
+        }
+        Form::Construct { .. } | Form::Describe(_) => {
+            let format = if format.is_for_graphs() { format } else { OutputFormat::NTriples };
+            let mut output = GraphOutput::new(format, out)?;
+            prepared::graph(execution, query, &execution.control(), &mut output)?;
+            Ok(Written { rows: output.finish()? })
         }
     }
-    let mut prefixes = vervet_sparql::well_known_prefixes().to_vec();
-    if triples.len() > SEARCHED_TRIPLES_MAX {
-        return prefixes;
-    }
-    let mut used = vec![false; prefixes.len()];
-    let mut mark = |iri: &str| {
-        let all = prefixes.iter().zip(&mut used);
-        all.for_each(|((_, namespace), used)| *used |= iri.starts_with(namespace));
-    };
-    for triple in triples {
-        visit(triple.subject.as_ref().into(), &mut mark);
-        mark(triple.predicate.as_str());
-        visit(triple.object.as_ref(), &mut mark);
-    }
-    let mut used = used.into_iter();
-    prefixes.retain(|_| used.next().unwrap_or(true));
-    prefixes
 }
 
 fn write_rows(

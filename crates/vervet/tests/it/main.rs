@@ -4,6 +4,7 @@ mod air_routes;
 mod algorithms;
 mod cancel;
 mod concurrent;
+mod construct;
 mod counts;
 mod directory;
 mod edit;
