@@ -254,6 +254,9 @@ impl HeavyExecution<'_> {
         let abort = AbortState::default();
         let controls: Vec<Control<'_>> =
             (0..self.threads).map(|_| run.control().for_worker(&abort.flag)).collect();
+        let evaluators: Vec<Evaluator<'_>> =
+            controls.iter().map(|control| run.evaluator().for_thread(control)).collect();
+        let threads: Vec<_> = controls.iter().zip(&evaluators).collect();
         let mut head = Stages::head(pipeline, cut, &run)?;
         let mut tail = Stages::tail(pipeline, cut, &run)?;
         let CutPolicy { call_after: after, wait_for_helpers: wait, .. } = self.cut_policy;
@@ -262,7 +265,7 @@ impl HeavyExecution<'_> {
             self.pool,
             (pipeline, cut),
             run.with_shared(&shared),
-            &controls,
+            &threads,
             &abort,
             wake_policy,
         );

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{Morsels, Partial, Worker};
 use vervet_kernel::plan::{Pipeline, StepProfile};
 use vervet_kernel::{Batch, Control, Flow, PipelineCut, Run};
@@ -82,8 +83,8 @@ pub(crate) struct PipelineExecutor<'a> {
     pub(crate) cut: &'a PipelineCut,
     /// The run, with the state shared by the copies.
     pub(crate) run: Run<'a>,
-    /// Limits of each thread.
-    pub(crate) controls: &'a [Control<'a>],
+    /// Limits of each thread, and the evaluator that checks them.
+    pub(crate) threads: &'a [(&'a Control<'a>, &'a Evaluator<'a>)],
     pub(crate) abort: &'a AbortState,
     pub(crate) wake_policy: WakePolicy,
     idle: Mutex<Vec<PipelineCopy<'a>>>,
@@ -96,19 +97,19 @@ impl<'a> PipelineExecutor<'a> {
         pool: &'a Pool,
         (pipeline, cut): (&'a Pipeline, &'a PipelineCut),
         run: Run<'a>,
-        controls: &'a [Control<'a>],
+        threads: &'a [(&'a Control<'a>, &'a Evaluator<'a>)],
         abort: &'a AbortState,
         wake_policy: WakePolicy,
     ) -> Self {
         let (idle, created) = (Mutex::default(), AtomicUsize::new(0));
-        Self { pool, pipeline, cut, run, controls, abort, wake_policy, idle, created }
+        Self { pool, pipeline, cut, run, threads, abort, wake_policy, idle, created }
     }
 
     /// Runs rows of the head through all copies, and their output through `tail`. [`Flow::Done`]: the tail
     /// needs no more rows.
     pub(crate) fn run_round(&self, rows: &Batch, tail: &mut Sink<'_>) -> Result<Flow> {
-        let morsels = Morsels::new(self.pipeline, self.cut, rows, self.controls.len(), &self.run)?;
-        let (sender, receiver) = sync_channel(BATCHES_WAITING * self.controls.len());
+        let morsels = Morsels::new(self.pipeline, self.cut, rows, self.threads.len(), &self.run)?;
+        let (sender, receiver) = sync_channel(BATCHES_WAITING * self.threads.len());
         // `None`: the round has ended, and a late helper returns.
         let open_sender = Mutex::new(Some(sender));
         let work = || {
@@ -154,7 +155,7 @@ impl<'a> PipelineExecutor<'a> {
         loop {
             if !called && begun.elapsed() >= self.wake_policy.after {
                 called = true;
-                scope.call(self.controls.len() - 1);
+                scope.call(self.threads.len() - 1);
                 self.wait_for_helpers();
             }
             let taken = copy.worker.take(morsels, &copy.run, &mut |batch| {
@@ -172,7 +173,7 @@ impl<'a> PipelineExecutor<'a> {
     /// Waits until all copies exist, at most for `wake_policy.wait`.
     fn wait_for_helpers(&self) {
         let begun = Instant::now();
-        while self.created.load(Relaxed) < self.controls.len() && begun.elapsed() < self.wake_policy.wait {
+        while self.created.load(Relaxed) < self.threads.len() && begun.elapsed() < self.wake_policy.wait {
             std::thread::yield_now();
         }
     }
@@ -215,8 +216,9 @@ impl<'a> PipelineExecutor<'a> {
         if let Some(copy) = lock(&self.idle).pop() {
             return Ok(Some(copy));
         }
-        let Some(control) = self.controls.get(self.created.fetch_add(1, Relaxed)) else { return Ok(None) };
-        let run = self.run.with_control(control);
+        let thread = self.threads.get(self.created.fetch_add(1, Relaxed));
+        let Some(&(control, evaluator)) = thread else { return Ok(None) };
+        let run = self.run.for_thread(control, evaluator);
         Ok(Some(PipelineCopy { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
     }
 

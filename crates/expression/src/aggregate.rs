@@ -28,6 +28,7 @@ use crate::operator::Operator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
 use crate::wide::Wide;
+use crate::work::of_text;
 use oxsdatatypes::{Decimal, Double, Float};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -35,6 +36,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use vervet_algebra::{Aggregate, AggregateKind, Variable};
 use vervet_model::{Error, Id, Inline, Multiplicity, Result};
+
+/// Units of work of a result without a check of the limits: a microsecond.
+const UNITS_UNCHECKED: usize = 100;
+
+/// Growth of texts and keys within a batch that is checked against the memory cap, in bytes.
+const UNCHECKED_BYTES: usize = 1 << 20;
 
 /// The accumulators of one aggregate for all groups. See the header.
 pub struct Accumulators<'a> {
@@ -211,6 +218,8 @@ impl<'a> Accumulators<'a> {
             }
             return Ok(());
         }
+        let start_bytes = *heap_bytes;
+        let mut checked_bytes = start_bytes;
         expression.for_each_row(evaluator, columns, groups.len(), &mut |row, operand, context| {
             let (group, times) = (groups[row], times(row));
             if times.is_zero() {
@@ -229,8 +238,19 @@ impl<'a> Accumulators<'a> {
                 operand = Operand::Id(id);
                 times = Multiplicity::ONE;
             }
-            states.add(group as usize, operand, times, context, heap_bytes)
+            states.add(group as usize, operand, times, context, heap_bytes)?;
+            // The caller counts the growth only after the batch.
+            if *heap_bytes > checked_bytes.saturating_add(UNCHECKED_BYTES) {
+                checked_bytes = *heap_bytes;
+                context.evaluator.check_room(*heap_bytes - start_bytes.min(*heap_bytes))?;
+            }
+            Ok(())
         })
+    }
+
+    /// Sets the evaluator: accumulators may move to another thread of the query, with its own limits.
+    pub fn set_evaluator(&mut self, evaluator: &'a Evaluator<'a>) {
+        self.evaluator = evaluator;
     }
 
     /// The value of a group; [`Id::UNBOUND`] for an error. A group without rows has the value of an empty
@@ -263,7 +283,11 @@ impl<'a> Accumulators<'a> {
                 Concat::Text(text) => Some(Value::String(Cow::Borrowed(text))),
             },
         };
-        value.map_or(Ok(Id::UNBOUND), |value| value.intern(self.evaluator, &mut String::new()))
+        let Some(value) = value else { return Ok(Id::UNBOUND) };
+        if value.work() > UNITS_UNCHECKED {
+            self.evaluator.check()?;
+        }
+        value.intern(self.evaluator, &mut String::new())
     }
 
     /// Memory held, in bytes.
@@ -401,6 +425,7 @@ impl Number {
         }
         let Some(sum) = self.value() else { return Ok(()) };
         let value = context.decode(operand)?;
+        context.work(2 * (sum.work() + value.work()))?;
         let times = times.signed();
         // Computes in the type of the sum, so that the product overflows only if the sum does.
         let total = promote(&sum, &value).and_then(|pair| {
@@ -456,6 +481,7 @@ impl Extreme {
             }
         };
         let value = context.decode(operand.clone())?;
+        context.work(value.work())?;
         let key = SortKey::of_value(&value);
         if key.cmp(current) == wanted {
             *heap_bytes = heap_bytes.saturating_sub(key_bytes(current)) + key_bytes(&key);
@@ -499,6 +525,7 @@ impl Concat {
                 if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
                     return Err(text_too_long());
                 }
+                context.work(1 + of_text(separator.len() + text.len()))?;
                 all.push_str(separator);
                 all.push_str(&text);
                 *heap_bytes += separator.len() + text.len();

@@ -22,6 +22,9 @@ use vervet_model::{Id, Result, Tag};
 /// Number of values with cached results within a batch: 1 KiB.
 const SLOTS: usize = 64;
 
+/// Members of `IN` that one unit of work compares by their ids.
+const IN_ITEMS_PER_UNIT: usize = 8;
+
 /// An expression compiled for evaluation over batches.
 ///
 /// A batch is a list of columns, by [`vervet_algebra::Variable::index`], and a number of rows. A column
@@ -228,7 +231,10 @@ impl CompiledExpression {
                 None => {
                     context.row = row;
                     let known = match &self.root {
-                        Node::In(item, list) if matches!(**item, Node::Variable(_)) => is_in(id, list),
+                        Node::In(item, list) if matches!(**item, Node::Variable(_)) => {
+                            context.work(list.len() / IN_ITEMS_PER_UNIT)?;
+                            is_in(id, list)
+                        }
                         _ => None,
                     };
                     let selected = match known {

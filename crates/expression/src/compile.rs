@@ -230,7 +230,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         Function::Object => take().map(|a| Node::TriplePart(2, a)),
         Function::SubStr => pair(take(), take()).map(|ab| Node::SubStr(ab, take())),
         Function::Regex => match (take(), take(), take()) {
-            (Some(text), Some(pattern), flags) => Some(match pattern_node(pattern, flags) {
+            (Some(text), Some(pattern), flags) => Some(match pattern_node(pattern, flags, evaluator)? {
                 Some(pattern) => Node::Regex(text, pattern),
                 None => Node::Error,
             }),
@@ -245,7 +245,7 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
         },
         Function::Replace => match (take(), take(), take(), take()) {
             (Some(text), Some(pattern), Some(replacement), flags) => {
-                Some(match pattern_node(pattern, flags) {
+                Some(match pattern_node(pattern, flags, evaluator)? {
                     Some(pattern) => Node::Replace(Box::new([*text, *replacement]), pattern),
                     None => Node::Error,
                 })
@@ -299,18 +299,23 @@ fn parse_base(base: &str) -> Result<Iri<String>> {
 }
 
 /// The pattern, compiled here if pattern and flags are constant; `None` if it is invalid.
-fn pattern_node(pattern: Box<Node>, flags: Option<Box<Node>>) -> Option<PatternNode> {
+fn pattern_node(
+    pattern: Box<Node>,
+    flags: Option<Box<Node>>,
+    evaluator: &Evaluator<'_>,
+) -> Result<Option<PatternNode>> {
     let flags_text = match flags.as_deref() {
         None => Some(""),
         Some(Node::Constant(Constant { value: Value::String(flags), .. })) => Some(&**flags),
         Some(_) => None,
     };
-    match (&*pattern, flags_text) {
+    Ok(match (&*pattern, flags_text) {
         (Node::Constant(Constant { value: Value::String(text), .. }), Some(flags)) => {
-            Some(PatternNode::Fixed(Pattern::new(text, flags)?))
+            let compiled = Context::new(evaluator, &[]).pattern(text, flags)?;
+            compiled.map(PatternNode::Fixed)
         }
         _ => Some(PatternNode::Computed(pattern, flags)),
-    }
+    })
 }
 
 /// The search, parsed here if it is constant; `None` if it is invalid.
@@ -340,6 +345,8 @@ fn fold(node: Node, evaluator: &Evaluator<'_>) -> Result<Node> {
     if !constant {
         return Ok(node);
     }
+    // Each constant part may take as long as a row.
+    evaluator.check()?;
     let mut context = Context::new(evaluator, &[]);
     Ok(match node.evaluate(&mut context)? {
         None => Node::Error,

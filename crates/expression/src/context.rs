@@ -3,11 +3,18 @@
 use crate::evaluator::Evaluator;
 use crate::pattern::Pattern;
 use crate::value::Value;
+use crate::work::UNITS_PER_CHECK;
 use std::borrow::Cow;
 use vervet_model::{Error, Id, Inline, Result, Tag, Words};
 
 /// Number of text buffers kept for reuse.
 const POOL_TEXTS: usize = 8;
+
+/// Maximum capacity of a text buffer that is kept for reuse, in bytes.
+const POOL_TEXT_BYTES: usize = 1 << 20;
+
+/// Minimum size of an unfinished text that counts against the memory cap, in bytes.
+const HELD_BYTES_MIN: usize = 1 << 16;
 
 /// A constant of an expression, looked up and decoded once.
 #[derive(Clone, Debug)]
@@ -52,6 +59,10 @@ pub(crate) struct Context<'c> {
     last_pattern: Option<(String, String, Option<Pattern>)>,
     /// The words of the text searched last.
     pub(crate) words: Words,
+    /// Units of work since the last check.
+    units: usize,
+    /// Bytes of large unfinished texts.
+    held_bytes: usize,
 }
 
 impl<'c> Context<'c> {
@@ -64,6 +75,46 @@ impl<'c> Context<'c> {
             pool: Vec::new(),
             last_pattern: None,
             words: Words::default(),
+            units: 0,
+            held_bytes: 0,
+        }
+    }
+
+    /// Counts units of work, and checks the limits of the query after a fixed number.
+    ///
+    /// # Errors
+    /// As [`crate::Interrupt::check`].
+    #[inline]
+    pub(crate) fn work(&mut self, units: usize) -> Result<()> {
+        self.units = self.units.saturating_add(units);
+        if self.units < UNITS_PER_CHECK { Ok(()) } else { self.check() }
+    }
+
+    #[cold]
+    fn check(&mut self) -> Result<()> {
+        self.units = 0;
+        self.evaluator.check()
+    }
+
+    /// Counts an unfinished text, while further values are computed for it, that has grown from `before` to
+    /// `after` bytes; small texts are not counted.
+    ///
+    /// # Errors
+    /// As [`crate::Interrupt::check_room`].
+    #[inline]
+    pub(crate) fn hold(&mut self, before: usize, after: usize) -> Result<()> {
+        if after < HELD_BYTES_MIN {
+            return Ok(());
+        }
+        self.held_bytes += after - if before < HELD_BYTES_MIN { 0 } else { before };
+        self.evaluator.check_room(self.held_bytes)
+    }
+
+    /// Ends [`Context::hold`] of a text of `bytes` bytes.
+    #[inline]
+    pub(crate) fn release(&mut self, bytes: usize) {
+        if bytes >= HELD_BYTES_MIN {
+            self.held_bytes -= bytes;
         }
     }
 
@@ -83,6 +134,7 @@ impl<'c> Context<'c> {
         self.evaluator.read_term(id, &mut self.scratch, &mut |parts| {
             value = Some(Value::from_parts(parts, std::mem::take(&mut buffer)));
         })?;
+        self.work(value.as_ref().map_or(0, Value::work))?;
         value.ok_or_else(|| Error::internal(format!("the term of {id:?} could not be read")))
     }
 
@@ -97,7 +149,9 @@ impl<'c> Context<'c> {
 
     /// The text of a string or language-tagged string; `None` for everything else.
     pub(crate) fn text<'e>(&mut self, operand: Operand<'e>) -> Result<Option<Text<'e>>> {
-        Ok(match self.decode(operand)? {
+        let value = self.decode(operand)?;
+        self.work(value.work())?;
+        Ok(match value {
             Value::String(text) => Some((text, None)),
             Value::Language(text, tag) => Some((text, Some(tag))),
             _ => None,
@@ -106,7 +160,9 @@ impl<'c> Context<'c> {
 
     /// The text of an `xsd:string`; `None` for everything else.
     pub(crate) fn simple<'e>(&mut self, operand: Operand<'e>) -> Result<Option<Cow<'e, str>>> {
-        Ok(match self.decode(operand)? {
+        let value = self.decode(operand)?;
+        self.work(value.work())?;
+        Ok(match value {
             Value::String(text) => Some(text),
             _ => None,
         })
@@ -139,6 +195,9 @@ impl<'c> Context<'c> {
             Operand::Id(id) => Ok(id),
             Operand::Constant(constant) => Ok(constant.id),
             Operand::Value(value) => {
+                if !matches!(value, Value::Integer(_)) {
+                    self.work(value.work())?;
+                }
                 let id = value.intern(self.evaluator, &mut self.scratch)?;
                 self.recycle_value(value);
                 Ok(id)
@@ -157,6 +216,7 @@ impl<'c> Context<'c> {
     pub(crate) fn recycle(&mut self, text: Cow<'_, str>) {
         if let Cow::Owned(text) = text
             && self.pool.len() < POOL_TEXTS
+            && text.capacity() <= POOL_TEXT_BYTES
         {
             self.pool.push(text);
         }
@@ -174,15 +234,18 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The compiled pattern, cached for the last text and flags.
-    pub(crate) fn pattern(&mut self, pattern: &str, flags: &str) -> Option<Pattern> {
-        match &self.last_pattern {
-            Some((last, last_flags, compiled)) if last == pattern && last_flags == flags => compiled.clone(),
-            _ => {
-                let compiled = Pattern::new(pattern, flags);
-                self.last_pattern = Some((pattern.to_owned(), flags.to_owned(), compiled.clone()));
-                compiled
-            }
+    /// The compiled pattern, cached for the last text and flags, and for some of the query.
+    pub(crate) fn pattern(&mut self, pattern: &str, flags: &str) -> Result<Option<Pattern>> {
+        if let Some((last, last_flags, compiled)) = &self.last_pattern
+            && last == pattern
+            && last_flags == flags
+        {
+            return Ok(compiled.clone());
         }
+        let evaluator = self.evaluator;
+        let compile = || Pattern::new(pattern, flags, &mut |units| self.work(units));
+        let compiled = evaluator.patterns().find(pattern, flags, compile)?;
+        self.last_pattern = Some((pattern.to_owned(), flags.to_owned(), compiled.clone()));
+        Ok(compiled)
     }
 }

@@ -15,6 +15,7 @@ use crate::pattern::{Pattern, Replacement};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
 use crate::value::{RDF_DIR_LANG_STRING, RDF_LANG_STRING, Value};
 use crate::wide::double_of_decimal;
+use crate::work::of_text;
 use oxiri::Iri;
 use oxrdf::{BaseDirection, Literal};
 use oxsdatatypes::Double;
@@ -78,7 +79,10 @@ impl Node {
             Self::Pair(
                 function @ (PairFunction::Contains | PairFunction::StartsWith | PairFunction::EndsWith),
                 ab,
-            ) => Ok(text_test(*function, ab, context)?.map(|truth| Operand::Value(Value::Boolean(truth)))),
+            ) => {
+                context.work(1)?;
+                Ok(text_test(*function, ab, context)?.map(|truth| Operand::Value(Value::Boolean(truth))))
+            }
             Self::If(abc) => match abc[0].truth(context)? {
                 Some(true) => abc[1].evaluate(context),
                 Some(false) => abc[2].evaluate(context),
@@ -86,6 +90,7 @@ impl Node {
             },
             Self::Coalesce(list) => {
                 for item in list {
+                    context.work(1)?;
                     if let Some(operand) = item.evaluate(context)? {
                         return Ok(Some(operand));
                     }
@@ -93,6 +98,7 @@ impl Node {
                 Ok(None)
             }
             Self::StrDt(ab) => {
+                context.work(1)?;
                 let (text, datatype) = both!(ab, context);
                 let text = some!(context.simple(text)?);
                 Ok(match context.decode(datatype)? {
@@ -104,14 +110,19 @@ impl Node {
                 })
             }
             Self::TriplePart(part, a) => {
+                context.work(1)?;
                 let a = some!(a.evaluate(context)?);
                 triple_part(*part, a, context)
             }
             Self::EqualityKey(a) => {
+                context.work(1)?;
                 let a = some!(a.evaluate(context)?);
                 equality_key(a, context).map(Some)
             }
-            _ => Ok(self.compute(context)?.map(Operand::Value)),
+            _ => {
+                context.work(1)?;
+                Ok(self.compute(context)?.map(Operand::Value))
+            }
         }
     }
 
@@ -127,6 +138,7 @@ impl Node {
 
     /// The effective boolean value for the row `context.row`.
     pub(crate) fn truth(&self, context: &mut Context<'_>) -> Result<Option<bool>> {
+        context.work(1)?;
         match self {
             Self::Bound(variable) => Ok(Some(context.id(*variable).is_bound())),
             Self::Or(list) => any(list.iter().map(|item| item.truth(context))),
@@ -160,9 +172,12 @@ impl Node {
             }
             Self::In(a, list) => {
                 let a = some!(a.evaluate(context)?);
-                any(list.iter().map(|item| match item.evaluate(context)? {
-                    Some(item) => equal(&a, &item, context),
-                    None => Ok(None),
+                any(list.iter().map(|item| {
+                    context.work(1)?;
+                    match item.evaluate(context)? {
+                        Some(item) => equal(&a, &item, context),
+                        None => Ok(None),
+                    }
                 }))
             }
             Self::LangMatches(ab) => {
@@ -185,7 +200,7 @@ impl Node {
                     }
                 };
                 let (text, _) = some!(context.text(text)?);
-                let found = pattern.is_match(&text);
+                let found = pattern.is_match(&text, &mut |units| context.work(units))?;
                 context.recycle(text);
                 Ok(Some(found))
             }
@@ -215,6 +230,8 @@ impl Node {
                 }
                 let (a, b) = both!(ab, context);
                 let (a, b) = (context.decode(a)?, context.decode(b)?);
+                // The square of the sum is at most twice the sum of the squares.
+                context.work(2 * (a.work() + b.work()))?;
                 Ok(apply(*operator, &a, &b))
             }
             Self::Search(text, search, _) => {
@@ -223,7 +240,9 @@ impl Node {
             }
             Self::Unary(function, a) => {
                 let a = some!(a.evaluate(context)?);
-                Ok(apply_unary(*function, &context.decode(a)?))
+                let value = context.decode(a)?;
+                context.work(value.work())?;
+                Ok(apply_unary(*function, &value))
             }
             Self::DateTimeField(which, a) => {
                 let a = some!(a.evaluate(context)?);
@@ -231,7 +250,9 @@ impl Node {
             }
             Self::Cast(to, a) => {
                 let a = some!(a.evaluate(context)?);
-                Ok(cast(*to, &context.decode(a)?))
+                let value = context.decode(a)?;
+                context.work(value.work())?;
+                Ok(cast(*to, &value))
             }
             Self::Str(a) => {
                 let a = some!(a.evaluate(context)?);
@@ -347,7 +368,9 @@ impl Node {
                 };
                 let (text, tag) = some!(context.text(text)?);
                 let replacement = some!(context.simple(replacement)?);
-                match some!(pattern.replace(&text, &replacement, MAX_TEXT_BYTES)) {
+                let replaced =
+                    pattern.replace(&text, &replacement, MAX_TEXT_BYTES, &mut |units| context.work(units))?;
+                match some!(replaced) {
                     Replacement::Text(text) => Ok(Some(with_tag(Cow::Owned(text), tag))),
                     Replacement::TooLong => Err(text_too_long()),
                 }
@@ -378,6 +401,7 @@ fn equality_key<'e>(a: Operand<'e>, context: &mut Context<'_>) -> Result<Operand
         return Ok(a);
     }
     let value = context.decode(a.clone())?;
+    context.work(value.work())?;
     let key = match nearest_float(&value) {
         // The sum with zero is the same number, and never negative zero.
         Some(number) => Operand::Value(Value::Double(Double::from(number) + Double::from(0.0))),
@@ -398,6 +422,7 @@ pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>)
         return Ok(Some(answer));
     }
     let (a, b) = (context.decode(a.clone())?, context.decode(b.clone())?);
+    context.work(a.work() + b.work())?;
     let answer = equals(&a, &b);
     context.recycle_value(a);
     context.recycle_value(b);
@@ -458,6 +483,7 @@ fn compare_operands(
         return Ok(Some(answer));
     }
     let (a, b) = (context.decode(a)?, context.decode(b)?);
+    context.work(a.work() + b.work())?;
     let answer = compare(comparator, &a, &b);
     context.recycle_value(a);
     context.recycle_value(b);
@@ -583,9 +609,12 @@ pub(crate) fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) 
             none = triple || matches!(parts, TermParts::Blank(_));
             parts.write_str(&mut out);
         })?;
+        context.work(of_text(out.len()))?;
         return Ok((!none).then_some(Value::String(Cow::Owned(out))));
     }
-    Ok(match context.decode(operand)? {
+    let value = context.decode(operand)?;
+    context.work(value.work())?;
+    Ok(match value {
         Value::Blank(_) | Value::Triple(_) => None,
         Value::Iri(text) | Value::String(text) | Value::Language(text, _) | Value::Typed(text, _) => {
             Some(Value::String(text))
@@ -727,14 +756,29 @@ fn text_part<'e>(
 
 fn concat<'e>(list: &'e [Node], context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     let mut out = context.buffer();
+    let text = concat_into(list, &mut out, context);
+    context.release(out.len());
+    let tag = some!(text?);
+    Ok(Some(with_tag(Cow::Owned(out), tag)))
+}
+
+/// Appends the texts of `list`; their common tag. The caller releases the held text.
+fn concat_into<'e>(
+    list: &'e [Node],
+    out: &mut String,
+    context: &mut Context<'_>,
+) -> Result<Option<Option<Cow<'e, str>>>> {
     let mut common: Option<Option<Cow<'e, str>>> = None;
     for item in list {
+        context.work(1)?;
         let item = some!(item.evaluate(context)?);
         let (text, tag) = some!(context.text(item)?);
-        out.push_str(&text);
-        if out.len() > MAX_TEXT_BYTES {
+        let before = out.len();
+        if before + text.len() > MAX_TEXT_BYTES {
             return Err(text_too_long());
         }
+        out.push_str(&text);
+        context.hold(before, out.len())?;
         context.recycle(text);
         common = match common {
             None => Some(tag),
@@ -742,7 +786,7 @@ fn concat<'e>(list: &'e [Node], context: &mut Context<'_>) -> Result<Option<Valu
             Some(_) => Some(None),
         };
     }
-    Ok(Some(with_tag(Cow::Owned(out), common.flatten())))
+    Ok(Some(common.flatten()))
 }
 
 /// A number rounded as by XPath's `fn:round`; `None` if it is not a number.
@@ -772,7 +816,7 @@ fn compute_pattern(
         }
         None => Cow::Borrowed(""),
     };
-    Ok(context.pattern(&pattern, &flags))
+    context.pattern(&pattern, &flags)
 }
 
 /// Applies `ask` to the words of a text and a search; `None` if either is invalid.

@@ -2,8 +2,10 @@
 //! IRI).
 
 use crate::computed::{ComputedKind, ComputedTerms};
+use crate::pattern_cache::PatternCache;
 use oxrdf::{BlankNodeRef, LiteralRef, NamedNodeRef, Term, TermRef};
 use oxsdatatypes::DateTime;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_algebra::Variable;
 use vervet_model::{
@@ -13,6 +15,22 @@ use vervet_model::{
 use vervet_snapshot::Snapshot;
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
+
+/// Limits of the running query. A batch of expensive expressions takes any time, so the evaluation checks them
+/// within a batch, after a fixed amount of work; see [`crate::work`].
+pub trait Interrupt: Sync {
+    /// Fails if the query was cancelled or has passed its deadline.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], [`ErrorKind::Deadline`].
+    fn check(&self) -> Result<()>;
+
+    /// Fails if temporary values of `bytes` would exceed the memory cap.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MemoryLimit`].
+    fn check_room(&self, bytes: u64) -> Result<()>;
+}
 
 /// The environment of the expressions of a query.
 ///
@@ -24,15 +42,58 @@ pub struct Evaluator<'a> {
     base: Option<String>,
     solution: Option<Variable>,
     seed: u64,
-    random: AtomicU64,
+    random: Arc<AtomicU64>,
+    interrupt: Option<&'a dyn Interrupt>,
+    patterns: Arc<PatternCache>,
 }
 
 impl<'a> Evaluator<'a> {
     /// An evaluator over `snapshot`; `now` is the value of `NOW()`, `seed` initialises the random numbers.
     #[must_use]
     pub fn new(snapshot: &'a dyn Snapshot, computed: &'a ComputedTerms, now: DateTime, seed: u64) -> Self {
-        let random = AtomicU64::new(mix(seed));
-        Self { snapshot, computed, now, base: None, solution: None, seed, random }
+        let random = Arc::new(AtomicU64::new(mix(seed)));
+        let patterns = Arc::default();
+        Self { snapshot, computed, now, base: None, solution: None, seed, random, interrupt: None, patterns }
+    }
+
+    /// Sets the limits (default: none).
+    #[must_use]
+    pub fn with_interrupt(self, interrupt: &'a dyn Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    /// The evaluator of another thread of the same query, with the limits of that thread.
+    #[must_use]
+    pub fn for_thread<'b>(&self, interrupt: &'b dyn Interrupt) -> Evaluator<'b>
+    where
+        'a: 'b,
+    {
+        Evaluator {
+            snapshot: self.snapshot,
+            computed: self.computed,
+            now: self.now,
+            base: self.base.clone(),
+            solution: self.solution,
+            seed: self.seed,
+            random: Arc::clone(&self.random),
+            interrupt: Some(interrupt),
+            patterns: Arc::clone(&self.patterns),
+        }
+    }
+
+    /// [`Interrupt::check`], if there are limits.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.interrupt.map_or(Ok(()), Interrupt::check)
+    }
+
+    /// [`Interrupt::check_room`], if there are limits.
+    pub(crate) fn check_room(&self, bytes: usize) -> Result<()> {
+        self.interrupt.map_or(Ok(()), |interrupt| interrupt.check_room(bytes as u64))
+    }
+
+    /// The compiled patterns of the query.
+    pub(crate) fn patterns(&self) -> &PatternCache {
+        &self.patterns
     }
 
     /// Sets the base IRI for relative IRIs in expressions that specify none.

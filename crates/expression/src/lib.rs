@@ -12,6 +12,9 @@
 //! 2. Terms that pass through an expression keep their exact lexical form. Computed values have the form that
 //!    `oxsdatatypes` writes (`2` for the double and the decimal two).
 //! 3. Equal ids are equal terms, also for computed terms.
+//! 4. Between two calls of [`Interrupt::check`] there is a bounded amount of work, whatever the expression and
+//!    the terms are (`work.rs`).
+//!
 //! # Extensions of SPARQL 1.1
 //! `=`, `<` and the date functions support `xsd:date`, `xsd:time`, durations and the Gregorian types;
 //! durations can be added to and subtracted from dates; values of different known types are unequal (not an
@@ -36,17 +39,20 @@ mod evaluator;
 mod operator;
 mod order;
 mod pattern;
+mod pattern_cache;
 mod payload_range;
+mod regex_search;
 mod strings;
 mod unicode_blocks;
 mod value;
 mod wide;
+mod work;
 mod xpath_regex;
 
 pub use aggregate::Accumulators;
 pub use batch::CompiledExpression;
 pub use computed::ComputedTerms;
-pub use evaluator::Evaluator;
+pub use evaluator::{Evaluator, Interrupt};
 pub use order::{SortKey, order_of_ids};
 pub use pattern::regex_error;
 pub use wide::DIGITS_MAX;

@@ -13,11 +13,11 @@ use crate::context::Context;
 use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
 use crate::value::{RDF_LANG_STRING, Span, Value};
-use crate::wide::{Wide, double_of_decimal};
+use crate::wide::{OrderedDigits, Wide, double_of_decimal};
 use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Time, TimezoneOffset};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Inline, Result, Tag, triple_parts, with_nt};
 
@@ -61,8 +61,22 @@ enum Key {
 enum Number {
     Exact(Decimal),
     /// An integer or decimal outside the range of [`Decimal`].
-    Wide(Arc<Wide>),
+    Wide(Box<WideKey>),
     Double(f64),
+}
+
+/// A wide number in a form that compares fast.
+#[derive(Clone, Debug)]
+struct WideKey {
+    digits: OrderedDigits,
+    /// The nearest double.
+    rounded: f64,
+}
+
+impl WideKey {
+    fn new(number: &Wide) -> Box<Self> {
+        Box::new(Self { digits: OrderedDigits::new(number), rounded: number.to_double() })
+    }
 }
 
 impl SortKey {
@@ -109,11 +123,11 @@ impl SortKey {
                 Key::Number(match i64::try_from(*value) {
                     Ok(small) => Number::Exact(small.into()),
                     Err(_) => Decimal::try_from(*value)
-                        .map_or_else(|_| Number::Wide(Arc::new((*value).into())), Number::Exact),
+                        .map_or_else(|_| Number::Wide(WideKey::new(&(*value).into())), Number::Exact),
                 })
             }
             Value::Decimal(value) => Key::Number(Number::Exact(*value)),
-            Value::Wide(value) => Key::Number(Number::Wide(value.clone())),
+            Value::Wide(value) => Key::Number(Number::Wide(WideKey::new(value))),
             Value::Float(value) => Key::Number(Number::Double((*value).into())),
             Value::Double(value) => Key::Number(Number::Double((*value).into())),
             Value::Boolean(value) => Key::Boolean(*value),
@@ -150,7 +164,7 @@ impl Key {
 
     fn heap_bytes(&self) -> usize {
         match self {
-            Key::Number(Number::Wide(value)) => value.size_bytes(),
+            Key::Number(Number::Wide(value)) => size_of::<WideKey>() + value.digits.heap_bytes(),
             Key::Blank(text) | Key::Iri(text) => text.len(),
             Key::Triple(parts) => parts.iter().map(|part| size_of::<Self>() + part.heap_bytes()).sum(),
             Key::Text(text, datatype, tag) => {
@@ -200,9 +214,9 @@ impl Ord for Number {
             (Self::Double(a), Self::Double(b)) => {
                 a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
             }
-            (Self::Wide(a), Self::Wide(b)) => a.cmp(b),
-            (Self::Wide(a), Self::Exact(b)) => a.as_ref().cmp(&(*b).into()),
-            (Self::Exact(a), Self::Wide(b)) => Wide::from(*a).cmp(b),
+            (Self::Wide(a), Self::Wide(b)) => a.digits.cmp(&b.digits),
+            (Self::Wide(a), Self::Exact(b)) => a.digits.cmp(&OrderedDigits::new(&(*b).into())),
+            (Self::Exact(a), Self::Wide(b)) => OrderedDigits::new(&(*a).into()).cmp(&b.digits),
             (Self::Wide(a), Self::Double(b)) => wide_to_double(a, *b),
             (Self::Double(a), Self::Wide(b)) => wide_to_double(b, *a).reverse(),
             (Self::Exact(a), Self::Double(b)) => exact_to_double(*a, *b),
@@ -224,12 +238,11 @@ fn exact_to_double(a: Decimal, b: f64) -> Ordering {
 }
 
 /// As [`exact_to_double`]. A number that is too large for a double is beyond all but infinity.
-fn wide_to_double(a: &Wide, b: f64) -> Ordering {
-    let rounded = a.to_double();
-    match rounded.partial_cmp(&b) {
+fn wide_to_double(a: &WideKey, b: f64) -> Ordering {
+    match a.rounded.partial_cmp(&b) {
         None => Ordering::Less,
         Some(Ordering::Equal) => match Wide::of_double(b) {
-            Some(b) => a.cmp(&b),
+            Some(b) => a.digits.cmp(&OrderedDigits::new(&b)),
             None if b > 0.0 => Ordering::Less,
             None => Ordering::Greater,
         },

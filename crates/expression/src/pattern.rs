@@ -1,92 +1,223 @@
 //! Regular expressions of `REGEX` and `REPLACE`: those of XPath (F&O 3.1 §5.6), translated for the crate
 //! `regex` (linear time). [`crate::xpath_regex`] lists the differences.
 
+use crate::regex_search::SteppedSearch;
+use crate::work::UNITS_PER_CHECK;
 use crate::xpath_regex::{Flags, translate};
-use regex::{Captures, Regex, RegexBuilder};
+use regex_automata::meta::{self, Regex};
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
+use std::sync::{Arc, OnceLock};
+use vervet_model::{Error, ErrorKind, Result};
 
 /// Maximum size of the compiled program of one pattern, in bytes.
 const PROGRAM_BYTES: usize = 1_000_000;
 
-/// A compiled pattern.
+/// Maximum size of the lazily computed states of one pattern and thread, in bytes.
+const STATES_BYTES: usize = 2 << 20;
+
+/// Maximum size of a text times that of the program for a search that cannot be interrupted: at most some 40 ms
+/// (states times bytes), and mostly microseconds.
+const UNINTERRUPTED_MAX: usize = 1 << 27;
+
+/// The product of [`UNINTERRUPTED_MAX`] for one unit of work.
+const PRODUCT_PER_UNIT: usize = 1 << 12;
+
+/// Maximum size of a match of `REPLACE` times that of the program if the replacement has groups: the search for
+/// groups cannot be interrupted.
+const GROUPS_MAX: usize = 1 << 35;
+
+/// Counts units of work, and may abort; see [`crate::work`].
+pub(crate) type Work<'w> = dyn FnMut(usize) -> Result<()> + 'w;
+
+/// A compiled pattern. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct Pattern(Arc<Program>);
+
+#[derive(Debug)]
+struct Program {
     regex: Regex,
     /// Flag `q`: the replacement is literal text, too.
     literal: bool,
+    /// The pattern in the syntax of the library.
+    translated: String,
+    syntax: syntax::Config,
+    size_bytes: usize,
+    /// For long texts; `None`: impossible for this pattern.
+    stepped: OnceLock<Option<SteppedSearch>>,
 }
 
 /// Why a pattern and its flags are invalid for `REGEX`, or for `REPLACE` if `replaces`, so that the
 /// expression is an error for every row; `None` if they are valid.
 #[must_use]
 pub fn regex_error(pattern: &str, flags: &str, replaces: bool) -> Option<String> {
-    match Pattern::parse(pattern, flags) {
-        Err(error) => Some(error),
-        Ok(pattern) if replaces && pattern.matches_empty() => {
+    match Pattern::parse(pattern, flags, &mut |_| Ok(())) {
+        // Nothing aborts it.
+        Err(_) => None,
+        Ok(Err(error)) => Some(error),
+        Ok(Ok(pattern)) if replaces && pattern.matches_empty() => {
             Some("the pattern of REPLACE matches the empty string".to_owned())
         }
-        Ok(_) => None,
+        Ok(Ok(_)) => None,
     }
 }
 
 impl Pattern {
     /// Compiles a pattern; `None` if the pattern or the flags are invalid, or the program is too large.
-    pub(crate) fn new(pattern: &str, flags: &str) -> Option<Self> {
-        Self::parse(pattern, flags).ok()
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) fn new(pattern: &str, flags: &str, work: &mut Work<'_>) -> Result<Option<Self>> {
+        Ok(Self::parse(pattern, flags, work)?.ok())
     }
 
     /// As [`Pattern::new`], with the reason of a failure.
-    fn parse(pattern: &str, flags: &str) -> Result<Self, String> {
-        let flags = Flags::parse(flags)?;
-        let regex = RegexBuilder::new(&translate(pattern, flags)?)
-            .size_limit(PROGRAM_BYTES)
-            .case_insensitive(flags.ignore_case)
-            .multi_line(flags.multi_line)
-            .build();
-        match regex {
-            Ok(regex) => Ok(Self { regex, literal: flags.literal }),
-            Err(regex::Error::CompiledTooBig(_)) => Err("its program is too large".to_owned()),
-            // The last line names the error; the lines before show the translated pattern.
-            Err(error) => {
-                let text = error.to_string();
-                Err(text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned())
+    fn parse(pattern: &str, flags: &str, work: &mut Work<'_>) -> Result<std::result::Result<Self, String>> {
+        // Units for each byte: some 100 ns of translation, and as much of compilation.
+        const UNITS: usize = 8;
+        // A short pattern may have the largest program, so each is preceded by a check.
+        work(UNITS_PER_CHECK + pattern.len().saturating_mul(UNITS))?;
+        let translated = Flags::parse(flags).and_then(|flags| Ok((flags, translate(pattern, flags)?)));
+        let (flags, translated) = match translated {
+            Ok(translated) => translated,
+            Err(error) => return Ok(Err(error)),
+        };
+        work(translated.len().saturating_mul(UNITS))?;
+        let syntax = syntax::Config::new().case_insensitive(flags.ignore_case).multi_line(flags.multi_line);
+        let limits =
+            meta::Config::new().nfa_size_limit(Some(PROGRAM_BYTES)).hybrid_cache_capacity(STATES_BYTES);
+        let regex = Regex::builder().configure(limits).syntax(syntax).build(&translated);
+        Ok(match regex {
+            Ok(regex) => {
+                let size_bytes = regex.memory_usage() + translated.len();
+                let (literal, stepped) = (flags.literal, OnceLock::new());
+                Ok(Self(Arc::new(Program { regex, literal, translated, syntax, size_bytes, stepped })))
             }
-        }
+            Err(error) => Err(match error.syntax_error() {
+                // The last line names the error; the lines before show the translated pattern.
+                Some(error) => {
+                    let text = error.to_string();
+                    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+                }
+                None => "its program is too large".to_owned(),
+            }),
+        })
+    }
+
+    /// Memory of the program, in bytes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.0.size_bytes
     }
 
     /// Whether the pattern matches the empty string, which is an error in `REPLACE` (FORX0003).
     fn matches_empty(&self) -> bool {
-        self.regex.is_match("")
+        self.0.regex.is_match("")
     }
 
-    pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+    /// A bound of the work of a search in `bytes` bytes.
+    fn product(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(self.0.size_bytes)
+    }
+
+    /// The interruptible search, if a search in `bytes` bytes may take long.
+    fn stepped(&self, bytes: usize) -> Option<&SteppedSearch> {
+        if self.product(bytes) <= UNINTERRUPTED_MAX {
+            return None;
+        }
+        let Program { translated, syntax, stepped, .. } = &*self.0;
+        stepped.get_or_init(|| SteppedSearch::new(translated, *syntax, PROGRAM_BYTES, STATES_BYTES)).as_ref()
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) fn is_match(&self, text: &str, work: &mut Work<'_>) -> Result<bool> {
+        if let Some(stepped) = self.stepped(text.len()) {
+            return stepped.is_match(text, work);
+        }
+        work(self.product(text.len()) / PRODUCT_PER_UNIT)?;
+        Ok(self.0.regex.is_match(text))
     }
 
     /// Replaces each match in `text`, up to `limit` bytes; `None` if the replacement is invalid or the
     /// pattern matches the empty string.
-    pub(crate) fn replace(&self, text: &str, replacement: &str, limit: usize) -> Option<Replacement> {
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub(crate) fn replace(
+        &self,
+        text: &str,
+        replacement: &str,
+        limit: usize,
+        work: &mut Work<'_>,
+    ) -> Result<Option<Replacement>> {
         if self.matches_empty() {
-            return None;
+            return Ok(None);
         }
-        let template = if self.literal {
+        let regex = &self.0.regex;
+        let template = if self.0.literal {
             vec![TemplateToken::Text(replacement.to_owned())]
         } else {
-            parse_replacement(replacement, self.regex.captures_len() - 1)?
+            match parse_replacement(replacement, regex.captures_len() - 1) {
+                Some(template) => template,
+                None => return Ok(None),
+            }
         };
-        let mut out = String::with_capacity(text.len());
-        let mut end = 0;
-        for captures in self.regex.captures_iter(text) {
-            let Some(whole) = captures.get(0) else { continue };
-            out.push_str(&text[end..whole.start()]);
-            expand(&template, &captures, &mut out);
-            end = whole.end();
+        let has_groups = template.iter().any(|token| matches!(token, TemplateToken::Group(1..)));
+        let stepped = self.stepped(text.len());
+        let mut groups = regex.create_captures();
+        let mut out = String::with_capacity(text.len().min(limit));
+        let (mut end, mut start) = (0, 0);
+        loop {
+            let input = Input::new(text).range(end..);
+            let found = match stepped {
+                Some(stepped) => stepped.find(text, end, work)?,
+                None => {
+                    work(1 + self.product(text.len() - end) / PRODUCT_PER_UNIT)?;
+                    if has_groups {
+                        regex.search_captures(&input, &mut groups);
+                        groups.get_match().map(|found| found.range())
+                    } else {
+                        regex.search(&input).map(|found| found.range())
+                    }
+                }
+            };
+            let Some(whole) = found else { break };
+            if stepped.is_some() && has_groups {
+                if self.product(whole.len()) > GROUPS_MAX {
+                    return Err(match_too_long(whole.len(), GROUPS_MAX / self.0.size_bytes));
+                }
+                let input = Input::new(text).range(whole.clone()).anchored(Anchored::Yes);
+                regex.search_captures(&input, &mut groups);
+            }
+            out.push_str(&text[start..whole.start]);
+            for token in &template {
+                match token {
+                    TemplateToken::Text(text) => out.push_str(text),
+                    TemplateToken::Group(0) => out.push_str(&text[whole.clone()]),
+                    TemplateToken::Group(number) => {
+                        out.push_str(groups.get_group(*number).map_or("", |span| &text[span.range()]));
+                    }
+                }
+            }
+            // The pattern does not match the empty string, so each search starts later.
+            (end, start) = (whole.end, whole.end);
             if out.len() > limit {
-                return Some(Replacement::TooLong);
+                return Ok(Some(Replacement::TooLong));
             }
         }
-        out.push_str(&text[end..]);
-        Some(if out.len() > limit { Replacement::TooLong } else { Replacement::Text(out) })
+        out.push_str(&text[start..]);
+        Ok(Some(if out.len() > limit { Replacement::TooLong } else { Replacement::Text(out) }))
     }
+}
+
+#[cold]
+fn match_too_long(bytes: usize, limit: usize) -> Error {
+    let message = format!(
+        "REPLACE with groups found a match of {bytes} bytes; with this pattern a match has at most {limit}"
+    );
+    Error::new(ErrorKind::MemoryLimit, message).with_hint("replace without $1, or cut the text with SUBSTR")
 }
 
 /// Result of [`Pattern::replace`].
@@ -98,17 +229,6 @@ pub(crate) enum Replacement {
 enum TemplateToken {
     Text(String),
     Group(usize),
-}
-
-fn expand(template: &[TemplateToken], captures: &Captures<'_>, out: &mut String) {
-    for token in template {
-        match token {
-            TemplateToken::Text(text) => out.push_str(text),
-            TemplateToken::Group(number) => {
-                out.push_str(captures.get(*number).map_or("", |found| found.as_str()))
-            }
-        }
-    }
 }
 
 /// Parses a replacement string by XPath F&O §5.6.4: `$N` is a group (the longest sequence of digits that is
@@ -147,11 +267,15 @@ fn parse_replacement(replacement: &str, groups: usize) -> Option<Vec<TemplateTok
 mod tests {
     use super::*;
 
+    fn compiled(pattern: &str, flags: &str) -> std::result::Result<Pattern, String> {
+        Pattern::parse(pattern, flags, &mut |_| Ok(())).expect("nothing aborts it")
+    }
+
     #[test]
     fn replacements_are_those_of_xpath() {
         let check = |text: &str, pattern: &str, replacement: &str, flags: &str, expected: Option<&str>| {
-            let found = Pattern::new(pattern, flags).unwrap().replace(text, replacement, 100);
-            let found = found.map(|found| match found {
+            let found = compiled(pattern, flags).unwrap().replace(text, replacement, 100, &mut |_| Ok(()));
+            let found = found.unwrap().map(|found| match found {
                 Replacement::Text(text) => text,
                 Replacement::TooLong => "too long".to_owned(),
             });
@@ -171,9 +295,9 @@ mod tests {
         check("a", "a", "$x", "", None);
         check("a", "a", "\\n", "", None);
         check("aaaaaaaaaaaaaaaaaaaa", "a", "1234567890", "", Some("too long"));
-        assert!(Pattern::new("(", "").is_none());
-        assert!(Pattern::new("a", "z").is_none());
-        assert!(Pattern::new("(a{1000}){1000}", "").is_none());
+        assert!(compiled("(", "").is_err());
+        assert!(compiled("a", "z").is_err());
+        assert!(compiled("(a{1000}){1000}", "").is_err());
     }
 
     /// Matches, mismatches and refusals, worked from XML Schema 1.1 part 2 §G and F&O 3.1 §5.6.1.
@@ -235,13 +359,13 @@ mod tests {
             ("^#-/&~ \"é$", "", &["#-/&~ \"é"], &[""]),
         ];
         for (pattern, flags, matching, others) in cases {
-            let compiled =
-                Pattern::parse(pattern, flags).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+            let compiled = compiled(pattern, flags).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+            let is_match = |text: &str| compiled.is_match(text, &mut |_| Ok(())).expect("nothing aborts it");
             for text in matching {
-                assert!(compiled.is_match(text), "{pattern:?} {flags} matches {text:?}");
+                assert!(is_match(text), "{pattern:?} {flags} matches {text:?}");
             }
             for text in others {
-                assert!(!compiled.is_match(text), "{pattern:?} {flags} does not match {text:?}");
+                assert!(!is_match(text), "{pattern:?} {flags} does not match {text:?}");
             }
         }
         for pattern in [
@@ -277,9 +401,9 @@ mod tests {
             "a\\",
             "[\\d-\\q]",
         ] {
-            let error = Pattern::parse(pattern, "").expect_err(pattern);
+            let error = compiled(pattern, "").expect_err(pattern);
             assert!(!error.is_empty() && !error.contains('\n'), "{pattern}: {error}");
         }
-        assert!(Pattern::parse(&"[a-".repeat(100), "").is_err());
+        assert!(compiled(&"[a-".repeat(100), "").is_err());
     }
 }

@@ -7,6 +7,7 @@
 use crate::computed::ComputedKind;
 use crate::evaluator::Evaluator;
 use crate::wide::{Exact, Kind, Wide};
+use crate::work::of_text;
 use oxsdatatypes::{
     Boolean, Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth, GMonthDay,
     GYear, GYearMonth, Time, YearMonthDuration,
@@ -130,6 +131,21 @@ impl<'e> Value<'e> {
             Self::Decimal(value) => Some((*value).into()),
             Self::Wide(value) => Some(value.as_ref().clone()),
             _ => None,
+        }
+    }
+
+    /// Units of work of reading, comparing or computing with this value; see [`crate::work`].
+    #[inline]
+    pub(crate) fn work(&self) -> usize {
+        match self {
+            Self::Iri(text)
+            | Self::Blank(text)
+            | Self::String(text)
+            | Self::Language(text, _)
+            | Self::Typed(text, _)
+            | Self::Triple(text) => of_text(text.len()),
+            Self::Wide(value) => value.work(),
+            _ => 0,
         }
     }
 

@@ -188,6 +188,11 @@ impl Wide {
         size_of::<Self>() + usize::try_from(self.digits.bits() / 8).unwrap_or(usize::MAX)
     }
 
+    /// Units of work of an operation on this number; see [`crate::work`].
+    pub(crate) fn work(&self) -> usize {
+        crate::work::of_bits(self.digits.bits())
+    }
+
     /// `self operator other`; `None` for division by zero.
     pub(crate) fn apply(&self, operator: Operator, other: &Self) -> Option<Self> {
         let kind = match (self.kind, other.kind) {
@@ -321,9 +326,55 @@ impl From<Decimal> for Wide {
 impl Ord for Wide {
     fn cmp(&self, other: &Self) -> Ordering {
         self.digits.sign().cmp(&other.digits.sign()).then_with(|| {
+            if self.scale == other.scale {
+                return self.digits.cmp(&other.digits);
+            }
             let (a, b, _) = self.aligned(other);
             a.cmp(&b)
         })
+    }
+}
+
+/// A number for many comparisons: each takes time linear in the number of digits, whatever the scales are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OrderedDigits {
+    sign: Sign,
+    /// The number is `0.digits * 10^exponent`.
+    exponent: i64,
+    /// Decimal digits; neither the first nor the last is 0.
+    digits: Box<str>,
+}
+
+impl OrderedDigits {
+    pub(crate) fn new(number: &Wide) -> Self {
+        let sign = number.digits.sign();
+        if sign == Sign::NoSign {
+            return Self { sign, exponent: 0, digits: "".into() };
+        }
+        let digits = number.digits.magnitude().to_string();
+        // At most `DIGITS_MAX`, or the digits of a double.
+        let exponent = i64::try_from(digits.len()).unwrap_or(i64::MAX) - i64::from(number.scale);
+        Self { sign, exponent, digits: digits.trim_end_matches('0').into() }
+    }
+
+    /// Memory held besides the value itself, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.digits.len()
+    }
+}
+
+impl Ord for OrderedDigits {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.sign.cmp(&other.sign).then_with(|| {
+            let order = self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits));
+            if self.sign == Sign::Minus { order.reverse() } else { order }
+        })
+    }
+}
+
+impl PartialOrd for OrderedDigits {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -12,13 +12,26 @@
 //! syntax that XPath does not have. More lenient than XPath: an unescaped `-` anywhere in a class, and `]`
 //! and `}` outside one, are characters.
 //!
+//! # Cost
+//! Linear in the pattern: each category and block of a class counts once, and the ranges of a class are sorted
+//! once. Patterns whose translation is longer than [`TRANSLATED_BYTES`] are refused.
+//!
 //! With the flag `m`, `^` also matches after a line feed at the end of the text.
 
 use crate::unicode_blocks::block;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 use std::fmt::Write;
 use std::iter::Peekable;
+use std::rc::Rc;
 use std::str::Chars;
+
+/// Maximum size of a translated pattern, in bytes. (40 times `\w`; the programs of most such patterns are too
+/// large anyway.)
+const TRANSLATED_BYTES: usize = 512 << 10;
+
+/// Ranges of one class in the translation; more are several classes in one. The crate sorts the ranges of a
+/// class for each range that it reads.
+const RANGES_PER_CLASS: usize = 128;
 
 /// Maximum nesting of class subtractions.
 const SUBTRACTIONS_MAX: usize = 32;
@@ -88,7 +101,10 @@ impl Flags {
 /// Syntax that XPath does not have, or the crate cannot match; the text says which.
 pub(crate) fn translate(pattern: &str, flags: Flags) -> Result<String, String> {
     if flags.literal {
-        return Ok(regex_syntax::escape(pattern));
+        return match pattern.len() > TRANSLATED_BYTES {
+            true => Err(too_long(TRANSLATED_BYTES)),
+            false => Ok(regex_syntax::escape(pattern)),
+        };
     }
     let stripped;
     let pattern = if flags.ignore_space {
@@ -97,9 +113,20 @@ pub(crate) fn translate(pattern: &str, flags: Flags) -> Result<String, String> {
     } else {
         pattern
     };
-    let mut translator = Translator { chars: pattern.chars().peekable(), out: String::new(), flags };
+    let chars = pattern.chars().peekable();
+    let mut translator =
+        Translator { chars, length: pattern.chars().count(), out: String::new(), flags, classes: Vec::new() };
     translator.expression()?;
     Ok(translator.out)
+}
+
+/// The error for a pattern with too long a translation.
+#[cold]
+fn too_long(position: usize) -> String {
+    format!(
+        "it is too large from character {position} on: its classes and characters take more than \
+         {TRANSLATED_BYTES} bytes; use fewer of them, or test parts in several REGEX"
+    )
 }
 
 /// Removes white space outside of classes.
@@ -123,14 +150,18 @@ fn without_space(pattern: &str) -> String {
 
 struct Translator<'p> {
     chars: Peekable<Chars<'p>>,
+    /// Number of characters of the pattern.
+    length: usize,
     out: String,
     flags: Flags,
+    /// The classes of escape sequences so far, by letter and name.
+    classes: Vec<((char, String), Rc<ClassUnicode>)>,
 }
 
 /// An escape sequence.
 enum Escape {
     Char(char),
-    Class(ClassUnicode),
+    Class(Rc<ClassUnicode>),
 }
 
 impl Translator<'_> {
@@ -138,6 +169,9 @@ impl Translator<'_> {
         // Whether a quantifier may follow.
         let mut atom = false;
         while let Some(c) = self.chars.next() {
+            if self.out.len() > TRANSLATED_BYTES {
+                return Err(too_long(self.length - self.chars.clone().count()));
+            }
             atom = match c {
                 '|' => {
                     self.out.push('|');
@@ -187,6 +221,9 @@ impl Translator<'_> {
                 }
             };
         }
+        if self.out.len() > TRANSLATED_BYTES {
+            return Err(too_long(self.length));
+        }
         Ok(())
     }
 
@@ -232,13 +269,23 @@ impl Translator<'_> {
     /// An escape sequence, after the backslash.
     fn escape(&mut self) -> Result<Escape, String> {
         let Some(c) = self.chars.next() else { return Err("a backslash ends the pattern".into()) };
-        let class = match c {
+        match c {
             'n' => return Ok(Escape::Char('\n')),
             'r' => return Ok(Escape::Char('\r')),
             't' => return Ok(Escape::Char('\t')),
             '\\' | '|' | '.' | '?' | '*' | '+' | '(' | ')' | '{' | '}' | '-' | '[' | ']' | '^' | '$' => {
                 return Ok(Escape::Char(c));
             }
+            '1'..='9' => return Err("back references cannot be matched in linear time".into()),
+            'b' | 'B' | 'A' | 'z' | 'Z' => return Err(format!("XPath has no \\{c}; use ^, $ and \\W")),
+            _ => {}
+        }
+        let name = if matches!(c, 'p' | 'P') { self.property_name()? } else { String::new() };
+        let is_it = |((letter, of), _): &&((char, String), _)| *letter == c && *of == name;
+        if let Some((_, class)) = self.classes.iter().find(is_it) {
+            return Ok(Escape::Class(Rc::clone(class)));
+        }
+        let class = match c {
             's' | 'S' => set(&[('\t', '\n'), ('\r', '\r'), (' ', ' ')]),
             'i' | 'I' => set(NAME_START),
             'c' | 'C' => {
@@ -254,34 +301,27 @@ impl Translator<'_> {
                 class.negate();
                 class
             }
-            'p' | 'P' => self.property()?,
-            '1'..='9' => return Err("back references cannot be matched in linear time".into()),
-            'b' | 'B' | 'A' | 'z' | 'Z' => return Err(format!("XPath has no \\{c}; use ^, $ and \\W")),
+            'p' | 'P' => property(&name)?,
             other => return Err(format!("XPath has no escape sequence \\{other}")),
         };
-        Ok(Escape::Class(if c.is_ascii_uppercase() { negated(class) } else { class }))
+        let class = Rc::new(if c.is_ascii_uppercase() { negated(class) } else { class });
+        self.classes.push(((c, name), Rc::clone(&class)));
+        Ok(Escape::Class(class))
     }
 
     /// `{Lu}` or `{IsGreek}`.
-    fn property(&mut self) -> Result<ClassUnicode, String> {
+    fn property_name(&mut self) -> Result<String, String> {
         if self.chars.next() != Some('{') {
             return Err("after \\p and \\P a category or block follows in braces".into());
         }
         let mut name = String::new();
         loop {
             match self.chars.next() {
-                Some('}') => break,
+                Some('}') => return Ok(name),
                 Some(c) => name.push(c),
                 None => return Err("the braces after \\p are not closed".into()),
             }
         }
-        if let Some((first, last)) = name.strip_prefix("Is").and_then(block) {
-            return Ok(set(&[(first, last)]));
-        }
-        if !CATEGORIES.contains(&name.as_str()) {
-            return Err(format!("XML Schema has no category or block {name:?}"));
-        }
-        category(&name)
     }
 
     /// A class, after its opening bracket.
@@ -291,7 +331,7 @@ impl Translator<'_> {
         }
         let negated = self.chars.next_if_eq(&'^').is_some();
         // Characters, which `i` affects, and classes, which it does not.
-        let (mut chars, mut classes) = (ClassUnicode::empty(), ClassUnicode::empty());
+        let (mut ranges, mut classes) = (Vec::new(), Vec::<Rc<ClassUnicode>>::new());
         let mut subtracted = None;
         let mut empty = true;
         loop {
@@ -310,7 +350,9 @@ impl Translator<'_> {
                 '\\' => match self.escape()? {
                     Escape::Char(c) => c,
                     Escape::Class(class) => {
-                        classes.union(&class);
+                        if !classes.iter().any(|other| Rc::ptr_eq(other, &class)) {
+                            classes.push(class);
+                        }
                         empty = false;
                         continue;
                     }
@@ -322,12 +364,15 @@ impl Translator<'_> {
             if last < first {
                 return Err(format!("the range {first:?}-{last:?} of a class is empty"));
             }
-            chars.push(ClassUnicodeRange::new(first, last));
+            ranges.push(ClassUnicodeRange::new(first, last));
         }
+        let mut chars = ClassUnicode::new(ranges);
         if self.flags.ignore_case {
             chars.try_case_fold_simple().map_err(|error| error.to_string())?;
         }
-        chars.union(&classes);
+        for class in &classes {
+            chars.union(class);
+        }
         if negated {
             chars.negate();
         }
@@ -382,11 +427,16 @@ impl Translator<'_> {
         }
         // Case has been considered.
         self.out.push_str("(?-i:[");
-        for range in class.ranges() {
-            let _ = write!(self.out, "\\x{{{:X}}}", u32::from(range.start()));
-            if range.end() > range.start() {
-                let _ = write!(self.out, "-\\x{{{:X}}}", u32::from(range.end()));
+        for ranges in class.ranges().chunks(RANGES_PER_CLASS) {
+            let is_nested = class.ranges().len() > RANGES_PER_CLASS;
+            self.out.push_str(if is_nested { "[" } else { "" });
+            for range in ranges {
+                let _ = write!(self.out, "\\x{{{:X}}}", u32::from(range.start()));
+                if range.end() > range.start() {
+                    let _ = write!(self.out, "-\\x{{{:X}}}", u32::from(range.end()));
+                }
             }
+            self.out.push_str(if is_nested { "]" } else { "" });
         }
         self.out.push_str("])");
     }
@@ -394,6 +444,17 @@ impl Translator<'_> {
 
 fn set(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|(first, last)| ClassUnicodeRange::new(*first, *last)))
+}
+
+/// The characters of a category or block.
+fn property(name: &str) -> Result<ClassUnicode, String> {
+    if let Some((first, last)) = name.strip_prefix("Is").and_then(block) {
+        return Ok(set(&[(first, last)]));
+    }
+    if !CATEGORIES.contains(&name) {
+        return Err(format!("XML Schema has no category or block {name:?}"));
+    }
+    category(name)
 }
 
 fn negated(mut class: ClassUnicode) -> ClassUnicode {

@@ -27,6 +27,10 @@ use std::borrow::Cow;
 use vervet_algebra::{Expression, Function, GraphSlot, Node, Pattern, Variable, VariableSet};
 use vervet_model::Result;
 
+/// Maximum number of equalities of a query: each key adds a step at least, so a plan with more keys is too long,
+/// and would be made in vain.
+const EQUALITIES_MAX: usize = crate::DEPTH_MAX;
+
 /// A condition `a = b` or `sameTerm(a, b)` on two variables.
 #[derive(Clone, Copy)]
 struct Equality {
@@ -42,7 +46,7 @@ impl Planner<'_> {
     /// # Errors
     /// Limits of the query.
     pub(crate) fn with_equalities_as_keys<'q>(&mut self, root: &'q Node) -> Result<Cow<'q, Node>> {
-        if !self.options.equalities || !compares_variables(root) {
+        if !self.options.equalities || !(1..=EQUALITIES_MAX).contains(&equality_count(root)) {
             return Ok(Cow::Borrowed(root));
         }
         let outer = self.parameters.clone();
@@ -325,19 +329,18 @@ fn equality(conjunct: &Conjunct) -> Option<Equality> {
     }
 }
 
-/// Whether a condition in `node` compares two variables.
-fn compares_variables(node: &Node) -> bool {
-    let own = match node {
+/// The number of equalities of two variables in the conditions of `node`.
+fn equality_count(node: &Node) -> usize {
+    let mut count = match node {
         Node::Filter { condition, .. } | Node::LeftJoin { condition: Some(condition), .. } => {
             let mut found = Vec::new();
             equalities_of(condition, &mut found);
-            !found.is_empty()
+            found.len()
         }
-        _ => false,
+        _ => 0,
     };
-    let mut inside = false;
-    node.for_each_child(&mut |child| inside = inside || compares_variables(child));
-    own || inside
+    node.for_each_child(&mut |child| count += equality_count(child));
+    count
 }
 
 /// Whether the values of `variable` are certainly no literals: for these, `=` is equality of terms.

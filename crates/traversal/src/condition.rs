@@ -61,7 +61,7 @@ impl Condition {
             Self::NotKey(key) => Ok(of_key(element, key, context)?.is_empty()),
             Self::Property(key, test) => {
                 for value in of_key(element, key, context)? {
-                    if passes(test, &value)? {
+                    if passes(test, &value, context.control)? {
                         return Ok(true);
                     }
                 }
@@ -85,7 +85,7 @@ impl Condition {
                 },
             },
             Self::Token(token, test) => match token_value(element, *token, context)? {
-                Some(value) => passes(test, &value),
+                Some(value) => passes(test, &value, context.control),
                 None => Ok(false),
             },
             Self::Id { id, known, test } => match element {
@@ -145,7 +145,7 @@ impl Test for Condition {
 /// Whether the id of an element as text satisfies the predicate.
 fn has_id_text(element: &Value, test: &P, context: &mut Context<'_>) -> Result<bool> {
     match token_value(element, T::Id, context)? {
-        Some(id) => passes(test, &Value::text(text_of(&id))),
+        Some(id) => passes(test, &Value::text(text_of(&id)), context.control),
         None => Ok(false),
     }
 }

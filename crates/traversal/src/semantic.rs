@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use vervet_gremlin::semantics::number::{add, counted};
 use vervet_gremlin::semantics::{self, compare, number, predicate, string};
-use vervet_gremlin::{Comparison, P, Value};
+use vervet_gremlin::{Comparison, P, TextTest, Value};
+use vervet_kernel::Control;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Converts an error of a value function to a query error.
@@ -15,8 +16,31 @@ pub(crate) fn map_error<T>(result: semantics::Result<T>) -> Result<T> {
 }
 
 /// Whether a value satisfies a predicate.
-pub(crate) fn passes(test: &P, value: &Value) -> Result<bool> {
+///
+/// # Errors
+/// An invalid predicate; cancellation and deadline: a test of a text or a list takes time.
+pub(crate) fn passes(test: &P, value: &Value, control: &Control<'_>) -> Result<bool> {
+    control.work(units(test, value))?;
     map_error(predicate::test(test, value))
+}
+
+/// Units of work of a test.
+fn units(test: &P, value: &Value) -> usize {
+    const TEXT_BYTES_PER_UNIT: usize = 64;
+    const ITEMS_PER_UNIT: usize = 8;
+    /// A check of the limits before each search: a pattern may take long to compile and to match.
+    const REGEX: usize = 1 << 11;
+    let of_text = || value.as_text().map_or(0, str::len) / TEXT_BYTES_PER_UNIT;
+    match test {
+        P::Within(values) | P::Without(values) => of_text() + values.len() / ITEMS_PER_UNIT,
+        P::Text(TextTest::Regex | TextTest::NotRegex, _) => REGEX + of_text(),
+        P::Text(..) | P::Compare(..) => of_text(),
+        P::Not(inner) => units(inner, value),
+        P::And(parts) | P::Or(parts) => {
+            parts.iter().fold(parts.len(), |sum, part| sum.saturating_add(units(part, value)))
+        }
+        P::Inside(..) | P::Outside(..) | P::Between(..) | P::TypeOf(_) => 0,
+    }
 }
 
 /// An argument as a predicate; a value means equality.

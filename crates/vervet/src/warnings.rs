@@ -30,6 +30,12 @@ use vervet_snapshot::{EntryFilter, Snapshot};
 /// The maximum number of candidates for a "did you mean" suggestion.
 const CANDIDATES_MAX: usize = 4096;
 
+/// The maximum numbers of unbound and of bound variables of a query that are compared with each other.
+const NAMES_COMPARED_MAX: usize = 256;
+
+/// The maximum number of characters of a pattern in a warning.
+const PATTERN_SHOWN_MAX: usize = 200;
+
 /// The maximum number of warnings about one query.
 const WARNINGS_MAX: usize = 16;
 
@@ -265,28 +271,25 @@ impl<'s> UnknownNameSearch<'s> {
             }
             Form::Ask => {}
         }
-        let is_bound = |at: usize| self.bound.iter().any(|variable| variable.index() == at);
+        // A scope may have a variable of the same name.
+        let bound = self.bound.iter().filter_map(|variable| query.variables.get(variable.index()));
+        let mut names: Vec<&str> = bound.map(String::as_str).filter(|name| !name.is_empty()).collect();
+        let mut bound = BTreeSet::new();
+        names.retain(|name| bound.insert(*name));
+        names.truncate(NAMES_COMPARED_MAX);
         // `!BOUND(?x)` of a variable that nothing binds is true on purpose, unless its name is misspelt.
         let is_only_tested = |at: usize| self.has_false && !self.has_unbound && !self.used.contains(&at);
-        let mut unbound: Vec<(usize, &str)> = Vec::new();
-        for (at, name) in query.variables.iter().enumerate() {
-            let of_name = || query.variables.iter().enumerate().filter(|(_, other)| *other == name);
-            // A scope may have a variable of the same name.
-            if !name.is_empty()
-                && !is_bound(at)
-                && !of_name().any(|(at, _)| is_bound(at))
-                && !unbound.iter().any(|(_, known)| known == name)
-            {
-                unbound.push((at, name));
-            }
-        }
-        let bound = self.bound.iter().filter_map(|variable| query.variables.get(variable.index()));
-        let bound: Vec<&str> = bound.map(String::as_str).filter(|name| !name.is_empty()).collect();
+        let mut known = BTreeSet::new();
+        let unbound = query.variables.iter().map(String::as_str).enumerate();
+        let unbound = unbound.filter(|(_, name)| !name.is_empty() && !bound.contains(name));
         let mut warnings = Vec::new();
-        for (at, name) in unbound {
-            let near = vervet_model::nearest(name, bound.iter().copied());
+        for (at, name) in unbound.filter(|(_, name)| known.insert(*name)).take(NAMES_COMPARED_MAX) {
+            let near = vervet_model::nearest(name, names.iter().copied());
             if near.is_some() || !is_only_tested(at) {
                 warnings.push((name, near));
+            }
+            if warnings.len() >= WARNINGS_MAX {
+                break;
             }
         }
         for (name, near) in warnings {
@@ -396,9 +399,11 @@ impl<'s> UnknownNameSearch<'s> {
                 && let Some(reason) = vervet_expression::regex_error(pattern, flags, !is_regex)
             {
                 let hint = "patterns and flags are those of XPath: docs/sparql.md".to_owned();
+                let start: String = pattern.chars().take(PATTERN_SHOWN_MAX).collect();
+                let (pattern, more) = (&start, if start.len() < pattern.len() { "…" } else { "" });
                 self.warn(
                     format!(
-                        "the regular expression {pattern:?} with the flags {flags:?} is an error: {reason}"
+                        "the regular expression {pattern:?}{more} with the flags {flags:?} is an error: {reason}"
                     ),
                     Some(hint),
                 );

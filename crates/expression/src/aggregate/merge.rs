@@ -13,6 +13,7 @@ use crate::arithmetic::apply;
 use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::operator::Operator;
+use crate::work::of_text;
 use vervet_model::{Error, Multiplicity, Result};
 
 impl Accumulators<'_> {
@@ -91,13 +92,13 @@ impl States {
             }
             (Self::Sum(mine), Self::Sum(theirs)) => {
                 for (group, sum) in groups.zip(theirs) {
-                    work(1)?;
+                    work(1 + sum.work())?;
                     mine[group].add_sum(&sum, heap_bytes);
                 }
             }
             (Self::Average(mine), Self::Average(theirs)) => {
                 for (group, (sum, count)) in groups.zip(theirs) {
-                    work(1)?;
+                    work(1 + sum.work())?;
                     let (my_sum, my_count) = &mut mine[group];
                     my_sum.add_sum(&sum, heap_bytes);
                     *my_count = my_count.plus(count)?;
@@ -125,7 +126,7 @@ impl States {
             }
             (Self::Concat { separator, states: mine }, Self::Concat { states: theirs, .. }) => {
                 for (group, text) in groups.zip(theirs) {
-                    work(1)?;
+                    work(1 + if let Concat::Text(text) = &text { of_text(text.len()) } else { 0 })?;
                     mine[group].append(separator, text, heap_bytes)?;
                 }
             }
@@ -136,6 +137,11 @@ impl States {
 }
 
 impl Number {
+    /// Units of work of an addition.
+    fn work(&self) -> usize {
+        if let Self::Wide(value) = self { value.work() } else { 0 }
+    }
+
     fn add_sum(&mut self, other: &Self, heap_bytes: &mut usize) {
         let sum = match (self.value(), other.value()) {
             (Some(a), Some(b)) => apply(Operator::Add, &a, &b),

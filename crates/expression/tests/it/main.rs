@@ -5,6 +5,7 @@ mod aggregates;
 mod batches;
 mod common;
 mod functions;
+mod limits;
 mod search;
 mod speed;
 mod wide;

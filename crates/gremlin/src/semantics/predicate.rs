@@ -21,12 +21,20 @@ pub use types::Type;
 use super::{Error, Result, compare};
 use crate::{Comparison, P, TextTest, Value};
 use regex::{Regex, RegexBuilder};
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use within::Members;
 
 /// Maximum size of a compiled regular expression, in bytes.
 const REGEX_SIZE_BYTES: usize = 10 << 20;
+
+/// Maximum size of a regular expression that is kept, in bytes.
+const RECENT_SIZE_BYTES: usize = 1 << 20;
+
+/// Number of regular expressions that each thread keeps.
+const RECENT_MAX: usize = 4;
 
 /// Whether `predicate` holds for `value`.
 ///
@@ -164,8 +172,30 @@ fn text(test: TextTest, wanted: &Value) -> Result<Node> {
     })
 }
 
-fn regex(pattern: &str) -> Result<Regex> {
-    RegexBuilder::new(pattern).size_limit(REGEX_SIZE_BYTES).build().map_err(|error| {
+/// The compiled pattern. A predicate is compiled for each value, so each thread keeps the last ones.
+fn regex(pattern: &Arc<str>) -> Result<Regex> {
+    thread_local! {
+        static RECENT: RefCell<VecDeque<(Arc<str>, Regex)>> = const { RefCell::new(VecDeque::new()) };
+    }
+    let recent = RECENT.with_borrow(|recent| {
+        recent.iter().find(|(known, _)| known == pattern).map(|(_, regex)| regex.clone())
+    });
+    if let Some(regex) = recent {
+        return Ok(regex);
+    }
+    let compile = |size_bytes| RegexBuilder::new(pattern).size_limit(size_bytes).build();
+    match compile(RECENT_SIZE_BYTES) {
+        Ok(regex) => {
+            RECENT.with_borrow_mut(|recent| {
+                recent.truncate(RECENT_MAX - 1);
+                recent.push_front((pattern.clone(), regex.clone()));
+            });
+            Ok(regex)
+        }
+        Err(regex::Error::CompiledTooBig(_)) => compile(REGEX_SIZE_BYTES),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| {
         // The last line of a multi-line message has the reason.
         let message = error.to_string();
         let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");

@@ -68,6 +68,9 @@ impl<'a> Kernel<'a> for Group<'a> {
         if self.keys.rows == 0 {
             run.control.shrink(self.counted_bytes);
             (self.keys, self.aggregates, self.counted_bytes) = (keys, aggregates, counted_bytes);
+            for (_, accumulators) in &mut self.aggregates {
+                accumulators.set_evaluator(run.evaluator);
+            }
             return Ok(());
         }
         let groups =

@@ -12,6 +12,12 @@ use vervet_model::{Error, ErrorKind, Id, Multiplicity, Result};
 /// Rows of one run, sorted without a check of the limits.
 const RUN_ROWS: usize = 1 << 11;
 
+/// Maximum memory of the keys of one run, in bytes: a comparison of long texts takes time.
+const RUN_KEY_BYTES: u64 = 16 << 20;
+
+/// Bytes of keys that count as a unit of work.
+const KEY_BYTES_PER_UNIT: usize = 1 << 12;
+
 /// How many times the limit there must be rows for a selection of the first ones to be cheaper than a sort.
 const SELECT_FACTOR: usize = 4;
 
@@ -61,6 +67,7 @@ impl Order {
             let mut rows: Vec<u32> = (0_u32..).take(self.table.batch.rows).collect();
             if let Some(limit) = self.limit.filter(|limit| limit.saturating_mul(SELECT_FACTOR) < rows.len())
                 && rows.len() <= SELECT_ROWS_MAX
+                && self.counted_bytes <= RUN_KEY_BYTES
             {
                 // Of equal rows the earlier one comes first.
                 let compare = |a: &u32, b: &u32| self.compare(*a, *b).then(a.cmp(b));
@@ -71,19 +78,20 @@ impl Order {
                 rows.sort_unstable_by(compare);
                 return Ok(rows);
             }
-            for rows in rows.chunks(RUN_ROWS) {
+            for rows in rows.chunks(RUN_ROWS.min(self.rows_of(RUN_KEY_BYTES))) {
                 control.check()?;
                 let mut run = rows.to_vec();
                 run.sort_by(|&a, &b| self.compare(a, b));
                 runs.push(run);
             }
         }
+        let units = 1 + RUN_ROWS / self.rows_of((RUN_ROWS * KEY_BYTES_PER_UNIT) as u64);
         while runs.len() > 1 {
             let mut merged = Vec::with_capacity(runs.len().div_ceil(2));
             let mut pairs = runs.into_iter();
             while let Some(left) = pairs.next() {
                 merged.push(match pairs.next() {
-                    Some(right) => self.merge_runs(&left, &right, control)?,
+                    Some(right) => self.merge_runs(&left, &right, units, control)?,
                     None => left,
                 });
             }
@@ -92,11 +100,24 @@ impl Order {
         Ok(runs.pop().unwrap_or_default())
     }
 
-    fn merge_runs(&self, left: &[u32], right: &[u32], control: &Control<'_>) -> Result<Vec<u32>> {
+    /// The number of rows whose keys take `bytes` on average, at least 16.
+    fn rows_of(&self, bytes: u64) -> usize {
+        let bytes_per_row = self.counted_bytes / (self.table.batch.rows as u64).max(1) + 1;
+        usize::try_from(bytes / bytes_per_row).unwrap_or(usize::MAX).max(16)
+    }
+
+    /// Merges two runs. `units`: work of one comparison.
+    fn merge_runs(
+        &self,
+        left: &[u32],
+        right: &[u32],
+        units: usize,
+        control: &Control<'_>,
+    ) -> Result<Vec<u32>> {
         let mut merged: Vec<u32> = Vec::with_capacity(left.len() + right.len());
         let (mut left, mut right) = (left, right);
         while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
-            control.work(1)?;
+            control.work(units)?;
             if self.compare(*b, *a) == Ordering::Less {
                 merged.push(*b);
                 right = right_rest;
@@ -210,6 +231,24 @@ impl Order {
     }
 }
 
+/// The keys of the values of a batch.
+fn keys_of(values: &[Id], run: &Run<'_>) -> Result<Vec<SortKey>> {
+    let mut keys = Vec::with_capacity(values.len());
+    let (mut bytes, mut checked_bytes) = (0, 0);
+    for &value in values {
+        let key = SortKey::new(run.evaluator, value)?;
+        bytes += key.heap_bytes();
+        // The caller counts the keys only after the batch.
+        if bytes > checked_bytes + RUN_ROWS * size_of::<SortKey>() {
+            checked_bytes = bytes;
+            run.control.check()?;
+            run.control.check_room(bytes as u64)?;
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
 /// Size of a key in bytes, with the two positions used by sorting.
 fn key_bytes(key: &SortKey) -> u64 {
     (size_of::<SortKey>() + key.heap_bytes() + 2 * size_of::<u32>()) as u64
@@ -224,9 +263,7 @@ impl<'a> Kernel<'a> for Order {
             if at == 0 {
                 self.drop_late_values(batch);
             }
-            let values = self.values.iter();
-            let mut keys: Vec<SortKey> =
-                values.map(|&value| SortKey::new(run.evaluator, value)).collect::<Result<_>>()?;
+            let mut keys = keys_of(&self.values, run)?;
             if at == 0 {
                 self.drop_late(batch, &mut keys);
                 // Rows of other threads come without their values.

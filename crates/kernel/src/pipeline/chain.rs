@@ -49,13 +49,20 @@ impl<'a> Run<'a> {
         Self { snapshot, evaluator, control, variables, profile, solution, solutions, shared: None }
     }
 
-    /// The same run on another thread, with the limits of that thread.
+    /// The same run on another thread, with the limits of that thread and an evaluator that checks them
+    /// ([`Evaluator::for_thread`]).
     #[must_use]
-    pub fn with_control<'b>(&self, control: &'b Control<'b>) -> Run<'b>
+    pub fn for_thread<'b>(&self, control: &'b Control<'b>, evaluator: &'b Evaluator<'b>) -> Run<'b>
     where
         'a: 'b,
     {
-        Run { control, ..*self }
+        Run { control, evaluator, ..*self }
+    }
+
+    /// The evaluator.
+    #[must_use]
+    pub fn evaluator(&self) -> &'a Evaluator<'a> {
+        self.evaluator
     }
 
     /// The same run in one of several copies of a pipeline.

@@ -14,6 +14,7 @@ use crate::pipeline::gate::{Gate, WorkloadClass};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use vervet_expression::Interrupt;
 use vervet_model::{Error, ErrorKind, Result};
 
 /// Limits that may abort a query.
@@ -172,11 +173,7 @@ impl<'q> Control<'q> {
     pub fn grow(&self, bytes: u64) -> Result<()> {
         let total = self.counter().memory_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
         match self.limits.memory_bytes {
-            Some(limit) if total > limit => {
-                let message = format!("the query needs more than its memory cap of {limit} bytes");
-                Err(Error::new(ErrorKind::MemoryLimit, message)
-                    .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)"))
-            }
+            Some(limit) if total > limit => Err(too_much(limit)),
             _ => Ok(()),
         }
     }
@@ -211,6 +208,17 @@ impl<'q> Control<'q> {
         }
     }
 
+    /// Checks whether `bytes` more would stay below the cap.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MemoryLimit`].
+    pub fn check_room(&self, bytes: u64) -> Result<()> {
+        match self.limits.memory_bytes {
+            Some(limit) if !self.has_room(bytes) => Err(too_much(limit)),
+            _ => Ok(()),
+        }
+    }
+
     /// Sets the total size of the computed terms of the query to `bytes`.
     ///
     /// # Errors
@@ -230,4 +238,21 @@ impl<'q> Control<'q> {
     pub fn memory_bytes(&self) -> u64 {
         self.counter().memory_bytes.load(Relaxed)
     }
+}
+
+impl Interrupt for Control<'_> {
+    fn check(&self) -> Result<()> {
+        Control::check(self)
+    }
+
+    fn check_room(&self, bytes: u64) -> Result<()> {
+        Control::check_room(self, bytes)
+    }
+}
+
+#[cold]
+fn too_much(limit: u64) -> Error {
+    let message = format!("the query needs more than its memory cap of {limit} bytes");
+    Error::new(ErrorKind::MemoryLimit, message)
+        .with_hint("raise the memory cap, or restrict the query (more constants, LIMIT)")
 }

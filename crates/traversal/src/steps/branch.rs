@@ -96,7 +96,8 @@ fn condition_of(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Pipelin
         Some(Value::Traversal(traversal)) => compiler.nested(traversal)?,
         Some(Value::P(test)) => {
             let test = test.clone();
-            let step = make::filter(move |t, _| crate::semantic::passes(&test, &t.value));
+            let step =
+                make::filter(move |t, context| crate::semantic::passes(&test, &t.value, context.control));
             Pipeline::new(vec![compiler.node(step)])
         }
         Some(Value::Token(Token::T(token))) => {
@@ -174,7 +175,7 @@ fn matching_cases(
                 }
                 continue;
             }
-            (Some(answer), Case::Test(test)) => crate::semantic::passes(test, answer)?,
+            (Some(answer), Case::Test(test)) => crate::semantic::passes(test, answer, context.control)?,
             (Some(answer), Case::Traversal(traversal)) => {
                 traversal.test(&traverser.at(answer.clone()), context)?
             }

@@ -51,7 +51,7 @@ pub(super) fn entries<'r>(
         let mut kept = Vec::with_capacity(groups.len());
         for mut group in groups {
             context.control.work(1)?;
-            if passes(test, group.part(*part, context)?)? {
+            if passes(test, group.part(*part, context)?, context.control)? {
                 kept.push(group);
             }
         }

@@ -27,11 +27,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         ("discard", []) | ("none", []) => make::filter(|_, _| Ok(false)),
         ("is", [argument]) => {
             let test = predicate(argument);
-            make::filter(move |traverser, _| passes(&test, &traverser.value))
+            make::filter(move |traverser, context| passes(&test, &traverser.value, context.control))
         }
         ("filter", [Value::P(test)]) => {
             let test = test.clone();
-            make::filter(move |traverser, _| passes(&test, &traverser.value))
+            make::filter(move |traverser, context| passes(&test, &traverser.value, context.control))
         }
         ("filter" | "where", [Value::Traversal(traversal)]) => {
             let named = step.name() == "where";
@@ -59,11 +59,11 @@ pub(crate) fn build(step: &Modulated<'_>, compiler: &mut Compiler) -> Result<Box
         }),
         ("all" | "any" | "none", [Value::P(test)]) => {
             let (test, name) = (test.clone(), step.name().to_owned());
-            make::filter(move |traverser, _| {
+            make::filter(move |traverser, context| {
                 let Some(values) = crate::semantic::items(&traverser.value) else { return Ok(false) };
                 let mut found = false;
                 for (value, _) in &values {
-                    let passes = passes(&test, value)?;
+                    let passes = passes(&test, value, context.control)?;
                     match &*name {
                         "all" if !passes => return Ok(false),
                         "any" | "none" if passes => found = true,
@@ -211,7 +211,7 @@ impl Test for ScopePredicate {
         let Some(test) = with_values(test, by, &mut place, traverser, context)? else {
             return Ok(false);
         };
-        passes(&test, &value)
+        passes(&test, &value, context.control)
     }
 
     fn fused_steps(&self) -> Option<Vec<FusedStep>> {

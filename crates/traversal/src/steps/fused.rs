@@ -436,6 +436,7 @@ fn filtered_walk(
 /// The rows of the ids (vertices or edges) with a value of `key` that passes; ascending.
 fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>) -> Result<Vec<u32>> {
     let mut rows: Vec<u32> = Vec::new();
+    let control = context.control;
     context.read(|snapshot, names| {
         let keys = [key.clone()];
         if names.computed.has(key) {
@@ -443,7 +444,7 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
                 let mut passed = Ok(false);
                 vertex_values(snapshot, names, id.bits(), &keys, &mut |_, _, value| {
                     if let Ok(false) = passed {
-                        passed = passes(test, &value);
+                        passed = passes(test, &value, control);
                     }
                 })?;
                 if passed? {
@@ -468,7 +469,7 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
                 }
                 if last.0 != object {
                     let value = literal::value(snapshot, object)?;
-                    last = (object, value.map_or(Ok(false), |value| passes(test, &value))?);
+                    last = (object, value.map_or(Ok(false), |value| passes(test, &value, control))?);
                 }
                 if last.1 {
                     rows.push(row);

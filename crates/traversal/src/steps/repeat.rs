@@ -85,7 +85,9 @@ fn when(modulator: &Instruction, compiler: &mut Compiler) -> Result<When> {
         [Value::Traversal(test)] => When::Test(compiler.nested(test)?),
         [Value::P(_)] if &*modulator.name != "times" => {
             let test = predicate(&modulator.arguments[0]);
-            let step = make::filter(move |traverser, _| crate::semantic::passes(&test, &traverser.value));
+            let step = make::filter(move |traverser, context| {
+                crate::semantic::passes(&test, &traverser.value, context.control)
+            });
             When::Test(Pipeline::new(vec![compiler.node(step)]))
         }
         [rounds] if &*modulator.name == "times" => {

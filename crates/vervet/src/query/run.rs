@@ -52,7 +52,8 @@ pub(crate) fn run(
     };
     let evaluator = Evaluator::new(snapshot, &computed, now(context.environment), context.seed)
         .with_base(options.base_iri.clone())
-        .with_solution(vervet_kernel::solution_column(plan));
+        .with_solution(vervet_kernel::solution_column(plan))
+        .with_interrupt(control);
     for (index, term) in (0_u64..).zip(&plan.computed) {
         // Counts as work, since the plan looks terms up in the dictionary rather than reading rows.
         control.work(16)?;

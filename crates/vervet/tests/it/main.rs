@@ -11,6 +11,7 @@ mod edit;
 mod edit_model;
 mod equalities;
 mod exists_substituted;
+mod expensive_rows;
 mod forms;
 mod gremlin_chains;
 mod gremlin_files;
