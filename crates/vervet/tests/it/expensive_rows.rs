@@ -66,10 +66,9 @@ fn divisions_of_wide_numbers_stop() {
 /// 120 s: `?x IN` a thousand sums, for a thousand rows.
 #[test]
 fn memberships_in_many_sums_stop() {
-    let database = database(|row| row.to_string());
+    let database = database(wide);
     let sums: Vec<String> = (0..1_000).map(|number| format!("?x + {number}.5")).collect();
-    let query =
-        format!("SELECT (COUNT(*) AS ?n) {{ ?s <urn:p> ?x FILTER(?x * ?x IN ({})) }}", sums.join(", "));
+    let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s <urn:p> ?x FILTER(?x IN ({})) }}", sums.join(", "));
     check_late(&database, &query);
 }
 
