@@ -12,8 +12,8 @@
 //! 2. Terms that pass through an expression keep their exact lexical form. Computed values have the form that
 //!    `oxsdatatypes` writes (`2` for the double and the decimal two).
 //! 3. Equal ids are equal terms, also for computed terms.
-//! 4. Between two calls of [`Interrupt::check`] there is a bounded amount of work, whatever the expression and
-//!    the terms are (`work.rs`).
+//! 4. Between two calls of [`Interrupt::check`] there is a bounded amount of work, whatever the expression
+//!    and the terms are (`work.rs`).
 //!
 //! # Extensions of SPARQL 1.1
 //! `=`, `<` and the date functions support `xsd:date`, `xsd:time`, durations and the Gregorian types;

@@ -2,7 +2,7 @@
 //! `regex` (linear time). [`crate::xpath_regex`] lists the differences.
 
 use crate::regex_search::SteppedSearch;
-use crate::work::UNITS_PER_CHECK;
+use crate::work::{UNITS_PER_CHECK, Work};
 use crate::xpath_regex::{Flags, translate};
 use regex_automata::meta::{self, Regex};
 use regex_automata::util::syntax;
@@ -16,19 +16,16 @@ const PROGRAM_BYTES: usize = 1_000_000;
 /// Maximum size of the lazily computed states of one pattern and thread, in bytes.
 const STATES_BYTES: usize = 2 << 20;
 
-/// Maximum size of a text times that of the program for a search that cannot be interrupted: at most some 40 ms
-/// (states times bytes), and mostly microseconds.
+/// Maximum size of a text times that of the program for a search that cannot be interrupted: at most some 40
+/// ms (states times bytes), and mostly microseconds.
 const UNINTERRUPTED_MAX: usize = 1 << 27;
 
 /// The product of [`UNINTERRUPTED_MAX`] for one unit of work.
 const PRODUCT_PER_UNIT: usize = 1 << 12;
 
-/// Maximum size of a match of `REPLACE` times that of the program if the replacement has groups: the search for
-/// groups cannot be interrupted.
+/// Maximum size of a match of `REPLACE` times that of the program if the replacement has groups: the search
+/// for groups cannot be interrupted.
 const GROUPS_MAX: usize = 1 << 35;
-
-/// Counts units of work, and may abort; see [`crate::work`].
-pub(crate) type Work<'w> = dyn FnMut(usize) -> Result<()> + 'w;
 
 /// A compiled pattern. Clones share it.
 #[derive(Clone, Debug)]

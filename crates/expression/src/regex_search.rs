@@ -8,8 +8,7 @@
 //! Some 2 ns a byte while the states of the DFA are known. A byte that needs a new state costs up to the size
 //! of the program, and is counted as such.
 
-use crate::pattern::Work;
-use crate::work::of_text;
+use crate::work::{Work, of_text};
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Builder, Cache, Config, DFA};
 use regex_automata::nfa::thompson;

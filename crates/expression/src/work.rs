@@ -1,13 +1,18 @@
 //! Units of work: how the evaluation of a batch finds time to look at the limits of its query.
 //!
-//! A row of an integer filter takes nanoseconds, one division of wide numbers a millisecond, and one search of
-//! a regular expression in a text of megabytes seconds. So the evaluator counts units instead of rows:
+//! A row of an integer filter takes nanoseconds, one division of wide numbers a millisecond, and one search
+//! of a regular expression in a text of megabytes seconds. So the evaluator counts units instead of rows:
 //! [`crate::context::Context::work`] adds them, and calls [`crate::Interrupt::check`] after each
 //! [`UNITS_PER_CHECK`].
 //!
 //! # Cost
 //! An addition and a comparison for each evaluated operator; filters that ids alone decide count nothing. One
 //! unit is about 10 ns in a release build, so checks are some 50 µs apart, and cost a thousandth.
+
+use vervet_model::Result;
+
+/// Counts units of work, and may abort; see [`crate::work`].
+pub(crate) type Work<'w> = dyn FnMut(usize) -> Result<()> + 'w;
 
 /// Units between two checks.
 pub(crate) const UNITS_PER_CHECK: usize = 1 << 12;

@@ -13,8 +13,8 @@
 //! and `}` outside one, are characters.
 //!
 //! # Cost
-//! Linear in the pattern: each category and block of a class counts once, and the ranges of a class are sorted
-//! once. Patterns whose translation is longer than [`TRANSLATED_BYTES`] are refused.
+//! Linear in the pattern: each category and block of a class counts once, and the ranges of a class are
+//! sorted once. Patterns whose translation is longer than [`TRANSLATED_BYTES`] are refused.
 //!
 //! With the flag `m`, `^` also matches after a line feed at the end of the text.
 

@@ -27,8 +27,8 @@ use std::borrow::Cow;
 use vervet_algebra::{Expression, Function, GraphSlot, Node, Pattern, Variable, VariableSet};
 use vervet_model::Result;
 
-/// Maximum number of equalities of a query: each key adds a step at least, so a plan with more keys is too long,
-/// and would be made in vain.
+/// Maximum number of equalities of a query: each key adds a step at least, so a plan with more keys is too
+/// long, and would be made in vain.
 const EQUALITIES_MAX: usize = crate::DEPTH_MAX;
 
 /// A condition `a = b` or `sameTerm(a, b)` on two variables.

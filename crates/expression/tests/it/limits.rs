@@ -1,5 +1,5 @@
-//! The limits of a query are checked within a batch: each function, operator and aggregate stops after a bounded
-//! amount of work when the query is cancelled, without a clock.
+//! The limits of a query are checked within a batch: each function, operator and aggregate stops after a
+//! bounded amount of work when the query is cancelled, without a clock.
 
 use crate::common::{Terms, now, parse};
 use oxrdf::vocab::xsd;

@@ -1,6 +1,6 @@
-//! Rows, patterns and variables that take long each: a timeout, a cancellation and the memory cap stop a query
-//! within a batch. Each query took 4 to 120 s before, at the same timeout; the bound is generous, since tests
-//! share the machine.
+//! Rows, patterns and variables that take long each: a timeout, a cancellation and the memory cap stop a
+//! query within a batch. Each query took 4 to 120 s before, at the same timeout; the bound is generous, since
+//! tests share the machine.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write;
@@ -100,7 +100,8 @@ fn large_classes_compile_in_linear_time() {
     ask(&apart);
 }
 
-/// 9.5 s: a pattern of many states over texts of 10^6 characters. (Fewer here, since they are loaded as well.)
+/// 9.5 s: a pattern of many states over texts of 10^6 characters. (Fewer here, since they are loaded as
+/// well.)
 #[test]
 fn searches_of_long_texts_stop() {
     let text = "ab".repeat(1 << 20);
