@@ -1,10 +1,10 @@
 //! Measures the queries of a data set in our engine and in peers.
 //!
 //! # Shape
-//! Each engine first answers a query once, under the time limit, into a digest of its rows; the digests must agree
-//! with each other and with the reference of the data set. Then come warm runs from text, planned anew, serialized
-//! as TSV into a sink, first ours and then each peer, as long as the budget lasts. An answer that took longer than
-//! [`LONG`] is not repeated.
+//! Each engine first answers a query once, under the time limit, into a digest of its rows; the digests must
+//! agree with each other and with the reference of the data set. Then come warm runs from text, planned anew,
+//! serialized as TSV into a sink, first ours and then each peer, as long as the budget lasts. An answer that
+//! took longer than [`LONG`] is not repeated.
 
 use super::data_set::{Compared, DataSet, OutsideQuery};
 use super::report::{OutsideFigures, OutsideReport, Side};
@@ -18,8 +18,8 @@ use vervet_model::{Error, ErrorKind, Result};
 /// A slower answer is its own measurement.
 const LONG: Duration = Duration::from_secs(1);
 
-/// The relative difference of sums of floating-point numbers that counts as equal: engines add in any order, and
-/// `xsd:float` has 24 bits.
+/// The relative difference of sums of floating-point numbers that counts as equal: engines add in any order,
+/// and `xsd:float` has 24 bits.
 const TOLERANCE: f64 = 3e-6;
 
 /// A result of at most this many rows is kept to show how it differs.
@@ -125,7 +125,8 @@ fn first_run(
             (None, Side { over_limit: Some(after.as_secs_f64() * 1e3), ..Side::default() })
         }
         Err(error) => {
-            remarks.push(format!("{}: {error}", engine.name()));
+            let message = error.to_string();
+            remarks.push(format!("{}: {}", engine.name(), message.lines().next().unwrap_or_default()));
             (None, Side::default())
         }
     }

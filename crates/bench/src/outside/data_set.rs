@@ -2,6 +2,8 @@
 
 use crate::data::PlainFile;
 use crate::digest::RowsDigest;
+use std::io::{self, Write};
+use vervet_generate::Prefixes;
 use vervet_model::Result;
 
 /// A benchmark designed by others.
@@ -100,8 +102,37 @@ pub struct DataOptions {
     pub counted: super::gmark::CountedPath,
 }
 
+impl DataOptions {
+    /// The number of statements of generated data.
+    pub(super) fn statements(&self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a conversion from float saturates"
+        )]
+        let statements = (self.scale * 1e6) as u64;
+        statements
+    }
+}
+
 impl Default for DataOptions {
     fn default() -> Self {
         Self { scale: 1.0, seed: 0, counted: super::gmark::CountedPath::default() }
     }
+}
+
+/// A file with generated data.
+pub(super) fn generated(write: impl FnOnce(&mut dyn Write) -> io::Result<u64>) -> Result<PlainFile> {
+    PlainFile::write(|out| write(out).map(drop))
+}
+
+/// `text` after declarations of the prefixes that it uses.
+pub(super) fn with_prefixes(prefixes: Prefixes, text: &str) -> String {
+    let mut query = String::new();
+    for (prefix, namespace) in prefixes {
+        if text.contains(&format!("{prefix}:")) {
+            query.push_str(&format!("PREFIX {prefix}: <{namespace}> "));
+        }
+    }
+    query + text
 }

@@ -1,9 +1,9 @@
 //! A peer in another process: a SPARQL endpoint that already has the data.
 //!
 //! # Shape
-//! One HTTP/1.1 connection for each query, `POST` with the query as a form field; a `SELECT` asks for TSV, an `ASK`
-//! for JSON, other forms for N-Triples. The whole body is read into the sink. So times are those of the wall clock
-//! and include HTTP, which our engine does not pay here.
+//! One HTTP/1.1 connection for each query, `POST` with the query as a form field; a `SELECT` asks for TSV, an
+//! `ASK` for JSON, other forms for N-Triples. The whole body is read into the sink. So times are those of the
+//! wall clock and include HTTP, which our engine does not pay here.
 //! # Not here
 //! TLS, redirects, authentication: the endpoint runs on this machine.
 

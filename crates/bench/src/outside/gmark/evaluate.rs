@@ -2,10 +2,10 @@
 //!
 //! # Shape
 //! 1. Each path becomes a [`Relation`], from the inside out.
-//! 2. A variable outside the head with one conjunct becomes a condition on its neighbour (semi-join); one with two
-//!    becomes a composition. Conjuncts between the same variables are intersected.
-//! 3. The remaining variables are bound one after the other, those of the head first; each head tuple counts once
-//!    if the rest can be bound.
+//! 2. A variable outside the head with one conjunct becomes a condition on its neighbour (semi-join); one
+//!    with two becomes a composition. Conjuncts between the same variables are intersected.
+//! 3. The remaining variables are bound one after the other, those of the head first; each head tuple counts
+//!    once if the rest can be bound.
 //! # Not here
 //! Code of Vervet's planner or kernels. Unbound columns: every part of a union binds the whole head.
 
@@ -31,8 +31,8 @@ pub struct PathGraph {
 pub type EdgesByPredicate = FxHashMap<u32, Vec<(u32, u32)>>;
 
 impl PathGraph {
-    /// A graph over `cells.len()` vertices. `cells`: the hash of the name of each; `rows_max`: an evaluation with
-    /// more results fails.
+    /// A graph over `cells.len()` vertices. `cells`: the hash of the name of each; `rows_max`: an evaluation
+    /// with more results fails.
     #[must_use]
     pub fn new(edges: EdgesByPredicate, cells: Vec<u64>, counted: CountedPath, rows_max: u64) -> Self {
         let vertices = cells.len();
@@ -46,16 +46,19 @@ impl PathGraph {
     /// The digest of the result; of an `ASK`, that of its boolean.
     ///
     /// # Errors
-    /// [`ErrorKind::MemoryLimit`] if there are more rows than the maximum; [`ErrorKind::Query`] if a part of the union
-    /// does not bind the head.
+    /// [`ErrorKind::MemoryLimit`] if there are more rows than the maximum; [`ErrorKind::Query`] if a part of
+    /// the union does not bind the head.
     pub fn evaluate(&self, query: &PathQuery) -> Result<RowsDigest> {
         let mut tuples = FxHashSet::default();
         let mut digest = RowsDigest::default();
+        // A digest has the columns in the order of their names.
+        let mut columns: Vec<usize> = (0..query.head.len()).collect();
+        columns.sort_by_key(|&column| &query.head[column]);
         for body in &query.bodies {
             let mut row = |tuple: &[u32]| {
                 // Parts of a union may repeat tuples; one part does not.
                 if query.bodies.len() == 1 || tuples.insert(tuple.to_vec()) {
-                    digest.add(tuple.iter().map(|&vertex| self.cells[vertex as usize]));
+                    digest.add(columns.iter().map(|&column| self.cells[tuple[column] as usize]));
                 }
                 if digest.rows > self.rows_max {
                     let what = format!("a result of more than {} rows is not evaluated", self.rows_max);
@@ -218,7 +221,8 @@ impl Join {
         self.domains.get(&variable).is_none_or(|domain| domain[vertex as usize])
     }
 
-    /// Removes values without a partner from the domains of both ends of each condition, until nothing changes.
+    /// Removes values without a partner from the domains of both ends of each condition, until nothing
+    /// changes.
     fn reduce(&mut self) {
         loop {
             let mut changed = false;
@@ -269,7 +273,8 @@ impl Join {
         }
     }
 
-    /// Binds the variables one after the other and passes each head tuple to `row` once, until it returns false.
+    /// Binds the variables one after the other and passes each head tuple to `row` once, until it returns
+    /// false.
     fn enumerate(&self, row: &mut dyn FnMut(&[u32]) -> Result<bool>) -> Result<()> {
         if self.is_empty {
             return Ok(());
@@ -422,12 +427,13 @@ mod tests {
         let booleans = ["ASK { { ?x (:p1/:p1) ?y } }", "ASK { { ?x (:p1/:p0) ?y } }"].map(star);
         assert_eq!(booleans.map(|boolean| boolean.rows), [1, 1]);
         assert_ne!(booleans[0], booleans[1]);
-        // The last conjunct excludes values of ?y after the first one was restricted, and changes nothing else.
+        // The last conjunct excludes values of ?y after the first one was restricted, and changes nothing
+        // else.
         let text = "SELECT DISTINCT ?x ?y { { ?x (:p0) ?y . ?y (^:p1) ?z } }";
         assert_eq!(star(text), digest(&[&[0, 1], &[2, 3]]));
         // A product.
         let product = star("SELECT DISTINCT ?x ?a { { ?x (:p1) ?y . ?a (:p0) ?b } }");
-        assert_eq!(product, digest(&[&[5, 0], &[5, 1], &[5, 2], &[5, 3]]));
+        assert_eq!(product, digest(&[&[0, 5], &[1, 5], &[2, 5], &[3, 5]]), "?a is before ?x");
         let unbound = parse("SELECT DISTINCT ?q { { ?x (:p1) ?y } }").unwrap();
         assert!(graph(CountedPath::Star).evaluate(&unbound).is_err());
     }

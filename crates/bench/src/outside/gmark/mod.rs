@@ -1,12 +1,12 @@
 //! gMark: conjunctions of regular paths over generated graphs, checked by an independent evaluator.
 //!
 //! # Shape
-//! The published workloads `social` and `test`, of 50 queries each, on the published instances. Both are read from
-//! `conformance/gmark` in the folder of test data; without it there is nothing to run, and [`data_sets`] says so.
-//! The queries use `(path){,3}` of a draft of SPARQL 1.1; [`CountedPath`] selects its meaning.
+//! The published workloads `social` and `test`, of 50 queries each, on the published instances. Both are read
+//! from `conformance/gmark` in the folder of test data; without it there is nothing to run, and [`data_sets`]
+//! says so. The queries use `(path){,3}` of a draft of SPARQL 1.1; [`CountedPath`] selects its meaning.
 //! # Source
-//! Bagan, Bonifati, Ciucanu, Fletcher, Lemay, Advokaat, "gMark: Schema-Driven Generation of Graphs and Queries",
-//! TKDE 29(4), 2017.
+//! Bagan, Bonifati, Ciucanu, Fletcher, Lemay, Advokaat, "gMark: Schema-Driven Generation of Graphs and
+//! Queries", TKDE 29(4), 2017.
 
 mod evaluate;
 mod parse;

@@ -1,9 +1,10 @@
 //! Reads the queries of gMark: a head, and unions of conjunctions of regular paths.
 //!
 //! # Shape
-//! `SELECT DISTINCT ?x … WHERE { { ?x PATH ?y . … } UNION { … } }` or `ASK { … }`. A path consists of predicates
-//! `:pN`, inverses `^:pN`, `/`, `|`, parentheses and the counted suffix `{,3}` of a draft of SPARQL 1.1. Empty
-//! parts of a union are dropped: gMark writes them, and as SPARQL they would add a solution.
+//! `SELECT DISTINCT ?x … WHERE { { ?x PATH ?y . … } UNION { … } }` or `ASK { … }`. A path consists of
+//! predicates `:pN`, inverses `^:pN`, `/`, `|`, parentheses and the counted suffix `{,3}` of a draft of
+//! SPARQL 1.1. Empty parts of a union are dropped: gMark writes them, and as SPARQL they would add a
+//! solution.
 //! # Not here
 //! The parser of Vervet: this one belongs to the independent evaluator.
 

@@ -1,8 +1,8 @@
 //! Binary relations over the vertices `0..n`, with the operations that regular paths need.
 //!
 //! # Shape
-//! A relation maps each source to a sorted set of targets; equal sets are stored once. Paths in a graph lead many
-//! vertices to the same set, so the closure of an equivalence needs one set for each class.
+//! A relation maps each source to a sorted set of targets; equal sets are stored once. Paths in a graph lead
+//! many vertices to the same set, so the closure of an equivalence needs one set for each class.
 //! # Invariants
 //! Set 0 is empty; every set is ascending and stored once.
 //! # Cost
