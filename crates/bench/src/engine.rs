@@ -73,6 +73,12 @@ pub trait Engine {
         None
     }
 
+    /// The plan of a query as text; `None` if the engine does not show it.
+    fn explain(&self, text: &str) -> Option<String> {
+        let _ = text;
+        None
+    }
+
     /// Whether it runs in another process, so that the CPU time of the calling thread says nothing about it.
     fn is_remote(&self) -> bool {
         false

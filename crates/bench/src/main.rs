@@ -281,6 +281,9 @@ enum Command {
         /// Seconds for the warm runs of a query in an engine; 0 only compares values
         #[arg(long, default_value_t = 0.2, value_name = "SECONDS")]
         seconds: f64,
+        /// Also print the plans of queries over the time limit
+        #[arg(long)]
+        plans: bool,
         /// Also write the report to this file, as JSON
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -308,6 +311,24 @@ enum Generate {
         /// Output file (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
+    },
+    /// The data and the queries of outside benchmarks, for engines in other processes
+    Outside {
+        /// Only these benchmarks
+        #[arg(long, value_delimiter = ',', value_name = "BENCHMARKS")]
+        only: Vec<OutsideBenchmark>,
+        /// Factor of the size; 1 is about a million statements
+        #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+        scale: f64,
+        /// Seed; the same seed generates the same data
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The meaning of (path){,3} in gMark
+        #[arg(long, default_value = "star", value_name = "MEANING")]
+        counted: Counted,
+        /// Output folder
+        #[arg(long, value_name = "DIR")]
+        output: PathBuf,
     },
     /// A power-law graph, as N-Triples
     PowerLaw {
@@ -392,6 +413,15 @@ enum Counted {
     Star,
     /// (path)?/(path)?/(path)?
     Three,
+}
+
+impl From<Counted> for CountedPath {
+    fn from(name: Counted) -> Self {
+        match name {
+            Counted::Star => Self::Star,
+            Counted::Three => Self::Three,
+        }
+    }
 }
 
 /// A peer of the outside benchmarks.
@@ -656,26 +686,34 @@ fn run(arguments: &Arguments) -> Result<bool> {
             counted,
             timeout,
             seconds: time,
+            plans,
             json,
             output,
         } => {
-            let counted = match counted {
-                Counted::Star => CountedPath::Star,
-                Counted::Three => CountedPath::Three,
-            };
-            let data = DataOptions { scale: *scale, seed: *seed, counted };
+            let data = DataOptions { scale: *scale, seed: *seed, counted: (*counted).into() };
             let options = ContestOptions {
                 queries: queries.clone(),
                 timeout: seconds(*timeout)?,
                 time: seconds(*time)?,
             };
             let reports = run_outside(only, against, &data, &options)?;
+            if *plans {
+                reports.iter().for_each(|report| print!("{}", report.plans()));
+            }
             json.iter().try_for_each(|file| OutsideReport::write_json(&reports, file))?;
             output.iter().try_for_each(|file| OutsideReport::write_markdown(&reports, file))?;
             Ok(reports.iter().all(OutsideReport::is_right))
         }
         Command::Generate(what) => generate(what).map(|()| true),
     }
+}
+
+/// The benchmarks with these names; for no names all of them.
+fn chosen(only: &[OutsideBenchmark]) -> Vec<Benchmark> {
+    let mut benchmarks = Benchmark::ALL.to_vec();
+    benchmarks
+        .retain(|&benchmark| only.is_empty() || only.iter().any(|&name| Benchmark::from(name) == benchmark));
+    benchmarks
 }
 
 /// Runs outside benchmarks and prints each report as soon as it is complete.
@@ -686,10 +724,7 @@ fn run_outside(
     options: &ContestOptions,
 ) -> Result<Vec<OutsideReport>> {
     let mut reports = Vec::new();
-    for benchmark in Benchmark::ALL {
-        if !only.is_empty() && !only.iter().any(|&name| Benchmark::from(name) == benchmark) {
-            continue;
-        }
+    for benchmark in chosen(only) {
         outside::data_sets(benchmark, data, &mut |set| {
             let mut engines: Vec<Box<dyn Engine>> = Vec::new();
             engines.extend(vervet_bench::ours(2, 1));
@@ -752,6 +787,12 @@ fn generate(what: &Generate) -> Result<()> {
             let statistics = generate_lubm(*universities, *seed, &mut out).map_err(failed)?;
             out.flush().map_err(failed)?;
             eprintln!("{} statements, {} bytes", statistics.statements, statistics.bytes);
+        }
+        Generate::Outside { only, scale, seed, counted, output } => {
+            let data = DataOptions { scale: *scale, seed: *seed, counted: (*counted).into() };
+            for benchmark in chosen(only) {
+                outside::data_sets(benchmark, &data, &mut |set| outside::write(&set, output))?;
+            }
         }
         Generate::PowerLaw { vertices, edges, exponent, seed, output } => {
             let graph = PowerLaw { vertices: *vertices, edges: *edges, exponent: *exponent, seed: *seed };

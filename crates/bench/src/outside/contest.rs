@@ -86,6 +86,9 @@ fn run_query(
         let (digest, side) = first_run(engine.as_mut(), query, options.timeout, &mut figures.remarks);
         (digests[at], figures.sides[at]) = (digest, side);
     }
+    if figures.sides[0].over_limit.is_some() {
+        figures.plan = engines[0].explain(&query.text);
+    }
     let reference = data.reference.as_ref().map(|reference| once(|| reference.digest(index)));
     match reference {
         Some(Ok((digest, timing))) => {

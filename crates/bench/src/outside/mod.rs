@@ -27,6 +27,8 @@ pub use endpoint::Endpoint;
 pub use report::{OutsideFigures, OutsideReport, Side};
 
 use crate::engine::Engine;
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 use vervet_model::{Error, Result};
 
@@ -48,13 +50,30 @@ pub fn data_sets(
     }
 }
 
+/// Writes a data set to a folder, for engines in other processes: `BENCHMARK-NAME.nt`, and each query as `.rq` in a
+/// folder of this name.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(data: &DataSet, folder: &Path) -> Result<()> {
+    let name = format!("{}-{}", data.benchmark.name(), data.name.replace([' ', ','], "-"));
+    let failed = |error: io::Error| Error::io(format_args!("write {}", folder.join(&name).display()), &error);
+    std::fs::create_dir_all(folder.join(&name)).map_err(failed)?;
+    std::fs::copy(data.file.path(), folder.join(format!("{name}.nt"))).map_err(failed)?;
+    for query in &data.queries {
+        let file = folder.join(&name).join(format!("{}.rq", query.name));
+        std::fs::write(file, format!("{}\n", query.text)).map_err(failed)?;
+    }
+    Ok(())
+}
+
 /// Small versions of all benchmarks against `engines`, for values; an error if any differs.
 ///
 /// # Errors
 /// As [`run`]; [`vervet_model::ErrorKind::Internal`] if values differ, or our engine fails in a query.
 pub fn self_check(engines: impl Fn() -> Result<Vec<Box<dyn Engine>>>) -> Result<Vec<OutsideReport>> {
     let options =
-        ContestOptions { timeout: Duration::from_secs(3), time: Duration::ZERO, ..ContestOptions::default() };
+        ContestOptions { timeout: Duration::from_secs(1), time: Duration::ZERO, ..ContestOptions::default() };
     let mut reports = Vec::new();
     let mut check = |data: DataSet| {
         let report = run(&data, &mut engines()?, &options)?;
@@ -81,3 +100,39 @@ const SELF_CHECK_SCALE: f64 = 0.01;
 
 /// The number of random path queries of the self-check for each meaning of counted paths.
 const RANDOM_PATH_QUERIES: usize = 150;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every benchmark has data and distinct names of queries; the files are what another engine needs.
+    #[test]
+    fn data_sets_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DataOptions { scale: 0.001, ..DataOptions::default() };
+        let mut written = 0;
+        for benchmark in Benchmark::ALL.into_iter().filter(|benchmark| *benchmark != Benchmark::GMark) {
+            data_sets(benchmark, &options, &mut |set| {
+                assert_eq!(set.benchmark, benchmark);
+                let names: std::collections::HashSet<_> =
+                    set.queries.iter().map(|query| &query.name).collect();
+                assert_eq!(names.len(), set.queries.len());
+                written += set.queries.len() + 2;
+                write(&set, folder.path())
+            })
+            .unwrap();
+        }
+        let mut found = 0;
+        let mut folders = vec![folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                found += 1;
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        assert_eq!(found, written);
+    }
+}

@@ -42,6 +42,8 @@ pub struct OutsideFigures {
     pub equal_peers: usize,
     /// Discrepancies and failures.
     pub remarks: Vec<String>,
+    /// Our plan, if the query went over the limit.
+    pub plan: Option<String>,
     /// Whether our value differs from the reference, or from a peer without a reference.
     pub wrong: bool,
 }
@@ -195,6 +197,20 @@ impl OutsideReport {
     /// The names of the queries for which `wanted` holds.
     fn names(&self, wanted: impl Fn(&OutsideFigures) -> bool) -> Vec<&str> {
         self.queries.iter().filter(|query| wanted(query)).map(|query| query.query.as_str()).collect()
+    }
+
+    /// The plans of the queries that our engine did not finish, as Markdown.
+    #[must_use]
+    pub fn plans(&self) -> String {
+        let plan = |query: &OutsideFigures| {
+            Some(format!(
+                "### {}, {}\n\n```\n{}\n```\n",
+                self.title,
+                query.query,
+                query.plan.as_ref()?.trim_end()
+            ))
+        };
+        self.queries.iter().filter_map(plan).collect()
     }
 
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
