@@ -4,6 +4,7 @@
 //! An engine loads one file, then answers queries on the calling thread. The engine's own writer serializes
 //! results completely as SPARQL 1.1 TSV into a [`Sink`]; or rows are only counted, to isolate serialization.
 
+use crate::digest::{DigestWriter, RowsDigest};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
@@ -72,6 +73,17 @@ pub trait Engine {
         None
     }
 
+    /// The plan of a query as text; `None` if the engine does not show it.
+    fn explain(&self, text: &str) -> Option<String> {
+        let _ = text;
+        None
+    }
+
+    /// Whether it runs in another process, so that the CPU time of the calling thread says nothing about it.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Sets the time limit of the following queries.
     fn set_time_limit(&mut self, limit: Option<Duration>);
 }
@@ -94,11 +106,12 @@ pub trait ForConstants {
     fn query_tsv(&mut self, iri: &str, sink: &mut Sink) -> Result<u64>;
 }
 
-/// Receives a serialized result: counts its bytes and optionally keeps them.
+/// Receives a serialized result: counts its bytes and optionally keeps or digests them.
 #[derive(Default, Debug)]
 pub struct Sink {
     bytes: u64,
     kept: Option<Vec<u8>>,
+    digest: Option<DigestWriter>,
 }
 
 impl Sink {
@@ -111,7 +124,25 @@ impl Sink {
     /// A sink that keeps the bytes.
     #[must_use]
     pub fn keeping() -> Self {
-        Self { bytes: 0, kept: Some(Vec::new()) }
+        Self { kept: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// A sink that digests the rows.
+    #[must_use]
+    pub fn digesting() -> Self {
+        Self { digest: Some(DigestWriter::default()), ..Self::default() }
+    }
+
+    /// The digest of the rows so far; that of no rows if this sink does not digest.
+    #[must_use]
+    pub fn digest(&self) -> RowsDigest {
+        self.digest.as_ref().map(DigestWriter::digest).unwrap_or_default()
+    }
+
+    /// The kept text; empty if this sink keeps nothing.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.kept.map_or_else(String::new, |kept| String::from_utf8_lossy(&kept).into_owned())
     }
 
     /// Number of bytes written so far.
@@ -150,6 +181,9 @@ impl Write for Sink {
         self.bytes += bytes.len() as u64;
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(bytes);
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.write_all(bytes)?;
         }
         Ok(bytes.len())
     }

@@ -6,7 +6,8 @@
 //! | [`mod@ours`] | Vervet behind that interface |
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same queries as loops over plain arrays: the machine's limit |
-//! | [`measure`], [`compare`] | times and memory; one query in every engine |
+//! | [`measure`], [`compare`], [`digest`] | times and memory; one query in every engine; equality of results |
+//! | [`outside`] | benchmarks that others designed: gMark, SP2Bench, WatDiv, BSBM, Sparqloscope |
 //! | [`lubm`], [`light`], [`patterns`], [`features`], [`self_check`] | the comparisons |
 //! | [`all`] | everything kept with the project |
 //! | [`processes`] | loads and starts in subprocesses |
@@ -22,6 +23,7 @@
 pub mod all;
 pub mod compare;
 pub mod data;
+pub mod digest;
 pub mod engine;
 pub mod features;
 pub mod light;
@@ -29,6 +31,7 @@ pub mod loops;
 pub mod lubm;
 pub mod measure;
 pub mod ours;
+pub mod outside;
 pub mod patterns;
 pub mod peer;
 pub mod processes;

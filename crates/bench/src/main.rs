@@ -14,6 +14,8 @@ use vervet_bench::engine::Engine;
 use vervet_bench::features::{FeatureOptions, FeatureReport};
 use vervet_bench::lubm::{self, LubmOptions, Processes};
 use vervet_bench::measure::Budget;
+use vervet_bench::outside::gmark::CountedPath;
+use vervet_bench::outside::{self, Benchmark, ContestOptions, DataOptions, Endpoint, OutsideReport};
 use vervet_bench::patterns::{self, EdgeList};
 use vervet_bench::peer::Oxigraph;
 use vervet_bench::report::Report;
@@ -253,6 +255,42 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Benchmarks designed by others: WatDiv, SP2Bench, BSBM, Sparqloscope, gMark
+    Outside {
+        /// Only these benchmarks
+        #[arg(long, value_delimiter = ',', value_name = "BENCHMARKS")]
+        only: Vec<OutsideBenchmark>,
+        /// Peers to compare with: "oxigraph", or NAME=URL of a SPARQL endpoint that has the data
+        #[arg(long, value_delimiter = ',', value_name = "PEERS")]
+        against: Vec<OutsidePeer>,
+        /// Only these queries, such as g01,g15
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        queries: Vec<String>,
+        /// Factor of the size of generated data; 1 is about a million statements
+        #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+        scale: f64,
+        /// Seed of data and parameters
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The meaning of (path){,3} in gMark: (path)* or (path)?/(path)?/(path)?
+        #[arg(long, default_value = "star", value_name = "MEANING")]
+        counted: Counted,
+        /// Time limit of an answer, in seconds
+        #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+        timeout: f64,
+        /// Seconds for the warm runs of a query in an engine; 0 only compares values
+        #[arg(long, default_value_t = 0.2, value_name = "SECONDS")]
+        seconds: f64,
+        /// Also print the plans of queries over the time limit
+        #[arg(long)]
+        plans: bool,
+        /// Also write the report to this file, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Also write the report to this file, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Run small versions of everything on generated data, and check that all values agree
     SelfCheck,
     /// Generate data
@@ -273,6 +311,24 @@ enum Generate {
         /// Output file (default: standard output)
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
+    },
+    /// The data and the queries of outside benchmarks, for engines in other processes
+    Outside {
+        /// Only these benchmarks
+        #[arg(long, value_delimiter = ',', value_name = "BENCHMARKS")]
+        only: Vec<OutsideBenchmark>,
+        /// Factor of the size; 1 is about a million statements
+        #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+        scale: f64,
+        /// Seed; the same seed generates the same data
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The meaning of (path){,3} in gMark
+        #[arg(long, default_value = "star", value_name = "MEANING")]
+        counted: Counted,
+        /// Output folder
+        #[arg(long, value_name = "DIR")]
+        output: PathBuf,
     },
     /// A power-law graph, as N-Triples
     PowerLaw {
@@ -323,6 +379,70 @@ struct ContestArguments {
 enum Peer {
     /// Oxigraph, in memory
     Oxigraph,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OutsideBenchmark {
+    /// Shop data, basic graph patterns
+    Watdiv,
+    /// Publications
+    Sp2bench,
+    /// Products, offers and reviews: explore, and business intelligence
+    Bsbm,
+    /// One query for each feature of SPARQL
+    Sparqloscope,
+    /// Regular paths
+    Gmark,
+}
+
+impl From<OutsideBenchmark> for Benchmark {
+    fn from(name: OutsideBenchmark) -> Self {
+        match name {
+            OutsideBenchmark::Watdiv => Self::WatDiv,
+            OutsideBenchmark::Sp2bench => Self::Sp2Bench,
+            OutsideBenchmark::Bsbm => Self::Bsbm,
+            OutsideBenchmark::Sparqloscope => Self::Sparqloscope,
+            OutsideBenchmark::Gmark => Self::GMark,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Counted {
+    /// (path)*, as in gMark's neutral form of the queries
+    Star,
+    /// (path)?/(path)?/(path)?
+    Three,
+}
+
+impl From<Counted> for CountedPath {
+    fn from(name: Counted) -> Self {
+        match name {
+            Counted::Star => Self::Star,
+            Counted::Three => Self::Three,
+        }
+    }
+}
+
+/// A peer of the outside benchmarks.
+#[derive(Clone, Debug)]
+enum OutsidePeer {
+    Oxigraph,
+    Endpoint { name: String, url: String },
+}
+
+impl std::str::FromStr for OutsidePeer {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, url)) if url.starts_with("http://") => {
+                Ok(Self::Endpoint { name: name.to_owned(), url: url.to_owned() })
+            }
+            None if text == "oxigraph" => Ok(Self::Oxigraph),
+            _ => Err(format!("{text} is neither oxigraph nor NAME=http://HOST:PORT/PATH")),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -391,6 +511,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
                 println!("{report}");
             }
             for report in self_check::features(self_check::all_engines)? {
+                println!("{report}");
+            }
+            for report in outside::self_check(self_check::engine_list)? {
                 println!("{report}");
             }
             for report in transactions::self_check()? {
@@ -554,8 +677,70 @@ fn run(arguments: &Arguments) -> Result<bool> {
             output.iter().try_for_each(|file| FeatureReport::write_markdown(&reports, file))?;
             Ok(reports.iter().all(FeatureReport::is_right))
         }
+        Command::Outside {
+            only,
+            against,
+            queries,
+            scale,
+            seed,
+            counted,
+            timeout,
+            seconds: time,
+            plans,
+            json,
+            output,
+        } => {
+            let data = DataOptions { scale: *scale, seed: *seed, counted: (*counted).into() };
+            let options = ContestOptions {
+                queries: queries.clone(),
+                timeout: seconds(*timeout)?,
+                time: seconds(*time)?,
+            };
+            let reports = run_outside(only, against, &data, &options)?;
+            if *plans {
+                reports.iter().for_each(|report| print!("{}", report.plans()));
+            }
+            json.iter().try_for_each(|file| OutsideReport::write_json(&reports, file))?;
+            output.iter().try_for_each(|file| OutsideReport::write_markdown(&reports, file))?;
+            Ok(reports.iter().all(OutsideReport::is_right))
+        }
         Command::Generate(what) => generate(what).map(|()| true),
     }
+}
+
+/// The benchmarks with these names; for no names all of them.
+fn chosen(only: &[OutsideBenchmark]) -> Vec<Benchmark> {
+    let mut benchmarks = Benchmark::ALL.to_vec();
+    benchmarks
+        .retain(|&benchmark| only.is_empty() || only.iter().any(|&name| Benchmark::from(name) == benchmark));
+    benchmarks
+}
+
+/// Runs outside benchmarks and prints each report as soon as it is complete.
+fn run_outside(
+    only: &[OutsideBenchmark],
+    against: &[OutsidePeer],
+    data: &DataOptions,
+    options: &ContestOptions,
+) -> Result<Vec<OutsideReport>> {
+    let mut reports = Vec::new();
+    for benchmark in chosen(only) {
+        outside::data_sets(benchmark, data, &mut |set| {
+            let mut engines: Vec<Box<dyn Engine>> = Vec::new();
+            engines.extend(vervet_bench::ours(2, 1));
+            for peer in against {
+                engines.push(match peer {
+                    OutsidePeer::Oxigraph => Box::new(Oxigraph::new(None)?),
+                    OutsidePeer::Endpoint { name, url } => Box::new(Endpoint::new(name, url)?),
+                });
+            }
+            let report = outside::run(&set, &mut engines, options)?;
+            println!("{report}");
+            reports.push(report);
+            Ok(())
+        })?;
+    }
+    Ok(reports)
 }
 
 /// Features on a file, or on a generated graph.
@@ -602,6 +787,12 @@ fn generate(what: &Generate) -> Result<()> {
             let statistics = generate_lubm(*universities, *seed, &mut out).map_err(failed)?;
             out.flush().map_err(failed)?;
             eprintln!("{} statements, {} bytes", statistics.statements, statistics.bytes);
+        }
+        Generate::Outside { only, scale, seed, counted, output } => {
+            let data = DataOptions { scale: *scale, seed: *seed, counted: (*counted).into() };
+            for benchmark in chosen(only) {
+                outside::data_sets(benchmark, &data, &mut |set| outside::write(&set, output))?;
+            }
         }
         Generate::PowerLaw { vertices, edges, exponent, seed, output } => {
             let graph = PowerLaw { vertices: *vertices, edges: *edges, exponent: *exponent, seed: *seed };

@@ -97,6 +97,10 @@ impl Engine for Vervet {
         Some(reached)
     }
 
+    fn explain(&self, text: &str) -> Option<String> {
+        self.database.explain(text, &self.options).ok()
+    }
+
     fn set_time_limit(&mut self, limit: Option<Duration>) {
         self.options.timeout = limit;
     }

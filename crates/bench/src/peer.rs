@@ -5,7 +5,7 @@
 
 use crate::engine::{Engine, ForConstants, Prepared, Sink};
 use crate::measure::{available_bytes, resident_bytes};
-use oxigraph::io::{RdfFormat, RdfParser};
+use oxigraph::io::{RdfFormat, RdfParser, RdfSerializer};
 use oxigraph::model::{NamedNode, Variable};
 use oxigraph::sparql::results::{QueryResultsFormat, QueryResultsSerializer};
 use oxigraph::sparql::{
@@ -155,8 +155,22 @@ impl ForConstants for Parsed<'_> {
 fn write_tsv(results: QueryResults<'_>, sink: &mut Sink) -> Result<u64> {
     let serializer = QueryResultsSerializer::from_format(QueryResultsFormat::Tsv);
     let write = |error| Error::io("write a result", &error);
-    let QueryResults::Solutions(solutions) = results else {
-        return Err(Error::new(ErrorKind::Unsupported, "only SELECT queries are measured"));
+    let solutions = match results {
+        QueryResults::Solutions(solutions) => solutions,
+        QueryResults::Boolean(value) => {
+            serializer.serialize_boolean_to_writer(sink, value).map_err(write)?;
+            return Ok(1);
+        }
+        QueryResults::Graph(triples) => {
+            let mut writer = RdfSerializer::from_format(RdfFormat::NTriples).for_writer(sink);
+            let mut rows = 0;
+            for triple in triples {
+                writer.serialize_triple(&triple.map_err(|error| evaluation(&error))?).map_err(write)?;
+                rows += 1;
+            }
+            writer.finish().map_err(write)?;
+            return Ok(rows);
+        }
     };
     let mut writer =
         serializer.serialize_solutions_to_writer(sink, solutions.variables().to_vec()).map_err(write)?;

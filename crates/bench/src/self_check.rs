@@ -99,9 +99,27 @@ pub fn all_engines() -> Result<Contest> {
     Ok(Contest { ours: crate::ours(2, 2), peer: Some(peer), ..Contest::default() })
 }
 
+/// Both engines, for [`crate::outside::self_check`].
+///
+/// # Errors
+/// An engine could not be created.
+pub fn engine_list() -> Result<Vec<Box<dyn Engine>>> {
+    let Contest { ours, peer, .. } = all_engines()?;
+    Ok([ours, peer].into_iter().flatten().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn engines_agree_about_outside_benchmarks() {
+        for report in crate::outside::self_check(engine_list).unwrap() {
+            // An empty result is equal too easily.
+            let filled = report.queries.iter().filter(|query| query.rows != Some(0)).count();
+            assert!(3 * filled > report.queries.len(), "{report}");
+        }
+    }
 
     #[test]
     fn engines_agree_about_features() {
