@@ -17,6 +17,7 @@ pub mod random_gremlin;
 mod random_numbers;
 mod random_outcome;
 mod random_path;
+mod random_sets;
 mod random_terms;
 pub mod random_update;
 pub mod rdf;

@@ -8,7 +8,7 @@
 
 use crate::random_outcome::{Outcome, row};
 use crate::random_terms::{GRAPHS, LITERALS, Random, graph, object, predicate, variable, vertex};
-use crate::{layered, random_equalities, random_numbers, random_path};
+use crate::{layered, random_equalities, random_numbers, random_path, random_sets};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use std::fmt::Write;
@@ -19,6 +19,8 @@ use vervet::{Answer, Database, Format, QueryOptions};
 const NUMBERS_EVERY: u64 = 4;
 /// Every such seed plus one is a query with equalities between parts, see [`random_equalities`].
 const EQUALITIES_EVERY: u64 = 3;
+/// Every such seed plus two is a query under set semantics, see [`random_sets`].
+const SETS_EVERY: u64 = 3;
 
 fn pattern(random: &mut Random) -> String {
     if random.chance(12) {
@@ -312,6 +314,8 @@ impl Case {
             trig += &random_equalities::statements(&mut random);
             let inner = random_equalities::group(&mut random);
             query_of(&mut random, &inner)
+        } else if seed % SETS_EVERY == 2 {
+            random_sets::query(&mut random)
         } else {
             query(&mut random)
         };

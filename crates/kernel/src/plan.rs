@@ -120,6 +120,9 @@ pub struct PathStep {
     /// Whether subject and object are terms of the query, so that each has an empty path to itself even if no
     /// statement contains it.
     pub zero_length: [bool; 2],
+    /// Whether subject and object, if they are not kept, are only tested for existence: each row has a path,
+    /// or has none. Otherwise the nodes at such an end are counted. Requires set semantics.
+    pub tested: [bool; 2],
 }
 
 /// The graphs of a [`PathStep`].
@@ -330,8 +333,8 @@ pub enum Step {
     },
     /// Best-effort deduplication under set semantics; duplicates may pass.
     Frontier {
-        /// The only column.
-        variable: Variable,
+        /// The compared columns: all that are kept.
+        variables: Vec<Variable>,
     },
     /// Barrier: stable sort; with `limit` keeps only the first `limit` rows (top-k).
     Order {

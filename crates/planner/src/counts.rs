@@ -113,30 +113,47 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the solutions of `node` are provably distinct.
+    /// Whether the solutions of `node`, lowered under set semantics, are provably distinct.
     ///
-    /// A graph is a set, so patterns whose variables are all visible have distinct solutions.
+    /// A graph is a set, and so are the pairs of a path: their joins have distinct solutions if all variables
+    /// are visible, or if a path tests a hidden end that nothing else mentions.
     pub(crate) fn is_set(&self, node: &Node) -> bool {
-        let (patterns, visible) = match node {
-            Node::Patterns(patterns) => (patterns, None),
-            Node::Project { input, variables } => match &**input {
-                Node::Patterns(patterns) => (patterns, Some(variables)),
-                _ => return false,
-            },
-            Node::Distinct(_) | Node::Group { .. } => return true,
+        let (input, visible) = match node {
+            Node::Project { input, variables } => (&**input, Some(variables)),
+            node => (node, None),
+        };
+        let is_visible = |variable: &Variable| visible.is_none_or(|visible| visible.contains(variable));
+        let nodes = match input {
+            Node::Distinct(_) | Node::Group { .. } => return visible.is_none(),
+            Node::Patterns(_) | Node::Path(_) => std::slice::from_ref(input),
+            Node::Join(nodes) => nodes,
             _ => return false,
         };
-        patterns.iter().all(|pattern| {
-            let one_graph = match pattern.graph {
-                GraphSlot::Default | GraphSlot::Named(_) | GraphSlot::Variable(_) => true,
-                GraphSlot::Any => self.snapshot.graphs().is_empty(),
-            };
-            one_graph
-                && !pattern.parallel
-                && (pattern.edge.is_none())
-                && pattern
-                    .variables()
-                    .all(|variable| visible.is_none_or(|visible| visible.contains(&variable)))
+        let mentions = |variable: Variable| {
+            nodes.iter().map(|node| usize::from(possible(node).contains(variable))).sum::<usize>()
+        };
+        let is_one_graph = |graph: &GraphSlot| match graph {
+            GraphSlot::Default | GraphSlot::Named(_) | GraphSlot::Variable(_) => true,
+            GraphSlot::Any => self.snapshot.graphs().is_empty(),
+        };
+        nodes.iter().all(|node| match node {
+            Node::Patterns(patterns) => patterns.iter().all(|pattern| {
+                is_one_graph(&pattern.graph)
+                    && !pattern.parallel
+                    && (pattern.edge.is_none())
+                    && pattern.variables().all(|variable| is_visible(&variable))
+            }),
+            Node::Path(path) => {
+                let is_tested = |variable| {
+                    self.stable
+                        && self.options.frontiers
+                        && path.subject != path.object
+                        && mentions(variable) == 1
+                };
+                path.graph_variable().is_none_or(|graph| is_visible(&graph))
+                    && path.ends().all(|end| is_visible(&end) || is_tested(end))
+            }
+            _ => false,
         })
     }
 }

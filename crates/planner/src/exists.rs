@@ -85,7 +85,9 @@ impl Planner<'_> {
         let parameters = self.parameters.clone();
         self.parameters.add_all(&partial.possible);
         let no_variables = VariableSet::default();
-        let planned = self.join(&exists.pattern, &mut inner, &no_variables, Vec::new());
+        let planned = self.with_bag_semantics_if(false, |planner| {
+            planner.join(&exists.pattern, &mut inner, &no_variables, Vec::new())
+        });
         self.parameters = parameters;
         planned?;
         let certainly = match (inner.empty, inner.steps.is_empty()) {
@@ -175,7 +177,8 @@ impl Planner<'_> {
         if !means_the_same || partial.rows < self.options.compare_from_rows || !self.may_compare(1) {
             return Ok(None);
         }
-        let right = self.alone(pattern, &shared, Vec::new())?;
+        let right =
+            self.with_bag_semantics_if(false, |planner| planner.alone(pattern, &shared, Vec::new()))?;
         if right.empty {
             return Ok(None);
         }

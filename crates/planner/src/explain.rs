@@ -131,7 +131,8 @@ impl Writer<'_> {
                 cells.push(threads.to_string());
             }
             *number += 1;
-            lines.push(Line { text: format!("{indent}{branch}{}", self.step(&step.step)), cells });
+            lines
+                .push(Line { text: format!("{indent}{branch}{}", self.step(&step.step, &step.keep)), cells });
             let inside = format!("{indent}{below}");
             match &step.step {
                 Step::Union { branches } => {
@@ -154,7 +155,7 @@ impl Writer<'_> {
         }
     }
 
-    fn step(&self, step: &Step) -> String {
+    fn step(&self, step: &Step, keep: &[Variable]) -> String {
         match step {
             Step::Empty => "empty: provably no solution".to_owned(),
             Step::Scan { access, key, neighbour } => {
@@ -237,7 +238,12 @@ impl Writer<'_> {
                     },
                     PathGraphs::Variable(graph) => format!(" in {}", self.name(*graph)),
                 };
-                let (subject, object) = (self.operand(step.subject), self.operand(step.object));
+                let end = |operand: Operand, tested: bool| match operand {
+                    Operand::Variable(variable) if tested && !keep.contains(&variable) => "(any)".to_owned(),
+                    operand => self.operand(operand),
+                };
+                let [of_subject, of_object] = step.tested;
+                let (subject, object) = (end(step.subject, of_subject), end(step.object, of_object));
                 format!("path       {subject} {} {object}{graphs}", cut(&self.path(&step.path)))
             }
             Step::Union { .. } => "union".to_owned(),
@@ -252,7 +258,7 @@ impl Writer<'_> {
                 format!("group      {by}{}", computed.join(", "))
             }
             Step::Distinct { variables } => format!("distinct   {}", self.names(variables)),
-            Step::Frontier { variable } => format!("frontier   {} once", self.name(*variable)),
+            Step::Frontier { variables } => format!("frontier   {} once", self.names(variables)),
             Step::Order { keys, limit } => {
                 let keys: Vec<_> = keys.iter().map(|key| self.order_key(key)).collect();
                 let limit = limit.map_or_else(String::new, |limit| format!(" (first {limit})"));

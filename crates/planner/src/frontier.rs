@@ -1,26 +1,25 @@
 //! Frontiers: best-effort deduplication of rows under set semantics, before further expansion.
 //!
 //! # Shape
-//! A pass over the finished plan, from its end. Below a distinct, and below duplicate-insensitive aggregates,
-//! set semantics hold; where rows there have a single column and later steps expand them, [`Step::Frontier`]
-//! drops duplicates. So `DISTINCT ?c { … ?a :knows ?b . ?b :knows ?c }` expands each `?b` once instead of
-//! once for each path that leads there.
+//! A pass over the finished plan, from its end. Below a distinct, below duplicate-insensitive aggregates, and
+//! in a query that only asks whether there is a solution, set semantics hold; where later steps expand the
+//! rows of a step that may contain duplicates, [`Step::Frontier`] drops them. So `DISTINCT ?c { … ?a :knows
+//! ?b . ?b :knows ?c }` expands each `?b` once instead of once for each path that leads there.
 //! # Invariants
-//! The dropped columns are dead, so rows with equal values in the remaining column have the same future.
+//! The dropped columns are dead, so rows with equal values in the remaining columns have the same future.
 //! Non-deterministic functions (`RAND`, `BNODE`) end the region; so do a slice and other aggregates.
 //! # Cost
-//! A bit test for each row; the kernel gives up if nearly all rows are new.
+//! A bit test for each row of one column, a hash table look-up for each row of several; the kernel gives up
+//! if nearly all rows are new. Estimates do not decide: where they are far too low, duplicates are many.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead column.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead columns.
 
+use crate::liveness::columns_after;
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use vervet_algebra::{Node, Pattern, Slot, Variable, VariableSet};
-use vervet_kernel::plan::{JoinKind, Pipeline, PlanStep, Step};
+use vervet_kernel::plan::{JoinKind, Operand, Pipeline, PlanStep, Step};
 use vervet_model::Direction;
-
-/// Minimum estimated rows for a frontier.
-const FRONTIER_ROWS_MIN: f64 = 64.0;
 
 /// Properties of the later steps.
 #[derive(Clone, Copy)]
@@ -31,55 +30,89 @@ struct DownstreamProperties {
     multiplies: bool,
 }
 
-/// Inserts frontiers into a plan whose steps have their `keep` columns.
-pub(crate) fn add_frontiers(pipeline: &mut Pipeline) {
-    add(pipeline, DownstreamProperties { set: false, multiplies: false });
+/// Inserts frontiers into a plan whose steps have their `keep` columns. `set`: the result does not depend on
+/// duplicates of the rows before the last slice (`ASK`).
+pub(crate) fn add_frontiers(pipeline: &mut Pipeline, set: bool) {
+    let last = match pipeline.steps.last() {
+        Some(PlanStep { step: Step::Slice { start: 0, .. }, .. }) if set => pipeline.steps.pop(),
+        _ => None,
+    };
+    add(pipeline, DownstreamProperties { set, multiplies: false }, &VariableSet::default());
+    pipeline.steps.extend(last);
 }
 
-fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties) {
+/// `columns`: those of the input.
+fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties, columns: &VariableSet) {
+    let kept = pipeline.steps.iter().map(|step| step.keep.iter().copied().collect());
+    let before: Vec<VariableSet> = std::iter::once(columns.clone()).chain(kept).collect();
     for at in (0..pipeline.steps.len()).rev() {
         let is_last = at + 1 == pipeline.steps.len();
         let step = &mut pipeline.steps[at];
-        if let ([variable], true) =
-            (step.keep.as_slice(), downstream.set && downstream.multiplies && !is_last)
-            && step.rows >= FRONTIER_ROWS_MIN
-            && makes_duplicates(&step.step, at)
+        if downstream.set
+            && downstream.multiplies
+            && !is_last
+            && !step.keep.is_empty()
+            && makes_duplicates(step, &before[at])
         {
-            let frontier = Step::Frontier { variable: *variable };
+            let frontier = Step::Frontier { variables: step.keep.clone() };
             let frontier = PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows };
             pipeline.steps.insert(at + 1, frontier);
         }
-        downstream = before(&mut pipeline.steps[at].step, downstream);
+        downstream = before_step(&mut pipeline.steps[at].step, downstream, &before[at]);
     }
 }
 
-/// Whether the output of this step may contain duplicates in a single column.
-fn makes_duplicates(step: &Step, at: usize) -> bool {
-    match step {
-        Step::Expand { .. } => at > 0,
-        Step::Scan { neighbour, .. } | Step::Seek { neighbour, .. } => neighbour.is_some(),
-        Step::Union { .. }
-        | Step::Join { kind: JoinKind::Inner | JoinKind::Left(_), .. }
+/// Whether the output of this step may contain duplicates that its input does not. `before`: its input
+/// columns.
+fn makes_duplicates(step: &PlanStep, before: &VariableSet) -> bool {
+    let drops_any = |columns: &VariableSet| columns.iter().any(|column| !step.keep.contains(&column));
+    match &step.step {
+        // Each node with a path is output once; pairs of a path are distinct.
+        Step::Path(path) => {
+            let after = columns_after(&step.step, before);
+            drops_any(before) || path.tested == [false, false] && drops_any(&after)
+        }
+        Step::Union { .. } => true,
+        Step::Join { kind: JoinKind::Inner | JoinKind::Left(_), .. }
         | Step::Match(_)
         | Step::SeekMatch { .. }
-        | Step::Intersect { .. }
         | Step::Optional { .. }
-        | Step::Seeded { .. } => true,
-        Step::Path(_) => at > 0,
-        _ => false,
+        | Step::Seeded { .. } => step.keep.len() == 1 || drops_any(&columns_after(&step.step, before)),
+        // The neighbours of a constant are distinct.
+        Step::Expand { key: Operand::Constant(_), .. } => drops_any(before),
+        Step::Expand { .. }
+        | Step::Scan { .. }
+        | Step::Seek { .. }
+        | Step::Intersect { .. }
+        | Step::Check { .. }
+        | Step::Filter(_)
+        | Step::Exists { .. }
+        | Step::Join { .. }
+        | Step::Values { .. } => drops_any(&columns_after(&step.step, before)),
+        Step::Empty
+        | Step::Extend { .. }
+        | Step::Group { .. }
+        | Step::Distinct { .. }
+        | Step::Frontier { .. }
+        | Step::Order { .. }
+        | Step::Slice { .. } => false,
     }
 }
 
 /// Propagates the properties to the input of a step; inserts frontiers into its nested pipelines.
-fn before(step: &mut Step, downstream: DownstreamProperties) -> DownstreamProperties {
+fn before_step(
+    step: &mut Step,
+    downstream: DownstreamProperties,
+    columns: &VariableSet,
+) -> DownstreamProperties {
     let set = downstream.set && is_stable(step);
     let inside = DownstreamProperties { set, ..downstream };
     match step {
-        Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside)),
-        Step::Join { right, .. } => add(right, inside),
+        Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside, columns)),
+        Step::Join { right, .. } => add(right, inside, &VariableSet::default()),
         // These pipelines run again for each batch, and a column holds the position of the row in the batch.
         Step::Optional { inner, .. } | Step::Seeded { inner, .. } | Step::Exists { inner, .. } => {
-            add(inner, DownstreamProperties { set: false, ..downstream })
+            add(inner, DownstreamProperties { set: false, ..downstream }, columns)
         }
         _ => {}
     }

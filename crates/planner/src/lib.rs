@@ -45,6 +45,7 @@ mod paths;
 mod scope;
 mod seeded;
 mod seek;
+mod set_paths;
 mod validate;
 mod variable_uses;
 
@@ -81,7 +82,11 @@ pub fn plan(
     let result = result_variables(query);
     let needed: VariableSet = result.iter().copied().collect();
     let mut partial = PartialPlan::start(&parameters);
-    let root = planner.with_equalities_as_keys(&query.root)?;
+    let with_keys = planner.with_equalities_as_keys(&query.root)?;
+    let has_keys = matches!(with_keys, Cow::Owned(_));
+    let root = planner.with_set_paths(with_keys, query, &needed)?;
+    planner.stable = set_paths::is_stable_node(&root);
+    planner.set = options.frontiers && query.form == Form::Ask;
     planner.join(&root, &mut partial, &needed, Vec::<Conjunct>::new())?;
     let ends_early = |node: &Node| matches!(node, Node::Slice { length: Some(0 | 1), .. });
     if query.form == Form::Ask && !partial.empty && !ends_early(&query.root) {
@@ -92,11 +97,11 @@ pub fn plan(
     let mut pipeline = partial_plan::pipeline(partial.steps);
     liveness::finish(&mut pipeline, &parameters, &needed, control)?;
     if options.frontiers {
-        frontier::add_frontiers(&mut pipeline);
+        frontier::add_frontiers(&mut pipeline, query.form == Form::Ask);
     }
     check_parameters(&pipeline, &parameters, query)?;
     if depth(&pipeline) > DEPTH_MAX {
-        if matches!(root, Cow::Owned(_)) {
+        if has_keys {
             // Each key adds up to three steps; without keys the plan may be short enough.
             let options = PlanOptions { equalities: false, ..options.clone() };
             return plan(query, snapshot, &options, control);

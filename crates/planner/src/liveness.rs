@@ -232,7 +232,7 @@ fn live_before(
             variables.retain(|variable| columns.contains(*variable));
             live.extend(variables.iter().copied());
         }
-        Step::Frontier { variable } => live.insert(*variable),
+        Step::Frontier { variables } => live.extend(variables.iter().copied()),
         Step::Order { keys, .. } => {
             for key in &*keys {
                 live.add_all(&expression_variables(&key.expression));

@@ -62,6 +62,8 @@ pub(crate) struct Planner<'a> {
     limit: Option<usize>,
     /// Set semantics: the result of the nodes being planned does not depend on duplicates.
     pub(crate) set: bool,
+    /// Whether no expression of the query is volatile.
+    pub(crate) stable: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -85,11 +87,12 @@ impl<'a> Planner<'a> {
             alternatives: ALTERNATIVES_MAX,
             limit: None,
             set: false,
+            stable: false,
         }
     }
 
     /// Runs `plan` under bag semantics if `count`, else under set semantics if frontiers are enabled.
-    fn with_bag_semantics_if<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn with_bag_semantics_if<T>(&mut self, count: bool, plan: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.set, !count && self.options.frontiers);
         let planned = plan(self);
         self.set = before;
@@ -309,7 +312,7 @@ impl<'a> Planner<'a> {
                 self.apply(filters, partial)?;
             }
             Node::Path(path) => {
-                self.lower_path(path, partial)?;
+                self.lower_path(path, partial, &with_filters(&filters))?;
                 self.apply(filters, partial)?;
             }
             Node::Project { input, .. } => {
@@ -467,7 +470,7 @@ impl<'a> Planner<'a> {
         if outside {
             return self.minus_from_rows(right, partial);
         }
-        let side = self.alone(right, &both, Vec::new())?;
+        let side = self.with_bag_semantics_if(false, |planner| planner.alone(right, &both, Vec::new()))?;
         let both = both.intersection(&side.possible);
         if !side.empty && both.intersects(&shared) {
             let rows = partial.rows;
@@ -480,7 +483,8 @@ impl<'a> Planner<'a> {
     /// solution.
     fn minus_from_rows(&mut self, right: &Node, partial: &mut PartialPlan) -> Result<()> {
         let mut inner = partial.nested();
-        self.join(right, &mut inner, &VariableSet::default(), Vec::new())?;
+        let needed = VariableSet::default();
+        self.with_bag_semantics_if(false, |planner| planner.join(right, &mut inner, &needed, Vec::new()))?;
         if inner.empty {
             return Ok(());
         }

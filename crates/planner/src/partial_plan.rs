@@ -28,6 +28,13 @@ impl Runs {
         self.0.iter().find(|(of, _)| *of == variable).map(|(_, runs)| *runs)
     }
 
+    /// Sets an upper bound on the runs of a variable that the last step has bound.
+    pub(crate) fn limit(&mut self, variable: Variable, most: f64) {
+        if let Some((_, runs)) = self.0.iter_mut().find(|(of, _)| *of == variable) {
+            *runs = runs.min(most);
+        }
+    }
+
     /// Updates the runs after a step with `rows` output rows.
     fn after(&mut self, step: &Step, rows: f64) {
         match step {

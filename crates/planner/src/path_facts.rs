@@ -8,6 +8,8 @@ pub(crate) struct PathFacts {
     pub(crate) automaton: Arc<Automaton>,
     pub(crate) forwards: ReachEstimate,
     pub(crate) backwards: ReachEstimate,
+    /// Cost of one search from all nodes at once, in ns.
+    pub(crate) everywhere: f64,
 }
 
 /// Estimated reach and cost of a search from one node.

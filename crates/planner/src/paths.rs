@@ -4,6 +4,7 @@
 //! entered by traversing such a statement. Equivalent states are then merged, so `p*` has one state, `p+`
 //! two.
 
+use crate::atom::variable_of;
 use crate::cost;
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
@@ -11,7 +12,7 @@ use crate::path_facts::{PathFacts, ReachEstimate};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use vervet_algebra::{GraphSlot, Path, PathPattern, Slot};
+use vervet_algebra::{GraphSlot, Path, PathPattern, Slot, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{Automaton, Move, Operand, PathGraphs, PathStep, Step};
 use vervet_model::{Direction, Error, ErrorKind, Result};
@@ -233,7 +234,11 @@ impl Planner<'_> {
         let moves: usize = automaton.moves.iter().map(Vec::len).sum();
         self.control.grow((moves * size_of::<(Move, u16)>()) as u64)?;
         let (forwards, backwards) = (self.reach(&automaton, false)?, self.reach(&automaton, true)?);
-        let facts = Rc::new(PathFacts { automaton, forwards, backwards });
+        let mut everywhere = 0.0;
+        for (one, _) in automaton.moves.iter().flatten() {
+            everywhere += self.move_counts(one)?.0 * cost::OUTPUT_ROW;
+        }
+        let facts = Rc::new(PathFacts { automaton, forwards, backwards, everywhere });
         self.automata.borrow_mut().insert(path.clone(), Rc::clone(&facts));
         Ok(facts)
     }
@@ -257,7 +262,12 @@ impl Planner<'_> {
     }
 
     /// Joins `partial` with the ends of a path.
-    pub(crate) fn lower_path(&mut self, pattern: &PathPattern, partial: &mut PartialPlan) -> Result<()> {
+    pub(crate) fn lower_path(
+        &mut self,
+        pattern: &PathPattern,
+        partial: &mut PartialPlan,
+        needed: &VariableSet,
+    ) -> Result<()> {
         let facts = self.path_facts(&pattern.path)?;
         let graphs = match pattern.graph_variable() {
             Some(variable) => PathGraphs::Variable(variable),
@@ -290,7 +300,16 @@ impl Planner<'_> {
         };
         let (subject, subject_stands) = end(&pattern.subject)?;
         let (object, object_stands) = end(&pattern.object)?;
-        let (rows, cost) = self.path_estimate(&facts, [subject, object], partial);
+        let set = self.set && self.stable;
+        let is_needed = |end: Operand| match end {
+            Operand::Constant(_) => true,
+            Operand::Variable(variable) => needed.contains(variable) || partial.possible.contains(variable),
+        };
+        let counts = !set || subject == object;
+        let listed = [subject, object].map(|end| counts || is_needed(end));
+        let is_search_from_all = pattern.ends().all(|end| !partial.possible.contains(end))
+            && !facts.automaton.accepting.first().is_some_and(|&accepting| accepting);
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], listed, partial);
         partial.cost += cost;
         let step = PathStep {
             subject,
@@ -299,22 +318,60 @@ impl Planner<'_> {
             automaton: Arc::clone(&facts.automaton),
             graphs,
             zero_length: [subject_stands, object_stands],
+            tested: listed.map(|listed| !listed),
         };
         partial.push(Step::Path(step), rows);
+        if let (Operand::Variable(start), true) = (subject, is_search_from_all) {
+            partial.runs.limit(start, facts.forwards.starts);
+        }
         let variables = pattern.variables().collect();
         partial.possible.add_all(&variables);
         partial.certain.add_all(&variables);
         Ok(())
     }
 
-    /// Estimated rows after a path, and its cost.
-    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], partial: &PartialPlan) -> (f64, f64) {
+    /// Estimated rows after a path, and its cost. `listed`: the ends of which the values are needed.
+    fn path_estimate(
+        &self,
+        facts: &PathFacts,
+        ends: [Operand; 2],
+        listed: [bool; 2],
+        partial: &PartialPlan,
+    ) -> (f64, f64) {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => partial.certain.contains(variable),
         };
-        let PathFacts { automaton, forwards, backwards } = facts;
+        let PathFacts { automaton, forwards, backwards, everywhere } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
+        let nullable = automaton.accepting.first() == Some(&true);
+        let having_path = |side: &ReachEstimate| if nullable { all } else { side.starts.min(all) };
+        // Whether a node has a path is one test for each row, after searches of bounded cost.
+        let tested = |side: &ReachEstimate| {
+            let passed = (having_path(side) / all).clamp(0.1, 0.9);
+            let searches = (partial.rows * (cost::MATCH_ROW + side.cost)).min(2.0 * everywhere);
+            (partial.rows * passed, partial.rows * cost::CHECK_ROW + searches)
+        };
+        let of_all = |side: &ReachEstimate| {
+            let rows = partial.rows * having_path(side);
+            (rows, *everywhere + rows * cost::OUTPUT_ROW)
+        };
+        // Rows with the same node in one batch share a search.
+        let from = |end: Operand, side: &ReachEstimate| {
+            let runs = variable_of(end).filter(|_| self.set).and_then(|variable| partial.runs.of(variable));
+            let searches = runs.unwrap_or(partial.rows).min(partial.rows);
+            let rows = partial.rows * side.nodes;
+            let repeated = (rows - searches * side.nodes) * cost::OUTPUT_ROW;
+            (rows, searches * (cost::MATCH_ROW + side.cost) + repeated)
+        };
+        match (ends.map(is_bound), listed) {
+            ([true, false], [_, false]) => return tested(forwards),
+            ([false, true], [false, _]) => return tested(backwards),
+            ([false, false], [true, false]) => return of_all(forwards),
+            ([false, false], [false, true]) => return of_all(backwards),
+            ([false, false], [false, false]) => return (partial.rows, *everywhere),
+            _ => {}
+        }
         match ends.map(is_bound) {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
@@ -322,14 +379,10 @@ impl Planner<'_> {
                 // Bidirectional search from both ends.
                 (partial.rows * passed, partial.rows * (4.0 * least.cost / least.nodes.sqrt().max(4.0)))
             }
-            [true, false] => {
-                (partial.rows * forwards.nodes, partial.rows * (cost::MATCH_ROW + forwards.cost))
-            }
-            [false, true] => {
-                (partial.rows * backwards.nodes, partial.rows * (cost::MATCH_ROW + backwards.cost))
-            }
+            [true, false] => from(ends[0], forwards),
+            [false, true] => from(ends[1], backwards),
             [false, false] => {
-                let starts = if automaton.accepting.first() == Some(&true) { all } else { forwards.starts };
+                let starts = if nullable { all } else { forwards.starts };
                 let rows = partial.rows * starts;
                 (rows * forwards.nodes, rows * (cost::MATCH_ROW + forwards.cost))
             }

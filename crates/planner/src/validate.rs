@@ -231,9 +231,11 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
                 need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
             }
         }
-        Step::Frontier { variable } => {
-            need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
-            let others = step.keep.iter().any(|kept| kept != variable);
+        Step::Frontier { variables } => {
+            for variable in variables {
+                need(rows.columns.contains(*variable), || format!("?{} is not a column", variable.0))?;
+            }
+            let others = step.keep.iter().any(|kept| !variables.contains(kept));
             need(!others, || "rows that differ in another column may be lost".into())?;
         }
         Step::Order { keys, .. } => keys.iter().try_for_each(|key| rows.readable(&key.expression))?,

@@ -293,11 +293,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 }),
             },
         },
-        Step::Frontier { variable } => Box::new(distinct::Frontier {
-            distinct: distinct::DistinctNodes::new(*variable, keep),
-            rows_in: 0,
-            rows_out: 0,
-        }),
+        Step::Frontier { variables } => Box::new(distinct::Frontier::new(variables, keep)),
         Step::Order { keys, limit } => Box::new(order::Order {
             keys: keys
                 .iter()

@@ -4,7 +4,12 @@
 //! Each state of the automaton has a set of visited nodes ([`VisitedSet`]) in order of discovery, whose tail
 //! is the frontier. [`AutomatonSearch::advance`] expands some hundred frontier nodes at once. Paths of a
 //! bounded number of equal steps (`k/(k/k?)?`) share one set for all states: a node reached with fewer steps
-//! reaches at least as far as with more, and the states are processed in order.
+//! reaches at least as far as with more, and the states are processed in order. In other automata a node is
+//! not visited in a state if it has been visited in another one that accepts at least the same rests of
+//! paths (it *simulates* the state): `(a/b)?/(a/b)?/(a/b)?` visits each node once after each `a`, as a
+//! counter of the remaining repetitions would.
+//! [`AutomatonSearch::begin_everywhere`] searches from all nodes at once: which nodes have a path, in time
+//! linear in the statements.
 //! # Cost
 //! Each node is expanded once in each state: one segment call for a few hundred nodes and each move, then one
 //! bit test for each neighbour ([`NodeSet`]). Closures are never materialised.
@@ -81,7 +86,13 @@ pub(crate) struct AutomatonSearch<'a> {
     /// Whether all states after the first may share a set, and whether the current search does.
     is_chain: bool,
     shares: bool,
+    /// For each state, the other states that simulate it.
+    simulators: Vec<Vec<u16>>,
 }
+
+/// Maximum number of states and of transitions for which simulations are computed.
+const SIMULATED_STATES_MAX: usize = 64;
+const SIMULATED_TRANSITIONS_MAX: usize = 256;
 
 impl<'a> AutomatonSearch<'a> {
     /// A search along the automaton; `backwards`: from the ends of paths.
@@ -111,6 +122,7 @@ impl<'a> AutomatonSearch<'a> {
         let accepting: Vec<usize> = (0..states).filter(|&state| automaton.accepting[state]).collect();
         let (starts, ends) = if backwards { (accepting, vec![0]) } else { (vec![0], accepting) };
         Ok(Self {
+            simulators: simulators(&transitions, &ends, run)?,
             transitions,
             segments: of_moves,
             starts,
@@ -158,9 +170,66 @@ impl<'a> AutomatonSearch<'a> {
         self.recount(run)
     }
 
+    /// Starts a search from all nodes at once, for the nodes that non-empty paths reach. `opposite`: the
+    /// search in the other direction, whose segments have these nodes as neighbours.
+    ///
+    /// # Errors
+    /// Limits; damaged segment.
+    pub(crate) fn begin_everywhere(
+        &mut self,
+        opposite: &Self,
+        graphs: &[GraphFilter],
+        run: &Run<'_>,
+    ) -> Result<()> {
+        run.control.work(self.visited.len())?;
+        self.visited.iter_mut().for_each(VisitedSet::clear);
+        self.shares = false;
+        let mut degrees = Vec::new();
+        for &state in &self.starts {
+            for transition in &self.transitions[state] {
+                // The nodes after the first transition.
+                for segment in &opposite.segments[transition.segments] {
+                    let mut from = Some(Id::UNBOUND);
+                    while let Some(key) = from {
+                        self.keys.clear();
+                        from = segment.keys(key, CHUNK, &mut self.keys)?;
+                        for &graph in graphs {
+                            run.control.work(self.keys.len() + 1)?;
+                            let filter = EntryFilter { graph, parallel: true };
+                            segment.degrees(&self.keys, filter, &mut degrees)?;
+                            for (&key, _) in self.keys.iter().zip(&degrees).filter(|(_, degree)| **degree > 0)
+                            {
+                                self.visited[transition.to].insert(key, self.vertices);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.recount(run)
+    }
+
     /// Size of the frontier.
     pub(crate) fn waiting(&self) -> usize {
         self.visited.iter().map(|visited| visited.members.len() - visited.expanded).sum()
+    }
+
+    /// Number of visited nodes, those visited in several states once for each.
+    pub(crate) fn size(&self) -> usize {
+        self.visited.iter().map(|visited| visited.members.len()).sum()
+    }
+
+    /// Number of entries of all segments: an upper bound on the work of a search, up to the number of states.
+    pub(crate) fn entries(&self) -> u64 {
+        let of_move = |segments: &Vec<&dyn Segment>| {
+            segments.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.statistics().entries))
+        };
+        self.segments.iter().map(of_move).fold(0, u64::saturating_add)
+    }
+
+    /// Whether a path has ended at some node.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ends.iter().any(|&state| !self.visited[state].members.is_empty())
     }
 
     /// Whether the search has reached a node other than the start.
@@ -194,20 +263,31 @@ impl<'a> AutomatonSearch<'a> {
                         self.expansion.clear();
                         segment.expand(&self.keys, filter, &mut cursor, &mut self.expansion)?;
                         run.control.work(self.expansion.len() + 1)?;
-                        let target = &mut self.visited[transition.to];
-                        let before = target.size_bytes() + self.merged.size_bytes();
+                        let simulators = self.simulators[transition.to].as_slice();
+                        let before = self.visited[transition.to].size_bytes() + self.merged.size_bytes();
                         if self.shares {
                             let new = self.merged.members.len();
                             for &neighbour in &self.expansion.neighbours {
                                 self.merged.insert(neighbour, self.vertices);
                             }
+                            let target = &mut self.visited[transition.to];
                             target.members.extend_from_slice(&self.merged.members[new..]);
-                        } else {
+                        } else if simulators.is_empty() {
+                            let target = &mut self.visited[transition.to];
                             for &neighbour in &self.expansion.neighbours {
                                 target.insert(neighbour, self.vertices);
                             }
+                        } else {
+                            run.control.work(self.expansion.len())?;
+                            for &neighbour in &self.expansion.neighbours {
+                                let visited =
+                                    |state: &u16| self.visited[usize::from(*state)].contains(neighbour);
+                                if !simulators.iter().any(visited) {
+                                    self.visited[transition.to].insert(neighbour, self.vertices);
+                                }
+                            }
                         }
-                        let after = target.size_bytes() + self.merged.size_bytes();
+                        let after = self.visited[transition.to].size_bytes() + self.merged.size_bytes();
                         let bytes = self.counted_bytes + after - before;
                         run.control.recount(&mut self.counted_bytes, bytes)?;
                     }
@@ -264,6 +344,54 @@ fn is_chain(automaton: &Automaton) -> bool {
             let leads_on = moves[state].iter().all(|(_, to)| usize::from(*to) == state + 1);
             leads_on && steps(state).eq(steps(0))
         })
+}
+
+/// For each state, the other states that simulate it: they end if it ends, and have each of its transitions,
+/// to the same state or to one that simulates it. So a path that goes on from the state also goes on from
+/// them. The greatest such relation; empty for large automata.
+fn simulators(transitions: &[Vec<Transition>], ends: &[usize], run: &Run<'_>) -> Result<Vec<Vec<u16>>> {
+    let states = transitions.len();
+    let count: usize = transitions.iter().map(Vec::len).sum();
+    if !(3..=SIMULATED_STATES_MAX).contains(&states) || count > SIMULATED_TRANSITIONS_MAX {
+        return Ok(vec![Vec::new(); states]);
+    }
+    let bit = |state: usize| 1_u64 << state;
+    let ending = ends.iter().fold(0, |set, &state| set | bit(state));
+    // For each state, the set of those that may simulate it.
+    let mut sets: Vec<u64> = (0..states)
+        .map(|state| {
+            let others = (0..states).filter(|other| ending & bit(state) == 0 || ending & bit(*other) != 0);
+            others.fold(0, |set, other| set | bit(other))
+        })
+        .collect();
+    loop {
+        let mut changed = false;
+        for state in 0..states {
+            for other in (0..states).filter(|other| *other != state) {
+                if sets[state] & bit(other) == 0 {
+                    continue;
+                }
+                run.control.work(transitions[state].len() * transitions[other].len() + 1)?;
+                let follows = |one: &Transition| {
+                    let same =
+                        |its: &Transition| its.segments == one.segments && sets[one.to] & bit(its.to) != 0;
+                    transitions[other].iter().any(same)
+                };
+                if !transitions[state].iter().all(follows) {
+                    sets[state] &= !bit(other);
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let others = |state: usize| {
+        let those = (0_u16..).take(states).filter(move |&other| usize::from(other) != state);
+        those.filter(|&other| sets[state] & bit(usize::from(other)) != 0).collect()
+    };
+    Ok((0..states).map(others).collect())
 }
 
 fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {

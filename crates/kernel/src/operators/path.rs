@@ -8,8 +8,13 @@
 //! until all other ends are found. No end bound: a search from each node at which a path may start.
 //! # Cost
 //! See [`crate::operators::automaton_search`]. If the other end is not needed, results are counted, not
-//! listed. Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the
-//! number of graphs.
+//! listed; under set semantics the question is only which nodes have a path. Single nodes search until the
+//! first end. Once these searches have visited as many nodes as the path has statements, one search from all
+//! nodes at the other end answers for all further nodes. Without a bound end that search is the result: its
+//! time is linear in the statements, where pairs may be quadratic.
+//!
+//! Rows with an unbound graph variable are evaluated graph by graph, so memory does not grow with the number
+//! of graphs.
 //! # Semantics
 //! SPARQL 1.1 §18.4: a closure yields each pair of ends once. The empty path connects each node of the graphs
 //! with itself, and a term of the query with itself.
@@ -48,6 +53,13 @@ pub(crate) struct Paths<'a> {
     /// Ends of paths from the current node, and the bytes counted for them.
     found: Vec<Id>,
     found_bytes: u64,
+    /// The graph, end and node of which `found` has the results.
+    found_of: Option<(Id, usize, Id)>,
+    /// Under set semantics: the nodes with a path, by the end at which they are.
+    connected: [Option<VisitedSet>; 2],
+    connected_bytes: u64,
+    /// Nodes visited by searches from single nodes for some path.
+    tested: usize,
     out: Batch,
 }
 
@@ -75,6 +87,10 @@ impl<'a> Paths<'a> {
             times: Vec::new(),
             found: Vec::new(),
             found_bytes: 0,
+            found_of: None,
+            connected: [None, None],
+            connected_bytes: 0,
+            tested: 0,
             out: Batch::new(run.variables),
         })
     }
@@ -200,15 +216,128 @@ impl<'a> Paths<'a> {
     ) -> Result<Flow> {
         let Some(&(bound, _)) = rows.first() else { return Ok(Flow::More) };
         let node = bound[1 + end];
-        if !self.search_all(node, end, next.run())? {
+        if self.only_tests(1 - end) {
+            if self.is_connected(node, end, next.run())? {
+                for &(_, row) in rows {
+                    if self.add(batch, row, ([node, node], 1), next)? == Flow::Done {
+                        return Ok(Flow::Done);
+                    }
+                }
+            }
             return Ok(Flow::More);
         }
-        self.take_results(end, next.run())?;
+        // Consecutive batches often begin with the node that ended the last one.
+        if self.found_of != Some((self.graph, end, node)) {
+            self.found_of = None;
+            if !self.search_all(node, end, next.run())? {
+                return Ok(Flow::More);
+            }
+            self.take_results(end, next.run())?;
+            self.found_of = Some((self.graph, end, node));
+        }
         self.add_to_all(batch, rows, node, end, next)
+    }
+
+    /// Whether an end is only tested for existence.
+    fn only_tests(&self, end: usize) -> bool {
+        self.step.tested[end] && !self.listed[end] && self.step.subject != self.step.object
+    }
+
+    /// Whether some path has the node at one end.
+    fn is_connected(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        if self.is_nullable && self.step.zero_length[end] {
+            return Ok(true);
+        }
+        if let Some(set) = &self.connected[end] {
+            return Ok(set.contains(node));
+        }
+        if matches!(self.step.graphs, PathGraphs::These(_)) && self.tested as u64 > self.forwards.entries() {
+            self.connect_all(end, run)?;
+            return Ok(self.connected[end].as_ref().is_some_and(|set| set.contains(node)));
+        }
+        if self.is_nullable {
+            self.tested += run.snapshot.predicates().len();
+            return self.has_zero_length_path(node, end, run);
+        }
+        self.shared = None;
+        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+        search.begin(node, run)?;
+        while !search.has_ended() && search.advance(&self.graphs, run)? {}
+        self.tested += search.size();
+        Ok(search.has_ended())
+    }
+
+    /// Finds all nodes that have a path at one end.
+    fn connect_all(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
+        let mut set = VisitedSet::default();
+        let vertices = run.snapshot.vertex_count();
+        if self.is_nullable {
+            let mut bytes = 0;
+            let nodes = self.start_nodes(run, &mut bytes)?;
+            for nodes in nodes.chunks(BATCH_ROWS) {
+                run.control.work(nodes.len())?;
+                nodes.iter().for_each(|&node| set.insert(node, vertices));
+            }
+            run.control.recount(&mut bytes, 0)?;
+        } else {
+            self.shared = None;
+            // Paths that start at a node are found from their ends.
+            let (search, opposite) = match end {
+                0 => (&mut self.backwards, &self.forwards),
+                _ => (&mut self.forwards, &self.backwards),
+            };
+            search.begin_everywhere(opposite, &self.graphs, run)?;
+            while search.advance(&self.graphs, run)? {}
+            for nodes in search.results(run)?.chunks(BATCH_ROWS) {
+                run.control.work(nodes.len())?;
+                nodes.iter().for_each(|&node| set.insert(node, vertices));
+            }
+        }
+        let bytes = self.connected_bytes + set.size_bytes();
+        run.control.recount(&mut self.connected_bytes, bytes)?;
+        self.connected[end] = Some(set);
+        Ok(())
+    }
+
+    /// Paths of rows without a bound end, if an end is only tested for existence.
+    fn push_unbound_set(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let end = usize::from(!self.only_tests(1));
+        let is_fixed = matches!(self.step.graphs, PathGraphs::These(_));
+        if self.connected[end].is_none() {
+            self.connect_all(end, next.run())?;
+        }
+        let Some(set) = self.connected[end].take() else { return Ok(Flow::More) };
+        // One row counts the nodes if they are not listed, or stands for some node if they are only tested.
+        let (count, times) = match set.members.len() {
+            all if self.listed[end] => (all, 1),
+            all if self.only_tests(end) => (all.min(1), 1),
+            all => (all.min(1), all as u64),
+        };
+        let mut flow = Ok(Flow::More);
+        'rows: for &(_, row) in rows {
+            for &node in &set.members[..count] {
+                flow = self.add(batch, row, ([node, node], times), next);
+                if !matches!(flow, Ok(Flow::More)) {
+                    break 'rows;
+                }
+            }
+        }
+        if is_fixed {
+            self.connected[end] = Some(set);
+        } else {
+            next.run().control.recount(&mut self.connected_bytes, 0)?;
+        }
+        flow
     }
 
     /// Copies the results of a search to `found`.
     fn take_results(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
+        self.found_of = None;
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         self.found.clear();
         let results = search.results(run)?;
@@ -354,6 +483,9 @@ impl<'a> Paths<'a> {
         rows: &[(BoundEnds, u32)],
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
+        if self.only_tests(0) || self.only_tests(1) {
+            return self.push_unbound_set(batch, rows, next);
+        }
         let control = next.run().control;
         let mut starts_bytes = 0;
         let starts = self.start_nodes(next.run(), &mut starts_bytes)?;
@@ -374,6 +506,7 @@ impl<'a> Paths<'a> {
             next.run().control.check()?;
             self.search_all(node, 0, next.run())?;
             if is_loop {
+                self.found_of = None;
                 self.found.clear();
                 self.found.extend(self.forwards.ends_at(node).then_some(node));
             } else {

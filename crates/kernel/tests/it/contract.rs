@@ -119,7 +119,16 @@ impl World {
             automaton: Arc::new(automaton),
             graphs,
             zero_length: [false, false],
+            tested: [false, false],
         })
+    }
+
+    /// A path of which one end is only tested.
+    fn tested_path(&self, subject: Operand, object: Operand) -> Step {
+        match self.path(subject, object, PathGraphs::These(vec![GraphFilter::Default])) {
+            Step::Path(path) => Step::Path(PathStep { tested: [false, true], ..path }),
+            step => step,
+        }
     }
 
     fn table(&self, variables: Vec<Variable>, rows: usize) -> Step {
@@ -260,6 +269,8 @@ impl World {
         add("path from objects", vec![self.path(b, a, default())]);
         add("path between", vec![expand(), self.path(a, b, default())]);
         add("path from anywhere", vec![self.path(b, any, default())]);
+        add("tested path", vec![self.tested_path(a, b)]);
+        add("tested path from anywhere", vec![self.tested_path(b, any)]);
         add("path in any graph", vec![self.path(a, b, PathGraphs::Variable(C))]);
         add(
             "once",
@@ -309,7 +320,8 @@ impl World {
                 Step::Distinct { variables: vec![A, B] },
             ],
         );
-        state("frontier", false, vec![Step::Frontier { variable: A }]);
+        state("frontier", false, vec![Step::Frontier { variables: vec![A] }]);
+        state("frontier of two columns", false, vec![expand(), Step::Frontier { variables: vec![A, B] }]);
         state("order", false, vec![order(None)]);
         state("order with a limit", false, vec![order(Some(700))]);
         state("slice", false, vec![expand(), Step::Slice { start: 900, length: Some(100_000) }]);
@@ -421,6 +433,7 @@ fn b3_kernels_take_batches_after_done() {
                 | "not exists"
                 | "distinct nodes"
                 | "frontier"
+                | "frontier of two columns"
                 | "distinct"
                 | "grouped distinct"
         );
@@ -526,7 +539,13 @@ fn every_kernel_counts_its_memory() {
         // These hold tables of a fixed size, end by themselves, or stop deduplicating.
         let ends = matches!(
             case.name,
-            "slice" | "slice that ends" | "frontier" | "order with a limit" | "group" | "grouped distinct"
+            "slice"
+                | "slice that ends"
+                | "frontier"
+                | "frontier of two columns"
+                | "order with a limit"
+                | "group"
+                | "grouped distinct"
         );
         match error {
             Some(error) => {

@@ -526,8 +526,8 @@ fn a_frontier_keeps_each_value_and_the_result() {
                 let mut steps =
                     vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C))];
                 if frontier {
-                    steps.insert(1, Step::Frontier { variable: B });
-                    steps.push(Step::Frontier { variable: C });
+                    steps.insert(1, Step::Frontier { variables: vec![B] });
+                    steps.push(Step::Frontier { variables: vec![C] });
                 }
                 steps.push(Step::Distinct { variables: vec![C] });
                 sample.run(steps, &[C])
@@ -541,6 +541,18 @@ fn a_frontier_keeps_each_value_and_the_result() {
             expected.dedup();
             assert_eq!(walk(false), expected, "distinct, seed {seed}");
             assert_eq!(walk(true), expected, "frontiers, seed {seed}");
+            // Two columns, of which later steps read both.
+            let walk = |frontier: bool| {
+                let mut steps =
+                    vec![sample.scan(0, A, Some(B)), sample.expand(B, 1, Direction::Out, Some(C))];
+                if frontier {
+                    steps.push(Step::Frontier { variables: vec![A, C] });
+                }
+                steps.push(sample.expand(C, 0, Direction::Out, Some(D)));
+                steps.push(Step::Distinct { variables: vec![A, D] });
+                sample.run(steps, &[A, D])
+            };
+            assert_eq!(walk(true), walk(false), "frontier of two columns, seed {seed}");
         }
     }
 }

@@ -50,7 +50,7 @@ impl Writer<'_> {
         for step in &pipeline.steps {
             let id = out.len();
             let figures = profile.map(|profile| profile.steps.get(id).copied().unwrap_or_default());
-            let text = self.step(&step.step);
+            let text = self.step(&step.step, &step.keep);
             let (operator, detail) = words(&text);
             out.push(PlanStep {
                 id,

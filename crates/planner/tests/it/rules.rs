@@ -185,6 +185,102 @@ fn a_frontier_expands_each_vertex_once_under_set_semantics() {
     assert!(of(&random).iter().all(|step| !step.contains("frontier")));
 }
 
+/// The plan of the distinct values of some variables over the join of `parts`.
+fn distinct_of(names: Names, columns: &[&str], parts: Vec<Node>) -> Vec<String> {
+    let mut names = names;
+    let variables = columns.iter().map(|name| names.variable(name)).collect();
+    let root = Node::Project { input: Box::new(Node::Join(parts)), variables };
+    shape(&names.select(columns, Node::Distinct(Box::new(root))), &crowd())
+}
+
+#[test]
+fn a_chain_under_set_semantics_is_a_path() {
+    let chain = |names: &mut Names| names.node("?x knows ?a . ?a knows ?b . ?y knows ?b");
+    let path = "(:knows/:knows/^:knows)";
+    let mut names = Names::default();
+    let parts = vec![chain(&mut names)];
+    assert_eq!(distinct_of(names, &["x", "y"], parts), [format!("└─ path ?x {path} ?y")]);
+    // An end that nothing mentions is tested.
+    let mut names = Names::default();
+    let parts = vec![chain(&mut names)];
+    assert_eq!(distinct_of(names, &["x"], parts), [format!("└─ path ?x {path} (any)")]);
+    // A variable of another part ends the chain.
+    let mut names = Names::default();
+    let ends = names.node("?a lives ?c");
+    let parts = vec![chain(&mut names), ends];
+    assert!(distinct_of(names, &["x", "y"], parts).iter().all(|step| !step.contains("path")));
+    // Duplicates count under bag semantics.
+    let mut names = Names::default();
+    let root = chain(&mut names);
+    assert!(shape(&names.select(&["x"], root), &crowd()).iter().all(|step| !step.contains("path")));
+    // Exploration from a constant reads less.
+    let mut names = Names::default();
+    let parts = vec![chain(&mut names), names.node("p0 knows ?x")];
+    assert!(distinct_of(names, &["y"], parts).iter().all(|step| !step.contains("path")));
+}
+
+#[test]
+fn a_query_for_existence_has_set_semantics() {
+    let mut names = Names::default();
+    let root = names.node("?x knows ?a . ?a knows ?b . ?y knows ?b");
+    let query = Query { form: Form::Ask, ..names.select(&[], root) };
+    let found = shape(&query, &crowd());
+    assert_eq!(found, ["├─ path (any) (:knows/:knows/^:knows) (any)", "└─ slice first 1"]);
+}
+
+#[test]
+fn equal_branches_of_a_union_are_one_under_set_semantics() {
+    let union = |names: &mut Names| {
+        let branches = ["?x knows ?a . ?a knows ?y", "?x knows ?b . ?b knows ?y", "?x knows ?y"];
+        Node::Union(branches.into_iter().map(|text| names.node(text)).collect())
+    };
+    let mut names = Names::default();
+    let parts = vec![union(&mut names)];
+    let found = distinct_of(names, &["x", "y"], parts);
+    assert_eq!(found, ["└─ path ?x ((:knows/:knows)|:knows) ?y"]);
+    let mut names = Names::default();
+    let root = union(&mut names);
+    let branches = shape(&names.select(&["x", "y"], root), &crowd());
+    assert_eq!(branches.iter().filter(|step| step.contains("branch")).count(), 3);
+    // Beside a constant the branches remain exploration.
+    let mut names = Names::default();
+    let parts = vec![union(&mut names), names.node("p0 knows ?x")];
+    let found = distinct_of(names, &["y"], parts);
+    assert_eq!(found.iter().filter(|step| step.contains("branch")).count(), 2);
+}
+
+#[test]
+fn a_relation_that_another_one_implies_is_dropped_under_set_semantics() {
+    // Whoever knows some `?z` over three steps has the same path as to `?y`.
+    let mut names = Names::default();
+    let parts = vec![
+        names.node("?x knows ?a . ?a knows ?b . ?b knows ?y"),
+        names.node("?x knows ?c . ?c knows ?d . ?d knows ?z"),
+    ];
+    let found = distinct_of(names, &["x", "y"], parts);
+    assert_eq!(found, ["└─ path ?x (:knows/:knows/:knows) ?y"]);
+    // Needed ends are not implied.
+    let mut names = Names::default();
+    let parts = vec![
+        names.node("?x knows ?a . ?a knows ?b . ?b knows ?y"),
+        names.node("?x knows ?c . ?c knows ?d . ?d knows ?z"),
+    ];
+    let found = distinct_of(names, &["x", "y", "z"], parts);
+    assert_eq!(found.iter().filter(|step| step.contains("path")).count(), 2);
+}
+
+#[test]
+fn a_frontier_compares_all_live_columns() {
+    let mut names = Names::default();
+    let parts = vec![names.node("?x knows ?a . ?a knows ?y . p0 knows ?x . ?y lives ?c . ?y name ?n")];
+    let graph =
+        graph("p0 knows p1 . p1 knows p2 . p1 knows p3 . p2 knows p4 . p3 knows p4 . p4 lives c . p4 name n");
+    let variables = ["x", "c", "n"].map(|name| names.variable(name)).to_vec();
+    let root = Node::Project { input: Box::new(Node::Join(parts)), variables };
+    let found = shape(&names.select(&["x", "c", "n"], Node::Distinct(Box::new(root))), &graph);
+    assert!(found.iter().any(|step| step.contains("frontier ?a ?c ?n once")), "{found:#?}");
+}
+
 #[test]
 fn a_subquery_with_a_group_is_joined_by_its_keys() {
     let mut names = Names::default();

@@ -4,7 +4,7 @@
 //! searches.
 
 use std::collections::BTreeSet;
-use vervet::{Database, Format, QueryOptions, Result, Solutions};
+use vervet::{Answer, Database, Format, QueryOptions, Result, Solutions};
 
 /// Splitmix64.
 struct Random(u64);
@@ -217,6 +217,79 @@ fn paths_are_closures_of_relations() -> Result<()> {
             expected.retain(|(x, y)| starts.contains(x) && ends.contains(y));
             let solutions = database.select(&query)?;
             assert_eq!(found(&solutions, [None, None])?, expected, "seed {seed}: {query}\n{text}");
+        }
+    }
+    Ok(())
+}
+
+/// Under set semantics an end that nothing mentions is only tested, single conjuncts merge into longer paths,
+/// and bounded repetitions share what they have visited. The sets of single ends, with and without rows that
+/// bind the other one, and counts of pairs.
+#[test]
+fn ends_are_tested_under_set_semantics() -> Result<()> {
+    for seed in 1..=60 {
+        println!("seed {seed}");
+        let random = &mut Random(1_000 + seed);
+        let vertices = [5, 12, 40, 400][random.below(4)];
+        let count = vertices + random.below(2 * vertices);
+        let edges: Vec<(usize, usize, usize)> = (0..count)
+            .map(|_| (random.below(vertices), random.below(PREDICATES), random.below(vertices)))
+            .collect();
+        let text: String =
+            edges.iter().map(|(s, p, o)| format!("<urn:v{s}> <urn:p{p}> <urn:v{o}> .\n")).collect();
+        let nodes: BTreeSet<usize> = edges.iter().flat_map(|(s, _, o)| [*s, *o]).collect();
+        let database = Database::in_memory();
+        database.load_text(Format::NTriples, &text)?;
+        for _ in 0..if vertices > 100 { 2 } else { 8 } {
+            let depth = if vertices > 100 { 1 } else { 1 + random.below(2) };
+            let inner = Box::new(Path::random(random, depth));
+            let again = || Box::new(Path::Optional(inner.clone()));
+            let path = match random.below(4) {
+                0 => Path::Sequence(again(), Box::new(Path::Sequence(again(), again()))),
+                1 => Path::Either(inner.clone(), Box::new(Path::Sequence(inner.clone(), inner.clone()))),
+                2 => Path::Sequence(inner.clone(), again()),
+                _ => *inner.clone(),
+            };
+            let pairs = path.pairs(&edges, &nodes);
+            let predicate = random.below(PREDICATES);
+            let (path, context) = (path.text(), format!("seed {seed}\n{text}"));
+            let set = |query: &str, name: &str| -> Result<BTreeSet<usize>> {
+                let solutions = database.select(query)?;
+                let all: Vec<usize> =
+                    (solutions.rows()).map(|row| Ok(number(row.text(name)?))).collect::<Result<_>>()?;
+                let distinct: BTreeSet<usize> = all.iter().copied().collect();
+                assert_eq!(distinct.len(), all.len(), "{query} lists each node once, {context}");
+                Ok(distinct)
+            };
+            let starts: BTreeSet<usize> = pairs.iter().map(|(x, _)| *x).collect();
+            let ends: BTreeSet<usize> = pairs.iter().map(|(_, y)| *y).collect();
+            let having = |nodes: &BTreeSet<usize>| -> BTreeSet<usize> {
+                let keys = edges.iter().filter(|(_, of, _)| *of == predicate).map(|(s, ..)| *s);
+                keys.filter(|key| nodes.contains(key)).collect()
+            };
+            let of_x = format!("?x {path} ?y");
+            let key = format!("?z <urn:p{predicate}> ?w");
+            for (query, name, expected) in [
+                (format!("SELECT DISTINCT ?x {{ {of_x} }}"), "x", starts.clone()),
+                (format!("SELECT DISTINCT ?y {{ {of_x} }}"), "y", ends.clone()),
+                (format!("SELECT DISTINCT ?z {{ {key} . ?z {path} ?y }}"), "z", having(&starts)),
+                (format!("SELECT DISTINCT ?z {{ {key} . ?x {path} ?z }}"), "z", having(&ends)),
+                (format!("SELECT DISTINCT ?x {{ {of_x} . ?x {path} ?v }}"), "x", starts.clone()),
+            ] {
+                assert_eq!(set(&query, name)?, expected, "{query}, {context}");
+            }
+            let ask = database.query(&format!("ASK {{ {of_x} }}"))?;
+            let expected = !pairs.is_empty();
+            assert!(
+                matches!(ask, Answer::Boolean(found) if found == expected),
+                "ASK {{ {of_x} }}, {context}"
+            );
+            let query = format!("SELECT (COUNT(*) AS ?n) {{ SELECT DISTINCT ?x ?y {{ {of_x} }} }}");
+            let count = database.select(&query)?.rows().next().expect("one row").integer("n")?;
+            assert_eq!(count, i64::try_from(pairs.len()).ok(), "{query}, {context}");
+            let query = format!("SELECT (COUNT(DISTINCT ?y) AS ?n) {{ {of_x} }}");
+            let count = database.select(&query)?.rows().next().expect("one row").integer("n")?;
+            assert_eq!(count, i64::try_from(ends.len()).ok(), "{query}, {context}");
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Reference evaluator of plans: row by row, exactly by the contract of the steps, over a list of triples.
 
 use super::algebra::integer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use vervet_algebra::{Expression, Function, Variable};
-use vervet_kernel::plan::{GraphOperand, JoinKind, Operand, Pipeline, Plan, Step};
+use vervet_kernel::plan::{GraphOperand, JoinKind, Move, Operand, PathStep, Pipeline, Plan, Step};
 use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
 
@@ -82,10 +82,66 @@ impl<'a> Runner<'a> {
 
     fn pipeline(&self, pipeline: &Pipeline, rows: Vec<Row>) -> Vec<Row> {
         pipeline.steps.iter().fold(rows, |rows, step| {
-            let mut rows = self.step(&step.step, rows);
+            let mut rows = match &step.step {
+                Step::Path(path) => self.path(path, &step.keep, rows),
+                step => self.step(step, rows),
+            };
             rows.iter_mut().for_each(|(row, _)| row.retain(|variable, _| step.keep.contains(variable)));
             rows
         })
+    }
+
+    /// The ends of the paths from one node of the graph.
+    fn ends(&self, path: &PathStep, start: Id) -> BTreeSet<Id> {
+        let mut visited = BTreeSet::from([(start, 0_u16)]);
+        let mut waiting = vec![(start, 0_u16)];
+        while let Some((node, state)) = waiting.pop() {
+            for (one, to) in &path.automaton.moves[usize::from(state)] {
+                let Move::Predicate(predicate, direction) = one else { panic!("no negated sets here") };
+                for next in self.neighbours(*predicate, *direction, node) {
+                    if visited.insert((next, *to)) {
+                        waiting.push((next, *to));
+                    }
+                }
+            }
+        }
+        let ends = visited.into_iter().filter(|(_, state)| path.automaton.accepting[usize::from(*state)]);
+        ends.map(|(node, _)| node).collect()
+    }
+
+    fn path(&self, path: &PathStep, keep: &[Variable], rows: Vec<Row>) -> Vec<Row> {
+        let nodes: BTreeSet<Id> = self.triples.iter().flat_map(|[s, _, o]| [*s, *o]).collect();
+        let mut out = Vec::new();
+        for (row, count) in rows {
+            let bound = |end: Operand| match end {
+                Operand::Constant(id) => Some(id),
+                Operand::Variable(variable) => row.get(&variable).copied(),
+            };
+            let mut found = BTreeMap::new();
+            for start in nodes.iter().filter(|node| bound(path.subject).is_none_or(|id| id == **node)) {
+                for end in self.ends(path, *start) {
+                    let mut next = row.clone();
+                    let is_new =
+                        [(path.subject, *start), (path.object, end)].into_iter().all(|(end, id)| match end {
+                            Operand::Constant(constant) => constant == id,
+                            Operand::Variable(variable) => *next.entry(variable).or_insert(id) == id,
+                        });
+                    if !is_new {
+                        continue;
+                    }
+                    for (end, tested) in [path.subject, path.object].into_iter().zip(path.tested) {
+                        if let (Operand::Variable(variable), true) = (end, tested) {
+                            assert!(!keep.contains(&variable), "a tested end is not kept");
+                            next.remove(&variable);
+                        }
+                    }
+                    let times = found.entry(next).or_insert(0);
+                    *times = if path.tested == [false, false] { *times + 1 } else { 1 };
+                }
+            }
+            out.extend(found.into_iter().map(|(row, times)| (row, count * times)));
+        }
+        out
     }
 
     fn entries(&self, predicate: Id, direction: Direction) -> impl Iterator<Item = (Id, Id)> + '_ {
@@ -319,7 +375,8 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Step::Path(_) | Step::Exists { .. } => panic!("the queries of these tests have neither"),
+            Step::Path(_) => unreachable!("a path is evaluated by `path`"),
+            Step::Exists { .. } => panic!("the queries of these tests have none"),
             Step::Union { branches } => {
                 for branch in branches {
                     out.extend(self.pipeline(branch, rows.clone()));
@@ -355,9 +412,12 @@ impl<'a> Runner<'a> {
                     out.push((key, 1));
                 }
             }
-            Step::Frontier { variable } => {
+            Step::Frontier { variables } => {
                 let mut seen = std::collections::BTreeSet::new();
-                out.extend(rows.into_iter().filter(|(row, _)| seen.insert(row.get(variable).copied())));
+                let key = |row: &BTreeMap<_, _>| -> Vec<_> {
+                    variables.iter().map(|variable| row.get(variable).copied()).collect()
+                };
+                out.extend(rows.into_iter().filter(|(row, _)| seen.insert(key(row))));
             }
             Step::Distinct { variables } => {
                 let mut seen = std::collections::BTreeSet::new();
