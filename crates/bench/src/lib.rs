@@ -13,6 +13,7 @@
 //! | [`transactions`] | the cost of transactions |
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
+//! | [`estimates`] | estimated and actual rows of all plans |
 //! | [`targets`] | performance targets |
 //! | [`report`], [`sections`], [`table`], [`data`] | output and input |
 //!
@@ -23,6 +24,7 @@ pub mod all;
 pub mod compare;
 pub mod data;
 pub mod engine;
+pub mod estimates;
 pub mod features;
 pub mod light;
 pub mod loops;
