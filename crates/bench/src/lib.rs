@@ -14,6 +14,7 @@
 //! | [`transactions`] | the cost of transactions |
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
+//! | [`estimates`] | estimated and actual rows of all plans |
 //! | [`targets`] | performance targets |
 //! | [`report`], [`sections`], [`table`], [`data`] | output and input |
 //!
@@ -25,6 +26,7 @@ pub mod compare;
 pub mod data;
 pub mod digest;
 pub mod engine;
+pub mod estimates;
 pub mod features;
 pub mod light;
 pub mod loops;

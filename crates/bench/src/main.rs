@@ -11,6 +11,7 @@ use vervet_bench::all::AllOptions;
 use vervet_bench::compare::Contest;
 use vervet_bench::data::PlainFile;
 use vervet_bench::engine::Engine;
+use vervet_bench::estimates::EstimateOptions;
 use vervet_bench::features::{FeatureOptions, FeatureReport};
 use vervet_bench::lubm::{self, LubmOptions, Processes};
 use vervet_bench::measure::Budget;
@@ -22,7 +23,7 @@ use vervet_bench::report::Report;
 use vervet_bench::snb::{self, Network, PeerOptions, SnbOptions};
 use vervet_bench::transactions::{self, TransactionOptions};
 use vervet_bench::wire::{self, WireOptions};
-use vervet_bench::{all, features, light, processes, self_check};
+use vervet_bench::{all, data, estimates, features, light, processes, self_check};
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -291,6 +292,36 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Estimated and actual rows of every step of the plans of all benchmark queries
+    Estimates {
+        /// The folder of test data, with data/ and conformance/
+        #[arg(long, value_name = "DIR")]
+        data_dir: Option<PathBuf>,
+        /// Only these parts, such as lubm,gmark
+        #[arg(long, value_delimiter = ',', value_name = "PARTS")]
+        only: Vec<String>,
+        /// Number of edges of the generated graph
+        #[arg(long, default_value_t = 1_000_000, value_name = "NUMBER")]
+        edges: u32,
+        /// Number of parameters of each operation of the social network
+        #[arg(long, default_value_t = 5, value_name = "NUMBER")]
+        count: usize,
+        /// Time limit of a query, in seconds
+        #[arg(long, default_value_t = 10.0, value_name = "SECONDS")]
+        limit: f64,
+        /// Number of the worst steps listed for each benchmark
+        #[arg(long, default_value_t = 10, value_name = "NUMBER")]
+        worst: usize,
+        /// Also write all plans, with estimated and actual rows, to this file
+        #[arg(long, value_name = "FILE")]
+        plans: Option<PathBuf>,
+        /// Also write the report to this file, as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Also write the report to this file, as Markdown
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Run small versions of everything on generated data, and check that all values agree
     SelfCheck,
     /// Generate data
@@ -521,6 +552,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             }
             println!("{}", snb::self_check()?);
             println!("{}", wire::self_check()?);
+            println!("{}", estimates::self_check()?.sections());
             Ok(true)
         }
         Command::Lubm {
@@ -703,6 +735,28 @@ fn run(arguments: &Arguments) -> Result<bool> {
             json.iter().try_for_each(|file| OutsideReport::write_json(&reports, file))?;
             output.iter().try_for_each(|file| OutsideReport::write_markdown(&reports, file))?;
             Ok(reports.iter().all(OutsideReport::is_right))
+        }
+        Command::Estimates { data_dir, only, edges, count, limit, worst, plans, json, output } => {
+            let missing = || {
+                Error::new(
+                    ErrorKind::Input,
+                    "there is no test data beside the project nor at VERVET_TEST_DATA",
+                )
+            };
+            let options = EstimateOptions {
+                data: data_dir.clone().or_else(data::test_data).ok_or_else(missing)?,
+                only: only.clone(),
+                edges: *edges,
+                count: (*count).max(1),
+                limit: seconds(*limit)?,
+                worst: *worst,
+                plans: plans.clone(),
+            };
+            let report = estimates::run(&options)?.sections();
+            println!("{report}");
+            json.iter().try_for_each(|file| report.write_json(file))?;
+            output.iter().try_for_each(|file| report.write_markdown(file))?;
+            Ok(true)
         }
         Command::Generate(what) => generate(what).map(|()| true),
     }

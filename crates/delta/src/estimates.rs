@@ -96,11 +96,24 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
             entries,
             neighbours: keys[1 - at].clamp(entries.min(1), entries.max(1)),
             degree_max: before.degree_max.max(entries.div_ceil(own.max(1))),
+            // The sketch remains that of the segment below; only proportions are read from it.
+            degree_squares: scaled_squares(&before, entries),
+            sketch: before.sketch.clone(),
             class_pairs: scaled_class_pairs(&before.class_pairs, entries),
             keys_of_class: scaled(&before.keys_of_class, own),
-            ..*statistics
+            has_named_graphs: statistics.has_named_graphs,
+            has_edges: statistics.has_edges,
+            has_parallel: statistics.has_parallel,
+            literals_only: statistics.literals_only,
+            vertices_only: statistics.vertices_only,
         };
     }
+}
+
+/// The sum of squares of degrees with the same ratio to the number of entries.
+fn scaled_squares(before: &SegmentStatistics, entries: u64) -> u64 {
+    let scaled = u128::from(before.degree_squares) * u128::from(entries) / u128::from(before.entries.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// Assumed statistics of a segment of which only the flags are known.

@@ -138,6 +138,14 @@ impl DirectedSegment<'_> {
         self.statistics.entries as f64 / self.statistics.keys.max(1) as f64
     }
 
+    /// Expected number of neighbours of the key of a random entry.
+    pub(crate) fn size_biased_degree(&self) -> f64 {
+        match self.statistics.degree_squares {
+            0 => self.average_degree() * self.skew(),
+            squares => squares as f64 / self.statistics.entries.max(1) as f64,
+        }
+    }
+
     /// Degree bias: the factor by which the expected degree of the endpoint of a random entry exceeds that of
     /// a random key, since high-degree keys are endpoints of many entries. Only the average and the largest
     /// degree are known, so this is a heuristic: a third of the square root of their ratio. It is 1 up to a
@@ -162,6 +170,12 @@ pub(crate) struct Atom<'a> {
     pub(crate) sides: Option<Rc<PredicateSegments<'a>>>,
     /// Exact degree of the subject or object if it is constant, by [`Direction`].
     pub(crate) degrees: [Option<f64>; 2],
+    /// Classes that the subject or object may have if it is constant, by [`Direction`].
+    pub(crate) constant_classes: [ClassSet; 2],
+    /// Average degree of the subject or object over the vertices that a condition leaves, by [`Direction`].
+    pub(crate) listed: [Option<f64>; 2],
+    /// Whether rows may bind the subject or object, by [`Direction`], so that only some of them leave it unbound.
+    pub(crate) in_doubt: [bool; 2],
     /// The general form and its estimated rows, if only [`vervet_kernel::plan::Step::Match`] can evaluate the
     /// pattern (exception: see `edge`).
     pub(crate) general: Option<(Match, f64)>,

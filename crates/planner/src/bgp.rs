@@ -5,6 +5,7 @@ use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
+use crate::key_joins::{BoundEnds, EndShare, Ends};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
@@ -14,6 +15,9 @@ use vervet_algebra::{GraphSlot, Pattern, Slot, Variable, VariableSet};
 use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
+
+/// Maximum number of predicates in which the degree of a constant is read for a pattern with a variable predicate.
+const PREDICATES_READ_MAX: usize = 64;
 
 impl<'a> Planner<'a> {
     /// Joins `partial` with `patterns`; `false`: the cost reaches `limit`, and `partial` is invalid.
@@ -65,7 +69,7 @@ impl<'a> Planner<'a> {
             partial.domains = domains;
             self.seek(&mut atoms, partial, &mut filters)?;
             if self.options.inference && self.options.reorder {
-                self.imply(&atoms, partial, &mut filters)?;
+                self.imply(&mut atoms, partial, &mut filters)?;
             }
             if !self.search(&atoms, partial, &needed, &mut filters, limit)? {
                 return Ok(false);
@@ -145,6 +149,12 @@ impl<'a> Planner<'a> {
             parallel: pattern.parallel,
             sides: None,
             degrees: [None, None],
+            constant_classes: [ClassSet::ALL; 2],
+            listed: [None, None],
+            in_doubt: [subject, object].map(|end| {
+                variable_of(end)
+                    .is_some_and(|one| partial.possible.contains(one) && !partial.certain.contains(one))
+            }),
             general: Some((general, self.snapshot.statement_count() as f64)),
             edge: None,
             types: None,
@@ -154,6 +164,7 @@ impl<'a> Planner<'a> {
             variables,
         };
         let Operand::Constant(predicate) = predicate else {
+            self.read_degrees_of_all(&mut atom)?;
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
@@ -181,6 +192,7 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         }
         self.specialize(&mut atom);
+        self.read_constant_classes(&mut atom)?;
         Ok(Some(atom))
     }
 
@@ -223,13 +235,33 @@ impl<'a> Planner<'a> {
     }
 
     /// Both segments of a predicate, cached.
-    fn segments_of(&mut self, predicate: Id) -> Result<Rc<PredicateSegments<'a>>> {
+    pub(crate) fn segments_of(&mut self, predicate: Id) -> Result<Rc<PredicateSegments<'a>>> {
         if let Some(sides) = self.sides.get(&predicate) {
             return Ok(Rc::clone(sides));
         }
         let sides = Rc::new(PredicateSegments::new(predicate, self.snapshot)?);
         self.sides.insert(predicate, Rc::clone(&sides));
         Ok(sides)
+    }
+
+    /// The ends that have bound variables of these atoms, with their segments.
+    fn bound_ends(&mut self, atoms: &[Atom<'a>], ends: &Ends) -> Result<Vec<BoundEnds<'a>>> {
+        let mut bound = Vec::new();
+        for (variable, shares) in ends {
+            if atoms.iter().any(|atom| atom.variables.contains(*variable)) {
+                bound.push((*variable, self.segments_of_ends(shares)?));
+            }
+        }
+        Ok(bound)
+    }
+
+    /// Ends with their segments.
+    pub(crate) fn segments_of_ends(
+        &mut self,
+        shares: &[EndShare],
+    ) -> Result<Vec<(Rc<PredicateSegments<'a>>, Direction, f64)>> {
+        let one = |end: &EndShare| Ok((self.segments_of(end.predicate)?, end.direction, end.share));
+        shares.iter().map(one).collect()
     }
 
     /// Turns an atom of general form, with a constant predicate and a graph filter, into one that expansions,
@@ -250,6 +282,57 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Reads the number of statements with the constant ends of a pattern over all predicates, if they are few.
+    fn read_degrees_of_all(&self, atom: &mut Atom<'a>) -> Result<()> {
+        if self.snapshot.predicates().len() > PREDICATES_READ_MAX {
+            return Ok(());
+        }
+        for direction in Direction::BOTH {
+            let Operand::Constant(key) = atom.ends(direction).0 else { continue };
+            let (mut sum, mut degree) = (0, Vec::with_capacity(1));
+            for (predicate, _) in self.snapshot.predicates() {
+                let Some(segment) = self.snapshot.segment(*predicate, direction)? else { continue };
+                if !segment.statistics().exact {
+                    return Ok(());
+                }
+                degree.clear();
+                segment.degrees(&[key], EntryFilter::ALL, &mut degree)?;
+                sum += degree.first().copied().unwrap_or_default();
+            }
+            atom.degrees[direction as usize] = Some(sum as f64);
+        }
+        Ok(())
+    }
+
+    /// Reads the types of the constant ends of an atom between several classes.
+    fn read_constant_classes(&mut self, atom: &mut Atom<'a>) -> Result<()> {
+        let Some(types) = self.snapshot.type_predicate().filter(|_| atom.types.is_none()) else {
+            return Ok(());
+        };
+        for direction in Direction::BOTH {
+            let (Operand::Constant(key), Some(side)) = (atom.ends(direction).0, atom.side(direction)) else {
+                continue;
+            };
+            if key.tag() != Tag::Vertex || side.statistics.keys_of_class.len() < 2 {
+                continue;
+            }
+            let segments = self.segments_of(types)?;
+            // A read of a changed segment could make a transaction depend on it.
+            let Some(side) = segments.side(Direction::Out).filter(|side| side.statistics.exact) else {
+                continue;
+            };
+            let mut of_key = Vec::new();
+            side.segment.neighbours(key, EntryFilter::ALL, &mut of_key)?;
+            let mut classes = ClassSet::ALL;
+            for type_id in of_key {
+                let of_type = self.snapshot.classes_of_type(type_id).iter().copied().collect();
+                classes = classes.intersection(&of_type);
+            }
+            atom.constant_classes[direction as usize] = classes;
+        }
+        Ok(())
+    }
+
     /// Searches a join order and adds its steps; removes the applied conditions from `filters`. `false`: the
     /// cost of every order reaches `limit`.
     fn search(
@@ -260,10 +343,12 @@ impl<'a> Planner<'a> {
         filters: &mut Vec<Conjunct>,
         limit: Option<f64>,
     ) -> Result<bool> {
+        let ends = self.bound_ends(atoms, &partial.ends)?;
         let search = JoinOrderSearch {
             atoms,
             uses: JoinOrderSearch::uses_of(atoms, filters, needed),
             filters,
+            ends,
             runs: &partial.runs,
             beam: match (self.options.beam, atoms.len()) {
                 (Some(beam), _) => beam.max(1),
@@ -283,6 +368,7 @@ impl<'a> Planner<'a> {
             return Ok(false);
         };
         partial.classes = classes;
+        add_ends(atoms, &mut partial.ends);
         let before = partial.cost;
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
         let mut bound = partial.certain.clone();
@@ -318,6 +404,30 @@ impl<'a> Planner<'a> {
         partial.certain = bound;
         filters.extend(waiting.into_iter().flatten());
         Ok(true)
+    }
+}
+
+/// Adds the ends that the atoms are for their variables. Of several ends the one with the fewest values remains.
+fn add_ends(atoms: &[Atom<'_>], ends: &mut Ends) {
+    let mut fewest: Vec<(Variable, u64, EndShare)> = Vec::new();
+    for atom in atoms.iter().filter(|atom| atom.types.is_none() && atom.predicate != Id::UNBOUND) {
+        for direction in Direction::BOTH {
+            let (Some(variable), Some(side)) = (variable_of(atom.ends(direction).0), atom.side(direction))
+            else {
+                continue;
+            };
+            let end = EndShare { predicate: atom.predicate, direction, share: 1.0 };
+            let keys = side.statistics.keys;
+            match fewest.iter_mut().find(|(of, ..)| *of == variable) {
+                Some(known) if keys < known.1 => (known.1, known.2) = (keys, end),
+                Some(_) => {}
+                None => fewest.push((variable, keys, end)),
+            }
+        }
+    }
+    for (variable, _, end) in fewest {
+        ends.retain(|(of, _)| *of != variable);
+        ends.push((variable, Rc::from([end])));
     }
 }
 

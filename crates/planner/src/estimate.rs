@@ -9,7 +9,10 @@
 //! that.
 
 use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
-use crate::classes::Classes;
+use crate::classes::{ClassSet, Classes};
+use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, correction};
+use std::cell::RefCell;
+use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Operand;
 use vervet_model::{Direction, Id};
@@ -31,16 +34,40 @@ pub(crate) struct Estimator<'s, 'a> {
     weights: Vec<f64>,
     /// Variables, with the offset of their distribution in `weights`.
     known: Vec<(Variable, usize)>,
+    /// Ends that have bound variables before the join.
+    ends: &'s [BoundEnds<'a>],
+    /// For each variable that only atoms use: the bit mask of these atoms.
+    uses: &'s [(Variable, u64)],
+    /// Corrections by a pair of ends of atoms; empty until one is needed.
+    corrections: RefCell<Vec<Option<Option<Correction>>>>,
 }
 
 impl<'s, 'a> Estimator<'s, 'a> {
-    /// An estimator, and the table of `classes`.
-    pub(crate) fn new(atoms: &'s [Atom<'a>], classes: &Classes) -> (Self, ClassDistributions) {
+    /// An estimator, and the table of `classes`. `ends`: those that have bound variables before; `uses`: see
+    /// [`crate::join_state::JoinOrderSearch::uses_of`].
+    pub(crate) fn new(
+        atoms: &'s [Atom<'a>],
+        classes: &Classes,
+        ends: &'s [BoundEnds<'a>],
+        uses: &'s [(Variable, u64)],
+    ) -> (Self, ClassDistributions) {
         // A neighbour of one direction is a key of the other.
         let of_keys = atoms.iter().flat_map(Atom::statistics).filter_map(|one| one.keys_of_class.last());
         let of_keys = of_keys.map(|(class, _)| usize::from(class.0) + 1).max().unwrap_or(0);
+        let of_ends = ends.iter().flat_map(|(_, ends)| ends).filter_map(|(sides, direction, _)| {
+            sides.side(*direction)?.statistics.keys_of_class.last().map(|(class, _)| usize::from(class.0) + 1)
+        });
+        let of_keys = of_ends.fold(of_keys, usize::max);
         let width = classes.iter().map(|(_, weights)| weights.len()).fold(of_keys, usize::max);
-        let mut new = Self { atoms, width, weights: Vec::new(), known: Vec::new() };
+        let mut new = Self {
+            atoms,
+            width,
+            weights: Vec::new(),
+            known: Vec::new(),
+            ends,
+            uses,
+            corrections: RefCell::default(),
+        };
         new.weights.reserve(width * (8 + 2 * atoms.len() * atoms.len().min(8)));
         new.known.reserve(8 * atoms.len());
         for (variable, weights) in classes {
@@ -49,7 +76,35 @@ impl<'s, 'a> Estimator<'s, 'a> {
             new.weights.resize(at + width, 0.0);
             new.known.push((*variable, at));
         }
-        (new, ClassDistributions { first: 0, count: classes.len() })
+        for (variable, shares) in ends {
+            if !classes.iter().any(|(of, _)| of == variable) {
+                new.add_classes_of(*variable, shares);
+            }
+        }
+        let count = new.known.len();
+        (new, ClassDistributions { first: 0, count })
+    }
+
+    /// Adds the distribution of a variable that these ends have bound.
+    fn add_classes_of(&mut self, variable: Variable, ends: &[(Rc<PredicateSegments<'a>>, Direction, f64)]) {
+        let at = self.weights.len();
+        self.weights.resize(at + self.width, 0.0);
+        let mut sum = 0.0;
+        for (sides, direction, share) in ends {
+            let Some(side) = sides.side(*direction) else { continue };
+            let entries = side.statistics.entries.max(1) as f64;
+            for one in side.class_degrees() {
+                let weight = share * one.degree / one.share / entries;
+                add(&mut self.weights[at..], one.class, weight);
+                sum += weight;
+            }
+        }
+        if sum > 0.0 {
+            self.weights[at..].iter_mut().for_each(|weight| *weight /= sum);
+            self.known.push((variable, at));
+        } else {
+            self.weights.truncate(at);
+        }
     }
 
     /// Copies the distributions of a table.
@@ -68,12 +123,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
         Some(&self.weights[at..at + self.width])
     }
 
-    /// Average number of neighbours of the key of an atom, and the probability that it has any. `is_first`:
-    /// the atom is the first of the join.
+    /// Average number of neighbours of the key of an atom, and the probability that it has any. `done`: the atoms
+    /// that are joined.
     pub(crate) fn degree(
         &self,
         table: ClassDistributions,
-        is_first: bool,
+        done: u64,
         index: usize,
         direction: Direction,
     ) -> (f64, f64) {
@@ -84,6 +139,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
             let degree = atom.degrees[direction as usize].unwrap_or_else(|| side.average_degree());
             return (degree, degree.min(1.0));
         }
+        if let Some(average) = atom.listed[direction as usize] {
+            return (average, average.min(1.0));
+        }
         let Some(weights) = self.distribution(table, key) else {
             return (side.average_degree() * side.skew(), 1.0);
         };
@@ -93,7 +151,156 @@ impl<'s, 'a> Estimator<'s, 'a> {
             degree += weight * class_degree.degree;
             keys += weight * class_degree.keys;
         }
-        (degree * if is_first { 1.0 } else { side.skew() }, keys)
+        // One value at most for each vertex, and for each vertex of these classes, needs no correction.
+        if keys <= 0.0 || side.statistics.degree_max <= 1 && keys > 0.999 {
+            return (degree, keys);
+        }
+        let Some(key) = variable_of(key) else { return (degree, keys) };
+        let mut all = [Correction::NONE; ENDS_MAX];
+        match self.corrections(done, key, index, direction, &mut all) {
+            Origin::Unknown if done == 0 => (degree, keys),
+            Origin::Unknown => (degree * side.skew(), keys),
+            Origin::Known(count) => {
+                let degree_max = side.statistics.degree_max as f64;
+                let (keys, fan_out) =
+                    Correction::apply(&mut all[..count], keys, (degree / keys).max(1.0), degree_max);
+                (keys * fan_out, keys)
+            }
+        }
+    }
+
+    /// Average number of neighbours of the key of an atom, without the exact bias towards popular keys. `done`: the
+    /// atoms that are joined.
+    pub(crate) fn leg_degree(
+        &self,
+        table: ClassDistributions,
+        done: u64,
+        index: usize,
+        direction: Direction,
+    ) -> f64 {
+        let atom = &self.atoms[index];
+        let Some(side) = atom.side(direction) else { return 0.0 };
+        let key = atom.ends(direction).0;
+        if let Operand::Constant(_) = key {
+            return atom.degrees[direction as usize].unwrap_or_else(|| side.average_degree());
+        }
+        let Some(weights) = self.distribution(table, key) else {
+            return side.average_degree() * side.skew();
+        };
+        let (mut degree, mut keys) = (0.0, 0.0);
+        for one in side.class_degrees() {
+            let weight = weights.get(usize::from(one.class.0)).copied().unwrap_or(0.0);
+            degree += weight * one.degree;
+            keys += weight * one.keys;
+        }
+        let mut all = [Correction::NONE; ENDS_MAX];
+        if keys > 0.0
+            && let Some(key) = variable_of(key)
+            && let Origin::Known(count) = self.corrections(done, key, index, direction, &mut all)
+        {
+            let (reached, _) = Correction::apply(&mut all[..count], keys, 1.0, 1.0);
+            degree *= reached / keys;
+        }
+        degree * if done == 0 { 1.0 } else { side.skew() }
+    }
+
+    /// The corrections of an estimate about the entries of an atom for a value of `key`, by the ends that have
+    /// bound it.
+    fn corrections(
+        &self,
+        done: u64,
+        key: Variable,
+        index: usize,
+        direction: Direction,
+        out: &mut [Correction; ENDS_MAX],
+    ) -> Origin {
+        let mut count = 0;
+        let mut is_known = false;
+        let mut rest = done & !(1 << index);
+        while rest != 0 && count < ENDS_MAX {
+            let other = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let atom = &self.atoms[other];
+            if !atom.variables.contains(key) || atom.implied {
+                continue;
+            }
+            if atom.types.is_some() {
+                is_known = true;
+                continue;
+            }
+            for from in Direction::BOTH {
+                if variable_of(atom.ends(from).0) != Some(key) || count == ENDS_MAX {
+                    continue;
+                }
+                is_known = true;
+                if let Some(one) = self.correction_of_pair((other, from), (index, direction)) {
+                    out[count] = one;
+                    count += 1;
+                }
+            }
+        }
+        let earlier = self.ends.iter().position(|(of, _)| *of == key);
+        if let Some(at) = earlier.filter(|_| count < ENDS_MAX) {
+            is_known = true;
+            let to = (index, direction);
+            let number = 2 * self.atoms.len() + at;
+            if let Some(one) = self.cached(number, to, || self.correction_by_ends(at, to)) {
+                out[count] = one;
+                count += 1;
+            }
+        }
+        if is_known { Origin::Known(count) } else { Origin::Unknown }
+    }
+
+    /// The correction by the ends that have bound a variable before the join.
+    fn correction_by_ends(&self, at: usize, to: (usize, Direction)) -> Option<Correction> {
+        let side = self.atoms[to.0].side(to.1)?;
+        let (_, ends) = &self.ends[at];
+        let mut all = Vec::with_capacity(ends.len());
+        for (sides, from, share) in ends {
+            let same = std::ptr::eq(Rc::as_ptr(sides), self.segments_of(to.0)) && *from == to.1;
+            all.push((correction(sides.side(*from)?, false, side, same)?, *share));
+        }
+        Some(Correction::mean(all.into_iter()))
+    }
+
+    /// A correction by the end with this number, computed once.
+    fn cached(
+        &self,
+        from: usize,
+        to: (usize, Direction),
+        compute: impl FnOnce() -> Option<Correction>,
+    ) -> Option<Correction> {
+        let width = 2 * self.atoms.len();
+        let at = from * width + 2 * to.0 + to.1 as usize;
+        if let Some(known) = self.corrections.borrow().get(at).copied().flatten() {
+            return known;
+        }
+        let found = compute();
+        let mut cache = self.corrections.borrow_mut();
+        if cache.is_empty() {
+            cache.resize((width + self.ends.len()) * width, None);
+        }
+        cache[at] = Some(found);
+        found
+    }
+
+    fn segments_of(&self, index: usize) -> *const PredicateSegments<'a> {
+        self.atoms[index].sides.as_ref().map_or(std::ptr::null(), Rc::as_ptr)
+    }
+
+    /// The correction for a value that one atom has bound, looked up in another one.
+    fn correction_of_pair(&self, from: (usize, Direction), to: (usize, Direction)) -> Option<Correction> {
+        self.cached(2 * from.0 + from.1 as usize, to, || {
+            let (atom, other) = (&self.atoms[from.0], &self.atoms[to.0]);
+            // A neighbour that nothing else reads is counted, not enumerated.
+            let neighbour = variable_of(atom.ends(from.1).1);
+            let uniform = neighbour.is_some_and(|variable| {
+                self.uses.iter().any(|(of, uses)| *of == variable && *uses == 1 << from.0)
+            });
+            let same = std::ptr::eq(self.segments_of(from.0), self.segments_of(to.0)) && from.1 == to.1;
+            correction(atom.side(from.1)?, uniform, other.side(to.1)?, same)
+        })
     }
 
     /// Number of keys of a side in the classes that a variable may have.
@@ -111,33 +318,43 @@ impl<'s, 'a> Estimator<'s, 'a> {
         of_classes.map(|(_, count)| *count as f64).sum()
     }
 
-    /// Selectivity of the check of an atom whose two ends are bound.
-    pub(crate) fn selectivity(&self, table: ClassDistributions, index: usize) -> f64 {
+    /// Selectivity of the check of an atom whose two ends are bound. `done`: the atoms that are joined.
+    pub(crate) fn selectivity(&self, table: ClassDistributions, done: u64, index: usize) -> f64 {
         let atom = &self.atoms[index];
         if let (Some(types), Some(weights)) = (&atom.types, self.distribution(table, atom.subject)) {
             let of_type = (0..).map(ClassId).zip(weights).filter(|(class, _)| types.contains(*class));
             return of_types(of_type.map(|(_, weight)| weight).sum());
         }
         let pairs = EntryClassPairs::new(atom, |end| self.distribution(table, end));
-        pairs.map_or(0.0, |pairs| of_entries(pairs.passed()))
+        let Some(pairs) = pairs else { return 0.0 };
+        let mut passed = pairs.passed();
+        for direction in Direction::BOTH {
+            let Some(key) = variable_of(atom.ends(direction).0) else { continue };
+            let mut all = [Correction::NONE; ENDS_MAX];
+            if let Origin::Known(count) = self.corrections(done, key, index, direction, &mut all) {
+                passed *= Correction::factor(&mut all[..count]);
+            }
+        }
+        of_entries(passed)
     }
 
     /// Rows and table after an intersection: the first leg expanded, the others checked.
     pub(crate) fn intersection(
         &mut self,
         table: ClassDistributions,
-        is_first: bool,
+        mut done: u64,
         legs: impl Iterator<Item = (usize, Direction)>,
     ) -> (f64, ClassDistributions) {
         let (mut rows, mut now) = (1.0, table);
         for (number, (index, direction)) in legs.enumerate() {
             if number == 0 {
-                rows = self.degree(table, is_first, index, direction).0;
+                rows = self.degree(table, done, index, direction).0;
                 now = self.expanded(now, index, direction);
             } else {
-                rows *= self.selectivity(now, index);
+                rows *= self.selectivity(now, done, index);
                 now = self.checked(now, index);
             }
+            done |= 1 << index;
         }
         (rows, now)
     }
@@ -209,7 +426,11 @@ impl<'s, 'a> Estimator<'s, 'a> {
                         }
                     }
                 }
-                _ => add_class_pairs(class_pairs, |class| could_be(id, class), keys, neighbours),
+                _ => {
+                    let classes = &atom.constant_classes[direction as usize];
+                    let may_be = |class| could_be(id, class) && classes.contains(class);
+                    add_class_pairs(class_pairs, may_be, keys, neighbours);
+                }
             },
         })
     }
@@ -287,10 +508,21 @@ impl<'s, 'a> Estimator<'s, 'a> {
     }
 }
 
+/// What is known about the way in which a variable was bound.
+enum Origin {
+    /// Nothing.
+    Unknown,
+    /// Ends of predicates or types, with this number of corrections.
+    Known(usize),
+}
+
 /// The pairs of classes that the entries of an atom may connect, with the distributions of both ends.
 struct EntryClassPairs<'e> {
     sides: &'e PredicateSegments<'e>,
     direction: Direction,
+    /// Classes that constant ends may have.
+    of_keys: ClassSet,
+    of_neighbours: ClassSet,
     keys: Option<&'e [f64]>,
     neighbours: Option<&'e [f64]>,
     /// Fraction of the entries that belong to a constant key; for a variable of unknown classes, to an
@@ -304,15 +536,24 @@ impl<'e> EntryClassPairs<'e> {
         let direction = direction_of(atom)?;
         let sides: &'e PredicateSegments<'a> = atom.sides.as_deref()?;
         let statistics = sides.side(direction)?.statistics;
-        let entries = statistics.entries.max(1) as f64;
+        let classes_of = |end: Direction| atom.constant_classes[end as usize];
+        let (of_keys, of_neighbours) = (classes_of(direction), classes_of(direction.reverse()));
+        let may_be =
+            |pair: &&ClassPairCount| of_keys.contains(pair.source) && of_neighbours.contains(pair.target);
         let share = |direction: Direction, count: u64| match atom.degrees[direction as usize] {
-            Some(degree) => degree / entries,
+            Some(degree) => {
+                let entries: u64 =
+                    statistics.class_pairs.iter().filter(may_be).map(|pair| pair.entries).sum();
+                degree / entries.max(1) as f64
+            }
             None => 1.0 / count.max(1) as f64,
         };
         let (key, neighbour) = atom.ends(direction);
         Some(Self {
             sides,
             direction,
+            of_keys,
+            of_neighbours,
             keys: of(key),
             neighbours: of(neighbour),
             key_share: share(direction, statistics.keys),
@@ -326,12 +567,12 @@ impl<'e> EntryClassPairs<'e> {
         let mut passed = 0.0;
         match (self.keys, self.neighbours) {
             (None, None) => passed = self.key_share * self.neighbour_share * entries,
-            (Some(_), None) => {
+            (Some(_), None) if self.of_neighbours == ClassSet::ALL => {
                 self.for_each_class_degree(|class_degree, weight, _| {
                     passed += weight * class_degree.degree * self.neighbour_share
                 });
             }
-            (_, Some(_)) => self.visit(&mut |_, _, weight| passed += weight),
+            _ => self.visit(&mut |_, _, weight| passed += weight),
         }
         passed
     }
@@ -352,7 +593,9 @@ impl<'e> EntryClassPairs<'e> {
         self.for_each_class_degree(|class_degree, _, source| {
             for class_pair in side.class_pairs_of(class_degree) {
                 let weight = source * of_target(class_pair) * class_pair.entries as f64;
-                if weight > 0.0 {
+                let may_be = self.of_keys.contains(class_degree.class)
+                    && self.of_neighbours.contains(class_pair.target);
+                if weight > 0.0 && may_be {
                     visit(class_degree.class, class_pair.target, weight);
                 }
             }

@@ -32,7 +32,7 @@ impl<'a> Planner<'a> {
     /// then has an estimated selectivity of 1.
     pub(crate) fn imply(
         &self,
-        atoms: &[Atom<'a>],
+        atoms: &mut [Atom<'a>],
         partial: &PartialPlan,
         filters: &mut Vec<Conjunct>,
     ) -> Result<()> {
@@ -57,6 +57,7 @@ impl<'a> Planner<'a> {
             if list.is_empty() || list.len() < vertices.len() {
                 continue;
             }
+            self.set_listed(atoms, subject, &vertices)?;
             let condition = Expression::In(Box::new(Expression::Variable(subject)), list);
             filters[at].selectivity = 1.0;
             filters.push(Conjunct { selectivity, ..Conjunct::new(condition) });
@@ -92,6 +93,24 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(Some(subjects))
+    }
+
+    /// Sets the average degree of `subject` in each atom that contains it.
+    fn set_listed(&self, atoms: &mut [Atom<'a>], subject: Variable, vertices: &[Id]) -> Result<()> {
+        for atom in atoms.iter_mut().filter(|atom| atom.general.is_none()) {
+            for direction in Direction::BOTH {
+                let Some(side) = atom.side(direction) else { continue };
+                if variable_of(atom.ends(direction).0) != Some(subject) {
+                    continue;
+                }
+                let filter = EntryFilter { graph: atom.graph, parallel: atom.parallel };
+                let mut degrees = Vec::new();
+                side.segment.degrees(vertices, filter, &mut degrees)?;
+                let average = degrees.iter().sum::<u64>() as f64 / vertices.len().max(1) as f64;
+                atom.listed[direction as usize] = Some(average);
+            }
+        }
+        Ok(())
     }
 
     /// The fraction of the entries of the other atoms of `subject` that `vertices` have; 1 if there are none.

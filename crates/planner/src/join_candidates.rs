@@ -37,6 +37,8 @@ struct UnfilteredCandidate {
     action: Action,
     done: u64,
     rows: f64,
+    /// Upper bound of the rows after the filters.
+    most: f64,
     cost: f64,
     independent: bool,
 }
@@ -118,7 +120,13 @@ impl CandidateGenerator<'_, '_, '_> {
     }
 
     fn degree(&self, index: usize, direction: Direction) -> (f64, f64) {
-        self.estimator.degree(self.state.classes, self.state.done == 0, index, direction)
+        self.estimator.degree(self.state.classes, self.state.done, index, direction)
+    }
+
+    /// Average length of a leg, for the cost of an intersection. The cost model has been calibrated with averages by
+    /// class, and the kernel takes the shortest list of each row.
+    fn leg_degree(&self, index: usize, direction: Direction) -> f64 {
+        self.estimator.leg_degree(self.state.classes, self.state.done, index, direction)
     }
 
     fn scan(&mut self, index: usize, direction: Direction) {
@@ -130,11 +138,16 @@ impl CandidateGenerator<'_, '_, '_> {
         let (rows, cost) = if neighbour.is_some_and(|variable| self.search.is_dead(variable, done)) {
             (keys, keys * (cost::SCAN_KEY + cost::OUTPUT_ROW))
         } else {
-            (entries, keys * cost::SCAN_KEY + entries * cost::OUTPUT_ROW)
+            // Later steps that remember rows are faster where equal values of needed variables are consecutive.
+            let is_needed = |variable: Variable| self.search.uses.iter().all(|(of, _)| *of != variable);
+            let key = variable_of(atom.ends(direction).0);
+            let scattered = !key.is_some_and(is_needed) && neighbour.is_some_and(is_needed);
+            let of_entry = cost::OUTPUT_ROW + if scattered { cost::SCATTERED_ROW } else { 0.0 };
+            (entries, keys * cost::SCAN_KEY + entries * of_entry)
         };
         let action = Action::Scan(number(index), direction);
         let (rows, cost) = (self.state.rows * rows, self.state.rows * cost);
-        self.push(UnfilteredCandidate { action, done, rows, cost, independent: false });
+        self.push(UnfilteredCandidate { action, done, rows, most: f64::INFINITY, cost, independent: false });
     }
 
     /// A seek: a scan of the keys that sargable conditions leave.
@@ -160,8 +173,8 @@ impl CandidateGenerator<'_, '_, '_> {
         // The filter cost of all rows is added later; subtracts the cost of tests that the seek saves.
         let cost = cost - (all - read) * seek.test;
         let action = Action::Seek(number(index));
-        let (rows, cost) = (self.state.rows * all, self.state.rows * cost);
-        self.push(UnfilteredCandidate { action, done, rows, cost, independent: false });
+        let (rows, cost, most) = (self.state.rows * all, self.state.rows * cost, self.state.rows * read);
+        self.push(UnfilteredCandidate { action, done, rows, most, cost, independent: false });
     }
 
     /// Adds an expansion; returns whether it connects with bound variables.
@@ -191,6 +204,7 @@ impl CandidateGenerator<'_, '_, '_> {
             action: Action::Expand(number(index), direction),
             done,
             rows,
+            most: f64::INFINITY,
             cost,
             independent,
         });
@@ -221,7 +235,7 @@ impl CandidateGenerator<'_, '_, '_> {
         let atom = &self.search.atoms[index];
         let done = self.state.done | 1 << index;
         let before = self.state.rows;
-        let passed = self.estimator.selectivity(self.state.classes, index);
+        let passed = self.estimator.selectivity(self.state.classes, self.state.done, index);
         if atom.implied && passed > 1.0 - IMPLIED_CHECK_STOPS_MIN {
             return;
         }
@@ -232,7 +246,7 @@ impl CandidateGenerator<'_, '_, '_> {
         } else {
             (Action::Match(number(index)), before * cost::MATCH_ROW)
         };
-        self.push(UnfilteredCandidate { action, done, rows, cost, independent: true });
+        self.push(UnfilteredCandidate { action, done, rows, most: f64::INFINITY, cost, independent: true });
     }
 
     /// The cheaper direction of a check of this atom, and its cost for each row.
@@ -252,10 +266,17 @@ impl CandidateGenerator<'_, '_, '_> {
         let atom = &self.search.atoms[index];
         let Some((_, all)) = &atom.general else { return };
         // Heuristic fan-out without data access: each bound end divides by the assumed number of ends.
-        let fan_out = match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
-            (true, true) => 1.0,
-            (true, false) => atom.degrees[0].unwrap_or(all.sqrt().min(8.0)),
-            (false, true) => atom.degrees[1].unwrap_or(all.sqrt().min(16.0)),
+        let degree = |direction: Direction, most: f64| {
+            let average = atom.side(direction).map(DirectedSegment::average_degree);
+            atom.degrees[direction as usize].or(average).unwrap_or(all.sqrt().min(most))
+        };
+        let [subject, object] = atom.in_doubt;
+        let bound = (self.is_bound(atom.subject) || subject, self.is_bound(atom.object) || object);
+        let fan_out = match bound {
+            // A pair of values that some other pattern relates is often an entry.
+            (true, true) => degree(Direction::Out, 1.0).min(degree(Direction::In, 1.0)).min(1.0),
+            (true, false) => degree(Direction::Out, 8.0),
+            (false, true) => degree(Direction::In, 16.0),
             (false, false) => *all,
         };
         let rows = self.state.rows * fan_out;
@@ -265,6 +286,7 @@ impl CandidateGenerator<'_, '_, '_> {
             action: Action::Match(number(index)),
             done,
             rows,
+            most: f64::INFINITY,
             cost,
             independent: false,
         });
@@ -291,7 +313,7 @@ impl CandidateGenerator<'_, '_, '_> {
         for index in first..self.search.atoms.len() {
             for direction in Direction::BOTH {
                 if count < Legs::MAX && self.leg_target(index, direction) == Some(target) {
-                    legs[count] = (number(index), direction, self.degree(index, direction).0);
+                    legs[count] = (number(index), direction, self.leg_degree(index, direction));
                     count += 1;
                 }
             }
@@ -324,8 +346,7 @@ impl CandidateGenerator<'_, '_, '_> {
             f64::from(chosen.count) * cost::LEG_ROW + costs.into_iter().fold(f64::INFINITY, f64::min);
         let per_row = by_degrees.min(self.small_list_cost(&chosen));
         let checkpoint = self.estimator.checkpoint();
-        let (growth, _) =
-            self.estimator.intersection(self.state.classes, self.state.done == 0, chosen.iter());
+        let (growth, _) = self.estimator.intersection(self.state.classes, self.state.done, chosen.iter());
         self.estimator.forget(checkpoint);
         let before = self.state.rows;
         let rows = before * growth;
@@ -335,6 +356,7 @@ impl CandidateGenerator<'_, '_, '_> {
             action: Action::Intersect(target, chosen),
             done,
             rows,
+            most: f64::INFINITY,
             cost,
             independent: false,
         });
@@ -347,7 +369,7 @@ impl CandidateGenerator<'_, '_, '_> {
             let side = self.search.atoms[usize::from(index)].side(direction);
             side.map_or(f64::INFINITY, |side| side.average_degree())
         };
-        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
+        let degree = |(index, direction): (u8, Direction)| self.leg_degree(usize::from(index), direction);
         let fits = |a: f64, b: f64| a.min(b) <= SMALL_LIST_PREFIX_MEAN && a.max(b) <= SMALL_LIST_LAST_MEAN;
         // In skewed segments, rows hit high-degree keys more often than the mean suggests.
         let degrees = (degree(first), degree(second));
@@ -390,7 +412,7 @@ impl CandidateGenerator<'_, '_, '_> {
         if shared > RUNS_SHARE_MAX {
             return f64::INFINITY;
         }
-        let degree = |(index, direction): (u8, Direction)| self.degree(usize::from(index), direction).0;
+        let degree = |(index, direction): (u8, Direction)| self.leg_degree(usize::from(index), direction);
         let (of_prefix, of_last) = (degree(prefix), degree(last));
         let is_marked = |(index, direction): (u8, Direction)| {
             let side = self.search.atoms[usize::from(index)].side(direction);
@@ -451,7 +473,7 @@ impl CandidateGenerator<'_, '_, '_> {
 
     /// Adds a candidate, with the filters that become applicable after it.
     fn push(&mut self, unfiltered: UnfilteredCandidate) {
-        let UnfilteredCandidate { action, mut done, mut rows, cost, independent } = unfiltered;
+        let UnfilteredCandidate { action, mut done, mut rows, most, cost, independent } = unfiltered;
         let mut filtered = self.state.filtered;
         let mut cost = self.state.cost + cost;
         if !self.search.filters.is_empty() {
@@ -468,7 +490,7 @@ impl CandidateGenerator<'_, '_, '_> {
         if !self.search.uses.is_empty() {
             done |= self.unusable(&action, done);
         }
-        let rows = rows.max(1e-6);
+        let rows = at_least(self.state.rows, rows.min(most)).max(1e-6);
         self.out.push(Candidate { parent: self.parent, done, filtered, rows, cost, action, independent });
     }
 
@@ -493,6 +515,13 @@ impl CandidateGenerator<'_, '_, '_> {
             .filter(|(_, atom)| is_superseded(atom))
             .fold(0, |mask, (at, _)| mask | 1 << at)
     }
+}
+
+/// Estimated rows after a step that leaves `after` of `before` rows. Below one row an estimate is a probability, and
+/// a product of probabilities that are not independent: the step then has its effect on half the scale.
+fn at_least(before: f64, after: f64) -> f64 {
+    let before_at_most_one = before.min(1.0);
+    if after >= before_at_most_one { after } else { (before_at_most_one * after).sqrt() }
 }
 
 /// Expected degree of a vertex that is expanded in the reverse direction of a leg, biased towards high

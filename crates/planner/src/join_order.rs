@@ -42,7 +42,7 @@ impl JoinOrderSearch<'_, '_> {
         classes: &Classes,
         control: &Control<'_>,
     ) -> Result<Option<(Vec<OrderedAction>, Classes)>> {
-        let (estimator, table) = Estimator::new(self.atoms, classes);
+        let (estimator, table) = Estimator::new(self.atoms, classes, &self.ends, &self.uses);
         let start = State {
             done: 0,
             filtered: 0,
@@ -192,9 +192,7 @@ impl RunningSearch<'_, '_, '_> {
                 self.estimator.expanded(before, usize::from(*index), *direction)
             }
             Action::Check(index, _) => self.estimator.checked(before, usize::from(*index)),
-            Action::Intersect(_, legs) => {
-                self.estimator.intersection(before, parent.done == 0, legs.iter()).1
-            }
+            Action::Intersect(_, legs) => self.estimator.intersection(before, parent.done, legs.iter()).1,
         };
         let Candidate { parent, done, filtered, rows, cost, action, .. } = *candidate;
         let is_final = done & self.mandatory == self.mandatory;

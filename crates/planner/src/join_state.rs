@@ -4,6 +4,7 @@ use crate::atom::Atom;
 use crate::cost;
 use crate::estimate::ClassDistributions;
 use crate::filter::Conjunct;
+use crate::key_joins::BoundEnds;
 use crate::partial_plan::Runs;
 use vervet_algebra::{Variable, VariableSet};
 use vervet_model::Direction;
@@ -89,6 +90,8 @@ pub(crate) struct JoinOrderSearch<'s, 'a> {
     pub(crate) filters: &'s [Conjunct],
     /// See [`JoinOrderSearch::uses_of`].
     pub(crate) uses: Vec<(Variable, u64)>,
+    /// Ends of predicates that have bound variables of the input rows.
+    pub(crate) ends: Vec<BoundEnds<'a>>,
     /// Runs of equal values in the input rows.
     pub(crate) runs: &'s Runs,
     /// Beam width: states kept for each number of patterns.

@@ -231,12 +231,12 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let shared = partial.possible.clone().intersection(&right.possible);
-        let rows = if shared.is_empty() {
-            partial.rows * right.rows
-        } else {
-            partial.rows * right.rows / partial.rows.max(right.rows).max(1.0)
-        };
+        let rows = self.joined_rows(partial, &right, &shared)?;
+        let shared_ends = right.ends.clone();
         self.push_join(partial, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
+        let is_new = |(of, _): &(Variable, _)| !partial.ends.iter().any(|(known, _)| known == of);
+        let new: Vec<_> = shared_ends.into_iter().filter(is_new).collect();
+        partial.ends.extend(new);
         self.apply(outside, partial)
     }
 
@@ -326,8 +326,9 @@ impl<'a> Planner<'a> {
                 self.with_bag_semantics_if(false, |planner| planner.join(input, partial, &wanted, filters))?;
                 if !self.is_set(input) {
                     partial.cost += partial.rows * cost::GROUP_ROW;
-                    let variables = visible.intersection(&partial.possible).iter().collect();
-                    partial.push(Step::Distinct { variables }, partial.rows);
+                    let variables: Vec<Variable> = visible.intersection(&partial.possible).iter().collect();
+                    let rows = self.distinct_rows(partial, &variables, None)?.unwrap_or(partial.rows);
+                    partial.push(Step::Distinct { variables }, rows);
                 }
             }
             Node::Group { input, keys, aggregates } => {
@@ -644,7 +645,9 @@ impl<'a> Planner<'a> {
         let rows = if keys.is_empty() {
             1.0
         } else {
-            partial.rows.sqrt().max(partial.rows * 0.1).max(1.0).min(partial.rows.max(1.0))
+            // Computed values are often few.
+            let of_unknown = partial.rows.max(1.0).sqrt();
+            self.distinct_rows(partial, keys, Some(of_unknown))?.unwrap_or(partial.rows)
         };
         let domains =
             partial.domains.iter().filter(|(variable, _)| of_keys.contains(*variable)).copied().collect();
@@ -653,6 +656,7 @@ impl<'a> Planner<'a> {
         after.cost = partial.cost;
         after.domains = domains;
         after.classes = partial.classes.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
+        after.ends = partial.ends.iter().filter(|(of, _)| of_keys.contains(*of)).cloned().collect();
         after.constants = partial.constants.clone();
         after.constants.retain(|of, _| of_keys.contains(*of));
         after.possible = of_keys.clone().intersection(&partial.possible);

@@ -2,6 +2,7 @@
 
 use crate::classes::{ClassSet, Classes, mix};
 use crate::domain::{Domains, domain};
+use crate::key_joins::{Ends, mix_ends};
 use crate::liveness::columns_after;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -73,6 +74,8 @@ pub(crate) struct PartialPlan {
     pub(crate) domains: Domains,
     /// Estimated class distributions.
     pub(crate) classes: Classes,
+    /// Ends of predicates that have bound variables.
+    pub(crate) ends: Ends,
     /// Estimated runs of equal values.
     pub(crate) runs: Runs,
     /// Variables that have the same value in all rows.
@@ -95,6 +98,7 @@ impl PartialPlan {
             certain: bound.clone(),
             domains: Domains::new(),
             classes: Classes::new(),
+            ends: Ends::new(),
             runs: Runs::default(),
             constants: BTreeMap::new(),
             unit: true,
@@ -113,6 +117,7 @@ impl PartialPlan {
         let mut seeds = Self { rows, cost: self.cost, unit: false, ..Self::start(&one) };
         seeds.domains.extend(self.domains.iter().filter(|(of, _)| *of == variable).copied());
         seeds.classes.extend(self.classes.iter().filter(|(of, _)| *of == variable).cloned());
+        seeds.ends.extend(self.ends.iter().filter(|(of, _)| *of == variable).cloned());
         seeds.constants.extend(self.constant(variable).map(|id| (variable, id)));
         seeds
     }
@@ -164,6 +169,13 @@ impl PartialPlan {
                 }
             }
             all.classes = mixed;
+            let mut ends = Ends::new();
+            for (variable, of_all) in &all.ends {
+                if let Some((_, other)) = branch.ends.iter().find(|(other, _)| other == variable) {
+                    ends.push((*variable, mix_ends(of_all, all.rows, other, branch.rows)));
+                }
+            }
+            all.ends = ends;
             all.constants.retain(|variable, id| branch.constants.get(variable) == Some(id));
             all.possible.add_all(&branch.possible);
             all.certain.keep_all(&branch.certain);

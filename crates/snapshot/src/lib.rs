@@ -16,9 +16,11 @@
 #![forbid(unsafe_code)]
 
 mod expansion;
+mod sketch;
 mod statistics;
 
 pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, successor};
+pub use sketch::{KeyOverlap, KeySketch};
 pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;

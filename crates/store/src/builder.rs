@@ -381,6 +381,7 @@ impl<'w> StoreBuilder<'w> {
             }
             (None, _) => Classes::new::<[[u64; 2]]>(&[], vertex_count, literal_count),
         };
+        let classes = classes.with_predicates(buffers.len());
         let mut toc = Toc { vertex_count, literal_count, classes: classes.table.clone(), ..Toc::default() };
         if has_types {
             toc.type_predicate = type_id;

@@ -140,6 +140,7 @@ pub(crate) mod flag {
     pub(crate) const VERTICES_ONLY: u64 = 8;
     pub(crate) const PARALLEL: u64 = 16;
     pub(crate) const ALL_EDGES: u64 = 32;
+    pub(crate) const SKETCH: u64 = 64;
 }
 
 /// The metadata of a section: predicate, direction, statistics, descriptors.
@@ -157,6 +158,7 @@ fn write_meta(
         (statistics.vertices_only, flag::VERTICES_ONLY),
         (statistics.has_parallel, flag::PARALLEL),
         (parts.all_edges, flag::ALL_EDGES),
+        (statistics.sketch.is_some(), flag::SKETCH),
     ];
     let flags = flags.iter().map(|(set, bit)| if *set { *bit } else { 0 }).sum();
     for number in [
@@ -179,6 +181,13 @@ fn write_meta(
     for (class, keys) in &statistics.keys_of_class {
         write_u64(u64::from(class.0), &mut meta);
         write_u64(*keys, &mut meta);
+    }
+    if let Some(sketch) = &statistics.sketch {
+        let (samples, rank_end) = sketch.parts();
+        for number in [statistics.degree_squares, rank_end.to_bits(), samples.len() as u64] {
+            write_u64(number, &mut meta);
+        }
+        samples.iter().for_each(|sample| write_u64(*sample, &mut meta));
     }
     parts.keys.write_meta(&mut meta);
     parts.neighbours.write_meta(&mut meta);

@@ -123,8 +123,8 @@ impl KeyRuns {
         runs
     }
 
-    /// The largest number of entries of one key.
-    pub(crate) fn degree_max(&self) -> usize {
-        self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+    /// The number of entries of each key.
+    pub(crate) fn degrees(&self) -> impl Iterator<Item = u64> + '_ {
+        self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as u64)
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
         watch.sort(&mut order[first..], |a, b| (key(a), *a).cmp(&(key(b), *b)))?;
     }
     let mut body = Vec::new();
-    let widest = runs.degree_max().saturating_sub(1) as u64;
+    let widest = runs.degrees().max().unwrap_or(0).saturating_sub(1);
     let positions =
         Packed::write(order.iter().map(|position| u64::from(*position)), count, 0, widest, &mut body);
     let stored = |key: u64| if key == 0 { 0 } else { key - base + 1 };

@@ -29,8 +29,8 @@ use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
-    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
-    SegmentStatistics,
+    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, OrderRange,
+    OrderedEntry, Segment, SegmentStatistics,
 };
 
 /// Number of keys checked at a time when a bitmap is built.
@@ -235,6 +235,14 @@ fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Da
     }
     for _ in 0..meta.list_length()? {
         statistics.keys_of_class.push((class(meta.u64()?)?, meta.u64()?));
+    }
+    if flags & flag::SKETCH != 0 {
+        statistics.degree_squares = meta.u64()?;
+        let rank_end = f64::from_bits(meta.u64()?);
+        let count = meta.list_length()?;
+        let samples = (0..count).map(|_| meta.u64()).collect::<Result<Vec<u64>, _>>()?;
+        let sketch = KeySketch::from_parts(samples, rank_end).ok_or(Damaged("samples out of order"))?;
+        statistics.sketch = Some(sketch);
     }
     Ok((statistics, flags))
 }

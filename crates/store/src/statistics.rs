@@ -11,7 +11,7 @@ use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
-use vervet_snapshot::{ClassId, ClassPairCount, SegmentStatistics};
+use vervet_snapshot::{ClassId, ClassPairCount, KeySketch, SegmentStatistics};
 
 /// Segments with fewer entries count class pairs in a list.
 const TABLE_MIN: usize = 1 << 14;
@@ -21,6 +21,8 @@ const TABLE_MIN: usize = 1 << 14;
 pub(crate) struct Classes {
     /// The class of each vertex.
     of_vertex: Vec<u8>,
+    /// Number of samples of each sketch.
+    samples: usize,
     /// The part that is kept.
     pub(crate) table: ClassTable,
 }
@@ -99,7 +101,12 @@ impl Classes {
             .into_iter()
             .map(|(type_id, classes)| (type_id, classes.into_iter().map(ClassId).collect()))
             .collect();
-        Self { of_vertex, table: ClassTable { sizes, of_type } }
+        Self { of_vertex, samples: KeySketch::SAMPLES_MAX, table: ClassTable { sizes, of_type } }
+    }
+
+    /// The same, with sketches for a graph with this number of predicates.
+    pub(crate) fn with_predicates(self, count: usize) -> Self {
+        Self { samples: KeySketch::samples_for(count), ..self }
     }
 
     /// The class of a key or a neighbour.
@@ -153,7 +160,14 @@ pub(crate) fn collect<E: Entries + ?Sized>(
         keys: keys.keys.len() as u64,
         entries: out.len() as u64,
         neighbours: neighbours.keys.len() as u64,
-        degree_max: keys.degree_max() as u64,
+        degree_max: keys.degrees().max().unwrap_or(0),
+        degree_squares: keys
+            .degrees()
+            .fold(0, |sum, degree| sum.saturating_add(degree.saturating_mul(degree))),
+        sketch: Some(KeySketch::new(
+            keys.keys.iter().map(|bits| Id::from_bits(*bits)).zip(keys.degrees()),
+            classes.samples,
+        )),
         has_named_graphs,
         has_edges,
         has_parallel,

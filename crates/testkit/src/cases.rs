@@ -4,7 +4,7 @@
 use crate::Random;
 use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment, SegmentStatistics};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, Segment, SegmentStatistics};
 
 /// Asserts that every call of a segment agrees with `entries` (key, neighbour, graph, edge; sorted, not
 /// empty). `strangers`: ids that are not keys but may be looked up; `graphs`: named graphs to filter by.
@@ -130,6 +130,12 @@ fn check_statistics(
     assert_eq!(statistics.has_named_graphs, has_named_graphs, "{context}");
     let degree_max = entries.chunk_by(|a, b| a[0] == b[0]).map(|run| run.len() as u64).max();
     assert_eq!(statistics.degree_max, degree_max.unwrap_or(0), "{context}");
+    let degree_of = |run: &[[Id; 4]]| (run[0][0], run.len() as u64);
+    let degrees: Vec<(Id, u64)> = entries.chunk_by(|a, b| a[0] == b[0]).map(degree_of).collect();
+    let squares = degrees.iter().map(|(_, degree)| degree * degree).sum::<u64>();
+    assert_eq!(statistics.degree_squares, squares, "{context}");
+    let sketch = KeySketch::new(degrees, KeySketch::SAMPLES_MAX);
+    assert_eq!(statistics.sketch, Some(sketch), "{context}");
 }
 
 fn compare_filtered(

@@ -13,8 +13,8 @@ use vervet_model::{
     vocab::{EDGE_NAMESPACE, RDF_TYPE},
 };
 use vervet_snapshot::{
-    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
-    SegmentStatistics, Snapshot,
+    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, OrderRange,
+    OrderedEntry, Segment, SegmentStatistics, Snapshot,
 };
 
 /// A graph in memory. Queries see the state of the last [`MemorySnapshot::finish`].
@@ -386,12 +386,16 @@ impl MemorySegment {
             *keys_of_class.entry(class(key)).or_default() += 1;
         }
         let neighbours: BTreeSet<Id> = entries.iter().map(|entry| entry[1]).collect();
+        let degree_of = |run: &[[Id; 4]]| (run[0][0], run.len() as u64);
+        let degrees: Vec<(Id, u64)> = entries.chunk_by(|a, b| a[0] == b[0]).map(degree_of).collect();
         let statistics = SegmentStatistics {
             exact: true,
             keys: keys.len() as u64,
             entries: entries.len() as u64,
             neighbours: neighbours.len() as u64,
-            degree_max: entries.chunk_by(|a, b| a[0] == b[0]).map(|run| run.len() as u64).max().unwrap_or(0),
+            degree_max: degrees.iter().map(|(_, degree)| *degree).max().unwrap_or(0),
+            degree_squares: degrees.iter().map(|(_, degree)| degree * degree).sum(),
+            sketch: Some(KeySketch::new(degrees, KeySketch::SAMPLES_MAX)),
             has_named_graphs: entries.iter().any(|entry| entry[2].is_bound()),
             has_edges: entries.iter().any(|entry| entry[3].is_bound()),
             has_parallel: entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]),

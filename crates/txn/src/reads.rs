@@ -282,6 +282,8 @@ impl ReadSet {
             entries: _,
             neighbours: _,
             degree_max: _,
+            degree_squares: _,
+            sketch: _,
             has_named_graphs,
             has_edges,
             // Decides how often a visited entry counts; that visit is a read of its own.

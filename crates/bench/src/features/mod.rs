@@ -80,10 +80,7 @@ pub fn run(
             .with_hint(format!("the questions are {}", names.join(", "))));
     }
     for query in wanted {
-        let mut text = format!("{PREFIXES}{}", query.text);
-        for (constant, iri) in &constants {
-            text = text.replace(constant, iri);
-        }
+        let text = text_of(query, &constants);
         report.features.push(compare_engines(query, &text, options.rounds, contest));
     }
     if are_universities && options.only.is_empty() && !options.light.is_zero() {
@@ -93,8 +90,19 @@ pub fn run(
     Ok(report)
 }
 
+/// The text of a query with prefixes and these values of constants.
+fn text_of(query: &FeatureQuery, constants: &[(&'static str, String)]) -> String {
+    let text = format!("{PREFIXES}{}", query.text);
+    constants.iter().fold(text, |text, (constant, iri)| text.replace(constant, iri))
+}
+
+/// Name and text of each query.
+pub(crate) fn texts(queries: &[FeatureQuery], constants: &[(&'static str, String)]) -> Vec<(String, String)> {
+    queries.iter().map(|query| (query.name.to_owned(), text_of(query, constants))).collect()
+}
+
 /// The values of the constants in queries about a graph.
-fn vertices(engine: &dyn Engine) -> Result<Vec<(&'static str, String)>> {
+pub(crate) fn vertices(engine: &dyn Engine) -> Result<Vec<(&'static str, String)>> {
     let mut sink = Sink::keeping();
     engine.query_tsv(BY_DEGREE, &mut sink)?;
     let rows = sink.table_in_order()?.rows;

@@ -37,7 +37,7 @@ impl Operation {
     }
 
     /// Its SPARQL text for a set of parameters; `None`: there is none.
-    pub(super) fn sparql_text(&self, parameters: &Parameters) -> Option<String> {
+    pub(crate) fn sparql_text(&self, parameters: &Parameters) -> Option<String> {
         self.sparql.as_deref().map(|text| parameters.fill_in(text))
     }
 }

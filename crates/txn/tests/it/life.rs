@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vervet_env::{Fault, Simulation};
-use vervet_model::{ErrorKind, Result, Watch};
+use vervet_model::{Direction, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, StoreBuilder, Target};
 use vervet_txn::{
@@ -98,6 +98,43 @@ fn b6_a_checkpoint_extends_the_dictionary() {
         version.version.base().validate().expect("sound");
         assert_eq!(read(&version.version).0, rows.iter().copied().collect());
     }
+}
+
+/// Samples of the keys of segments are made by a checkpoint, survive reopening, and remain those of the base while
+/// it has changes, whose counts are estimates.
+#[test]
+fn samples_of_keys_survive_checkpoints() {
+    let simulation = Simulation::new(1);
+    let graph = open(&simulation, options());
+    let rows = |numbers: std::ops::Range<u64>| -> Vec<Row> {
+        numbers.map(|number| Row { s: 2 + number % 50, p: 1, o: 210 + number % 7, g: 0, e: 0 }).collect()
+    };
+    let statistics = |graph: &Arc<Transactions>, direction| {
+        let current = graph.current();
+        let predicate =
+            current.version.lookup(crate::common::term(1).as_ref()).expect("sound").expect("there");
+        let segment = current.version.segment(predicate, direction).expect("sound").expect("has entries");
+        segment.statistics().clone()
+    };
+    change(&graph, &rows(0..200), true).expect("works");
+    assert_eq!(statistics(&graph, Direction::Out).sketch, None, "there is no base");
+    assert!(graph.checkpoint().expect("room"));
+    drop(graph);
+    let graph = open(&simulation, options());
+    for (direction, keys) in [(Direction::Out, 50), (Direction::In, 7)] {
+        let found = statistics(&graph, direction);
+        let sketch = found.sketch.expect("the base has samples");
+        assert!(found.exact && sketch.is_complete());
+        assert!((sketch.keys() - keys as f64).abs() < 1e-9, "{direction:?}");
+        assert!((sketch.entries() - found.entries as f64).abs() < 1e-9, "{direction:?}");
+        assert!(found.degree_squares >= found.entries * found.entries / keys, "{direction:?}");
+    }
+    let before = statistics(&graph, Direction::Out);
+    change(&graph, &[Row { s: 3, p: 1, o: 290, g: 0, e: 0 }], true).expect("works");
+    let after = statistics(&graph, Direction::Out);
+    assert!(!after.exact && after.entries == before.entries + 1);
+    assert_eq!(after.sketch, before.sketch);
+    assert!(after.degree_squares >= before.degree_squares);
 }
 
 /// Storage B1: formerly, changes without an effect grew the log and not the delta, and the log was never cut.
