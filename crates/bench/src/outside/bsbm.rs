@@ -183,13 +183,14 @@ const INTELLIGENCE: [(&str, &str); 8] = [
          FILTER(?d >= \"2007-07-01T00:00:00\"^^xsd:dateTime && ?d < \"2008-01-01T00:00:00\"^^xsd:dateTime) } \
          GROUP BY ?p HAVING (COUNT(?r) > 0) } } ORDER BY DESC(?ratio) ?p LIMIT 10",
     ),
-    // Features by the ratio of prices with and without them.
+    // Features by the ratio of prices with and without them. In single precision the sums would depend on the
+    // order of additions beyond the fifth digit.
     (
         "B4",
         "SELECT ?f ((?with * (?all - ?n)) / (?total - ?with) AS ?ratio) { \
-         { SELECT (COUNT(?v) AS ?all) (SUM(xsd:float(STR(?v))) AS ?total) { ?p a %ProductType% . \
+         { SELECT (COUNT(?v) AS ?all) (SUM(xsd:double(STR(?v))) AS ?total) { ?p a %ProductType% . \
          ?o bsbm:product ?p ; bsbm:price ?v } } \
-         { SELECT ?f (COUNT(?v) AS ?n) (SUM(xsd:float(STR(?v))) AS ?with) { ?p a %ProductType% ; \
+         { SELECT ?f (COUNT(?v) AS ?n) (SUM(xsd:double(STR(?v))) AS ?with) { ?p a %ProductType% ; \
          bsbm:productFeature ?f . ?o bsbm:product ?p ; bsbm:price ?v } GROUP BY ?f } FILTER(?n < ?all) }",
     ),
     // The most reviewed products of a type in each country.

@@ -50,8 +50,8 @@ pub fn data_sets(
     }
 }
 
-/// Writes a data set to a folder, for engines in other processes: `BENCHMARK-NAME.nt`, and each query as `.rq` in a
-/// folder of this name.
+/// Writes a data set to a folder, for engines in other processes: `BENCHMARK-NAME.nt`, and each query as
+/// `.rq` in a folder of this name.
 ///
 /// # Errors
 /// A file cannot be written.
