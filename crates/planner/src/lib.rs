@@ -33,6 +33,7 @@ mod filter;
 mod frontier;
 mod group_order;
 mod implied;
+mod inline;
 mod join_candidates;
 mod join_group;
 mod join_order;
@@ -98,6 +99,7 @@ pub fn plan(
     let cost = partial.cost;
     let mut pipeline = partial_plan::pipeline(partial.steps);
     liveness::finish(&mut pipeline, &parameters, &needed, control)?;
+    inline::inline_computed(&mut pipeline);
     if options.frontiers {
         frontier::add_frontiers(&mut pipeline, query.form == Form::Ask);
     }

@@ -20,6 +20,7 @@ mod gremlin_limits;
 mod gremlin_random;
 mod gremlin_review;
 mod gremlin_writes;
+mod inlined;
 mod isolation;
 mod killed;
 mod left_joins;
