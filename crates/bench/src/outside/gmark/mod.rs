@@ -37,7 +37,7 @@ const WORKLOADS: [&str; 2] = ["social", "test"];
 const QUERIES: usize = 50;
 
 /// A result with more rows is not evaluated independently.
-const ROWS_MAX: u64 = 300_000_000;
+const ROWS_MAX: u64 = 100_000_000;
 
 /// The folder of the published data; `None` if it does not exist.
 #[must_use]
