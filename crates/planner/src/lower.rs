@@ -594,11 +594,22 @@ impl<'a> Planner<'a> {
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
+        // A variable that every solution binds is counted as the solutions are.
+        let certain = input.certain();
+        let mut aggregates = aggregates.to_vec();
+        for (_, aggregate) in &mut aggregates {
+            if let (AggregateKind::Count, Some(Expression::Variable(of)), false) =
+                (&aggregate.kind, &aggregate.expression, aggregate.distinct)
+                && certain.contains(*of)
+            {
+                aggregate.expression = None;
+            }
+        }
         let of_keys: VariableSet = keys.iter().copied().collect();
         let (inside, outside): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| !keys.is_empty() && filter.variables.is_subset(&of_keys));
         if keys.is_empty()
-            && let Some(counts) = self.known_counts(input, aggregates)?
+            && let Some(counts) = self.known_counts(input, &aggregates)?
         {
             let variables = aggregates.iter().map(|(variable, _)| *variable).collect();
             self.push_values(variables, vec![counts], partial);
@@ -608,7 +619,7 @@ impl<'a> Planner<'a> {
         let is_star = |aggregate: &Aggregate| aggregate.distinct && aggregate.expression.is_none();
         let visible = possible(input);
         let mut wanted = of_keys.clone();
-        for (_, aggregate) in aggregates {
+        for (_, aggregate) in &aggregates {
             match &aggregate.expression {
                 Some(expression) => wanted.add_all(&expression_variables(expression)),
                 None if aggregate.distinct => wanted.add_all(&visible),
@@ -617,7 +628,6 @@ impl<'a> Planner<'a> {
         }
         let count = !aggregates.iter().all(|(_, one)| one.ignores_duplicates());
         self.with_bag_semantics_if(count, |planner| planner.join(input, partial, &wanted, inside))?;
-        let mut aggregates = aggregates.to_vec();
         if !keys.is_empty() && partial.empty {
             return Ok(());
         }
