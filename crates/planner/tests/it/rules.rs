@@ -329,6 +329,32 @@ fn a_variable_that_is_always_bound_counts_as_its_solutions() {
 }
 
 #[test]
+fn a_limit_prefers_the_first_rows_to_a_table_of_all() {
+    let of = |limit: Option<usize>| {
+        let mut names = Names::default();
+        let (y, z) = (names.variable("y"), names.variable("z"));
+        let knows = vervet_algebra::Path::Predicate(oxrdf::NamedNode::new_unchecked("http://e/knows"));
+        let path = Node::Path(vervet_algebra::PathPattern {
+            subject: vervet_algebra::Slot::Variable(y),
+            path: vervet_algebra::Path::OneOrMore(Box::new(knows)),
+            object: vervet_algebra::Slot::Variable(z),
+            graphs: vec![vervet_algebra::GraphSlot::Default],
+        });
+        let input = Box::new(Node::Join(vec![names.node("?x knows ?y"), path]));
+        let root = match limit {
+            Some(length) => Node::Slice { input, start: 0, length: Some(length) },
+            None => *input,
+        };
+        shape(&names.select(&["x", "z"], root), &crowd())
+    };
+    let joins = |found: &[String]| found.iter().any(|step| step.contains("hash join"));
+    let all = of(None);
+    assert!(joins(&all), "{all:#?}");
+    let first = of(Some(3));
+    assert!(!joins(&first), "{first:#?}");
+}
+
+#[test]
 fn a_subquery_with_a_group_is_joined_by_its_keys() {
     let mut names = Names::default();
     let inner = names.node("?s knows ?o");
