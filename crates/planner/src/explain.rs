@@ -202,6 +202,16 @@ impl Writer<'_> {
                     count => format!("values     {names}: {count} rows"),
                 }
             }
+            Step::Join { kind: JoinKind::Inner, on, compatible, adds, .. }
+                if on.is_empty() && compatible.is_empty() && adds.is_empty() =>
+            {
+                "product    by the number of solutions".to_owned()
+            }
+            Step::Join { kind: JoinKind::Semi, on, compatible, .. }
+                if on.is_empty() && compatible.is_empty() =>
+            {
+                "exists     any solution".to_owned()
+            }
             Step::Join { kind, on, compatible, .. } => {
                 let kind = match kind {
                     JoinKind::Inner => "join".to_owned(),

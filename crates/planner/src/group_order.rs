@@ -5,6 +5,8 @@
 //! around them by planning the whole join in every order (branch and bound), or, if there are many, by greedy
 //! descent. Tables of one row come first: they are constants and multiply nothing. Beside a path, patterns
 //! that only the path connects are ordered separately, since together they would be a Cartesian product.
+//! Patterns that share no variable with the rest of the query are evaluated once: their number of solutions
+//! multiplies the rows, or under set semantics their first solution keeps them.
 //! # Cost
 //! An order is abandoned as soon as it costs more than the best earlier one, also within the search of
 //! patterns. Orders that follow bound variables are tried first.
@@ -18,11 +20,14 @@ use crate::scope::{is_lateral, possible};
 use crate::variable_uses::VariableUses;
 use vervet_algebra::{Node, Pattern, VariableSet};
 use vervet_kernel::Control;
-use vervet_kernel::plan::Step;
+use vervet_kernel::plan::{JoinKind, Step};
 use vervet_model::Result;
 
 /// Maximum number of parts for exhaustive ordering.
 const PERMUTED_MAX: usize = 3;
+
+/// Minimum estimated rows for patterns without a common variable to be evaluated on their own.
+const SEPARATE_ROWS_MIN: f64 = 2.0;
 
 impl Planner<'_> {
     /// Adds a join and the operators on it; an `EXISTS` condition may become a part of the join.
@@ -55,7 +60,7 @@ impl Planner<'_> {
         partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<()> {
-        let JoinGroup { patterns, bindings, others, post, mut filters } = group;
+        let JoinGroup { patterns, bindings, others, post, filters } = group;
         let others = match self.parameters.is_empty() {
             true => others,
             false => {
@@ -81,10 +86,37 @@ impl Planner<'_> {
         let later = after.pop().unwrap_or_default();
         let mut joined: Vec<JoinOperand<'_>> = others.into_iter().map(JoinOperand::Node).collect();
         let has_path = joined.iter().any(|one| matches!(one, JoinOperand::Node(Node::Path(_))));
-        let groups = match has_path && self.options.reorder {
-            true => connected(patterns, &partial.possible, self.control)?,
+        let mut separate = Vec::new();
+        let groups = match self.options.reorder {
+            true => {
+                let mut groups = connected(patterns, &partial.possible, self.control)?;
+                let mut used = needed.clone().union(&later).union(&partial.possible);
+                joined.iter().for_each(|one| used.add_all(&one.possible()));
+                for filter in &filters {
+                    let is_inside = |group: &Vec<&Pattern>| filter.variables.is_subset(&variables_of(group));
+                    if filter.has_exists || !groups.iter().any(is_inside) {
+                        used.add_all(&filter.variables);
+                    }
+                }
+                let mut left = groups.len() + joined.len();
+                groups.retain(|group| {
+                    let variables = variables_of(group);
+                    let stays = left == 1 || variables.is_empty() || variables.intersects(&used);
+                    if !stays {
+                        left -= 1;
+                        separate.push((group.clone(), variables));
+                    }
+                    stays
+                });
+                if has_path { groups } else { vec![groups.concat()] }
+            }
             false => vec![patterns],
         };
+        let (of_separate, mut filters): (Vec<_>, Vec<_>) = filters.into_iter().partition(|filter| {
+            separate
+                .iter()
+                .any(|(_, variables)| !filter.variables.is_empty() && filter.variables.is_subset(variables))
+        });
         // Without reordering, patterns come after tables and before all other parts.
         let at =
             joined.iter().take_while(|one| matches!(one, JoinOperand::Node(Node::Values { .. }))).count();
@@ -123,6 +155,13 @@ impl Planner<'_> {
         } else {
             self.lower_in_order(&joined, partial, needed, &later, &mut filters, None)?;
         }
+        let mut of_separate = of_separate;
+        for (group, variables) in separate {
+            let (own, others): (Vec<_>, Vec<_>) =
+                of_separate.into_iter().partition(|filter| filter.variables.is_subset(&variables));
+            of_separate = others;
+            self.multiply_by(&group, partial, own)?;
+        }
         for (one, after) in post.iter().zip(after.iter().rev()) {
             self.control.work(filters.len() + 1)?;
             let ready = take_ready(&mut filters, &partial.certain, &after.clone().union(&one.variables()));
@@ -148,6 +187,39 @@ impl Planner<'_> {
             }
         }
         self.apply(filters, partial)
+    }
+
+    /// Joins `partial` with patterns that share no variable with it or any later operator.
+    fn multiply_by(
+        &mut self,
+        patterns: &[&Pattern],
+        partial: &mut PartialPlan,
+        filters: Vec<Conjunct>,
+    ) -> Result<()> {
+        if partial.empty {
+            return Ok(());
+        }
+        let none = VariableSet::default();
+        let mut right = PartialPlan::start(&none);
+        self.lower_patterns(patterns, &mut right, &none, filters.clone(), None)?;
+        if right.empty {
+            partial.make_empty();
+            return Ok(());
+        }
+        if partial.rows < SEPARATE_ROWS_MIN {
+            self.lower_patterns(patterns, partial, &none, filters, None)?;
+            return Ok(());
+        }
+        let kind = match self.set && self.stable {
+            true => {
+                right.push(Step::Slice { start: 0, length: Some(1) }, right.rows.min(1.0));
+                JoinKind::Semi
+            }
+            false => JoinKind::Inner,
+        };
+        let rows = partial.rows;
+        self.push_join(partial, right, kind, &none, &none, rows);
+        Ok(())
     }
 
     /// Greedy descent: repeatedly joins the part with the lowest cost.
@@ -266,6 +338,10 @@ impl Planner<'_> {
         }
         Ok(true)
     }
+}
+
+fn variables_of(patterns: &[&Pattern]) -> VariableSet {
+    patterns.iter().flat_map(|pattern| pattern.variables()).collect()
 }
 
 /// A part of a join.

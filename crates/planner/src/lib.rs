@@ -90,6 +90,7 @@ pub fn plan(
     let root = planner.with_set_paths(with_keys, query, &needed)?;
     planner.stable = set_paths::is_stable_node(&root);
     planner.set = options.frontiers && query.form == Form::Ask;
+    planner.first_rows = (query.form == Form::Ask).then_some(1.0);
     planner.join(&root, &mut partial, &needed, Vec::<Conjunct>::new())?;
     let ends_early = |node: &Node| matches!(node, Node::Slice { length: Some(0 | 1), .. });
     if query.form == Form::Ask && !partial.empty && !ends_early(&query.root) {

@@ -33,6 +33,10 @@ use vervet_snapshot::Snapshot;
 /// nodes again, so deep nesting would take exponential time without a bound.
 const ALTERNATIVES_MAX: usize = 128;
 
+/// Minimum assumed fraction of the rows of a join that are computed before a slice above it has its rows:
+/// estimates are uncertain, and a later condition may reject most rows.
+const FIRST_ROWS_FRACTION_MIN: f64 = 0.01;
+
 /// Approximate bytes of an algebra node in the plan, and in each alternative.
 const NODE_BYTES: u64 = 512;
 
@@ -60,6 +64,8 @@ pub(crate) struct Planner<'a> {
     alternatives: usize,
     /// Number of solutions that an order directly below a slice has to keep.
     limit: Option<usize>,
+    /// Number of solutions after which execution stops, if no barrier is in between.
+    pub(crate) first_rows: Option<f64>,
     /// Set semantics: the result of the nodes being planned does not depend on duplicates.
     pub(crate) set: bool,
     /// Whether no expression of the query is volatile.
@@ -86,6 +92,7 @@ impl<'a> Planner<'a> {
             automata: RefCell::default(),
             alternatives: ALTERNATIVES_MAX,
             limit: None,
+            first_rows: None,
             set: false,
             stable: false,
         }
@@ -165,8 +172,23 @@ impl<'a> Planner<'a> {
         self.lower(node, &mut lateral, needed, filters.clone())?;
         let mut alone = partial.clone();
         self.join_alone(node, &mut alone, needed, filters)?;
-        *partial = if alone.cost < lateral.cost { alone } else { lateral };
+        let explored = partial.cost + (lateral.cost - partial.cost) * self.fraction_of(lateral.rows);
+        *partial = if alone.cost < explored { alone } else { lateral };
         Ok(())
+    }
+
+    /// The assumed fraction of `rows` that are computed before execution stops. Exploration stops with them,
+    /// the right side of a hash join is complete before the first row.
+    fn fraction_of(&self, rows: f64) -> f64 {
+        self.first_rows.map_or(1.0, |first| (first / rows.max(1.0)).clamp(FIRST_ROWS_FRACTION_MIN, 1.0))
+    }
+
+    /// Runs `plan` for all rows, since a barrier reads them.
+    fn for_all_rows<T>(&mut self, plan: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.first_rows.take();
+        let planned = plan(self);
+        self.first_rows = before;
+        planned
     }
 
     /// Whether `count` alternatives may still be planned; if so, counts them.
@@ -207,7 +229,7 @@ impl<'a> Planner<'a> {
         filters: Vec<Conjunct>,
     ) -> Result<PartialPlan> {
         let mut partial = PartialPlan::start(&VariableSet::default());
-        self.lower(node, &mut partial, needed, filters)?;
+        self.for_all_rows(|planner| planner.lower(node, &mut partial, needed, filters))?;
         Ok(partial)
     }
 
@@ -338,7 +360,7 @@ impl<'a> Planner<'a> {
                 let wanted = keys.iter().fold(with_filters(&filters), |set, key| {
                     set.union(&expression_variables(&key.expression))
                 });
-                self.join(input, partial, &wanted, filters)?;
+                self.for_all_rows(|planner| planner.join(input, partial, &wanted, filters))?;
                 let mut keys = keys.clone();
                 for key in &mut keys {
                     let expression = std::mem::replace(&mut key.expression, Expression::Unbound);
@@ -357,9 +379,12 @@ impl<'a> Planner<'a> {
                     self.limit = length.map(|length| length.saturating_add(*start));
                 }
                 let wanted = with_filters(&filters);
-                self.with_bag_semantics_if(true, |planner| {
-                    planner.join(input, partial, &wanted, Vec::new())
-                })?;
+                let first = length.map(|length| length.saturating_add(*start) as f64);
+                let before = std::mem::replace(&mut self.first_rows, first);
+                let planned = self
+                    .with_bag_semantics_if(true, |planner| planner.join(input, partial, &wanted, Vec::new()));
+                self.first_rows = before;
+                planned?;
                 let rows = (partial.rows - *start as f64).max(0.0);
                 let rows = length.map_or(rows, |length| rows.min(length as f64));
                 partial.push(Step::Slice { start: *start, length: *length }, rows);
@@ -595,11 +620,22 @@ impl<'a> Planner<'a> {
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
+        // A variable that every solution binds is counted as the solutions are.
+        let certain = input.certain();
+        let mut aggregates = aggregates.to_vec();
+        for (_, aggregate) in &mut aggregates {
+            if let (AggregateKind::Count, Some(Expression::Variable(of)), false) =
+                (&aggregate.kind, &aggregate.expression, aggregate.distinct)
+                && certain.contains(*of)
+            {
+                aggregate.expression = None;
+            }
+        }
         let of_keys: VariableSet = keys.iter().copied().collect();
         let (inside, outside): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| !keys.is_empty() && filter.variables.is_subset(&of_keys));
         if keys.is_empty()
-            && let Some(counts) = self.known_counts(input, aggregates)?
+            && let Some(counts) = self.known_counts(input, &aggregates)?
         {
             let variables = aggregates.iter().map(|(variable, _)| *variable).collect();
             self.push_values(variables, vec![counts], partial);
@@ -609,7 +645,7 @@ impl<'a> Planner<'a> {
         let is_star = |aggregate: &Aggregate| aggregate.distinct && aggregate.expression.is_none();
         let visible = possible(input);
         let mut wanted = of_keys.clone();
-        for (_, aggregate) in aggregates {
+        for (_, aggregate) in &aggregates {
             match &aggregate.expression {
                 Some(expression) => wanted.add_all(&expression_variables(expression)),
                 None if aggregate.distinct => wanted.add_all(&visible),
@@ -617,8 +653,9 @@ impl<'a> Planner<'a> {
             }
         }
         let count = !aggregates.iter().all(|(_, one)| one.ignores_duplicates());
-        self.with_bag_semantics_if(count, |planner| planner.join(input, partial, &wanted, inside))?;
-        let mut aggregates = aggregates.to_vec();
+        self.with_bag_semantics_if(count, |planner| {
+            planner.for_all_rows(|planner| planner.join(input, partial, &wanted, inside))
+        })?;
         if !keys.is_empty() && partial.empty {
             return Ok(());
         }

@@ -30,7 +30,7 @@
 //! VLDB 1989.
 
 use crate::lower::Planner;
-use crate::scope::{expression_variables, free, looks_at, possible};
+use crate::scope::{expression_variables, possible};
 use crate::variable_uses::VariableUses;
 use std::borrow::Cow;
 use vervet_algebra::{
@@ -227,12 +227,40 @@ fn branches(path: &Path) -> bool {
     }
 }
 
-/// All variables that a part mentions.
+/// All variables that a part mentions, hidden ones included.
 fn mentioned(node: &Node) -> VariableSet {
-    let mut all = possible(node).union(&free(node)).union(&looks_at(node));
-    node.for_each_expression(&mut |expression| all.add_all(&expression_variables(expression)));
-    node.for_each_child(&mut |child| all.add_all(&mentioned(child)));
+    let mut all = VariableSet::default();
+    add_mentioned(node, &mut all);
     all
+}
+
+fn add_mentioned(node: &Node, all: &mut VariableSet) {
+    match node {
+        Node::Patterns(_) | Node::Path(_) | Node::Service(_) | Node::Values { .. } => {
+            all.add_all(&possible(node));
+        }
+        Node::Extend { variable, .. } => all.insert(*variable),
+        Node::Project { variables, .. } => all.extend(variables.iter().copied()),
+        Node::Group { keys, aggregates, .. } => {
+            all.extend(keys.iter().copied().chain(aggregates.iter().map(|(variable, _)| *variable)));
+        }
+        _ => {}
+    }
+    node.for_each_expression(&mut |expression| all.add_all(&expression_variables(expression)));
+    node.for_each_child(&mut |child| add_mentioned(child, all));
+}
+
+/// Whether a node has at most `left` patterns and operators; subtracts them.
+fn is_small(node: &Node, left: &mut usize) -> bool {
+    let own = match node {
+        Node::Patterns(patterns) => patterns.len().max(1),
+        _ => 1,
+    };
+    let Some(rest) = left.checked_sub(own) else { return false };
+    *left = rest;
+    let mut small = true;
+    node.for_each_child(&mut |child| small = small && is_small(child, left));
+    small
 }
 
 /// Whether no expression in the node, patterns of `EXISTS` included, is volatile.
@@ -455,6 +483,11 @@ impl Planner<'_> {
     /// The relation that a node is, if it is one; only `needed` variables may be its ends.
     fn relation(&self, node: &Node, needed: &VariableSet) -> Result<Option<Relation>> {
         self.control.work(1 << 6)?;
+        // A larger node would be too long for a path, and its parts are tried again on their own.
+        let mut left = POSITIONS_MAX;
+        if !is_small(node, &mut left) {
+            return Ok(None);
+        }
         Ok(match node {
             Node::Path(pattern) => Relation::of_path(pattern),
             Node::Patterns(_) | Node::Join(_) => {

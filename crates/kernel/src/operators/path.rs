@@ -299,6 +299,27 @@ impl<'a> Paths<'a> {
         Ok(())
     }
 
+    /// Keeps the rows whose node at one end is known to have a path; `None`: that is not known of all rows.
+    fn select_connected(&self, batch: &Batch, run: &Run<'a>) -> Result<Option<Vec<u32>>> {
+        for (end, operand) in [self.step.subject, self.step.object].into_iter().enumerate() {
+            let (Operand::Variable(variable), Some(set)) = (operand, &self.connected[end]) else { continue };
+            let other = if end == 0 { self.step.object } else { self.step.subject };
+            let Operand::Variable(other) = other else { continue };
+            let always = self.is_nullable && self.step.zero_length[end];
+            // An empty column is unbound in all rows.
+            let column = &batch.columns[variable.index()];
+            let is_free = batch.columns[other.index()].is_empty();
+            let is_bound = column.len() == batch.rows && column.iter().all(|id| id.is_bound());
+            if always || !self.only_tests(1 - end) || !is_free || !is_bound {
+                continue;
+            }
+            run.control.work(batch.rows)?;
+            let rows = (0_u32..).zip(column).filter(|(_, id)| set.contains(**id)).map(|(row, _)| row);
+            return Ok(Some(rows.collect()));
+        }
+        Ok(None)
+    }
+
     /// Paths of rows without a bound end, if an end is only tested for existence.
     fn push_unbound_set(
         &mut self,
@@ -615,6 +636,10 @@ fn meets(
 
 impl<'a> Kernel<'a> for Paths<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+        if let Some(selection) = self.select_connected(batch, next.run())? {
+            batch.select(&selection, &self.keep);
+            return next.push(batch);
+        }
         // By bound ends: first none, then object, then subject, then both.
         let bound = |at: usize| self.bound_ends(batch, at);
         let needs_graph =

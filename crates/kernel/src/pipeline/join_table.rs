@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_algebra::Variable;
-use vervet_model::{Error, Result};
+use vervet_model::{Error, Multiplicity, Result};
 
 /// Bit mask of the bound `compatible` variables: bit `i` for the i-th.
 pub(crate) type Mask = u64;
@@ -57,11 +57,23 @@ impl JoinTable {
         })
     }
 
-    /// Adds rows of the right side.
+    /// Adds rows of the right side. Without columns they are one row, whose multiplicity is their number.
     ///
     /// # Errors
-    /// The memory cap.
+    /// The memory cap; the number is too large for a [`Multiplicity`].
     pub fn append(&mut self, batch: &Batch, control: &Control<'_>) -> Result<()> {
+        if self.keep.columns.is_empty() {
+            let table = &mut self.table.batch;
+            let before = if table.rows == 0 { Multiplicity::ZERO } else { table.times(0) };
+            let sum = match batch.multiplicity.is_empty() {
+                true => before.plus(Multiplicity::new(batch.rows as u64))?,
+                false => batch.multiplicity.iter().try_fold(before, |sum, times| sum.plus(*times))?,
+            };
+            if batch.rows > 0 {
+                (table.rows, table.multiplicity) = (1, vec![sum]);
+            }
+            return Ok(());
+        }
         self.table.append(batch, &self.keep, control)
     }
 

@@ -286,6 +286,79 @@ fn a_frontier_compares_all_live_columns() {
 }
 
 #[test]
+fn parts_without_a_common_variable_are_counted_once() {
+    let mut names = Names::default();
+    let input = names.node("?a knows ?b . ?c lives ?d . ?e name ?f . ?f is ?g");
+    let root = counted(&mut names, input, count(None, false));
+    let one = |i: usize| {
+        let (next, city, kind) = ((i + 1) % 20, i % 5, i % 3);
+        format!("p{i} knows p{next} . p{i} lives x{city} . p{i} name n{i} . n{i} is q{kind}")
+    };
+    let graph = graph(&(0..20).map(one).collect::<Vec<_>>().join(" . "));
+    let found = shape(&names.select(&["n"], root), &graph);
+    let products = found.iter().filter(|step| step.contains("product by the number of solutions")).count();
+    assert_eq!(products, 2, "{found:#?}");
+    // Only whether there is a solution, if duplicates are irrelevant.
+    let mut names = Names::default();
+    let input = names.node("?a knows ?b . ?c lives ?d");
+    let project = Node::Project { input: Box::new(input), variables: vec![names.variable("a")] };
+    let found = shape(&names.select(&["a"], Node::Distinct(Box::new(project))), &graph);
+    assert!(found.iter().any(|step| step.contains("exists any solution")), "{found:#?}");
+    // A condition on two parts needs their pairs.
+    let mut names = Names::default();
+    let input = Box::new(names.node("?a knows ?b . ?c lives ?d"));
+    let (b, d) = (names.variable("b"), names.variable("d"));
+    let [b, d] = [b, d].map(|one| Box::new(Expression::Variable(one)));
+    let filter = Node::Filter { input, condition: Expression::Not(Box::new(Expression::SameTerm(b, d))) };
+    let root = counted(&mut names, filter, count(None, false));
+    let found = shape(&names.select(&["n"], root), &graph);
+    assert!(found.iter().all(|step| !step.contains("product")), "{found:#?}");
+}
+
+#[test]
+fn a_variable_that_is_always_bound_counts_as_its_solutions() {
+    let mut names = Names::default();
+    let input = names.node("?s knows ?o . ?o lives ?c");
+    let aggregate = count(Some(Expression::Variable(names.variable("c"))), false);
+    let root = counted(&mut names, input, aggregate);
+    let found = shape(&names.select(&["n"], root), &people());
+    assert!(found.iter().any(|step| step.contains("= count(*)")), "{found:#?}");
+    // An optional part may leave it unbound.
+    let mut names = Names::default();
+    let (left, right) = (Box::new(names.node("?s knows ?o")), Box::new(names.node("?o lives ?c")));
+    let aggregate = count(Some(Expression::Variable(names.variable("c"))), false);
+    let root = counted(&mut names, Node::LeftJoin { left, right, condition: None }, aggregate);
+    let found = shape(&names.select(&["n"], root), &people());
+    assert!(found.iter().any(|step| step.contains("= count(?c)")), "{found:#?}");
+}
+
+#[test]
+fn a_limit_prefers_the_first_rows_to_a_table_of_all() {
+    let of = |limit: Option<usize>| {
+        let mut names = Names::default();
+        let (y, z) = (names.variable("y"), names.variable("z"));
+        let knows = vervet_algebra::Path::Predicate(oxrdf::NamedNode::new_unchecked("http://e/knows"));
+        let path = Node::Path(vervet_algebra::PathPattern {
+            subject: vervet_algebra::Slot::Variable(y),
+            path: vervet_algebra::Path::OneOrMore(Box::new(knows)),
+            object: vervet_algebra::Slot::Variable(z),
+            graphs: vec![vervet_algebra::GraphSlot::Default],
+        });
+        let input = Box::new(Node::Join(vec![names.node("?x knows ?y"), path]));
+        let root = match limit {
+            Some(length) => Node::Slice { input, start: 0, length: Some(length) },
+            None => *input,
+        };
+        shape(&names.select(&["x", "z"], root), &crowd())
+    };
+    let joins = |found: &[String]| found.iter().any(|step| step.contains("hash join"));
+    let all = of(None);
+    assert!(joins(&all), "{all:#?}");
+    let first = of(Some(3));
+    assert!(!joins(&first), "{first:#?}");
+}
+
+#[test]
 fn a_subquery_with_a_group_is_joined_by_its_keys() {
     let mut names = Names::default();
     let inner = names.node("?s knows ?o");

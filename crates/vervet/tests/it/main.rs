@@ -27,6 +27,7 @@ mod left_joins;
 mod long_queries;
 mod many_neighbours;
 mod paths;
+mod products;
 mod property_files;
 mod reifiers;
 mod round_trip;

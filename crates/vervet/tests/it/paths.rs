@@ -294,3 +294,40 @@ fn ends_are_tested_under_set_semantics() -> Result<()> {
     }
     Ok(())
 }
+
+/// Rows of several batches whose other end is only tested: by single searches first, then by one search from
+/// all nodes.
+#[test]
+fn tested_ends_of_many_rows() -> Result<()> {
+    let random = &mut Random(7);
+    let vertices = 4_000;
+    let edges: Vec<(usize, usize, usize)> = (0..9_000)
+        .map(|_| (random.below(vertices), random.below(PREDICATES), random.below(vertices)))
+        .collect();
+    let text: String =
+        edges.iter().map(|(s, p, o)| format!("<urn:v{s}> <urn:p{p}> <urn:v{o}> .\n")).collect();
+    let nodes: BTreeSet<usize> = edges.iter().flat_map(|(s, _, o)| [*s, *o]).collect();
+    let database = Database::in_memory();
+    database.load_text(Format::NTriples, &text)?;
+    let step = |predicate| Box::new(Path::Step(predicate));
+    let back = |predicate| Box::new(Path::Inverse(Box::new(Path::Step(predicate))));
+    let either = Box::new(Path::Either(step(1), Box::new(Path::Sequence(back(2), step(0)))));
+    for path in [Path::Sequence(step(1), step(2)), Path::Sequence(back(1), either.clone()), *either] {
+        let pairs = path.pairs(&edges, &nodes);
+        let starts: BTreeSet<usize> = pairs.iter().map(|(x, _)| *x).collect();
+        let ends: BTreeSet<usize> = pairs.iter().map(|(_, y)| *y).collect();
+        let path = path.text();
+        for (query, kept) in [
+            (format!("SELECT DISTINCT ?x ?y {{ ?x <urn:p0> ?y . ?x {path} ?z }}"), &starts),
+            (format!("SELECT DISTINCT ?x ?y {{ ?x <urn:p0> ?y . ?z {path} ?x }}"), &ends),
+        ] {
+            let of_edges = edges.iter().filter(|(x, p, _)| *p == 0 && kept.contains(x));
+            let expected: Pairs = of_edges.map(|(x, _, y)| (*x, *y)).collect();
+            let counted = format!("SELECT (COUNT(*) AS ?n) {{ {query} }}");
+            assert_eq!(found(&database.select(&query)?, [None, None])?, expected, "{query}");
+            let count = database.select(&counted)?.rows().next().expect("one row").integer("n")?;
+            assert_eq!(count, i64::try_from(expected.len()).ok(), "{counted}");
+        }
+    }
+    Ok(())
+}

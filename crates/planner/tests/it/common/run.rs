@@ -340,7 +340,11 @@ impl<'a> Runner<'a> {
                                 out.push(row);
                             }
                         }
-                        JoinKind::Semi | JoinKind::Anti => panic!("not planned"),
+                        JoinKind::Semi | JoinKind::Anti => {
+                            if right.iter().any(fits) == (*kind == JoinKind::Semi) {
+                                out.push(row);
+                            }
+                        }
                     }
                 }
             }
@@ -430,7 +434,18 @@ impl<'a> Runner<'a> {
                 }
             }
             Step::Order { .. } => out = rows,
-            Step::Slice { .. } => panic!("not in these tests"),
+            Step::Slice { start, length } => {
+                let (mut skip, mut left) = (*start as u64, length.map_or(u64::MAX, |length| length as u64));
+                for (row, count) in rows {
+                    let skipped = count.min(skip);
+                    skip -= skipped;
+                    let kept = (count - skipped).min(left);
+                    left -= kept;
+                    if kept > 0 {
+                        out.push((row, kept));
+                    }
+                }
+            }
         }
         out
     }
