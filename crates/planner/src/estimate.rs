@@ -184,6 +184,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
         if let Operand::Constant(_) = key {
             return atom.degrees[direction as usize].unwrap_or_else(|| side.average_degree());
         }
+        if let Some(average) = atom.listed[direction as usize] {
+            return average;
+        }
         let Some(weights) = self.distribution(table, key) else {
             return side.average_degree() * side.skew();
         };
@@ -199,7 +202,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
             && let Origin::Known(count) = self.corrections(done, key, index, direction, &mut all)
         {
             let (reached, _) = Correction::apply(&mut all[..count], keys, 1.0, 1.0);
-            degree *= reached / keys;
+            // Legs of nearly the same length keep their order.
+            if !(LEG_CORRECTION_MIN..=1.0 / LEG_CORRECTION_MIN).contains(&(reached / keys)) {
+                degree *= reached / keys;
+            }
         }
         degree * if done == 0 { 1.0 } else { side.skew() }
     }
@@ -507,6 +513,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
         ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
+
+/// Corrections of the length of a leg between this and its inverse are ignored.
+const LEG_CORRECTION_MIN: f64 = 0.8;
 
 /// What is known about the way in which a variable was bound.
 enum Origin {

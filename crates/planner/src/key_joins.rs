@@ -33,7 +33,7 @@ const CLASSES_MAX: usize = 64;
 const NOISE_WEIGHT: f64 = 0.5;
 
 /// Minimum number of common samples expected by classes for which their absence says anything.
-const SAMPLES_EXPECTED_MIN: f64 = 3.0;
+const SAMPLES_EXPECTED_MIN: f64 = 1.0;
 
 /// An end of a predicate that may have bound a variable, with its share of the rows.
 #[derive(Clone, Copy, PartialEq, Debug)]

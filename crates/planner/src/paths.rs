@@ -27,6 +27,9 @@ const STEPS_ESTIMATED: i32 = 6;
 /// Maximum number of moves for which degrees depend on the move before; their pairs are counted.
 const CONDITIONAL_MAX: usize = 64;
 
+/// The end of a predicate.
+type End = (Id, Direction);
+
 /// A move of an automaton in the direction of a search.
 struct Traversal {
     number: usize,
@@ -38,13 +41,13 @@ struct Traversal {
     keys: f64,
     ends: f64,
     /// The end of the predicate at which the traversal starts.
-    end: Option<(Id, Direction)>,
+    end: Option<End>,
 }
 
 /// Degrees after another move.
 struct FanOuts {
     /// By the end at which the move before ends, and the end at which the next one starts.
-    conditional: FxHashMap<((Id, Direction), (Id, Direction)), f64>,
+    conditional: FxHashMap<(End, End), f64>,
 }
 
 impl FanOuts {
@@ -329,7 +332,7 @@ impl Planner<'_> {
         };
         let (subject, subject_stands) = end(&pattern.subject)?;
         let (object, object_stands) = end(&pattern.object)?;
-        let (rows, cost) = self.path_estimate(&facts, [subject, object], partial);
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], partial)?;
         let rows = self.listed_rows(&facts, [subject, object], partial, needed, rows);
         partial.cost += cost;
         let step = PathStep {
@@ -413,14 +416,19 @@ impl Planner<'_> {
     }
 
     /// Estimated rows after a path, and its cost.
-    fn path_estimate(&self, facts: &PathFacts, ends: [Operand; 2], partial: &PartialPlan) -> (f64, f64) {
+    fn path_estimate(
+        &self,
+        facts: &PathFacts,
+        ends: [Operand; 2],
+        partial: &PartialPlan,
+    ) -> Result<(f64, f64)> {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => partial.certain.contains(variable),
         };
         let PathFacts { automaton, forwards, backwards } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
-        match ends.map(is_bound) {
+        Ok(match ends.map(is_bound) {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
@@ -429,10 +437,12 @@ impl Planner<'_> {
                 (partial.rows * passed, partial.rows * (2.0 * least.cost / least.nodes.powf(0.6).max(2.0)))
             }
             [true, false] => {
-                (partial.rows * forwards.nodes, partial.rows * (cost::MATCH_ROW + forwards.cost))
+                let nodes = self.nodes_from(ends[0], facts, false, partial)?;
+                (partial.rows * nodes, partial.rows * (cost::MATCH_ROW + forwards.cost))
             }
             [false, true] => {
-                (partial.rows * backwards.nodes, partial.rows * (cost::MATCH_ROW + backwards.cost))
+                let nodes = self.nodes_from(ends[1], facts, true, partial)?;
+                (partial.rows * nodes, partial.rows * (cost::MATCH_ROW + backwards.cost))
             }
             [false, false] => {
                 // Other nodes than those with a first move have at most the empty path.
@@ -443,7 +453,53 @@ impl Planner<'_> {
                 let cost = (starts + others) * cost::MATCH_ROW + starts * forwards.cost;
                 (rows, partial.rows * cost)
             }
+        })
+    }
+
+    /// Estimated reach from the values of a bound end: that from an average node with a first move, changed by the
+    /// number of first moves that the ends of predicates which have bound it suggest.
+    fn nodes_from(
+        &self,
+        start: Operand,
+        facts: &PathFacts,
+        backwards: bool,
+        partial: &PartialPlan,
+    ) -> Result<f64> {
+        let reach = if backwards { &facts.backwards } else { &facts.forwards };
+        let Operand::Variable(variable) = start else { return Ok(reach.nodes) };
+        let Some((_, ends)) = partial.ends.iter().find(|(of, _)| *of == variable) else {
+            return Ok(reach.nodes);
+        };
+        let automaton = &facts.automaton;
+        let (mut expected, mut average) = (0.0, 0.0);
+        for (from, moves) in automaton.moves.iter().enumerate() {
+            for (one, to) in moves {
+                let is_first = if backwards { automaton.accepting[usize::from(*to)] } else { from == 0 };
+                let Move::Predicate(predicate, direction) = one else { return Ok(reach.nodes) };
+                if !is_first {
+                    continue;
+                }
+                let direction = if backwards { direction.reverse() } else { *direction };
+                let Some(first) = self.snapshot.segment(*predicate, direction)? else { continue };
+                let first = first.statistics();
+                average += first.entries as f64 / first.keys.max(1) as f64;
+                for end in ends.iter() {
+                    self.control.work(16)?;
+                    let Some(segment) = self.snapshot.segment(end.predicate, end.direction)? else {
+                        continue;
+                    };
+                    let same = (end.predicate, end.direction) == (*predicate, direction);
+                    let Some(degree) = conditional_degree(segment.statistics(), first, same) else {
+                        return Ok(reach.nodes);
+                    };
+                    expected += end.share * degree;
+                }
+            }
         }
+        let is_nullable = automaton.accepting.first() == Some(&true);
+        let own = if is_nullable { 1.0_f64.min(reach.nodes) } else { 0.0 };
+        let others = (reach.nodes - own) * expected / average.max(1e-9);
+        Ok(own + others.min((reach.most - own).max(0.0)))
     }
 
     /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`] steps,
@@ -539,7 +595,7 @@ impl Planner<'_> {
                     continue;
                 }
                 self.control.work(16)?;
-                let segment = |end: (Id, Direction)| self.snapshot.segment(end.0, end.1);
+                let segment = |end: End| self.snapshot.segment(end.0, end.1);
                 let (Some(first), Some(second)) = (segment(from)?, segment(to)?) else { continue };
                 let (first, second) = (first.statistics(), second.statistics());
                 if let Some(fan_out) = conditional_degree(first, second, from == to) {

@@ -141,6 +141,14 @@ impl KeySketch {
         (degree * self.rank_end).min(1.0)
     }
 
+    /// Expected number of distinct keys among those of `draws` random entries.
+    #[must_use]
+    pub fn distinct(&self, draws: f64) -> f64 {
+        let all = self.entries().max(1.0);
+        let hit = |degree: f64| -(-draws * degree / all).exp_m1() / self.kept(degree);
+        self.degrees().map(hit).sum()
+    }
+
     fn degrees(&self) -> impl Iterator<Item = f64> + '_ {
         self.samples.iter().map(|sample| decode(low(*sample)) as f64)
     }
@@ -268,6 +276,15 @@ mod tests {
         // A power law: few keys have most of the entries.
         let degree = |n: u64| 100_000 / (n + 1) + 1;
         check(&keys(0..10_000, degree), &keys(0..10_000, degree), 0.1);
+    }
+
+    #[test]
+    fn random_entries_have_popular_keys() {
+        let one = KeySketch::new(keys(0..100, |n| if n == 0 { 10_000 } else { 1 }), 128);
+        assert!((one.distinct(100.0) - 1.98).abs() < 0.1, "{}", one.distinct(100.0));
+        let uniform = KeySketch::new(keys(0..100, |_| 3), 128);
+        assert!((uniform.distinct(100.0) - 63.4).abs() < 1.0, "{}", uniform.distinct(100.0));
+        assert!(uniform.distinct(1e9) <= 100.0 + 1e-9);
     }
 
     #[test]
