@@ -151,8 +151,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
             degree += weight * class_degree.degree;
             keys += weight * class_degree.keys;
         }
-        // One value at most for each vertex, and for each vertex of these classes, needs no correction.
-        if keys <= 0.0 || side.statistics.degree_max <= 1 && keys > 0.999 {
+        // Values of nearly equal degrees, which every vertex of these classes has, need no correction.
+        let is_even = || side.size_biased_degree() < EVEN_DEGREES_MAX * side.average_degree();
+        if keys <= 0.0 || keys > 0.999 && is_even() {
             return (degree, keys);
         }
         let Some(key) = variable_of(key) else { return (degree, keys) };
@@ -513,6 +514,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
         ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
+
+/// Maximum ratio of the size-biased degree to the average for which degrees count as even.
+const EVEN_DEGREES_MAX: f64 = 1.5;
 
 /// Corrections of the length of a leg between this and its inverse are ignored.
 const LEG_CORRECTION_MIN: f64 = 0.8;
