@@ -67,6 +67,7 @@ impl<'a> Planner<'a> {
                 return Ok(true);
             }
             partial.domains = domains;
+            self.read_neighbours(&mut atoms)?;
             self.seek(&mut atoms, partial, &mut filters)?;
             if self.options.inference && self.options.reorder {
                 self.imply(&mut atoms, partial, &mut filters)?;

@@ -5,6 +5,10 @@ use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use vervet_algebra::{Variable, VariableSet};
 use vervet_model::Result;
+use vervet_snapshot::KeySketch;
+
+/// Weight of the logarithm of the selectivity of a further variable of a join, relative to the one before.
+const FURTHER_WEIGHT: f64 = 0.75;
 
 impl Planner<'_> {
     /// Estimated rows of a join of `left` and `right` on `shared` variables.
@@ -25,9 +29,9 @@ impl Planner<'_> {
         if matching.is_empty() {
             return Ok(by_keys);
         }
-        // The most selective variable counts in full, each further one with half the weight.
+        // The most selective variable counts in full, each further one with less weight.
         matching.sort_by(f64::total_cmp);
-        let weights = std::iter::successors(Some(1.0), |weight| Some(weight * 0.5));
+        let weights = std::iter::successors(Some(1.0), |weight| Some(weight * FURTHER_WEIGHT));
         let log: f64 = matching.iter().zip(weights).map(|(one, weight): (&f64, f64)| weight * one.ln()).sum();
         Ok(left.rows * right.rows * log.exp())
     }
@@ -66,16 +70,43 @@ impl Planner<'_> {
         columns: &[Variable],
         of_unknown: Option<f64>,
     ) -> Result<Option<f64>> {
+        let rows = partial.rows;
+        if let [variable] = columns
+            && let Some(values) = self.distinct_of_draws(partial, *variable)?
+        {
+            return Ok(Some(values.min(rows).max(rows.min(1.0))));
+        }
         let mut all = 1.0;
         for variable in columns {
             let values = self.distinct_values(partial, *variable)?;
             let Some(values) = values.or(of_unknown) else { return Ok(None) };
             all *= values;
         }
-        let rows = partial.rows;
         // Cells hit by this number of throws (Cardenas 1975).
         let hit = -all * (-rows / all.max(1.0)).exp_m1();
         Ok(Some(hit.min(rows).max(rows.min(1.0))))
+    }
+
+    /// Estimated number of distinct values of a variable if each row has the value of a random entry of its ends;
+    /// popular values repeat more often.
+    fn distinct_of_draws(&mut self, partial: &PartialPlan, variable: Variable) -> Result<Option<f64>> {
+        if partial.constant(variable).is_some() {
+            return Ok(Some(1.0));
+        }
+        let Some((_, ends)) = partial.ends.iter().find(|(of, _)| *of == variable).cloned() else {
+            return Ok(None);
+        };
+        let (mut values, mut known): (f64, Vec<KeySketch>) = (0.0, Vec::new());
+        for end in &*ends {
+            let segments = self.segments_of(end.predicate)?;
+            let Some(side) = segments.side(end.direction) else { continue };
+            let Some(sketch) = &side.statistics.sketch else { return Ok(None) };
+            let common = known.iter().map(|other| sketch.overlap(other).keys / sketch.keys().max(1.0));
+            let new = 1.0 - common.fold(0.0, f64::max).min(1.0);
+            values += new * sketch.distinct(partial.rows * end.share);
+            known.push(sketch.clone());
+        }
+        Ok(Some(values))
     }
 
     /// Upper bound on the estimated number of distinct values of a variable.

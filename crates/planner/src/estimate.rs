@@ -151,8 +151,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
             degree += weight * class_degree.degree;
             keys += weight * class_degree.keys;
         }
-        // One value at most for each vertex, and for each vertex of these classes, needs no correction.
-        if keys <= 0.0 || side.statistics.degree_max <= 1 && keys > 0.999 {
+        // Values of nearly equal degrees, which every vertex of these classes has, need no correction.
+        let is_even = || side.size_biased_degree() < EVEN_DEGREES_MAX * side.average_degree();
+        if keys <= 0.0 || keys > 0.999 && is_even() {
             return (degree, keys);
         }
         let Some(key) = variable_of(key) else { return (degree, keys) };
@@ -184,6 +185,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
         if let Operand::Constant(_) = key {
             return atom.degrees[direction as usize].unwrap_or_else(|| side.average_degree());
         }
+        if let Some(average) = atom.listed[direction as usize] {
+            return average;
+        }
         let Some(weights) = self.distribution(table, key) else {
             return side.average_degree() * side.skew();
         };
@@ -199,7 +203,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
             && let Origin::Known(count) = self.corrections(done, key, index, direction, &mut all)
         {
             let (reached, _) = Correction::apply(&mut all[..count], keys, 1.0, 1.0);
-            degree *= reached / keys;
+            // Legs of nearly the same length keep their order.
+            if !(LEG_CORRECTION_MIN..=1.0 / LEG_CORRECTION_MIN).contains(&(reached / keys)) {
+                degree *= reached / keys;
+            }
         }
         degree * if done == 0 { 1.0 } else { side.skew() }
     }
@@ -507,6 +514,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
         ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
+
+/// Maximum ratio of the size-biased degree to the average for which degrees count as even.
+const EVEN_DEGREES_MAX: f64 = 1.5;
+
+/// Corrections of the length of a leg between this and its inverse are ignored.
+const LEG_CORRECTION_MIN: f64 = 0.8;
 
 /// What is known about the way in which a variable was bound.
 enum Origin {

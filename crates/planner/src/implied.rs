@@ -18,11 +18,15 @@ use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use oxrdf::{NamedNode, Term};
 use vervet_algebra::{Expression, Variable};
+use vervet_kernel::plan::Operand;
 use vervet_model::{Direction, Id, Result, Tag, TermParts};
 use vervet_snapshot::{EntryFilter, Snapshot};
 
 /// Maximum length of an implied list; longer ones cost more than they save.
 const VERTICES_MAX: usize = 16;
+
+/// Maximum number of neighbours of a constant that are read for their degrees.
+const NEIGHBOURS_READ_MAX: f64 = 4.0;
 
 /// Maximum selectivity of an implied condition; a less selective test costs more than it saves.
 const PASSING_MAX: f64 = 0.5;
@@ -95,11 +99,45 @@ impl<'a> Planner<'a> {
         Ok(Some(subjects))
     }
 
+    /// Sets the average degrees of the few vertices that a pattern with a constant leaves for a variable.
+    pub(crate) fn read_neighbours(&self, atoms: &mut [Atom<'a>]) -> Result<()> {
+        if atoms.len() < 2 {
+            return Ok(());
+        }
+        for at in 0..atoms.len() {
+            for direction in Direction::BOTH {
+                let atom = &atoms[at];
+                let (Operand::Constant(key), Operand::Variable(variable)) = atom.ends(direction) else {
+                    continue;
+                };
+                let is_few = atom.degrees[direction as usize]
+                    .is_some_and(|degree| (1.0..=NEIGHBOURS_READ_MAX).contains(&degree));
+                let Some(side) = atom.side(direction).filter(|side| is_few && side.statistics.exact) else {
+                    continue;
+                };
+                let others = atoms.iter().enumerate().filter(|(other, _)| *other != at);
+                if !others
+                    .into_iter()
+                    .any(|(_, other)| other.types.is_none() && other.variables.contains(variable))
+                {
+                    continue;
+                }
+                let mut vertices = Vec::new();
+                let filter = EntryFilter { graph: atom.graph, parallel: false };
+                side.segment.neighbours(key, filter, &mut vertices)?;
+                if !vertices.is_empty() {
+                    self.set_listed(atoms, variable, &vertices)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Sets the average degree of `subject` in each atom that contains it.
     fn set_listed(&self, atoms: &mut [Atom<'a>], subject: Variable, vertices: &[Id]) -> Result<()> {
-        for atom in atoms.iter_mut().filter(|atom| atom.general.is_none()) {
+        for atom in atoms.iter_mut().filter(|atom| atom.types.is_none()) {
             for direction in Direction::BOTH {
-                let Some(side) = atom.side(direction) else { continue };
+                let Some(side) = atom.side(direction).filter(|side| side.statistics.exact) else { continue };
                 if variable_of(atom.ends(direction).0) != Some(subject) {
                     continue;
                 }

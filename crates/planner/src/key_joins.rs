@@ -33,7 +33,7 @@ const CLASSES_MAX: usize = 64;
 const NOISE_WEIGHT: f64 = 0.5;
 
 /// Minimum number of common samples expected by classes for which their absence says anything.
-const SAMPLES_EXPECTED_MIN: f64 = 3.0;
+const SAMPLES_EXPECTED_MIN: f64 = 1.0;
 
 /// An end of a predicate that may have bound a variable, with its share of the rows.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -100,6 +100,14 @@ impl Correction {
 
     /// Applies corrections to the fraction of values with entries and to their number of entries; both damped.
     pub(crate) fn apply(all: &mut [Self], reached: f64, fan_out: f64, degree_max: f64) -> (f64, f64) {
+        match all {
+            [] => return (reached.min(1.0), fan_out),
+            [one] => {
+                let reached = if one.certain { 1.0 } else { (reached * one.reached).min(1.0) };
+                return (reached, (fan_out * one.fan_out).clamp(1.0, degree_max.max(1.0)));
+            }
+            _ => {}
+        }
         let certain = all.iter().any(|one| one.certain);
         let reached = if certain { 1.0 } else { (reached * damped(all, |one| one.reached)).min(1.0) };
         let fan_out = (fan_out * damped(all, |one| one.fan_out)).clamp(1.0, degree_max.max(1.0));
@@ -110,7 +118,11 @@ impl Correction {
 impl Correction {
     /// The damped factor of the number of entries of a value.
     pub(crate) fn factor(all: &mut [Self]) -> f64 {
-        damped(all, |one| one.reached * one.fan_out)
+        match all {
+            [] => 1.0,
+            [one] => one.reached * one.fan_out,
+            all => damped(all, |one| one.reached * one.fan_out),
+        }
     }
 }
 

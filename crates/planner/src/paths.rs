@@ -28,6 +28,9 @@ const STEPS_ESTIMATED: i32 = 6;
 /// Maximum number of moves for which degrees depend on the move before; their pairs are counted.
 const CONDITIONAL_MAX: usize = 64;
 
+/// The end of a predicate.
+type End = (Id, Direction);
+
 /// A move of an automaton in the direction of a search.
 struct Traversal {
     number: usize,
@@ -39,16 +42,13 @@ struct Traversal {
     keys: f64,
     ends: f64,
     /// The end of the predicate at which the traversal starts.
-    end: Option<(Id, Direction)>,
+    end: Option<End>,
 }
-
-/// An end of a predicate.
-type PredicateEnd = (Id, Direction);
 
 /// Degrees after another move.
 struct FanOuts {
     /// By the end at which the move before ends, and the end at which the next one starts.
-    conditional: FxHashMap<(PredicateEnd, PredicateEnd), f64>,
+    conditional: FxHashMap<(End, End), f64>,
 }
 
 impl FanOuts {
@@ -346,7 +346,7 @@ impl Planner<'_> {
         let listed = [subject, object].map(|end| counts || is_needed(end));
         let is_search_from_all = pattern.ends().all(|end| !partial.possible.contains(end))
             && !facts.automaton.accepting.first().is_some_and(|&accepting| accepting);
-        let (rows, cost) = self.path_estimate(&facts, [subject, object], listed, partial);
+        let (rows, cost) = self.path_estimate(&facts, [subject, object], listed, partial)?;
         let rows = self.listed_rows(&facts, [subject, object], partial, needed, rows);
         partial.cost += cost;
         let step = PathStep {
@@ -440,7 +440,7 @@ impl Planner<'_> {
         ends: [Operand; 2],
         listed: [bool; 2],
         partial: &PartialPlan,
-    ) -> (f64, f64) {
+    ) -> Result<(f64, f64)> {
         let is_bound = |operand: Operand| match operand {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => partial.certain.contains(variable),
@@ -460,22 +460,22 @@ impl Planner<'_> {
             (rows, *everywhere + rows * cost::OUTPUT_ROW)
         };
         // Rows with the same node in one batch share a search.
-        let from = |end: Operand, side: &ReachEstimate| {
+        let from = |end: Operand, side: &ReachEstimate, nodes: f64| {
             let runs = variable_of(end).filter(|_| self.set).and_then(|variable| partial.runs.of(variable));
             let searches = runs.unwrap_or(partial.rows).min(partial.rows);
-            let rows = partial.rows * side.nodes;
-            let repeated = (rows - searches * side.nodes) * cost::OUTPUT_ROW;
+            let rows = partial.rows * nodes;
+            let repeated = (rows - searches * nodes) * cost::OUTPUT_ROW;
             (rows, searches * (cost::MATCH_ROW + side.cost) + repeated)
         };
         match (ends.map(is_bound), listed) {
-            ([true, false], [_, false]) => return tested(forwards),
-            ([false, true], [false, _]) => return tested(backwards),
-            ([false, false], [true, false]) => return of_all(forwards),
-            ([false, false], [false, true]) => return of_all(backwards),
-            ([false, false], [false, false]) => return (partial.rows, *everywhere),
+            ([true, false], [_, false]) => return Ok(tested(forwards)),
+            ([false, true], [false, _]) => return Ok(tested(backwards)),
+            ([false, false], [true, false]) => return Ok(of_all(forwards)),
+            ([false, false], [false, true]) => return Ok(of_all(backwards)),
+            ([false, false], [false, false]) => return Ok((partial.rows, *everywhere)),
             _ => {}
         }
-        match ends.map(is_bound) {
+        Ok(match ends.map(is_bound) {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
@@ -483,8 +483,8 @@ impl Planner<'_> {
                 // from one end took 33 ms.
                 (partial.rows * passed, partial.rows * (2.0 * least.cost / least.nodes.powf(0.6).max(2.0)))
             }
-            [true, false] => from(ends[0], forwards),
-            [false, true] => from(ends[1], backwards),
+            [true, false] => from(ends[0], forwards, self.nodes_from(ends[0], facts, false, partial)?),
+            [false, true] => from(ends[1], backwards, self.nodes_from(ends[1], facts, true, partial)?),
             [false, false] => {
                 // Other nodes than those with a first move have at most the empty path.
                 let starts = if nullable { forwards.starts.min(all) } else { forwards.starts };
@@ -493,7 +493,53 @@ impl Planner<'_> {
                 let cost = (starts + others) * cost::MATCH_ROW + starts * forwards.cost;
                 (rows, partial.rows * cost)
             }
+        })
+    }
+
+    /// Estimated reach from the values of a bound end: that from an average node with a first move, changed by the
+    /// number of first moves that the ends of predicates which have bound it suggest.
+    fn nodes_from(
+        &self,
+        start: Operand,
+        facts: &PathFacts,
+        backwards: bool,
+        partial: &PartialPlan,
+    ) -> Result<f64> {
+        let reach = if backwards { &facts.backwards } else { &facts.forwards };
+        let Operand::Variable(variable) = start else { return Ok(reach.nodes) };
+        let Some((_, ends)) = partial.ends.iter().find(|(of, _)| *of == variable) else {
+            return Ok(reach.nodes);
+        };
+        let automaton = &facts.automaton;
+        let (mut expected, mut average) = (0.0, 0.0);
+        for (from, moves) in automaton.moves.iter().enumerate() {
+            for (one, to) in moves {
+                let is_first = if backwards { automaton.accepting[usize::from(*to)] } else { from == 0 };
+                let Move::Predicate(predicate, direction) = one else { return Ok(reach.nodes) };
+                if !is_first {
+                    continue;
+                }
+                let direction = if backwards { direction.reverse() } else { *direction };
+                let Some(first) = self.snapshot.segment(*predicate, direction)? else { continue };
+                let first = first.statistics();
+                average += first.entries as f64 / first.keys.max(1) as f64;
+                for end in ends.iter() {
+                    self.control.work(16)?;
+                    let Some(segment) = self.snapshot.segment(end.predicate, end.direction)? else {
+                        continue;
+                    };
+                    let same = (end.predicate, end.direction) == (*predicate, direction);
+                    let Some(degree) = conditional_degree(segment.statistics(), first, same) else {
+                        return Ok(reach.nodes);
+                    };
+                    expected += end.share * degree;
+                }
+            }
         }
+        let is_nullable = automaton.accepting.first() == Some(&true);
+        let own = if is_nullable { 1.0_f64.min(reach.nodes) } else { 0.0 };
+        let others = (reach.nodes - own) * expected / average.max(1e-9);
+        Ok(own + others.min((reach.most - own).max(0.0)))
     }
 
     /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`] steps,
@@ -589,7 +635,7 @@ impl Planner<'_> {
                     continue;
                 }
                 self.control.work(16)?;
-                let segment = |end: (Id, Direction)| self.snapshot.segment(end.0, end.1);
+                let segment = |end: End| self.snapshot.segment(end.0, end.1);
                 let (Some(first), Some(second)) = (segment(from)?, segment(to)?) else { continue };
                 let (first, second) = (first.statistics(), second.statistics());
                 if let Some(fan_out) = conditional_degree(first, second, from == to) {

@@ -28,6 +28,10 @@ pub struct KeySketch {
     samples: Arc<[u64]>,
     /// The least rank of a key that is not in `samples`; infinite: all keys are.
     rank_end: f64,
+    /// See [`KeySketch::keys`].
+    keys: f64,
+    /// See [`KeySketch::entries`].
+    entries: f64,
 }
 
 /// Estimated sums over the keys that two segments have in common.
@@ -49,7 +53,7 @@ pub struct KeyOverlap {
 
 impl Default for KeySketch {
     fn default() -> Self {
-        Self { samples: Arc::new([]), rank_end: f64::INFINITY }
+        Self { samples: Arc::new([]), rank_end: f64::INFINITY, keys: 0.0, entries: 0.0 }
     }
 }
 
@@ -95,13 +99,23 @@ impl KeySketch {
         kept.truncate(limit);
         let mut samples: Vec<u64> = kept.into_iter().map(|(_, sample)| sample).collect();
         samples.sort_unstable();
-        Self { samples: samples.into(), rank_end }
+        Self::with_totals(samples, rank_end)
     }
 
     /// A sketch from its parts; `None`: the samples do not ascend, or the rank is not positive.
     #[must_use]
     pub fn from_parts(samples: Vec<u64>, rank_end: f64) -> Option<Self> {
-        (samples.is_sorted() && rank_end > 0.0).then(|| Self { samples: samples.into(), rank_end })
+        (samples.is_sorted() && rank_end > 0.0).then(|| Self::with_totals(samples, rank_end))
+    }
+
+    fn with_totals(samples: Vec<u64>, rank_end: f64) -> Self {
+        let (mut keys, mut entries) = (0.0, 0.0);
+        for sample in &samples {
+            let degree = decode(low(*sample)) as f64;
+            keys += 1.0 / (degree * rank_end).min(1.0);
+            entries += degree.max(1.0 / rank_end);
+        }
+        Self { samples: samples.into(), rank_end, keys, entries }
     }
 
     /// The samples, and the first rank that is not among them.
@@ -126,19 +140,27 @@ impl KeySketch {
     /// Estimated number of keys.
     #[must_use]
     pub fn keys(&self) -> f64 {
-        self.degrees().map(|degree| 1.0 / (degree * self.rank_end).min(1.0)).sum()
+        self.keys
     }
 
     /// Estimated number of entries.
     #[must_use]
     pub fn entries(&self) -> f64 {
-        self.degrees().map(|degree| degree.max(1.0 / self.rank_end)).sum()
+        self.entries
     }
 
     /// The probability that a key with this degree is a sample.
     #[must_use]
     pub fn kept(&self, degree: f64) -> f64 {
         (degree * self.rank_end).min(1.0)
+    }
+
+    /// Expected number of distinct keys among those of `draws` random entries.
+    #[must_use]
+    pub fn distinct(&self, draws: f64) -> f64 {
+        let all = self.entries().max(1.0);
+        let hit = |degree: f64| -(-draws * degree / all).exp_m1() / self.kept(degree);
+        self.degrees().map(hit).sum()
     }
 
     fn degrees(&self) -> impl Iterator<Item = f64> + '_ {
@@ -149,23 +171,22 @@ impl KeySketch {
     #[must_use]
     pub fn overlap(&self, other: &Self) -> KeyOverlap {
         let (mut overlap, mut variance) = (KeyOverlap::default(), 0.0);
-        let (mut left, mut right) = (&*self.samples, &*other.samples);
-        while let (Some(a), Some(b)) = (left.first(), right.first()) {
-            match (a >> 16).cmp(&(b >> 16)) {
-                std::cmp::Ordering::Less => left = &left[1..],
-                std::cmp::Ordering::Greater => right = &right[1..],
-                std::cmp::Ordering::Equal => {
-                    let (first, second) = (decode(low(*a)) as f64, decode(low(*b)) as f64);
-                    let kept = (first * self.rank_end).min(second * other.rank_end).min(1.0);
-                    overlap.keys += 1.0 / kept;
-                    overlap.first += first / kept;
-                    overlap.second += second / kept;
-                    overlap.products += first * second / kept;
-                    variance += (1.0 - kept) * (first / kept).powi(2);
-                    overlap.samples += 1;
-                    (left, right) = (&left[1..], &right[1..]);
-                }
+        let (mut left, mut right) = (0, 0);
+        while let (Some(a), Some(b)) = (self.samples.get(left), other.samples.get(right)) {
+            let (hash, other_hash) = (a >> 16, b >> 16);
+            if hash == other_hash {
+                let (first, second) = (decode(low(*a)) as f64, decode(low(*b)) as f64);
+                let kept = (first * self.rank_end).min(second * other.rank_end).min(1.0);
+                overlap.keys += 1.0 / kept;
+                overlap.first += first / kept;
+                overlap.second += second / kept;
+                overlap.products += first * second / kept;
+                variance += (1.0 - kept) * (first / kept).powi(2);
+                overlap.samples += 1;
             }
+            // Without branches, which would be unpredictable.
+            left += usize::from(hash <= other_hash);
+            right += usize::from(other_hash <= hash);
         }
         if overlap.samples > 0 {
             overlap.deviation = variance.sqrt() / overlap.first;
@@ -268,6 +289,15 @@ mod tests {
         // A power law: few keys have most of the entries.
         let degree = |n: u64| 100_000 / (n + 1) + 1;
         check(&keys(0..10_000, degree), &keys(0..10_000, degree), 0.1);
+    }
+
+    #[test]
+    fn random_entries_have_popular_keys() {
+        let one = KeySketch::new(keys(0..100, |n| if n == 0 { 10_000 } else { 1 }), 128);
+        assert!((one.distinct(100.0) - 1.98).abs() < 0.1, "{}", one.distinct(100.0));
+        let uniform = KeySketch::new(keys(0..100, |_| 3), 128);
+        assert!((uniform.distinct(100.0) - 63.4).abs() < 1.0, "{}", uniform.distinct(100.0));
+        assert!(uniform.distinct(1e9) <= 100.0 + 1e-9);
     }
 
     #[test]

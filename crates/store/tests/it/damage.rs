@@ -134,14 +134,14 @@ fn a_changed_byte_is_detected_or_harmless() {
     assert!(!check(&environment, &dir, &answers, "restored"));
 }
 
-/// Version 2 of the segment file differs from version 3 only in that it has no framed arrays, which small
-/// files of version 3 do not have either.
+/// Version 3 of the segment file differs from version 4 only in that it has no samples of keys, which a flag of each
+/// segment announces; version 2 from version 3 in that it has no framed arrays, which small files do not have either.
 #[test]
 fn older_versions_are_read_or_refused() {
     let (environment, dir, answers) = database();
     let path = dir.join("segments-1.vvs");
     let whole = environment.files.read(&path).expect("it is there");
-    for (version, is_read) in [(1, false), (2, false), (3, true), (4, false)] {
+    for (version, is_read) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
         let mut bytes = whole.clone();
         bytes[8] = version;
         overwrite(&*environment.files, &path, &bytes);
