@@ -1,7 +1,7 @@
 //! `vervet-bench estimates`: estimated and actual rows of every step of the plans of all benchmark queries.
 //!
 //! # Shape
-//! * `workloads`: data and queries. `audit`: the steps of one run. `report`: tables.
+//! * `options`: the options. `workloads`: data and queries. `audit`: the steps of one run. `report`: tables.
 //! * Each query runs once with a profile. The q-error of a step is the larger of estimate / rows and rows /
 //!   estimate, with both at least 1 (Moerkotte et al., "Preventing Bad Plans by Bounding the Impact of
 //!   Cardinality Estimation Errors", VLDB 2009).
@@ -9,38 +9,20 @@
 //!   an error.
 
 mod audit;
+mod options;
 mod report;
 mod workloads;
 
+pub use options::EstimateOptions;
 pub use report::EstimateReport;
 pub use workloads::PARTS;
 
 use crate::data::PlainFile;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vervet::{Database, LoadOptions, QueryOptions, Source};
+use vervet::QueryOptions;
 use vervet_generate::{PowerLaw, generate_lubm, write_edges};
 use vervet_model::{Error, ErrorKind, Result};
 use workloads::Workload;
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct EstimateOptions {
-    /// The folder of test data, which contains `data` and `conformance`.
-    pub data: PathBuf,
-    /// Only these parts of [`PARTS`]; empty: all.
-    pub only: Vec<String>,
-    /// Number of edges of the generated graph.
-    pub edges: u32,
-    /// Number of parameters of each operation of the social network.
-    pub count: usize,
-    /// Time limit of a query.
-    pub limit: Duration,
-    /// Number of the worst steps that are listed for each benchmark.
-    pub worst: usize,
-    /// Also write all plans with estimated and actual rows to this file.
-    pub plans: Option<PathBuf>,
-}
 
 /// Runs the queries of all parts.
 ///
@@ -95,13 +77,6 @@ fn audit(workload: &Workload, limit: Duration, plans: &mut String) -> Result<aud
     Ok(audit)
 }
 
-/// An in-memory database with the content of one file.
-fn load(file: &Path) -> Result<Database> {
-    let database = Database::in_memory();
-    database.load(vec![Source::path(file)], &LoadOptions::default())?;
-    Ok(database)
-}
-
 /// Audits a small university and a small graph, without files.
 ///
 /// # Errors
@@ -112,8 +87,8 @@ pub fn self_check() -> Result<EstimateReport> {
     let edges = PowerLaw { vertices: 300, edges: 2_000, ..PowerLaw::default() }.generate();
     let graph = PlainFile::write(|out| write_edges(&edges, out))?;
     for workload in [
-        workloads::universities("one university", load(universities.path())?),
-        workloads::graph("power law, 2,000 edges", load(graph.path())?)?,
+        workloads::universities("one university", workloads::load(universities.path())?),
+        workloads::graph("power law, 2,000 edges", workloads::load(graph.path())?)?,
     ] {
         let audit = audit(&workload, Duration::from_secs(10), &mut String::new())?;
         report.push(workload.name, audit);
@@ -124,6 +99,7 @@ pub fn self_check() -> Result<EstimateReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn estimates_of_small_data_are_audited() {

@@ -1,6 +1,6 @@
 //! Data and queries of the benchmarks.
 
-use super::{EstimateOptions, load};
+use super::options::EstimateOptions;
 use crate::data::{self, PlainFile};
 use crate::ours::Vervet;
 use crate::patterns::PATTERNS;
@@ -9,7 +9,7 @@ use crate::{all, features};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use vervet::Database;
+use vervet::{Database, LoadOptions, Source};
 use vervet_generate::write_edges;
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -62,6 +62,13 @@ pub(super) fn for_each(
             Ok(())
         }
     }
+}
+
+/// An in-memory database with the content of one file.
+pub(super) fn load(file: &Path) -> Result<Database> {
+    let database = Database::in_memory();
+    database.load(vec![Source::path(file)], &LoadOptions::default())?;
+    Ok(database)
 }
 
 /// The feature queries on universities.
@@ -166,7 +173,7 @@ fn count(text: &str, what: char) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::standard;
+    use super::*;
 
     #[test]
     fn empty_parts_of_unions_are_removed() {

@@ -27,7 +27,7 @@ impl Graph {
             quads.push(Quad::new(subject, predicate, term(&object), GraphName::DefaultGraph));
         }
         let snapshot = MemorySnapshot::from_quads(quads.iter().cloned());
-        let id = |term: &Term| snapshot.lookup(term.as_ref()).unwrap().unwrap();
+        let id = |term: &Term| snapshot.lookup(term.as_ref()).expect("in memory").expect("of the graph");
         let mut triples: Vec<[Id; 3]> = quads
             .iter()
             .map(|quad| {
@@ -52,8 +52,9 @@ impl Graph {
         let columns: Vec<String> = names.0.clone();
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let query = names.select(&columns, root);
-        let plan = plan(&query, &self.snapshot, &PlanOptions::default(), &Control::default()).unwrap();
-        let estimated = plan.pipeline.steps.last().unwrap().rows;
+        let plan = plan(&query, &self.snapshot, &PlanOptions::default(), &Control::default())
+            .expect("it has a plan");
+        let estimated = plan.pipeline.steps.last().expect("it has steps").rows;
         let (least, most) =
             (estimated.max(1.0).min(actual.max(1.0)), estimated.max(1.0).max(actual.max(1.0)));
         assert!(
