@@ -174,7 +174,8 @@ pub(crate) struct Atom<'a> {
     pub(crate) constant_classes: [ClassSet; 2],
     /// Average degree of the subject or object over the vertices that a condition leaves, by [`Direction`].
     pub(crate) listed: [Option<f64>; 2],
-    /// Whether rows may bind the subject or object, by [`Direction`], so that only some of them leave it unbound.
+    /// Whether rows may bind the subject or object, by [`Direction`], so that only some of them leave it
+    /// unbound.
     pub(crate) in_doubt: [bool; 2],
     /// The general form and its estimated rows, if only [`vervet_kernel::plan::Step::Match`] can evaluate the
     /// pattern (exception: see `edge`).

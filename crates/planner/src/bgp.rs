@@ -16,7 +16,8 @@ use vervet_kernel::plan::{Access, GraphOperand, Leg, Match, Operand, Step};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{EntryFilter, GraphFilter};
 
-/// Maximum number of predicates in which the degree of a constant is read for a pattern with a variable predicate.
+/// Maximum number of predicates in which the degree of a constant is read for a pattern with a variable
+/// predicate.
 const PREDICATES_READ_MAX: usize = 64;
 
 impl<'a> Planner<'a> {
@@ -283,7 +284,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Reads the number of statements with the constant ends of a pattern over all predicates, if they are few.
+    /// Reads the number of statements with the constant ends of a pattern over all predicates, if they are
+    /// few.
     fn read_degrees_of_all(&self, atom: &mut Atom<'a>) -> Result<()> {
         if self.snapshot.predicates().len() > PREDICATES_READ_MAX {
             return Ok(());
@@ -408,7 +410,8 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Adds the ends that the atoms are for their variables. Of several ends the one with the fewest values remains.
+/// Adds the ends that the atoms are for their variables. Of several ends the one with the fewest values
+/// remains.
 fn add_ends(atoms: &[Atom<'_>], ends: &mut Ends) {
     let mut fewest: Vec<(Variable, u64, EndShare)> = Vec::new();
     for atom in atoms.iter().filter(|atom| atom.types.is_none() && atom.predicate != Id::UNBOUND) {

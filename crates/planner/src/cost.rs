@@ -16,8 +16,8 @@ pub(crate) const EDGE_ROW: f64 = 3.0;
 /// A scanned key; keys and offsets are read sequentially.
 pub(crate) const SCAN_KEY: f64 = 3.0;
 /// A scanned entry whose key nothing after the join needs, while it needs the neighbour. Measured 2026-11-24:
-/// distinct pairs of ends of paths of two edges took 70 ms where rows with the same first end were consecutive, and
-/// 2.8 s where they were not (wiki-Vote, 4.5 million rows, development build).
+/// distinct pairs of ends of paths of two edges took 70 ms where rows with the same first end were
+/// consecutive, and 2.8 s where they were not (wiki-Vote, 4.5 million rows, development build).
 pub(crate) const SCATTERED_ROW: f64 = 4.0;
 /// A checked row. Measured 2026-11-20: 10 ns with one neighbour (LUBM-40 Q1), 35 ns in lists of some 160
 /// (triangles of a power-law graph).
@@ -49,8 +49,8 @@ pub(crate) const MATCH_ROW: f64 = 150.0;
 /// A statement listed by a general match. Measured 2026-11-23 on a social network, in a development build: 64
 /// to 140 ns including later steps, where an expansion took 25.
 pub(crate) const MATCH_ENTRY: f64 = 30.0;
-/// An entry that a search along a path visits: its node is looked up among those visited. Measured 2026-11-24 on a
-/// power-law graph, in a development build: 33 ns.
+/// An entry that a search along a path visits: its node is looked up among those visited. Measured 2026-11-24
+/// on a power-law graph, in a development build: 33 ns.
 pub(crate) const PATH_ENTRY: f64 = 30.0;
 /// A filtered row: terms may have to be decoded.
 pub(crate) const FILTER_ROW: f64 = 40.0;

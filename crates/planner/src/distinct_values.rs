@@ -62,8 +62,8 @@ impl Planner<'_> {
         Ok((sum > 0.0).then(|| sum.min(1.0)))
     }
 
-    /// Estimated number of distinct rows in these columns; `of_unknown`: values of a column that no pattern is known
-    /// to have bound. `None`: such a column, and no assumption about it.
+    /// Estimated number of distinct rows in these columns; `of_unknown`: values of a column that no pattern
+    /// is known to have bound. `None`: such a column, and no assumption about it.
     pub(crate) fn distinct_rows(
         &mut self,
         partial: &PartialPlan,
@@ -87,8 +87,8 @@ impl Planner<'_> {
         Ok(Some(hit.min(rows).max(rows.min(1.0))))
     }
 
-    /// Estimated number of distinct values of a variable if each row has the value of a random entry of its ends;
-    /// popular values repeat more often.
+    /// Estimated number of distinct values of a variable if each row has the value of a random entry of its
+    /// ends; popular values repeat more often.
     fn distinct_of_draws(&mut self, partial: &PartialPlan, variable: Variable) -> Result<Option<f64>> {
         if partial.constant(variable).is_some() {
             return Ok(Some(1.0));

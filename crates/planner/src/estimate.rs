@@ -123,8 +123,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         Some(&self.weights[at..at + self.width])
     }
 
-    /// Average number of neighbours of the key of an atom, and the probability that it has any. `done`: the atoms
-    /// that are joined.
+    /// Average number of neighbours of the key of an atom, and the probability that it has any. `done`: the
+    /// atoms that are joined.
     pub(crate) fn degree(
         &self,
         table: ClassDistributions,
@@ -170,8 +170,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         }
     }
 
-    /// Average number of neighbours of the key of an atom, without the exact bias towards popular keys. `done`: the
-    /// atoms that are joined.
+    /// Average number of neighbours of the key of an atom, without the exact bias towards popular keys.
+    /// `done`: the atoms that are joined.
     pub(crate) fn leg_degree(
         &self,
         table: ClassDistributions,
@@ -211,8 +211,8 @@ impl<'s, 'a> Estimator<'s, 'a> {
         degree * if done == 0 { 1.0 } else { side.skew() }
     }
 
-    /// The corrections of an estimate about the entries of an atom for a value of `key`, by the ends that have
-    /// bound it.
+    /// The corrections of an estimate about the entries of an atom for a value of `key`, by the ends that
+    /// have bound it.
     fn corrections(
         &self,
         done: u64,

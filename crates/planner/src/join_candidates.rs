@@ -123,8 +123,8 @@ impl CandidateGenerator<'_, '_, '_> {
         self.estimator.degree(self.state.classes, self.state.done, index, direction)
     }
 
-    /// Average length of a leg, for the cost of an intersection. The cost model has been calibrated with averages by
-    /// class, and the kernel takes the shortest list of each row.
+    /// Average length of a leg, for the cost of an intersection. The cost model has been calibrated with
+    /// averages by class, and the kernel takes the shortest list of each row.
     fn leg_degree(&self, index: usize, direction: Direction) -> f64 {
         self.estimator.leg_degree(self.state.classes, self.state.done, index, direction)
     }
@@ -138,7 +138,8 @@ impl CandidateGenerator<'_, '_, '_> {
         let (rows, cost) = if neighbour.is_some_and(|variable| self.search.is_dead(variable, done)) {
             (keys, keys * (cost::SCAN_KEY + cost::OUTPUT_ROW))
         } else {
-            // Later steps that remember rows are faster where equal values of needed variables are consecutive.
+            // Later steps that remember rows are faster where equal values of needed variables are
+            // consecutive.
             let is_needed = |variable: Variable| self.search.uses.iter().all(|(of, _)| *of != variable);
             let key = variable_of(atom.ends(direction).0);
             let scattered = !key.is_some_and(is_needed) && neighbour.is_some_and(is_needed);
@@ -517,8 +518,9 @@ impl CandidateGenerator<'_, '_, '_> {
     }
 }
 
-/// Estimated rows after a step that leaves `after` of `before` rows. Below one row an estimate is a probability, and
-/// a product of probabilities that are not independent: the step then has its effect on half the scale.
+/// Estimated rows after a step that leaves `after` of `before` rows. Below one row an estimate is a
+/// probability, and a product of probabilities that are not independent: the step then has its effect on half
+/// the scale.
 fn at_least(before: f64, after: f64) -> f64 {
     let before_at_most_one = before.min(1.0);
     if after >= before_at_most_one { after } else { (before_at_most_one * after).sqrt() }

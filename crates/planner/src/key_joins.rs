@@ -1,18 +1,19 @@
-//! Joins of two predicates on a variable: how often a value bound by one end of a predicate has entries at another
-//! end, and how many.
+//! Joins of two predicates on a variable: how often a value bound by one end of a predicate has entries at
+//! another end, and how many.
 //!
 //! # Shape
-//! A *predicate end* is a predicate with a direction; its values are the keys of that segment. A row that an entry
-//! of one end has bound is distributed like the entries of that end, so popular values are frequent. The sketches
-//! of both ends estimate how many entries such a value has at the other end. Estimates by classes assume
-//! independence within a class; a [`Correction`] is the factor by which the sketches differ from them, so both
-//! sources of information combine: types restrict the classes, sketches tell which predicates occur together.
+//! A *predicate end* is a predicate with a direction; its values are the keys of that segment. A row that an
+//! entry of one end has bound is distributed like the entries of that end, so popular values are frequent.
+//! The sketches of both ends estimate how many entries such a value has at the other end. Estimates by
+//! classes assume independence within a class; a [`Correction`] is the factor by which the sketches differ
+//! from them, so both sources of information combine: types restrict the classes, sketches tell which
+//! predicates occur together.
 //! # Heuristic
 //! Corrections within the noise of the samples are 1. Corrections by several ends of one variable are neither
 //! independent nor the same fact, so the second one counts with half its logarithm, the third with a quarter.
 //! # Source
-//! Exponential damping of selectivities: "exponential back-off" of the estimator of SQL Server 2014; size bias:
-//! the inspection paradox.
+//! Exponential damping of selectivities: "exponential back-off" of the estimator of SQL Server 2014; size
+//! bias: the inspection paradox.
 
 use crate::atom::{DirectedSegment, PredicateSegments};
 use std::rc::Rc;
@@ -98,7 +99,8 @@ impl Correction {
         Self { reached: reached / weights, fan_out: entries / reached, certain }
     }
 
-    /// Applies corrections to the fraction of values with entries and to their number of entries; both damped.
+    /// Applies corrections to the fraction of values with entries and to their number of entries; both
+    /// damped.
     pub(crate) fn apply(all: &mut [Self], reached: f64, fan_out: f64, degree_max: f64) -> (f64, f64) {
         match all {
             [] => return (reached.min(1.0), fan_out),
@@ -126,8 +128,8 @@ impl Correction {
     }
 }
 
-/// The product of factors, the strongest with its full weight, each further one with half the weight of the one
-/// before.
+/// The product of factors, the strongest with its full weight, each further one with half the weight of the
+/// one before.
 fn damped(all: &mut [Correction], factor: impl Fn(&Correction) -> f64) -> f64 {
     all.sort_unstable_by(|a, b| factor(b).ln().abs().total_cmp(&factor(a).ln().abs()));
     let (mut sum, mut weight) = (0.0, 1.0);
@@ -138,8 +140,8 @@ fn damped(all: &mut [Correction], factor: impl Fn(&Correction) -> f64) -> f64 {
     sum.exp()
 }
 
-/// The correction for a value that an end has bound, looked up at the end `to`. `uniform`: every value of the end
-/// is bound once, instead of once for each entry. `None`: unknown.
+/// The correction for a value that an end has bound, looked up at the end `to`. `uniform`: every value of the
+/// end is bound once, instead of once for each entry. `None`: unknown.
 pub(crate) fn correction(
     from: &DirectedSegment<'_>,
     uniform: bool,
@@ -195,8 +197,8 @@ fn outside_noise(factor: f64, noise: f64) -> f64 {
     (log.signum() * (log.abs() - noise).max(0.0)).exp()
 }
 
-/// What classes say about a value that the end `from` has bound: the probability that it has entries at the end
-/// `to`, and their expected number.
+/// What classes say about a value that the end `from` has bound: the probability that it has entries at the
+/// end `to`, and their expected number.
 fn by_class(from: &DirectedSegment<'_>, uniform: bool, to: &DirectedSegment<'_>) -> Option<(f64, f64)> {
     let degrees = to.class_degrees();
     if from.statistics.keys_of_class.len() > CLASSES_MAX || degrees.len() > CLASSES_MAX {
@@ -218,7 +220,8 @@ fn by_class(from: &DirectedSegment<'_>, uniform: bool, to: &DirectedSegment<'_>)
     (weights > 0.0).then(|| (reached / weights, entries / weights))
 }
 
-/// The expected number of entries in `to` of the key of a random entry of `from`; 0 is not certain. `None`: unknown.
+/// The expected number of entries in `to` of the key of a random entry of `from`; 0 is not certain. `None`:
+/// unknown.
 pub(crate) fn conditional_degree(
     from: &SegmentStatistics,
     to: &SegmentStatistics,

@@ -408,7 +408,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Rows of a step that lists only needed ends, of `all` pairs of ends: an end that nothing reads is counted.
+    /// Rows of a step that lists only needed ends, of `all` pairs of ends: an end that nothing reads is
+    /// counted.
     fn listed_rows(
         &self,
         facts: &PathFacts,
@@ -479,8 +480,8 @@ impl Planner<'_> {
             [true, true] => {
                 let least = if forwards.cost < backwards.cost { forwards } else { backwards };
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
-                // Bidirectional search from both ends. Measured 2026-11-24 on a power-law graph: 5 µs, where a search
-                // from one end took 33 ms.
+                // Bidirectional search from both ends. Measured 2026-11-24 on a power-law graph: 5 µs, where
+                // a search from one end took 33 ms.
                 (partial.rows * passed, partial.rows * (2.0 * least.cost / least.nodes.powf(0.6).max(2.0)))
             }
             [true, false] => from(ends[0], forwards, self.nodes_from(ends[0], facts, false, partial)?),
@@ -496,8 +497,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Estimated reach from the values of a bound end: that from an average node with a first move, changed by the
-    /// number of first moves that the ends of predicates which have bound it suggest.
+    /// Estimated reach from the values of a bound end: that from an average node with a first move, changed
+    /// by the number of first moves that the ends of predicates which have bound it suggest.
     fn nodes_from(
         &self,
         start: Operand,
@@ -542,9 +543,9 @@ impl Planner<'_> {
         Ok(own + others.min((reach.most - own).max(0.0)))
     }
 
-    /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`] steps,
-    /// in each state at most the number of distinct ends of its moves. Degrees are those of nodes at which the move
-    /// before ends.
+    /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`]
+    /// steps, in each state at most the number of distinct ends of its moves. Degrees are those of nodes at
+    /// which the move before ends.
     fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<ReachEstimate> {
         let states = automaton.moves.len();
         let mut traversals: Vec<Traversal> = Vec::new();

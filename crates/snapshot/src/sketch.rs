@@ -2,16 +2,16 @@
 //! their keys.
 //!
 //! # Shape
-//! Every key has a number that is uniform in (0, 1] and the same in all sketches, since it is a hash of the id. A
-//! sketch keeps the keys with the least rank, number / degree, and the first rank that it does not keep.
-//! So a key is kept with probability `min(1, degree * rank_end)`, the keys of most entries are always kept, and a
-//! key that one sketch keeps is likely to be in another one. Each sample is a 48-bit hash and a degree with 11
-//! significant bits.
+//! Every key has a number that is uniform in (0, 1] and the same in all sketches, since it is a hash of the
+//! id. A sketch keeps the keys with the least rank, number / degree, and the first rank that it does not
+//! keep. So a key is kept with probability `min(1, degree * rank_end)`, the keys of most entries are always
+//! kept, and a key that one sketch keeps is likely to be in another one. Each sample is a 48-bit hash and a
+//! degree with 11 significant bits.
 //! # Cost
 //! 2 ns for each key of a build; 8 bytes a sample; some 100 ns for an overlap.
 //! # Source
-//! M. Daliri, J. Freire, C. Musco, A. Santos, H. Zhang, "Sampling Methods for Inner Product Sketching", PVLDB 17
-//! (2024): priority sampling with shared randomness.
+//! M. Daliri, J. Freire, C. Musco, A. Santos, H. Zhang, "Sampling Methods for Inner Product Sketching", PVLDB
+//! 17 (2024): priority sampling with shared randomness.
 
 use std::sync::Arc;
 use vervet_model::Id;
@@ -61,8 +61,8 @@ impl KeySketch {
     /// Maximum number of samples of a sketch.
     pub const SAMPLES_MAX: usize = 128;
 
-    /// Number of samples of each sketch in a graph with this number of predicates: all sketches together have at
-    /// most [`Self::SAMPLES_MAX`] for each of 512 predicates, and each at least 8.
+    /// Number of samples of each sketch in a graph with this number of predicates: all sketches together have
+    /// at most [`Self::SAMPLES_MAX`] for each of 512 predicates, and each at least 8.
     #[must_use]
     pub fn samples_for(predicates: usize) -> usize {
         (Self::SAMPLES_MAX * 512 / predicates.max(1)).clamp(8, Self::SAMPLES_MAX)

@@ -51,11 +51,11 @@ pub struct SegmentStatistics {
     pub neighbours: u64,
     /// The largest number of entries of one key.
     pub degree_max: u64,
-    /// Sum of the squares of the numbers of entries of the keys; 0: unknown. Divided by [`Self::entries`], the
-    /// expected number of entries of the key of a random entry.
+    /// Sum of the squares of the numbers of entries of the keys; 0: unknown. Divided by [`Self::entries`],
+    /// the expected number of entries of the key of a random entry.
     pub degree_squares: u64,
-    /// A sample of the keys, from which joins on them are estimated. `None`: unknown; in a changed segment, that
-    /// of the segment before the changes.
+    /// A sample of the keys, from which joins on them are estimated. `None`: unknown; in a changed segment,
+    /// that of the segment before the changes.
     pub sketch: Option<KeySketch>,
     /// Whether some entry may be in a named graph.
     pub has_named_graphs: bool,

@@ -143,8 +143,8 @@ fn gmark(folder: &Path, name: &str, graph: &str, demo: &str) -> Result<Workload>
     Ok(Workload { name: name.to_owned(), database: load(file.path())?, queries: texts })
 }
 
-/// Translates a query of gMark to SPARQL 1.1: `(path){,3}`, a star in the neutral form of the workload, becomes
-/// `(path)*`, and empty parts of a union are removed.
+/// Translates a query of gMark to SPARQL 1.1: `(path){,3}`, a star in the neutral form of the workload,
+/// becomes `(path)*`, and empty parts of a union are removed.
 fn standard(text: &str) -> Result<String> {
     let text = text.replace("{,3}", "*");
     let mut parts = text.split("UNION").map(str::trim);

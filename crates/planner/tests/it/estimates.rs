@@ -70,8 +70,8 @@ fn triple(subject: impl ToString, predicate: &str, object: impl ToString) -> [St
     [name(subject.to_string()), predicate.to_owned(), name(object.to_string())]
 }
 
-/// A graph in the shape of gMark's bibliography: 2,000 vertices in a chain by `p0`; `p2`, which only 65 statements
-/// have, some of them with common ends; `p1` with popular objects.
+/// A graph in the shape of gMark's bibliography: 2,000 vertices in a chain by `p0`; `p2`, which only 65
+/// statements have, some of them with common ends; `p1` with popular objects.
 fn bibliography() -> Graph {
     let chain = (0..2_000).map(|n| triple(n, "p0", n + 1));
     let rare = (0..65).map(|n| triple(3 * n, "p2", 3_000 + n / 5));

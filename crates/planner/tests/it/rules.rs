@@ -344,7 +344,7 @@ fn a_limit_prefers_the_first_rows_to_a_table_of_all() {
             object: vervet_algebra::Slot::Variable(z),
             graphs: vec![vervet_algebra::GraphSlot::Default],
         });
-        let input = Box::new(Node::Join(vec![names.node("?x knows ?y"), path]));
+        let input = Box::new(Node::Join(vec![names.node("?x knows ?w . ?w knows ?y . ?x knows ?v"), path]));
         let root = match limit {
             Some(length) => Node::Slice { input, start: 0, length: Some(length) },
             None => *input,

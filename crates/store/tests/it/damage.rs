@@ -134,8 +134,9 @@ fn a_changed_byte_is_detected_or_harmless() {
     assert!(!check(&environment, &dir, &answers, "restored"));
 }
 
-/// Version 3 of the segment file differs from version 4 only in that it has no samples of keys, which a flag of each
-/// segment announces; version 2 from version 3 in that it has no framed arrays, which small files do not have either.
+/// Version 3 of the segment file differs from version 4 only in that it has no samples of keys, which a flag
+/// of each segment announces; version 2 from version 3 in that it has no framed arrays, which small files do
+/// not have either.
 #[test]
 fn older_versions_are_read_or_refused() {
     let (environment, dir, answers) = database();

@@ -100,8 +100,8 @@ fn b6_a_checkpoint_extends_the_dictionary() {
     }
 }
 
-/// Samples of the keys of segments are made by a checkpoint, survive reopening, and remain those of the base while
-/// it has changes, whose counts are estimates.
+/// Samples of the keys of segments are made by a checkpoint, survive reopening, and remain those of the base
+/// while it has changes, whose counts are estimates.
 #[test]
 fn samples_of_keys_survive_checkpoints() {
     let simulation = Simulation::new(1);
