@@ -5,7 +5,7 @@ use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
-use crate::key_joins::{BoundEnds, EndShare, Ends};
+use crate::key_joins::{BoundEnds, EndShare, Ends, classes_tell};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
@@ -54,7 +54,7 @@ impl<'a> Planner<'a> {
             let needed = needed.clone().union(after.set());
             let mut atoms = Vec::with_capacity(chunk.len());
             for pattern in chunk {
-                match self.resolve(pattern, partial)? {
+                match self.resolve(pattern, partial, chunk.len() > 1)? {
                     Some(atom) => atoms.push(atom),
                     None => {
                         partial.make_empty();
@@ -137,8 +137,14 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
-    /// Resolves a pattern to ids; `None`: provably no statement matches.
-    fn resolve(&mut self, pattern: &Pattern, partial: &PartialPlan) -> Result<Option<Atom<'a>>> {
+    /// Resolves a pattern to ids; `None`: provably no statement matches. `is_joined`: there are other patterns,
+    /// so a better estimate may lead to a better order.
+    fn resolve(
+        &mut self,
+        pattern: &Pattern,
+        partial: &PartialPlan,
+        is_joined: bool,
+    ) -> Result<Option<Atom<'a>>> {
         let Some(general) = self.resolve_terms(pattern, partial)? else { return Ok(None) };
         let Match { subject, predicate, object, graph, edge, .. } = general;
         let variables: VariableSet =
@@ -166,7 +172,9 @@ impl<'a> Planner<'a> {
             variables,
         };
         let Operand::Constant(predicate) = predicate else {
-            self.read_degrees_of_all(&mut atom)?;
+            if is_joined {
+                self.read_degrees_of_all(&mut atom)?;
+            }
             return Ok(Some(atom));
         };
         atom.predicate = predicate;
@@ -194,7 +202,9 @@ impl<'a> Planner<'a> {
             return Ok(Some(atom));
         }
         self.specialize(&mut atom);
-        self.read_constant_classes(&mut atom)?;
+        if is_joined {
+            self.read_constant_classes(&mut atom)?;
+        }
         Ok(Some(atom))
     }
 
@@ -249,6 +259,9 @@ impl<'a> Planner<'a> {
     /// The ends that have bound variables of these atoms, with their segments.
     fn bound_ends(&mut self, atoms: &[Atom<'a>], ends: &Ends) -> Result<Vec<BoundEnds<'a>>> {
         let mut bound = Vec::new();
+        if classes_tell(atoms.iter().flat_map(Atom::statistics)) {
+            return Ok(bound);
+        }
         for (variable, shares) in ends {
             if atoms.iter().any(|atom| atom.variables.contains(*variable)) {
                 bound.push((*variable, self.segments_of_ends(shares)?));

@@ -1,6 +1,6 @@
 //! Estimated rows of hash joins, and of operators that keep one row for each combination of values.
 
-use crate::key_joins::match_probability;
+use crate::key_joins::{classes_tell, match_probability};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use vervet_algebra::{Variable, VariableSet};
@@ -101,6 +101,9 @@ impl Planner<'_> {
             let segments = self.segments_of(end.predicate)?;
             let Some(side) = segments.side(end.direction) else { continue };
             let Some(sketch) = &side.statistics.sketch else { return Ok(None) };
+            if classes_tell(std::iter::once(side.statistics)) {
+                return Ok(None);
+            }
             let common = known.iter().map(|other| sketch.overlap(other).keys / sketch.keys().max(1.0));
             let new = 1.0 - common.fold(0.0, f64::max).min(1.0);
             values += new * sketch.distinct(partial.rows * end.share);

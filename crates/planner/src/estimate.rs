@@ -10,7 +10,7 @@
 
 use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
 use crate::classes::{ClassSet, Classes};
-use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, correction};
+use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, classes_tell, correction};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vervet_algebra::Variable;
@@ -38,6 +38,8 @@ pub(crate) struct Estimator<'s, 'a> {
     ends: &'s [BoundEnds<'a>],
     /// For each variable that only atoms use: the bit mask of these atoms.
     uses: &'s [(Variable, u64)],
+    /// Whether nothing is corrected: see [`classes_tell`].
+    by_classes: bool,
     /// Corrections by a pair of ends of atoms; empty until one is needed.
     corrections: RefCell<Vec<Option<Option<Correction>>>>,
 }
@@ -66,6 +68,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
             known: Vec::new(),
             ends,
             uses,
+            by_classes: classes_tell(atoms.iter().flat_map(Atom::statistics)),
             corrections: RefCell::default(),
         };
         new.weights.reserve(width * (8 + 2 * atoms.len() * atoms.len().min(8)));
@@ -151,6 +154,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
             degree += weight * class_degree.degree;
             keys += weight * class_degree.keys;
         }
+        if self.by_classes {
+            return (degree * if done == 0 { 1.0 } else { side.skew() }, keys);
+        }
         // Values of nearly equal degrees, which every vertex of these classes has, need no correction.
         let is_even = || side.size_biased_degree() < EVEN_DEGREES_MAX * side.average_degree();
         if keys <= 0.0 || keys > 0.999 && is_even() {
@@ -221,6 +227,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
         direction: Direction,
         out: &mut [Correction; ENDS_MAX],
     ) -> Origin {
+        if self.by_classes {
+            return Origin::Unknown;
+        }
         let mut count = 0;
         let mut is_known = false;
         let mut rest = done & !(1 << index);
