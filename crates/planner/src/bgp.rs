@@ -137,8 +137,8 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
-    /// Resolves a pattern to ids; `None`: provably no statement matches. `is_joined`: there are other patterns,
-    /// so a better estimate may lead to a better order.
+    /// Resolves a pattern to ids; `None`: provably no statement matches. `is_joined`: there are other
+    /// patterns, so a better estimate may lead to a better order.
     fn resolve(
         &mut self,
         pattern: &Pattern,
