@@ -17,7 +17,7 @@ use vervet_snapshot::Snapshot;
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
 
 /// Limits of the running query. A batch of expensive expressions takes any time, so the evaluation checks
-/// them within a batch, after a fixed amount of work; see [`crate::work`].
+/// them within a batch, after a fixed amount of work.
 pub trait Interrupt: Sync {
     /// Fails if the query was cancelled or has passed its deadline.
     ///
