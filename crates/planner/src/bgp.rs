@@ -5,7 +5,7 @@ use crate::classes::ClassSet;
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
-use crate::key_joins::{BoundEnds, EndShare, Ends, classes_tell};
+use crate::key_joins::{BoundEnds, EndShare, Ends, classes_tell_of};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
@@ -259,7 +259,7 @@ impl<'a> Planner<'a> {
     /// The ends that have bound variables of these atoms, with their segments.
     fn bound_ends(&mut self, atoms: &[Atom<'a>], ends: &Ends) -> Result<Vec<BoundEnds<'a>>> {
         let mut bound = Vec::new();
-        if classes_tell(atoms.iter().flat_map(Atom::statistics)) {
+        if classes_tell_of(atoms) {
             return Ok(bound);
         }
         for (variable, shares) in ends {

@@ -10,7 +10,7 @@
 
 use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
 use crate::classes::{ClassSet, Classes};
-use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, classes_tell, correction};
+use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, classes_tell_of, correction};
 use std::cell::RefCell;
 use std::rc::Rc;
 use vervet_algebra::Variable;
@@ -38,7 +38,7 @@ pub(crate) struct Estimator<'s, 'a> {
     ends: &'s [BoundEnds<'a>],
     /// For each variable that only atoms use: the bit mask of these atoms.
     uses: &'s [(Variable, u64)],
-    /// Whether nothing is corrected: see [`classes_tell`].
+    /// Whether nothing is corrected: see [`classes_tell_of`].
     by_classes: bool,
     /// Corrections by a pair of ends of atoms; empty until one is needed.
     corrections: RefCell<Vec<Option<Option<Correction>>>>,
@@ -68,7 +68,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
             known: Vec::new(),
             ends,
             uses,
-            by_classes: classes_tell(atoms.iter().flat_map(Atom::statistics)),
+            by_classes: classes_tell_of(atoms),
             corrections: RefCell::default(),
         };
         new.weights.reserve(width * (8 + 2 * atoms.len() * atoms.len().min(8)));

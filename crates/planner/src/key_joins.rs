@@ -16,7 +16,7 @@
 //! Exponential damping of selectivities: "exponential back-off" of the estimator of SQL Server 2014; size
 //! bias: the inspection paradox.
 
-use crate::atom::{DirectedSegment, PredicateSegments};
+use crate::atom::{Atom, DirectedSegment, PredicateSegments};
 use std::rc::Rc;
 use vervet_algebra::Variable;
 use vervet_model::{Direction, Id};
@@ -37,8 +37,14 @@ const NOISE_WEIGHT: f64 = 0.5;
 /// Minimum number of common samples expected by classes for which their absence says anything.
 const SAMPLES_EXPECTED_MIN: f64 = 1.0;
 
-/// Whether classes tell which predicates of these segments occur together: most keys have types. Then no
-/// estimate is corrected, since that takes as long as the rest of the planning of a light query.
+/// Whether classes tell which predicates of these patterns occur together: most keys have types. Then no
+/// estimate is corrected, since that takes as long as the rest of the planning of a light query. Patterns of
+/// types do not count: the types themselves have none.
+pub(crate) fn classes_tell_of(atoms: &[Atom<'_>]) -> bool {
+    classes_tell(atoms.iter().filter(|atom| atom.types.is_none()).flat_map(Atom::statistics))
+}
+
+/// [`classes_tell_of`] for segments.
 pub(crate) fn classes_tell<'s>(mut all: impl Iterator<Item = &'s SegmentStatistics>) -> bool {
     all.all(|one| match one.keys_of_class.first() {
         Some((ClassId::UNTYPED, untyped)) => untyped.saturating_mul(2) <= one.keys,
