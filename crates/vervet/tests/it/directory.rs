@@ -311,9 +311,12 @@ fn simulated(seed: u64) -> (Arc<SimulatedFiles>, Environment) {
 /// `manifest-1-no-log`: segments 3, dictionary 4, a log that the manifest does not name. `manifest-1-log`:
 /// the same with dictionary 5 (triple terms), an edge, a named graph, and a log that the manifest names
 /// (2026-11-23, commit 2565fac). `manifest-2`: segments 3, dictionary 6 (2026-11-24, commit 4ce0d2b).
+/// `segments-4`: segments with samples of keys, a wide integer, a deletion in the log (commit e4c35ac).
 #[test]
 fn b19_files_of_each_readable_version_are_read() {
-    for (name, expected) in [("manifest-1-no-log", 5), ("manifest-1-log", 9), ("manifest-2", 14)] {
+    for (name, expected) in
+        [("manifest-1-no-log", 5), ("manifest-1-log", 9), ("manifest-2", 14), ("segments-4", 15)]
+    {
         let environment = Environment::simulated(1);
         environment.files.create_dir_all(Path::new(DB)).expect("room");
         let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats").join(name);
