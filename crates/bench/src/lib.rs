@@ -6,7 +6,7 @@
 //! | [`mod@ours`] | Vervet behind that interface |
 //! | [`peer`] | Oxigraph behind that interface |
 //! | [`loops`] | the same queries as loops over plain arrays: the machine's limit |
-//! | [`measure`], [`compare`], [`digest`] | times and memory; one query in every engine; equality of results |
+//! | [`measure`], [`compare`], [`digest`] | times and memory; one query in all engines; equality of results |
 //! | [`outside`] | benchmarks that others designed: gMark, SP2Bench, WatDiv, BSBM, Sparqloscope |
 //! | [`lubm`], [`light`], [`patterns`], [`features`], [`self_check`] | the comparisons |
 //! | [`all`] | everything kept with the project |

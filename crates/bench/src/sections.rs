@@ -91,7 +91,11 @@ impl SectionReport {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<()> {
+/// Writes a report.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(file: &Path, text: &str) -> Result<()> {
     std::fs::write(file, text).map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
 }
 

@@ -12,7 +12,8 @@
 //! A bit test for each row of one column, a hash table look-up for each row of several; the kernel gives up
 //! if nearly all rows are new. Estimates do not decide: where they are far too low, duplicates are many.
 //! # Source
-//! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead columns.
+//! J. Chen et al., "Grasper", SoCC 2019, §4.3, which drops the history of a traverser; here any dead
+//! columns.
 
 use crate::liveness::columns_after;
 use crate::lower::Planner;

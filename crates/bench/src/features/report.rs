@@ -3,6 +3,7 @@
 use super::feature_queries::{EXPORT, REACH};
 use crate::measure::{Timing, geometric_mean};
 use crate::report::{LightFigures, LoadFigures, machine, today};
+use crate::sections::write;
 use crate::table::{Table, count, figure, figure_or_dash};
 use crate::target::{self, Target};
 use serde::Serialize;
@@ -315,10 +316,6 @@ impl fmt::Display for FeatureReport {
         }
         Ok(())
     }
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //!
 //! # Shape
 //! A `%Class%` in a template is replaced by a drawn entity of that class, the same in one instance;
-//! `%Country%` by a country, `%x%`, `%y%` by a number. Names are `Q01.1`, `B1.1`, …. Every `LIMIT` follows a
-//! complete order.
+//! `%Country%` by a country, `%x%`, `%y%` by a number. Names are `Q01.1`, `B1.1` and so on. Every `LIMIT`
+//! follows a complete order.
 //! # Source
 //! Bizer, Schultz, "The Berlin SPARQL Benchmark", IJSWIS 5(2), 2009, and its business intelligence use case
 //! of 2011. The texts are our own.

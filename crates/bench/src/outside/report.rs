@@ -2,6 +2,7 @@
 
 use crate::measure::{Timing, geometric_mean};
 use crate::report::{LoadFigures, machine, today};
+use crate::sections::write;
 use crate::table::{Table, count, figure, figure_or_dash};
 use serde::Serialize;
 use std::fmt;
@@ -281,10 +282,6 @@ impl fmt::Display for OutsideReport {
         }
         Ok(())
     }
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).map_err(|error| Error::io(format_args!("write {}", file.display()), &error))
 }
 
 #[cfg(test)]

@@ -251,7 +251,7 @@ fn equal_branches_of_a_union_are_one_under_set_semantics() {
 
 #[test]
 fn a_relation_that_another_one_implies_is_dropped_under_set_semantics() {
-    // Whoever knows some `?z` over three steps has the same path as to `?y`.
+    // A path of three steps to `?y` implies the same path to some `?z`.
     let mut names = Names::default();
     let parts = vec![
         names.node("?x knows ?a . ?a knows ?b . ?b knows ?y"),

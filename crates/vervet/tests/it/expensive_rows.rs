@@ -172,6 +172,8 @@ fn cancellations_stop_within_a_batch() {
     let cancel = CancelToken::new();
     let options = QueryOptions { cancel: Some(cancel.clone()), timeout: None, ..QueryOptions::default() };
     let canceller = std::thread::spawn(move || {
+        // Nothing outside shows that a batch has begun. A cancellation at any other time passes as well; the
+        // tests `limits` of the expressions are those without a clock.
         std::thread::sleep(TIMEOUT);
         cancel.cancel();
     });
