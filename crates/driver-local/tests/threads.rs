@@ -54,7 +54,7 @@ fn access(predicate: Id) -> Access {
 }
 
 fn pipeline(steps: Vec<Step>) -> Pipeline {
-    let step = |step| PlanStep { step, keep: VARIABLES.to_vec(), rows: ENTRIES as f64 };
+    let step = |step| PlanStep { step, keep: VARIABLES.to_vec(), rows: ENTRIES as f64, validity: None };
     Pipeline { steps: steps.into_iter().map(step).collect() }
 }
 
@@ -66,6 +66,7 @@ fn plan(steps: Vec<Step>) -> Plan {
         parameters: Vec::new(),
         computed: Vec::new(),
         cost: 1e9,
+        joined: Vec::new(),
     }
 }
 

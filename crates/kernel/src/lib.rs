@@ -17,7 +17,7 @@ pub use execution::parallel;
 pub use operators::intersect::small_lists::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};
 pub use pipeline::batch::{BATCH_ROWS, Batch};
 pub use pipeline::chain::{Flow, Run};
-pub use pipeline::control::{Control, Limits};
+pub use pipeline::control::{Control, Limits, Reoptimizer};
 pub use pipeline::gate::{Gate, LIGHT_TIME};
 pub use pipeline::join_table::JoinTable;
 pub use pipeline::shared::Shared;

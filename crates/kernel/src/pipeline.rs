@@ -9,3 +9,4 @@ pub(crate) mod partial;
 pub(crate) mod row_table;
 pub(crate) mod shared;
 pub(crate) mod table;
+pub(crate) mod watched;

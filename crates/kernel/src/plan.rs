@@ -361,6 +361,20 @@ pub struct PlanStep {
     pub keep: Vec<Variable>,
     /// Estimated rows after this step.
     pub rows: f64,
+    /// The rows for which the order of the later steps was chosen; `None`: any number.
+    pub validity: Option<ValidityRange>,
+}
+
+/// Validity range of a step: the rows up to which the rest of the plan is worth running (V. Markl et al.,
+/// "Robust Query Processing through Progressive Optimization", SIGMOD 2004).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ValidityRange {
+    /// Maximum rows after the step.
+    pub rows_max: u64,
+    /// Estimated rows before the step.
+    pub rows_before: f64,
+    /// Start and end, in [`Plan::joined`], of what this step and earlier ones have joined.
+    pub joined: (u32, u32),
 }
 
 /// A sequence of steps; without steps, the identity.
@@ -387,6 +401,8 @@ pub struct Plan {
     pub computed: Vec<Term>,
     /// Estimated cost, in ns of one thread.
     pub cost: f64,
+    /// Keys of the patterns of the query, in the order in which the steps join them: see [`ValidityRange`].
+    pub joined: Vec<u64>,
 }
 
 impl Step {

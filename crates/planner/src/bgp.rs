@@ -2,6 +2,7 @@
 
 use crate::atom::{Atom, PredicateSegments, variable_of};
 use crate::classes::ClassSet;
+use crate::corrections::{bound_of, key_of_atom, key_of_context};
 use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
@@ -360,6 +361,8 @@ impl<'a> Planner<'a> {
         limit: Option<f64>,
     ) -> Result<bool> {
         let ends = self.bound_ends(atoms, &partial.ends)?;
+        let context =
+            key_of_context(atoms.iter().flat_map(|atom| bound_of(&atom.variables, &partial.certain)));
         let search = JoinOrderSearch {
             atoms,
             uses: JoinOrderSearch::uses_of(atoms, filters, needed),
@@ -376,6 +379,7 @@ impl<'a> Planner<'a> {
             intersect: self.options.intersect,
             reorder: self.options.reorder,
             limit: limit.map(|limit| limit - partial.cost),
+            corrections: self.options.corrections.of_atoms(context, atoms),
         };
         // The search treats possibly bound variables as unbound: only general patterns contain them.
         let Some((path, classes)) =
@@ -386,6 +390,8 @@ impl<'a> Planner<'a> {
         partial.classes = classes;
         add_ends(atoms, &mut partial.ends);
         let before = partial.cost;
+        let first_key = self.joined.len();
+        self.joined.push(context);
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
         let mut bound = partial.certain.clone();
         for OrderedAction { action, rows: rows_after, cost } in path {
@@ -407,7 +413,8 @@ impl<'a> Planner<'a> {
                 }
                 _ => rows_after / passed.max(1e-9),
             };
-            partial.push(step, rows);
+            let joined = self.joined_with(first_key, atoms, &action);
+            partial.push_join_step(step, rows, self.options.unexpected_rows, joined);
             if let (Action::Seek(_), Some(first)) = (action, ready.first_mut()) {
                 // The seek has applied this selectivity already.
                 first.selectivity *= rows_after / (rows * passed).max(1e-9);
@@ -420,6 +427,31 @@ impl<'a> Planner<'a> {
         partial.certain = bound;
         filters.extend(waiting.into_iter().flatten());
         Ok(true)
+    }
+
+    /// The keys since `first_key`, with those of the atoms that `action` joins.
+    fn joined_with(&mut self, first_key: usize, atoms: &[Atom<'_>], action: &Action) -> Option<(u32, u32)> {
+        let mut add = |at: usize| {
+            if let Some(atom) = atoms.get(at).filter(|atom| !atom.implied) {
+                self.joined.push(key_of_atom(atom));
+            }
+        };
+        match action {
+            Action::Start => {}
+            Action::Scan(at, _)
+            | Action::Seek(at)
+            | Action::Expand(at, _)
+            | Action::Check(at, _)
+            | Action::Match(at) => add(usize::from(*at)),
+            Action::Intersect(_, legs) => legs.iter().for_each(|(at, _)| add(at)),
+        }
+        self.joined_since(first_key)
+    }
+
+    /// The range of the keys since `first_key`; `None`: there is no search, so no other order.
+    pub(crate) fn joined_since(&self, first_key: usize) -> Option<(u32, u32)> {
+        let start = u32::try_from(first_key).ok().filter(|_| self.options.reorder)?;
+        Some((start, u32::try_from(self.joined.len()).ok()?))
     }
 }
 

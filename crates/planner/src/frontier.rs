@@ -56,7 +56,8 @@ fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties, columns: &
             && makes_duplicates(step, &before[at])
         {
             let frontier = Step::Frontier { variables: step.keep.clone() };
-            let frontier = PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows };
+            let frontier =
+                PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows, validity: None };
             pipeline.steps.insert(at + 1, frontier);
         }
         downstream = before_step(&mut pipeline.steps[at].step, downstream, &before[at]);

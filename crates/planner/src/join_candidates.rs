@@ -474,7 +474,8 @@ impl CandidateGenerator<'_, '_, '_> {
 
     /// Adds a candidate, with the filters that become applicable after it.
     fn push(&mut self, unfiltered: UnfilteredCandidate) {
-        let UnfilteredCandidate { action, mut done, mut rows, most, cost, independent } = unfiltered;
+        let UnfilteredCandidate { action, mut done, mut rows, most, cost, mut independent } = unfiltered;
+        let correction = self.search.correction(self.state.done, done);
         let mut filtered = self.state.filtered;
         let mut cost = self.state.cost + cost;
         if !self.search.filters.is_empty() {
@@ -491,7 +492,12 @@ impl CandidateGenerator<'_, '_, '_> {
         if !self.search.uses.is_empty() {
             done |= self.unusable(&action, done);
         }
-        let rows = at_least(self.state.rows, rows.min(most)).max(1e-6);
+        let mut rows = at_least(self.state.rows, rows.min(most)).max(1e-6);
+        if let Some(factor) = correction {
+            cost += rows * (factor - 1.0).max(0.0) * cost::OUTPUT_ROW;
+            rows *= factor;
+            independent = false;
+        }
         self.out.push(Candidate { parent: self.parent, done, filtered, rows, cost, action, independent });
     }
 

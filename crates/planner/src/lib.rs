@@ -21,6 +21,7 @@
 mod atom;
 mod bgp;
 mod classes;
+mod corrections;
 mod cost;
 mod counts;
 mod distinct_values;
@@ -52,6 +53,7 @@ mod set_paths;
 mod validate;
 mod variable_uses;
 
+pub use corrections::Corrections;
 pub use explain::{PlanStep, Prefix, explain, explain_profile, explain_steps, explain_threads};
 pub use options::PlanOptions;
 pub use validate::validate;
@@ -122,6 +124,7 @@ pub fn plan(
         parameters: query.parameters.clone(),
         computed: planner.computed,
         cost,
+        joined: planner.joined,
     })
 }
 

@@ -70,6 +70,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) set: bool,
     /// Whether no expression of the query is volatile.
     pub(crate) stable: bool,
+    /// See [`vervet_kernel::plan::Plan::joined`].
+    pub(crate) joined: Vec<u64>,
 }
 
 impl<'a> Planner<'a> {
@@ -95,6 +97,7 @@ impl<'a> Planner<'a> {
             first_rows: None,
             set: false,
             stable: false,
+            joined: Vec::new(),
         }
     }
 

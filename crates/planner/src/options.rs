@@ -1,5 +1,7 @@
 //! Options of the planner.
 
+use crate::corrections::Corrections;
+
 /// Optimizations of the planner. All are on by default; tests switch some off and expect equal answers.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
@@ -25,6 +27,11 @@ pub struct PlanOptions {
     /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
     /// exploring it from each row; infinity: always, wherever it is equivalent.
     pub seeded: f64,
+    /// What earlier runs of the query have taught.
+    pub corrections: Corrections,
+    /// Minimum rows of a step at which its run is looked at; 0: as soon as there are more than estimated, for
+    /// tests.
+    pub unexpected_rows: f64,
 }
 
 impl Default for PlanOptions {
@@ -40,6 +47,8 @@ impl Default for PlanOptions {
             beam: None,
             compare_from_rows: 64.0,
             seeded: 1.0,
+            corrections: Corrections::default(),
+            unexpected_rows: 20_000.0,
         }
     }
 }
@@ -59,6 +68,8 @@ impl PlanOptions {
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
             seeded: 0.0,
+            corrections: Corrections::default(),
+            unexpected_rows: f64::INFINITY,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A pipeline under construction, with the derived properties of its output rows.
 
 use crate::classes::{ClassSet, Classes, mix};
+use crate::corrections;
 use crate::domain::{Domains, domain};
 use crate::key_joins::{Ends, mix_ends};
 use crate::liveness::columns_after;
@@ -130,7 +131,23 @@ impl PartialPlan {
         self.unit = false;
         self.rows = rows;
         self.runs.after(&step, rows);
-        self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows }));
+        self.steps.push(Rc::new(PlanStep { step, keep: Vec::new(), rows, validity: None }));
+    }
+
+    /// [`PartialPlan::push`] of a step that has, with earlier ones, joined the patterns of this range of
+    /// keys. `unexpected`: see [`crate::PlanOptions::unexpected_rows`].
+    pub(crate) fn push_join_step(
+        &mut self,
+        step: Step,
+        rows: f64,
+        unexpected: f64,
+        joined: Option<(u32, u32)>,
+    ) {
+        let rows_before = self.rows;
+        self.push(step, rows);
+        if let (Some(joined), Some(last)) = (joined, self.steps.last_mut().and_then(Rc::get_mut)) {
+            last.validity = Some(corrections::validity(rows_before, rows, unexpected, joined));
+        }
     }
 
     /// Replaces the steps by [`Step::Empty`]: the partial plan is provably empty.

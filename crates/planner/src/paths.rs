@@ -5,6 +5,7 @@
 //! two.
 
 use crate::atom::variable_of;
+use crate::corrections::{key_of_context, key_of_part};
 use crate::cost;
 use crate::key_joins::{EndShare, conditional_degree, mix_ends};
 use crate::lower::Planner;
@@ -348,7 +349,9 @@ impl Planner<'_> {
             && !facts.automaton.accepting.first().is_some_and(|&accepting| accepting);
         let (rows, cost) = self.path_estimate(&facts, [subject, object], listed, partial)?;
         let rows = self.listed_rows(&facts, [subject, object], partial, needed, rows);
-        partial.cost += cost;
+        let (factor, joined) = self.correction_of_path(pattern, partial);
+        let rows = rows * factor;
+        partial.cost += cost * factor.max(1.0);
         let step = PathStep {
             subject,
             object,
@@ -358,7 +361,7 @@ impl Planner<'_> {
             zero_length: [subject_stands, object_stands],
             tested: listed.map(|listed| !listed),
         };
-        partial.push(Step::Path(step), rows);
+        partial.push_join_step(Step::Path(step), rows, self.options.unexpected_rows, joined);
         if let (Operand::Variable(start), true) = (subject, is_search_from_all) {
             partial.runs.limit(start, facts.forwards.starts);
         }
@@ -367,6 +370,20 @@ impl Planner<'_> {
         partial.possible.add_all(&variables);
         partial.certain.add_all(&variables);
         Ok(())
+    }
+
+    /// The factor that earlier runs have taught for the rows after a path, and the keys of the path with its
+    /// bound ends.
+    fn correction_of_path(
+        &mut self,
+        pattern: &PathPattern,
+        partial: &PartialPlan,
+    ) -> (f64, Option<(u32, u32)>) {
+        let context = key_of_context(pattern.variables().filter(|end| partial.certain.contains(*end)));
+        let key = key_of_part(pattern);
+        let start = self.joined.len();
+        self.joined.extend([context, key]);
+        (self.options.corrections.of_part(context, key), self.joined_since(start))
     }
 
     /// Adds the ends at which paths start and end. The empty path gives an end the value of the other one.

@@ -162,8 +162,8 @@ pub struct QueryOptions {
     /// The maximum number of threads of a heavy query, the calling one included; `None`: as many as the
     /// process may use at once. Light queries run on the calling thread alone.
     pub threads: Option<usize>,
-    /// The estimated single-thread time from which on a query is heavy. Zero makes every query that can run
-    /// in parallel heavy, for tests.
+    /// The estimated single-thread time from which on a query is heavy. Zero, for tests: every query that can
+    /// run in parallel is heavy, and every query with more rows than estimated is planned again.
     pub heavy_from: Duration,
     /// Whether to optimize the plan. Without it, patterns run in the order of the text with the simplest
     /// operators. The answers are the same; tests compare both.

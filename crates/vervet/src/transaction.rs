@@ -1,9 +1,10 @@
 //! Transactions: atomic changes with snapshot reads.
 
 use crate::database::Database;
+use crate::query::adaptive::AdaptivePlan;
 use crate::query::execute::Execution;
 use crate::query::prepared;
-use crate::query::reading::{PinnedVersion, plan_options};
+use crate::query::reading::{PinnedVersion, plan_options, watched};
 use crate::query::run::control;
 use crate::update::{self, UpdateOptions, UpdateReport, UpdateTarget};
 use crate::{Answer, Prepared, QueryOptions, Solutions};
@@ -198,6 +199,7 @@ impl Transaction {
         let snapshot = view.as_snapshot();
         // Counts from statistics would not enter the read set.
         let planning = plan_options(prepared.compiled().optimize, matches!(view, View::Plain(_)));
+        let planning = watched(planning, options);
         let started = self.started.unwrap_or_else(|| options.begin());
         let control = control(options, started, None);
         let resolved;
@@ -208,10 +210,11 @@ impl Transaction {
             }
             false => prepared.query(),
         };
-        let plan = vervet_planner::plan(query, snapshot, &planning, &control)?;
+        let plan = Arc::new(vervet_planner::plan(query, snapshot, &planning, &control)?);
+        let plan = AdaptivePlan::new(query, snapshot, planning, plan);
         let pinned = PinnedVersion::Private(Arc::new(self.inner.version()?.clone()));
         let database = &self.database;
-        run(&Execution { database, pinned: &pinned, snapshot, plan: &plan, options, started })
+        run(&Execution { database, pinned: &pinned, snapshot, plan, options, started })
     }
 
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.

@@ -56,10 +56,11 @@ pub(crate) fn stages_of<'a>(
                 (Step::Distinct { variables }, Some(group)) => grouped_distinct(variables, group, step, run),
                 _ => None,
             };
-            stages.push(Stage::new(match kernel {
+            let kernel = match kernel {
                 Some(kernel) => kernel,
                 None => once_each(step, carried, run)?,
-            }));
+            };
+            stages.push(Stage::new(kernel, step));
         }
         carried = &step.keep;
         if from_one_row {

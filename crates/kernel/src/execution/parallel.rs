@@ -14,6 +14,7 @@ use crate::operators::scan::Scan;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Run, Stage, nanoseconds, operand_column};
 use crate::pipeline::table::Table;
+use crate::pipeline::watched::Watched;
 use crate::plan::{Pipeline, PlanStep, Step, StepProfile};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -185,6 +186,9 @@ enum Source<'a> {
 /// A copy of source and body, used by one thread at a time.
 pub struct Worker<'a> {
     source: Source<'a>,
+    /// The step of the source, if its rows are limited, and the rows that this copy has output.
+    watched: Option<Watched<'a>>,
+    rows_out: u64,
     /// Profile of the source.
     figures: StepProfile,
     /// Kernels of the body and of the fold.
@@ -218,7 +222,9 @@ impl<'a> Worker<'a> {
         };
         let from_one_row = cut.head_end == 0 && keeps_groups_together(pipeline, cut);
         let body = Stages::new(pipeline, cut.stages(), from_one_row, run)?;
-        Ok(Self { source, figures: StepProfile::default(), body, cut: cut.clone() })
+        let step = pipeline.steps.get(cut.head_end).filter(|_| cut.source != SourceKind::Rows);
+        let watched = step.and_then(Watched::new);
+        Ok(Self { source, watched, rows_out: 0, figures: StepProfile::default(), body, cut: cut.clone() })
     }
 
     /// Takes one morsel and runs it through the body; `None`: no morsels are left.
@@ -235,7 +241,10 @@ impl<'a> Worker<'a> {
         let mut sink = |batch: &mut Batch, _: &Run<'a>| sink(batch);
         let start = run.profile.then(Instant::now);
         let mut next = Chain::new(&mut self.body.stages, &mut sink, run);
+        // How many rows of the head the copy has taken is not known.
+        next.watch(self.watched.as_mut(), 0, self.rows_out);
         let flow = take(&mut self.source, morsels, &mut next);
+        self.rows_out += next.rows;
         if let Some(start) = start {
             self.figures.rows_out += next.rows;
             self.figures.nanoseconds += nanoseconds(start).saturating_sub(next.nanoseconds);

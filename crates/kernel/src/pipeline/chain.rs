@@ -7,7 +7,8 @@ use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::control::Control;
 use crate::pipeline::partial::Partial;
 use crate::pipeline::shared::Shared;
-use crate::plan::{Operand, Plan};
+use crate::pipeline::watched::Watched;
+use crate::plan::{Operand, Plan, PlanStep};
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use vervet_algebra::Variable;
@@ -155,11 +156,14 @@ pub(crate) struct Stage<'a> {
     pub nanoseconds: u64,
     /// The part of `nanoseconds` spent in later stages.
     pub nanoseconds_pushed: u64,
+    /// Its step, if the rows of that are limited.
+    watched: Option<Watched<'a>>,
 }
 
 impl<'a> Stage<'a> {
-    pub(crate) fn new(kernel: Box<dyn Kernel<'a> + 'a>) -> Self {
-        Self { kernel, rows_in: 0, rows_out: 0, nanoseconds: 0, nanoseconds_pushed: 0 }
+    pub(crate) fn new(kernel: Box<dyn Kernel<'a> + 'a>, step: &'a PlanStep) -> Self {
+        let watched = Watched::new(step);
+        Self { kernel, rows_in: 0, rows_out: 0, nanoseconds: 0, nanoseconds_pushed: 0, watched }
     }
 }
 
@@ -174,11 +178,32 @@ pub(crate) struct Chain<'c, 'a> {
     /// Number of pushed rows, and the time spent pushing.
     pub rows: u64,
     pub nanoseconds: u64,
+    /// Number of rows at which `watched` is asked.
+    rows_max: u64,
+    /// What pushes, if its rows are limited, with its rows in and out before.
+    watched: Option<(&'c mut Watched<'a>, u64, u64)>,
 }
 
 impl<'c, 'a> Chain<'c, 'a> {
     pub(crate) fn new(stages: &'c mut [Stage<'a>], sink: &'c mut Sink<'c, 'a>, run: &'c Run<'a>) -> Self {
-        Self { stages, sink, run, rows: 0, nanoseconds: 0 }
+        Self { stages, sink, run, rows: 0, nanoseconds: 0, rows_max: u64::MAX, watched: None }
+    }
+
+    /// Counts the pushed rows as those of a step that has received `rows_in` rows and pushed `rows_out`.
+    pub(crate) fn watch(&mut self, watched: Option<&'c mut Watched<'a>>, rows_in: u64, rows_out: u64) {
+        if let Some(watched) = watched {
+            self.rows_max = watched.rows_left(rows_out);
+            self.watched = Some((watched, rows_in, rows_out));
+        }
+    }
+
+    /// The pushed rows are more than expected.
+    #[cold]
+    fn exceed(&mut self) -> Result<()> {
+        let Some((watched, rows_in, rows_out)) = &mut self.watched else { return Ok(()) };
+        watched.ask(self.run.control, *rows_in, *rows_out + self.rows)?;
+        self.rows_max = watched.rows_left(*rows_out);
+        Ok(())
     }
 
     pub(crate) fn run(&self) -> &'c Run<'a> {
@@ -193,6 +218,9 @@ impl<'c, 'a> Chain<'c, 'a> {
             return Ok(Flow::More);
         }
         self.rows += batch.rows as u64;
+        if self.rows > self.rows_max {
+            self.exceed()?;
+        }
         let start = self.run.profile.then(Instant::now);
         let flow = self.step(Some(batch));
         if let Some(start) = start {
@@ -223,12 +251,13 @@ impl<'c, 'a> Chain<'c, 'a> {
         };
         self.run.control.check()?;
         let start = self.run.profile.then(Instant::now);
+        if let Some(batch) = &batch {
+            first.rows_in += batch.rows as u64;
+        }
         let mut next = Chain::new(rest, &mut *self.sink, self.run);
+        next.watch(first.watched.as_mut(), first.rows_in, first.rows_out);
         let flow = match batch {
-            Some(batch) => {
-                first.rows_in += batch.rows as u64;
-                first.kernel.push(batch, &mut next)
-            }
+            Some(batch) => first.kernel.push(batch, &mut next),
             None => first.kernel.finish(&mut next).map(|()| Flow::More),
         };
         first.rows_out += next.rows;

@@ -11,6 +11,7 @@
 
 use crate::pipeline::batch::BATCH_ROWS;
 use crate::pipeline::gate::{Gate, WorkloadClass};
+use crate::plan::PlanStep;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -28,6 +29,16 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
 }
 
+/// Decides whether a run goes on with a plan whose estimates were wrong. Called by any thread of the run.
+pub trait Reoptimizer: Send + Sync {
+    /// `rows_out` rows of `step`, from at most `rows_in` rows before it, exceed its validity range. `true`:
+    /// the run goes on. `control`: the limits of the calling thread. `rows_in` is 0 if it is unknown.
+    ///
+    /// # Errors
+    /// Limits of the query.
+    fn goes_on(&self, control: &Control<'_>, step: &PlanStep, rows_in: u64, rows_out: u64) -> Result<bool>;
+}
+
 /// Work units between two reads of the clock while no batch passes a step: some 20 µs of cheap rows, and 1 ms
 /// of expensive ones, such as rows of a merged hash table.
 const WORK_ROWS: usize = 1 << 11;
@@ -40,10 +51,12 @@ const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
 /// [`Control::work`] in loops without output.
 ///
 /// Aligned to avoid false sharing between threads.
-#[derive(Debug, Default)]
+#[derive(Default)]
 #[repr(align(128))]
 pub struct Control<'q> {
     limits: Limits,
+    /// Decides whether the query is planned again while it runs.
+    reoptimizer: Option<&'q dyn Reoptimizer>,
     /// The `Control` of the query, which counts bytes, if this is that of a worker.
     query: Option<&'q Control<'q>>,
     /// Set when the workers of the query shall stop.
@@ -71,12 +84,46 @@ impl<'q> Control<'q> {
         Self { limits, class: WorkloadClass::new(gate, begun), ..Self::default() }
     }
 
+    /// The same limits for a run that `reoptimizer` may end in favour of another plan.
+    #[must_use]
+    pub fn with_reoptimizer(self, reoptimizer: &'q dyn Reoptimizer) -> Self {
+        Self { reoptimizer: Some(reoptimizer), ..self }
+    }
+
+    /// The same limits, with bytes counted here, for a run within a query or update that `reoptimizer` may
+    /// end in favour of another plan.
+    #[must_use]
+    pub fn for_run(&'q self, reoptimizer: &'q dyn Reoptimizer) -> Self {
+        Self {
+            limits: self.limits.clone(),
+            reoptimizer: Some(reoptimizer),
+            query: Some(self.counter()),
+            halted: self.halted,
+            class: self.class.for_part(),
+            ..Self::default()
+        }
+    }
+
+    /// See [`Control::with_reoptimizer`].
+    pub(crate) fn reoptimizer(&self) -> Option<&'q dyn Reoptimizer> {
+        self.reoptimizer
+    }
+
+    /// Takes back what a run that has ended with an error has counted, before another run: `bytes` were
+    /// counted before it.
+    pub fn restart(&self, bytes: u64) {
+        let counter = self.counter();
+        counter.computed_bytes.store(0, Relaxed);
+        counter.memory_bytes.store(bytes, Relaxed);
+    }
+
     /// The same limits for a worker thread of a heavy query; its [`Control::check`] also fails once `halted`
     /// is set.
     #[must_use]
     pub fn for_worker(&'q self, halted: &'q AtomicBool) -> Self {
         Self {
             limits: self.limits.clone(),
+            reoptimizer: self.reoptimizer,
             query: Some(self.counter()),
             halted: Some(halted),
             class: self.class.for_worker(),
@@ -237,6 +284,16 @@ impl<'q> Control<'q> {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.counter().memory_bytes.load(Relaxed)
+    }
+}
+
+impl std::fmt::Debug for Control<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (limits, bytes) = (&self.limits, self.memory_bytes());
+        f.debug_struct("Control")
+            .field("limits", limits)
+            .field("memory_bytes", &bytes)
+            .finish_non_exhaustive()
     }
 }
 

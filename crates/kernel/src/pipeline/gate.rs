@@ -76,6 +76,14 @@ impl WorkloadClass {
         class
     }
 
+    /// The class for a part of the same query on the same thread.
+    pub(crate) fn for_part(&self) -> Self {
+        let (gate, begun) = self.gate.clone().unzip();
+        let class = Self::new(gate, begun);
+        class.is_heavy.store(self.is_heavy(), Relaxed);
+        class
+    }
+
     pub(crate) fn has_gate(&self) -> bool {
         self.gate.is_some()
     }

@@ -85,7 +85,10 @@ fn integer(number: usize) -> Id {
 fn pipeline(steps: Vec<Step>) -> Pipeline {
     let keep = vec![A, B, C, D, ROW];
     Pipeline {
-        steps: steps.into_iter().map(|step| PlanStep { step, keep: keep.clone(), rows: 0.0 }).collect(),
+        steps: steps
+            .into_iter()
+            .map(|step| PlanStep { step, keep: keep.clone(), rows: 0.0, validity: None })
+            .collect(),
     }
 }
 
@@ -356,6 +359,7 @@ fn plan(steps: &[Step]) -> Plan {
         parameters: Vec::new(),
         computed: Vec::new(),
         cost: 0.0,
+        joined: Vec::new(),
     }
 }
 

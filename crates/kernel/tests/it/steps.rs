@@ -138,6 +138,7 @@ impl Sample {
             parameters: Vec::new(),
             computed: Vec::new(),
             cost: 0.0,
+            joined: Vec::new(),
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&self.snapshot, &computed, DateTime::MIN, 0);
@@ -172,7 +173,10 @@ impl Sample {
 fn pipeline(steps: Vec<Step>) -> Pipeline {
     let keep: Vec<Variable> = vec![A, B, C, D, ROW];
     Pipeline {
-        steps: steps.into_iter().map(|step| PlanStep { step, keep: keep.clone(), rows: 0.0 }).collect(),
+        steps: steps
+            .into_iter()
+            .map(|step| PlanStep { step, keep: keep.clone(), rows: 0.0, validity: None })
+            .collect(),
     }
 }
 
@@ -703,6 +707,7 @@ fn sorts_of_many_runs_are_stable() {
             parameters: Vec::new(),
             computed: Vec::new(),
             cost: 0.0,
+            joined: Vec::new(),
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0);
@@ -785,6 +790,7 @@ fn volatile_expressions_see_each_solution_of_a_row() {
             parameters: Vec::new(),
             computed: Vec::new(),
             cost: 0.0,
+            joined: Vec::new(),
         };
         let computed = ComputedTerms::new();
         let evaluator = Evaluator::new(&sample.snapshot, &computed, DateTime::MIN, 0)

@@ -8,8 +8,9 @@ use crate::query::reading::plan_options;
 use crate::query::run::{RunContext, run};
 use crate::{Database, GraphSnapshot, QueryOptions};
 use vervet_algebra::Query;
+use vervet_expression::Evaluator;
 use vervet_kernel::plan::Plan;
-use vervet_kernel::{Control, Flow};
+use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
 use vervet_traversal::{FileFormat, Host, RowSink};
@@ -37,7 +38,7 @@ pub(super) fn solve(
         return Err(Error::new(ErrorKind::Deadline, "a query of the traversal is expected to be heavy"));
     }
     let mut bulks: Vec<u64> = Vec::new();
-    run(&context, snapshot, plan, &options, control, &mut |_, batch| {
+    run(&context, snapshot, plan, &options, control, &mut |_: &Evaluator<'_>, batch: &Batch| {
         bulks.clear();
         for times in &batch.multiplicity {
             bulks.push(u64::try_from(times.get()).map_err(|_| bulk_too_large())?);

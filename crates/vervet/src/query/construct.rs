@@ -31,7 +31,7 @@ pub(crate) fn construct(
     let template = Template::new(query, statements, triples);
     let mut ids = IdStatements::new(&template, query);
     let mut solutions = 0;
-    let (_, profile) = execution.run_under(control, &mut |evaluator, batch| {
+    let (_, profile) = execution.run_under(control, &mut |evaluator: &Evaluator<'_>, batch: &Batch| {
         ids.pass(&template, evaluator, batch, control, sink)?;
         if !template.with_blanks.is_empty() {
             for row in 0..batch.rows {

@@ -8,8 +8,9 @@ use crate::query::execute::Execution;
 use crate::query::graph_sink::{GraphSink, SnapshotTerms};
 use rustc_hash::FxHashSet;
 use vervet_algebra::Slot;
+use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
-use vervet_kernel::{Control, Flow};
+use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Direction, Id, Result, Tag};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Snapshot};
 
@@ -33,7 +34,7 @@ pub(crate) fn describe(
             wanted.add(id)?;
         }
     }
-    let (_, profile) = execution.run_under(control, &mut |_, batch| {
+    let (_, profile) = execution.run_under(control, &mut |_: &Evaluator<'_>, batch: &Batch| {
         for resource in resources {
             if let Slot::Variable(variable) = resource {
                 (0..batch.rows).try_for_each(|row| wanted.add(batch.value(*variable, row)))?;

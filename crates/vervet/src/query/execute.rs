@@ -2,10 +2,12 @@
 
 use crate::database::Database;
 use crate::options::QueryOptions;
-use crate::query::plans::prefixes;
+use crate::query::adaptive::{AdaptivePlan, HeldRows};
+use crate::query::plans::{plan_hash, prefixes};
 use crate::query::reading::PinnedVersion;
-use crate::query::run::{RunContext, control, run};
+use crate::query::run::{ResultSink, RunContext, control, run};
 use oxrdf::Term;
+use std::cell::RefCell;
 use std::time::Instant;
 use vervet_algebra::Variable;
 use vervet_expression::{ComputedTerms, Evaluator};
@@ -20,7 +22,7 @@ pub(crate) struct Execution<'a> {
     pub pinned: &'a PinnedVersion,
     /// The same graph, as queries are to read it.
     pub snapshot: &'a dyn Snapshot,
-    pub plan: &'a Plan,
+    pub plan: AdaptivePlan<'a>,
     pub options: &'a QueryOptions,
     /// Start of the time budget of `options`.
     pub started: Instant,
@@ -28,31 +30,52 @@ pub(crate) struct Execution<'a> {
 
 impl Execution<'_> {
     /// Runs the plan; `sink` receives every batch of results, with an evaluator that reads its ids.
-    pub(crate) fn run(
-        &self,
-        sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
-    ) -> Result<(ComputedTerms, Profile)> {
+    pub(crate) fn run(&self, sink: &mut dyn ResultSink) -> Result<(ComputedTerms, Profile)> {
         let control = self.control();
         self.run_under(&control, sink)
     }
 
     /// The limits of this run.
-    pub(crate) fn control(&self) -> Control<'static> {
-        control(self.options, self.started, self.database.driver().gate())
+    pub(crate) fn control(&self) -> Control<'_> {
+        let control = control(self.options, self.started, self.database.driver().gate());
+        control.with_reoptimizer(&self.plan)
     }
 
     /// [`Execution::run`] under existing limits, which the caller continues to use.
     pub(crate) fn run_under(
         &self,
         control: &Control<'_>,
-        sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(ComputedTerms, Profile)> {
+        self.plan.run(control, &mut |plan| self.attempt(plan, control, &mut HeldRows::new(&self.plan, sink)))
+    }
+
+    /// [`Execution::run_under`] with a sink that can forget: `forget` is called before each plan starts.
+    pub(crate) fn run_again(
+        &self,
+        control: &Control<'_>,
+        forget: &mut dyn FnMut(),
+        sink: &mut dyn ResultSink,
+    ) -> Result<(ComputedTerms, Profile)> {
+        self.plan.run(control, &mut |plan| {
+            forget();
+            self.attempt(plan, control, sink)
+        })
+    }
+
+    /// Runs one plan.
+    fn attempt(
+        &self,
+        plan: &Plan,
+        control: &Control<'_>,
+        sink: &mut dyn ResultSink,
     ) -> Result<(ComputedTerms, Profile)> {
         let context = RunContext {
             environment: self.database.environment(),
             driver: Some(self.database.driver()),
             seed: self.database.next_seed()?,
         };
-        run(&context, self.snapshot, self.plan, self.options, control, sink)
+        run(&context, self.snapshot, plan, self.options, control, sink)
     }
 
     /// The plan with the measurements of its steps, as human-readable text.
@@ -62,33 +85,44 @@ impl Execution<'_> {
 
     /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
-        let (store, prefixes) = (self.pinned.version(), prefixes());
-        vervet_planner::explain_threads(self.plan, &self.step_threads(), profile, store, &prefixes)
+        let (store, prefixes, plan) = (self.pinned.version(), prefixes(), self.plan.plan());
+        let threads = self.step_threads(&plan);
+        let text = vervet_planner::explain_threads(&plan, &threads, profile, store, &prefixes);
+        text + &self.plan.notes()
     }
 
     /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
-        let (store, prefixes) = (self.pinned.version(), prefixes());
-        vervet_planner::explain_steps(self.plan, &self.step_threads(), profile, store, &prefixes)
+        let (store, prefixes, plan) = (self.pinned.version(), prefixes(), self.plan.plan());
+        vervet_planner::explain_steps(&plan, &self.step_threads(&plan), profile, store, &prefixes)
     }
 
-    /// A hash of the steps of the plan and their operands, without estimates: equal plans have equal hashes.
+    /// See [`plan_hash`].
     pub(crate) fn plan_hash(&self) -> u64 {
-        let steps = self.explain_steps(None);
-        let parts = steps.iter().flat_map(|step| [step.operator.as_bytes(), step.detail.as_bytes()]);
-        // FNV-1a: stable across processes and versions.
-        parts.fold(0xcbf2_9ce4_8422_2325, |hash, part| {
-            let bytes = part.iter().chain(b"\n");
-            bytes.fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-        })
+        plan_hash(&self.plan.plan(), self.pinned.version())
     }
 
     /// The number of threads of each step.
-    fn step_threads(&self) -> Vec<usize> {
+    fn step_threads(&self, plan: &Plan) -> Vec<usize> {
         let (driver, parallelism) = (self.database.driver(), self.options.parallelism());
-        let threads = driver.threads(self.plan, parallelism);
-        let copies = driver.steps_in_copies(self.plan, parallelism);
+        let threads = driver.threads(plan, parallelism);
+        let copies = driver.steps_in_copies(plan, parallelism);
         copies.into_iter().map(|in_copies| if in_copies { threads } else { 1 }).collect()
+    }
+}
+
+/// Solutions that a run has output.
+struct Collected {
+    columns: Vec<Vec<Id>>,
+    rows: usize,
+    /// Counted bytes.
+    bytes: u64,
+}
+
+impl Collected {
+    fn clear(&mut self) {
+        self.columns.iter_mut().for_each(|column| *column = Vec::new());
+        (self.rows, self.bytes) = (0, 0);
     }
 }
 
@@ -111,20 +145,26 @@ impl MaterializedSolutions {
         names: Vec<String>,
     ) -> Result<Self> {
         let control = execution.control();
-        let mut columns: Vec<Vec<Id>> = vec![Vec::new(); variables.len()];
-        let (mut rows, mut counted) = (0, 0);
-        let (computed, profile) = execution.run_under(&control, &mut |_, batch| {
-            rows += batch.rows;
-            for (&variable, column) in variables.iter().zip(&mut columns) {
-                column.extend_from_slice(&batch.columns[variable.index()]);
-                // A column that no row of the batch binds is empty.
-                column.resize(rows, Id::UNBOUND);
-            }
-            // Capacity counts, used or not.
-            let cells: usize = columns.iter().map(Vec::capacity).sum();
-            control.recount(&mut counted, 8 * cells as u64)?;
-            Ok(Flow::More)
-        })?;
+        let collected =
+            RefCell::new(Collected { columns: vec![Vec::new(); variables.len()], rows: 0, bytes: 0 });
+        let (computed, profile) = execution.run_again(
+            &control,
+            &mut || collected.borrow_mut().clear(),
+            &mut |_: &Evaluator<'_>, batch: &Batch| {
+                let Collected { columns, rows, bytes } = &mut *collected.borrow_mut();
+                *rows += batch.rows;
+                for (&variable, column) in variables.iter().zip(columns.iter_mut()) {
+                    column.extend_from_slice(&batch.columns[variable.index()]);
+                    // A column that no row of the batch binds is empty.
+                    column.resize(*rows, Id::UNBOUND);
+                }
+                // Capacity counts, used or not.
+                let cells: usize = columns.iter().map(Vec::capacity).sum();
+                control.recount(bytes, 8 * cells as u64)?;
+                Ok(Flow::More)
+            },
+        )?;
+        let Collected { columns, rows, .. } = collected.into_inner();
         let profile = execution.options.profile.then(|| execution.explain_profile(&profile));
         Ok(Self { pinned: execution.pinned.clone(), computed, names, columns, rows, profile })
     }

@@ -2,16 +2,18 @@
 
 use crate::database::Database;
 use crate::options::QueryOptions;
+use crate::query::adaptive::{AdaptivePlan, Lesson};
 use crate::query::answer::{Answer, Solutions};
 use crate::query::execute::{Execution, MaterializedSolutions};
 use crate::query::graph_sink::{GraphSink, TripleList};
 use crate::query::plans::Compiled;
-use crate::query::reading::PinnedVersion;
+use crate::query::reading::{PinnedVersion, watched};
 use crate::query::{construct, describe};
 use std::sync::Arc;
 use vervet_algebra::{Form, Query};
+use vervet_expression::Evaluator;
 use vervet_kernel::plan::Profile;
-use vervet_kernel::{Control, Flow};
+use vervet_kernel::{Batch, Control, Flow};
 use vervet_model::{Error, ErrorKind, Result};
 
 /// The plan of a query, before or after a run.
@@ -131,10 +133,25 @@ impl Prepared {
     ) -> Result<T> {
         let started = options.begin();
         let published = self.database.published();
-        let plan = self.compiled.plan(&published, options, started)?;
+        let query = self.compiled.resolved(options, started)?;
+        let planning = watched(self.compiled.plan_options(&published), options);
+        let plan = self.compiled.plan(&query, &published, &planning, options, started)?;
         let pinned = PinnedVersion::Published(published);
         let (database, snapshot) = (&self.database, pinned.version());
-        run(&Execution { database, pinned: &pinned, snapshot, plan: &plan, options, started })
+        let mut plan = AdaptivePlan::new(&query, snapshot, planning, plan);
+        if self.compiled.is_proven() {
+            plan = plan.proven();
+        }
+        let execution = Execution { database, pinned: &pinned, snapshot, plan, options, started };
+        let result = run(&execution);
+        match (&pinned, execution.plan.lesson()) {
+            (PinnedVersion::Published(published), Some(Lesson::New(plan, corrections))) => {
+                self.compiled.learn(published, plan, corrections);
+            }
+            (_, Some(Lesson::AsExpected)) => self.compiled.prove(),
+            _ => {}
+        }
+        result
     }
 
     /// The plan as human-readable text: steps with estimated rows.
@@ -170,11 +187,14 @@ impl Prepared {
     pub fn explanation(&self, options: &QueryOptions, run: bool) -> Result<Explanation> {
         let options = &QueryOptions { profile: run, ..options.clone() };
         let enough = matches!(self.compiled.query.form, Form::Ask);
-        let mut sink = |_: &vervet_expression::Evaluator<'_>, batch: &vervet_kernel::Batch| {
+        let mut sink = |_: &Evaluator<'_>, batch: &Batch| {
             Ok(if enough && batch.rows > 0 { Flow::Done } else { Flow::More })
         };
         self.execute(options, |execution| {
-            let profile = if run { Some(execution.run(&mut sink)?.1) } else { None };
+            let profile = match run {
+                true => Some(execution.run_again(&execution.control(), &mut || {}, &mut sink)?.1),
+                false => None,
+            };
             let profile = profile.as_ref();
             Ok(Explanation { text: execution.explain(profile), steps: execution.explain_steps(profile) })
         })
@@ -186,7 +206,11 @@ impl Prepared {
     /// # Errors
     /// Damaged data.
     pub fn is_heavy(&self, options: &QueryOptions) -> Result<bool> {
-        let plan = self.compiled.plan(&self.database.published(), options, options.begin())?;
+        let started = options.begin();
+        let query = self.compiled.resolved(options, started)?;
+        let published = self.database.published();
+        let planning = self.compiled.plan_options(&published);
+        let plan = self.compiled.plan(&query, &published, &planning, options, started)?;
         Ok(vervet_driver_local::is_heavy(&plan, options.parallelism()))
     }
 
@@ -229,10 +253,12 @@ pub(crate) fn answer(execution: &Execution<'_>, query: &Query) -> Result<(Answer
         }
         Form::Ask => {
             let mut found = false;
-            let (_, profile) = execution.run(&mut |_, batch| {
-                found |= batch.rows > 0;
-                Ok(if found { Flow::Done } else { Flow::More })
-            })?;
+            let control = execution.control();
+            let (_, profile) =
+                execution.run_again(&control, &mut || {}, &mut |_: &Evaluator<'_>, batch: &Batch| {
+                    found |= batch.rows > 0;
+                    Ok(if found { Flow::Done } else { Flow::More })
+                })?;
             (Answer::Boolean(found), profile)
         }
         Form::Construct { .. } | Form::Describe(_) => {

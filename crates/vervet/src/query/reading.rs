@@ -5,6 +5,7 @@
 //! same, the same predicates have changes ([`Version::structure`]), and no term was unknown at planning time.
 //! Proofs use only predicates without changes. A plan with an unknown term is valid for its version only.
 
+use crate::QueryOptions;
 use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,15 +52,12 @@ impl CachedPlan {
     pub(crate) fn make(
         query: &vervet_algebra::Query,
         published: &Published,
-        optimize: bool,
+        options: &PlanOptions,
         control: &Control<'_>,
     ) -> Result<Self> {
         let version = &published.version;
         let recorder = LookupRecorder { version, has_missing_term: AtomicBool::new(false) };
-        // Total counts change with every commit.
-        let known_counts = version.delta_cells() == 0;
-        let options = plan_options(optimize, known_counts);
-        let plan = Arc::new(vervet_planner::plan(query, &recorder, &options, control)?);
+        let plan = Arc::new(vervet_planner::plan(query, &recorder, options, control)?);
         let only = recorder.has_missing_term.into_inner().then_some(published.timestamp);
         Ok(Self { plan, base: version.base().number(), structure: version.structure(), only })
     }
@@ -78,6 +76,15 @@ pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
     match optimize {
         true => PlanOptions { known_counts, ..PlanOptions::default() },
         false => PlanOptions::plain(),
+    }
+}
+
+/// The same options for a run with these options: where every query is heavy, for tests, every step is
+/// watched closely.
+pub(crate) fn watched(planning: PlanOptions, options: &QueryOptions) -> PlanOptions {
+    match options.heavy_from.is_zero() && planning.reorder {
+        true => PlanOptions { unexpected_rows: 0.0, ..planning },
+        false => planning,
     }
 }
 

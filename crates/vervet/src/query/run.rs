@@ -36,6 +36,23 @@ pub(crate) struct RunContext<'a> {
     pub seed: u64,
 }
 
+/// Receives the results of a run, with an evaluator that reads their ids.
+pub(crate) trait ResultSink {
+    /// Receives a batch.
+    fn batch(&mut self, evaluator: &Evaluator<'_>, batch: &Batch) -> Result<Flow>;
+
+    /// There are no more batches.
+    fn end(&mut self, _evaluator: &Evaluator<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<F: FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>> ResultSink for F {
+    fn batch(&mut self, evaluator: &Evaluator<'_>, batch: &Batch) -> Result<Flow> {
+        self(evaluator, batch)
+    }
+}
+
 /// Runs a plan on a snapshot for which it is valid; on many threads if the driver chooses to.
 pub(crate) fn run(
     context: &RunContext<'_>,
@@ -43,7 +60,7 @@ pub(crate) fn run(
     plan: &Plan,
     options: &QueryOptions,
     control: &Control<'_>,
-    sink: &mut dyn FnMut(&Evaluator<'_>, &Batch) -> Result<Flow>,
+    sink: &mut dyn ResultSink,
 ) -> Result<(ComputedTerms, Profile)> {
     let computed = ComputedTerms::new().with_seed(context.seed);
     let computed = match options.memory_limit_bytes {
@@ -66,11 +83,11 @@ pub(crate) fn run(
     for (&variable, term) in plan.parameters.iter().zip(parameter_values(plan, options)?) {
         input.columns[variable.index()].push(evaluator.intern(term.as_ref())?);
     }
-    let mut sink = |batch: &Batch| {
+    let mut pass_on = |batch: &Batch| {
         if let Some(progress) = &options.progress {
             progress.add(batch.rows as u64);
         }
-        sink(&evaluator, batch)
+        sink.batch(&evaluator, batch)
     };
     let profile = match context.driver {
         Some(driver) => driver.execute(
@@ -81,7 +98,7 @@ pub(crate) fn run(
             options.parallelism(),
             &mut input,
             options.profile,
-            &mut sink,
+            &mut pass_on,
         )?,
         None => vervet_kernel::execute(
             plan,
@@ -90,9 +107,10 @@ pub(crate) fn run(
             control,
             &mut input,
             options.profile,
-            &mut sink,
+            &mut pass_on,
         )?,
     };
+    sink.end(&evaluator)?;
     drop(evaluator);
     Ok((computed, profile))
 }

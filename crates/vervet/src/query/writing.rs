@@ -150,7 +150,7 @@ fn write_rows(
     };
     let mut unbound = Vec::new();
     let mut rows = 0;
-    execution.run(&mut |evaluator, batch| {
+    execution.run(&mut |evaluator: &Evaluator<'_>, batch: &Batch| {
         unbound.resize(unbound.len().max(batch.rows), Id::UNBOUND);
         let ids: Vec<&[Id]> = columns
             .iter()

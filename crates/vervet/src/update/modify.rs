@@ -12,11 +12,15 @@ use super::remove::{CascadeDelete, Removal};
 use super::rows::{CHUNK, SolutionRows};
 use super::template::{InsertTerm, TemplateInstance};
 use super::triples::RowTerms;
+use crate::query::adaptive::AdaptivePlan;
+use crate::query::reading::watched;
 use crate::query::run::{RunContext, run, seed};
 use oxrdf::vocab::rdf;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use vervet_algebra::{Form, Modify, Quad, Quads, TemplateTerm};
-use vervet_kernel::Flow;
+use vervet_expression::Evaluator;
+use vervet_kernel::{Batch, Flow};
 use vervet_model::{Error, ErrorKind, Id, Result, Statement, Tag};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::Snapshot;
@@ -57,15 +61,21 @@ impl Request<'_, '_> {
         self.read(|snapshot, control| {
             // Counts from statistics would not enter the read set of a transaction.
             let planning = PlanOptions { known_counts: false, ..PlanOptions::default() };
-            let plan = vervet_planner::plan(&query, snapshot, &planning, control)?;
+            let planning = watched(planning, options);
+            let plan = Arc::new(vervet_planner::plan(&query, snapshot, &planning, control)?);
+            let plan = AdaptivePlan::new(&query, snapshot, planning, plan);
             let (mut ids, mut count, mut counted) = (Vec::new(), 0, 0);
-            let (computed, _) = run(&context, snapshot, &plan, options, control, &mut |_, batch| {
-                count += batch.rows;
-                for row in 0..batch.rows {
-                    ids.extend(columns.iter().map(|column| batch.value(*column, row)));
-                }
-                control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
-                Ok(Flow::More)
+            let control = control.for_run(&plan);
+            let (computed, _) = plan.run(&control, &mut |plan| {
+                (ids, count, counted) = (Vec::new(), 0, 0);
+                run(&context, snapshot, plan, options, &control, &mut |_: &Evaluator<'_>, batch: &Batch| {
+                    count += batch.rows;
+                    for row in 0..batch.rows {
+                        ids.extend(columns.iter().map(|column| batch.value(*column, row)));
+                    }
+                    control.recount(&mut counted, (ids.capacity() * size_of::<Id>()) as u64)?;
+                    Ok(Flow::More)
+                })
             })?;
             Ok(SolutionRows { columns: columns.clone(), ids, count, computed, counted })
         })

@@ -1,5 +1,6 @@
 //! Integration tests of the crate, one module per subject, in one program that is linked once.
 
+mod adaptive;
 mod air_routes;
 mod algorithms;
 mod cancel;
