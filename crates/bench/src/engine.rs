@@ -5,6 +5,7 @@
 //! results completely as SPARQL 1.1 TSV into a [`Sink`]; or rows are only counted, to isolate serialization.
 
 use crate::digest::{DigestWriter, RowsDigest};
+use crate::measure::CpuClock;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
@@ -79,9 +80,14 @@ pub trait Engine {
         None
     }
 
-    /// Whether it runs in another process, so that the CPU time of the calling thread says nothing about it.
-    fn is_remote(&self) -> bool {
-        false
+    /// The clock that has the CPU time of its answers; `None`: only the wall clock does.
+    fn cpu_clock(&self) -> Option<CpuClock> {
+        Some(CpuClock::Thread)
+    }
+
+    /// Whether its results have terms as SPARQL 1.1 TSV writes them; otherwise only rows can be counted.
+    fn writes_terms(&self) -> bool {
+        true
     }
 
     /// Sets the time limit of the following queries.

@@ -261,12 +261,16 @@ enum Command {
         /// Only these benchmarks
         #[arg(long, value_delimiter = ',', value_name = "BENCHMARKS")]
         only: Vec<OutsideBenchmark>,
-        /// Peers to compare with: "oxigraph", or NAME=URL of a SPARQL endpoint that has the data
+        /// Peers to compare with: "oxigraph", or NAME=URL of a SPARQL endpoint that has the data; with the id
+        /// of its process, NAME=URL#ID, its CPU time counts
         #[arg(long, value_delimiter = ',', value_name = "PEERS")]
         against: Vec<OutsidePeer>,
         /// Only these queries, such as g01,g15
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         queries: Vec<String>,
+        /// Only the data set of this name, such as social
+        #[arg(long, value_name = "NAME")]
+        data: Option<String>,
         /// Factor of the size of generated data; 1 is about a million statements
         #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
         scale: f64,
@@ -471,7 +475,7 @@ impl std::str::FromStr for OutsidePeer {
                 Ok(Self::Endpoint { name: name.to_owned(), url: url.to_owned() })
             }
             None if text == "oxigraph" => Ok(Self::Oxigraph),
-            _ => Err(format!("{text} is neither oxigraph nor NAME=http://HOST:PORT/PATH")),
+            _ => Err(format!("{text} is neither oxigraph nor NAME=http://HOST:PORT/PATH[#PROCESS]")),
         }
     }
 }
@@ -713,6 +717,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             only,
             against,
             queries,
+            data: name,
             scale,
             seed,
             counted,
@@ -724,6 +729,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
         } => {
             let data = DataOptions { scale: *scale, seed: *seed, counted: (*counted).into() };
             let options = ContestOptions {
+                data: name.clone(),
                 queries: queries.clone(),
                 timeout: seconds(*timeout)?,
                 time: seconds(*time)?,
@@ -780,6 +786,9 @@ fn run_outside(
     let mut reports = Vec::new();
     for benchmark in chosen(only) {
         outside::data_sets(benchmark, data, &mut |set| {
+            if options.data.as_ref().is_some_and(|name| *name != set.name) {
+                return Ok(());
+            }
             let mut engines: Vec<Box<dyn Engine>> = Vec::new();
             engines.extend(vervet_bench::ours(2, 1));
             for peer in against {

@@ -37,15 +37,58 @@ pub struct Timing {
     pub median_ms: f64,
     /// 95th percentile by the wall clock.
     pub p95_ms: f64,
-    /// Median CPU time of the calling thread.
+    /// Median CPU time, of the calling thread or of the process of the engine: see [`CpuClock`].
     pub cpu_median_ms: f64,
+}
+
+/// A clock of CPU time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CpuClock {
+    /// Of the calling thread.
+    Thread,
+    /// Of all threads of another process, by its id.
+    Process(u32),
+}
+
+impl CpuClock {
+    /// The CPU time until now. Zero if the process does not exist or the system does not say; time of threads
+    /// that have ended is missing.
+    #[must_use]
+    pub fn read(self) -> Duration {
+        match self {
+            Self::Thread => thread_cpu(),
+            Self::Process(id) => threads_cpu(id),
+        }
+    }
+}
+
+/// The sum of the CPU times of the threads of a process, to the nanosecond.
+fn threads_cpu(process: u32) -> Duration {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
+    let of_thread = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(threads.flatten().filter_map(of_thread).sum())
 }
 
 /// Runs `run` a few times to warm up, then repeatedly within `budget`.
 ///
 /// # Errors
 /// The first error of `run`.
-pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result<Timing> {
+pub fn measure<T>(budget: &Budget, run: impl FnMut() -> Result<T>) -> Result<Timing> {
+    measure_with(CpuClock::Thread, budget, run)
+}
+
+/// [`measure`] with the CPU time of `clock`.
+///
+/// # Errors
+/// The first error of `run`.
+pub fn measure_with<T>(
+    clock: CpuClock,
+    budget: &Budget,
+    mut run: impl FnMut() -> Result<T>,
+) -> Result<Timing> {
     let warm_up = Instant::now();
     for _ in 0..3 {
         std::hint::black_box(run()?);
@@ -62,11 +105,11 @@ pub fn measure<T>(budget: &Budget, mut run: impl FnMut() -> Result<T>) -> Result
             || elapsed >= budget.time * 5
     };
     while wall.is_empty() || !enough(wall.len()) {
-        let cpu_begin = thread_cpu();
+        let cpu_begin = clock.read();
         let wall_begin = Instant::now();
         std::hint::black_box(run()?);
         wall.push(wall_begin.elapsed());
-        cpu.push(thread_cpu().saturating_sub(cpu_begin));
+        cpu.push(clock.read().saturating_sub(cpu_begin));
     }
     Ok(summary(wall, cpu))
 }
@@ -100,9 +143,17 @@ impl Budget {
 /// # Errors
 /// The error of `run`.
 pub fn once<T>(run: impl FnOnce() -> Result<T>) -> Result<(T, Timing)> {
-    let (cpu, begin) = (thread_cpu(), Instant::now());
+    once_with(CpuClock::Thread, run)
+}
+
+/// [`once`] with the CPU time of `clock`.
+///
+/// # Errors
+/// The error of `run`.
+pub fn once_with<T>(clock: CpuClock, run: impl FnOnce() -> Result<T>) -> Result<(T, Timing)> {
+    let (cpu, begin) = (clock.read(), Instant::now());
     let result = run()?;
-    let (wall, cpu) = (begin.elapsed(), thread_cpu().saturating_sub(cpu));
+    let (wall, cpu) = (begin.elapsed(), clock.read().saturating_sub(cpu));
     let wall_ms = wall.as_secs_f64() * 1e3;
     let timing =
         Timing { repeats: 1, median_ms: wall_ms, p95_ms: wall_ms, cpu_median_ms: cpu.as_secs_f64() * 1e3 };
@@ -206,6 +257,11 @@ mod tests {
         assert_eq!(timing.unwrap().repeats, 4);
         assert!(runs > 4);
         assert!(measure(&budget, || Err::<(), _>(Error::internal("no"))).is_err());
+        // The clock of a process has the time of its threads.
+        let own = CpuClock::Process(std::process::id());
+        let (_, timing) = once_with(own, || measure(&budget, || Ok(available_bytes()))).unwrap();
+        assert!(timing.cpu_median_ms > 0.0);
+        assert_eq!(CpuClock::Process(u32::MAX).read(), Duration::ZERO);
         assert!(resident_bytes().unwrap() > 100_000);
         assert!((geometric_mean(&[2.0, 8.0]).unwrap() - 4.0).abs() < 1e-9);
         assert!(geometric_mean(&[]).is_none());

@@ -2,12 +2,14 @@
 //!
 //! # Shape
 //! One HTTP/1.1 connection for each query, `POST` with the query as a form field; a `SELECT` asks for TSV, an
-//! `ASK` for JSON, other forms for N-Triples. The whole body is read into the sink. So times are those of the
-//! wall clock and include HTTP, which our engine does not pay here.
+//! `ASK` for JSON, other forms for N-Triples. The whole body is read into the sink. So times include HTTP,
+//! which our engine does not pay here: those of the wall clock, or the CPU time of the process if its id is
+//! known.
 //! # Not here
 //! TLS, redirects, authentication: the endpoint runs on this machine.
 
 use crate::engine::{Engine, Sink};
+use crate::measure::CpuClock;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -21,22 +23,38 @@ pub struct Endpoint {
     /// `HOST:PORT`.
     address: String,
     path: String,
+    process: Option<u32>,
+    writes_terms: bool,
     limit: Option<Duration>,
 }
 
 impl Endpoint {
-    /// The endpoint at `url`, `http://HOST:PORT/PATH`.
+    /// The endpoint at `url`, `http://HOST:PORT/PATH`, or `http://HOST:PORT/PATH#ID` with the id of its
+    /// process.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] for another form of URL.
     pub fn new(name: &str, url: &str) -> Result<Self> {
-        let rest = url.strip_prefix("http://");
-        let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
-            return Err(Error::new(ErrorKind::Input, format!("{url} is not http://HOST:PORT/PATH")));
+        let (address, process) = match url.split_once('#') {
+            Some((address, id)) => (address, id.parse().ok()),
+            None => (url, None),
+        };
+        let rest = address.strip_prefix("http://");
+        let Some(rest) = rest.filter(|rest| !rest.is_empty() && process.is_some() == url.contains('#'))
+        else {
+            let what = format!("{url} is neither http://HOST:PORT/PATH nor http://HOST:PORT/PATH#PROCESS");
+            return Err(Error::new(ErrorKind::Input, what));
         };
         let (host, path) = rest.split_once('/').unwrap_or((rest, "sparql"));
         let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
-        Ok(Self { name: name.to_owned(), address, path: format!("/{path}"), limit: None })
+        Ok(Self {
+            name: name.to_owned(),
+            address,
+            path: format!("/{path}"),
+            process,
+            writes_terms: true,
+            limit: None,
+        })
     }
 
     /// Sends a query and passes the body to `sink`; returns the number of lines.
@@ -67,7 +85,12 @@ impl Engine for Endpoint {
     fn load(&mut self, _file: &Path) -> Result<u64> {
         let mut sink = Sink::keeping();
         self.query_tsv("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", &mut sink)?;
-        sink.table()?.number()
+        // Headings of SPARQL 1.1 TSV are variables. Virtuoso writes names, and the terms as texts.
+        let mut text = sink.into_text();
+        self.writes_terms = text.starts_with('?');
+        text.retain(|c| c != '"');
+        let number = text.lines().nth(1).and_then(|line| line.split('^').next()?.trim().parse().ok());
+        number.ok_or_else(|| Error::new(ErrorKind::Input, format!("{}: no count in {text:?}", self.name)))
     }
 
     fn query_tsv(&self, text: &str, sink: &mut Sink) -> Result<u64> {
@@ -91,7 +114,9 @@ impl Engine for Endpoint {
         self.request(text, accept, &mut json).map_err(failed)?;
         let value: serde_json::Value = serde_json::from_slice(&json)
             .map_err(|error| Error::new(ErrorKind::Input, format!("{}: {error}", self.name)))?;
-        let value = value["boolean"].as_bool().unwrap_or_default();
+        // Virtuoso answers with a row.
+        let row = &value["results"]["bindings"][0]["__ASK_RETVAL"]["value"];
+        let value = value["boolean"].as_bool().unwrap_or(*row == "1");
         writeln!(sink, "{value}").map_err(failed)?;
         Ok(1)
     }
@@ -100,8 +125,12 @@ impl Engine for Endpoint {
         self.query_tsv(text, &mut Sink::counting())
     }
 
-    fn is_remote(&self) -> bool {
-        true
+    fn writes_terms(&self) -> bool {
+        self.writes_terms
+    }
+
+    fn cpu_clock(&self) -> Option<CpuClock> {
+        self.process.map(CpuClock::Process)
     }
 
     fn set_time_limit(&mut self, limit: Option<Duration>) {
@@ -238,6 +267,11 @@ mod tests {
         let error = Endpoint::new("peer", &url).unwrap().query_rows("SELECT").unwrap_err();
         assert!(error.to_string().contains("400 Bad Request: no"), "{error}");
         server.join().unwrap();
-        assert!(Endpoint::new("peer", "ftp://x").is_err());
+        for wrong in ["ftp://x", "http://", "http://x#", "http://x/#y"] {
+            assert!(Endpoint::new("peer", wrong).is_err(), "{wrong}");
+        }
+        let peer = Endpoint::new("peer", "http://localhost:1/sparql#17").unwrap();
+        assert_eq!(peer.cpu_clock(), Some(CpuClock::Process(17)));
+        assert_eq!((peer.address.as_str(), peer.path.as_str()), ("localhost:1", "/sparql"));
     }
 }

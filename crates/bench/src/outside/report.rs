@@ -86,8 +86,8 @@ pub struct OutsideReport {
     pub optimized: bool,
     /// The names of the engines, ours first.
     pub engines: Vec<String>,
-    /// Engines in other processes: their time is that of the wall clock.
-    pub remote: Vec<bool>,
+    /// Engines in other processes whose CPU time is not known: their time is that of the wall clock.
+    pub timed_by_wall: Vec<bool>,
     /// The time limit of an answer.
     pub limit: Duration,
     /// The measurements of loads.
@@ -97,7 +97,12 @@ pub struct OutsideReport {
 }
 
 impl OutsideReport {
-    pub(super) fn new(title: String, engines: Vec<String>, remote: Vec<bool>, limit: Duration) -> Self {
+    pub(super) fn new(
+        title: String,
+        engines: Vec<String>,
+        timed_by_wall: Vec<bool>,
+        limit: Duration,
+    ) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         Self {
             title,
@@ -106,7 +111,7 @@ impl OutsideReport {
             machine: machine(),
             optimized: !cfg!(debug_assertions),
             engines,
-            remote,
+            timed_by_wall,
             limit,
             loads: Vec::new(),
             queries: Vec::new(),
@@ -138,16 +143,21 @@ impl OutsideReport {
         write(file, &format!("# Benchmark\n\n{}", sections.join("\n")))
     }
 
-    /// The compared time of an engine: CPU of the thread, or the wall clock for another process.
+    /// The compared time of an engine: CPU, or the wall clock where that is not known.
     fn ms(&self, query: &OutsideFigures, engine: usize) -> Option<f64> {
         let timing = query.sides.get(engine)?.timing?;
-        Some(if self.remote.get(engine) == Some(&true) { timing.median_ms } else { timing.cpu_median_ms })
+        Some(if self.timed_by_wall.get(engine) == Some(&true) {
+            timing.median_ms
+        } else {
+            timing.cpu_median_ms
+        })
     }
 
-    /// The speed-up over a peer. Against another process our time is that of the wall clock, too.
+    /// The speed-up over a peer. Against the wall clock our time is that of the wall clock, too.
     fn ratio(&self, query: &OutsideFigures, peer: usize) -> Option<f64> {
         let ours = query.sides.first()?.timing?;
-        let ours = if self.remote.get(peer) == Some(&true) { ours.median_ms } else { ours.cpu_median_ms };
+        let ours =
+            if self.timed_by_wall.get(peer) == Some(&true) { ours.median_ms } else { ours.cpu_median_ms };
         Some(self.ms(query, peer)? / ours)
     }
 
@@ -164,7 +174,7 @@ impl OutsideReport {
         }
         for peer in self.peers() {
             let name = &self.engines[peer];
-            let clock = if self.remote.get(peer) == Some(&true) { "" } else { " CPU" };
+            let clock = if self.timed_by_wall.get(peer) == Some(&true) { "" } else { " CPU" };
             headings.extend([format!("{name}{clock} ms"), "ratio".to_owned()]);
         }
         let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
@@ -269,9 +279,10 @@ impl fmt::Display for OutsideReport {
         writeln!(f, "\n{}", self.table())?;
         writeln!(
             f,
-            "Times are medians of warm runs on one thread in ms of CPU (of the wall clock for another process). Each \
-             run parses and plans the text and writes the whole result as TSV into a sink. A query of more than a \
-             second ran once. `ratio`: the time of the peer divided by that of Vervet.\n"
+            "Times are medians of warm runs on one thread in ms of CPU (of the wall clock where a column does not \
+             say CPU; of the whole process, HTTP included, for endpoints). Each run parses and plans the text and \
+             writes the whole result as TSV into a sink. A query of more than a second ran once. `ratio`: the time \
+             of the peer divided by that of Vervet.\n"
         )?;
         self.write_summary(f)?;
         for query in &self.queries {
