@@ -256,7 +256,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Benchmarks designed by others: WatDiv, SP2Bench, BSBM, Sparqloscope, gMark
+    /// Benchmarks designed by others: WatDiv, SP2Bench, BSBM, Sparqloscope, gMark; shapes that were slow
     Outside {
         /// Only these benchmarks
         #[arg(long, value_delimiter = ',', value_name = "BENCHMARKS")]
@@ -428,6 +428,8 @@ enum OutsideBenchmark {
     Sparqloscope,
     /// Regular paths
     Gmark,
+    /// Shapes that reviews found slow
+    Shapes,
 }
 
 impl From<OutsideBenchmark> for Benchmark {
@@ -438,6 +440,7 @@ impl From<OutsideBenchmark> for Benchmark {
             OutsideBenchmark::Bsbm => Self::Bsbm,
             OutsideBenchmark::Sparqloscope => Self::Sparqloscope,
             OutsideBenchmark::Gmark => Self::GMark,
+            OutsideBenchmark::Shapes => Self::Shapes,
         }
     }
 }

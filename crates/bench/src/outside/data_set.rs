@@ -19,11 +19,14 @@ pub enum Benchmark {
     Sparqloscope,
     /// Conjunctions of regular paths over generated graphs.
     GMark,
+    /// Shapes that reviews found slow, on the data of WatDiv.
+    Shapes,
 }
 
 impl Benchmark {
     /// All of them, in the order in which they run.
-    pub const ALL: [Self; 5] = [Self::WatDiv, Self::Sp2Bench, Self::Bsbm, Self::Sparqloscope, Self::GMark];
+    pub const ALL: [Self; 6] =
+        [Self::WatDiv, Self::Sp2Bench, Self::Bsbm, Self::Sparqloscope, Self::GMark, Self::Shapes];
 
     /// Its name in options and reports.
     #[must_use]
@@ -34,6 +37,7 @@ impl Benchmark {
             Self::Bsbm => "bsbm",
             Self::Sparqloscope => "sparqloscope",
             Self::GMark => "gmark",
+            Self::Shapes => "shapes",
         }
     }
 }

@@ -16,6 +16,7 @@ mod data_set;
 mod endpoint;
 pub mod gmark;
 mod report;
+mod shapes;
 mod sp2bench;
 mod sparqloscope;
 mod sparqloscope_queries;
@@ -47,6 +48,7 @@ pub fn data_sets(
         Benchmark::WatDiv => watdiv::data_sets(options, each),
         Benchmark::Bsbm => bsbm::data_sets(options, each),
         Benchmark::Sparqloscope => sparqloscope::data_sets(options, each),
+        Benchmark::Shapes => shapes::data_sets(options, each),
     }
 }
 

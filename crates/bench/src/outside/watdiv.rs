@@ -9,6 +9,7 @@
 //! texts are our own; E and T are in the manner of its extensions.
 
 use super::data_set::{Benchmark, DataOptions, DataSet, OutsideQuery, generated, with_prefixes};
+use crate::data::PlainFile;
 use vervet_generate::{Random, WATDIV_PREFIXES, WatDivSizes, generate_watdiv};
 use vervet_model::Result;
 
@@ -23,8 +24,7 @@ const INSTANCES: u32 = 3;
 /// # Errors
 /// The data cannot be written; as `each`.
 pub(super) fn data_sets(options: &DataOptions, each: &mut dyn FnMut(DataSet) -> Result<()>) -> Result<()> {
-    let scale = options.scale * UNIT;
-    let file = generated(|out| generate_watdiv(scale, options.seed, out))?;
+    let (file, scale) = data(options)?;
     let mut random = Random::for_part(options.seed, &[0x7764_7175]);
     let sizes = WatDivSizes::at(scale);
     let mut queries = Vec::new();
@@ -48,6 +48,12 @@ pub(super) fn data_sets(options: &DataOptions, each: &mut dyn FnMut(DataSet) -> 
         queries,
         reference: None,
     })
+}
+
+/// The data, and its scale.
+pub(super) fn data(options: &DataOptions) -> Result<(PlainFile, f64)> {
+    let scale = options.scale * UNIT;
+    Ok((generated(|out| generate_watdiv(scale, options.seed, out))?, scale))
 }
 
 /// The number of entities of which an instance draws one: the frequent half of skewed classes.
