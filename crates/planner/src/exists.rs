@@ -211,7 +211,9 @@ fn is_plain(node: &Node) -> bool {
         // A constant that occurs in no statement still has an empty path to itself.
         Node::Path(path) => !path.path.is_nullable(),
         Node::Join(nodes) | Node::Union(nodes) => nodes.iter().all(is_plain),
-        Node::Filter { input, condition } => !condition.has_exists() && is_plain(input),
+        Node::Filter { input, condition } => {
+            !condition.has_exists() && !condition.is_volatile() && is_plain(input)
+        }
         _ => false,
     }
 }

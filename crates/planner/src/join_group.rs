@@ -5,10 +5,11 @@
 //! LeftJoin(A ⋈ C, B)`, and so on. The condition for all of them: a variable that the operator reads, and
 //! that the rest of the join binds as well, is bound in every solution of the operator's own input (a
 //! well-designed pattern: Pérez et al., "Semantics and Complexity of SPARQL", TODS 2009). So all patterns of
-//! a group are ordered together.
+//! a group are ordered together. A volatile operator does not commute: `Extend(A, RAND()) ⋈ B` has one value
+//! for each solution of `A`.
 
 use crate::filter::{Conjunct, split};
-use crate::scope::{expression_variables, possible};
+use crate::scope::{expression_variables, is_volatile, possible};
 use crate::variable_uses::VariableUses;
 use oxrdf::Term;
 use vervet_algebra::{Expression, Node, Pattern, Variable, VariableSet};
@@ -97,6 +98,7 @@ impl<'q> JoinGroup<'q> {
                     self.others.push(node);
                 }
             }
+            node if is_volatile(node) && !first => self.others.push(node),
             Node::LeftJoin { left, right, condition } => {
                 let post = PostJoin::Optional(right, condition.as_ref());
                 let of_left = left.certain();

@@ -90,7 +90,7 @@ pub fn plan(
     let with_keys = planner.with_equalities_as_keys(&query.root)?;
     let has_keys = matches!(with_keys, Cow::Owned(_));
     let root = planner.with_set_paths(with_keys, query, &needed)?;
-    planner.stable = set_paths::is_stable_node(&root);
+    planner.stable = scope::is_stable(&root);
     planner.set = options.frontiers && query.form == Form::Ask;
     planner.first_rows = (query.form == Form::Ask).then_some(1.0);
     planner.join(&root, &mut partial, &needed, Vec::<Conjunct>::new())?;

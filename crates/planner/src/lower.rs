@@ -17,7 +17,7 @@ use crate::join_group::{JoinGroup, is_group};
 use crate::options::PlanOptions;
 use crate::partial_plan::{PartialPlan, pipeline};
 use crate::path_facts::PathFacts;
-use crate::scope::{expression_variables, free, is_lateral, looks_at, possible};
+use crate::scope::{expression_variables, free, is_lateral, is_stable, is_volatile, looks_at, possible};
 use oxrdf::Term;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
                 self.join_alone(node, partial, needed, filters)
             };
         }
-        if outside {
+        if outside || self.is_start_of_exists(partial) && !is_stable(node) {
             return self.lower(node, partial, needed, filters);
         }
         let connects = || !partial.certain.clone().intersection(&possible(node)).is_empty();
@@ -220,8 +220,14 @@ impl<'a> Planner<'a> {
             Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => {
                 partial.unit
             }
+            node if is_volatile(node) => partial.unit || self.is_start_of_exists(partial),
             node => is_lateral(node, &partial.possible.clone().minus(&self.parameters)),
         }
+    }
+
+    /// Whether a pattern of an `EXISTS` is planned from the rows, for each of which it is evaluated.
+    fn is_start_of_exists(&self, partial: &PartialPlan) -> bool {
+        !partial.unit && partial.steps.is_empty() && partial.possible.is_subset(&self.parameters)
     }
 
     /// Plans a node from the empty row.

@@ -23,8 +23,12 @@ pub(crate) fn possible(node: &Node) -> VariableSet {
 ///
 /// Tests the outermost operator only; its inputs are tested when they are lowered. The rule behind all cases:
 /// an operator that reads a variable must see the value from its own input, not one that only the outer row
-/// binds. Operators over whole bags (grouping, distinct, order, slice) always start from the empty row.
+/// binds. Operators over whole bags (grouping, distinct, order, slice) always start from the empty row, and
+/// so do volatile ones: each solution of their input has one value, whatever it is joined with.
 pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
+    if is_volatile(node) {
+        return outer.is_empty();
+    }
     let sees_the_same = |seen: VariableSet, bound: VariableSet| seen.intersection(outer).is_subset(&bound);
     match node {
         Node::Patterns(_) | Node::Path(_) | Node::Service(_) => true,
@@ -43,6 +47,28 @@ pub(crate) fn is_lateral(node: &Node, outer: &VariableSet) -> bool {
         Node::Minus { left, right } => sees_the_same(possible(right), left.certain()),
         Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => false,
     }
+}
+
+/// Whether the operator itself has a volatile expression (`RAND`, `UUID`, `BNODE`), which is evaluated once
+/// for each solution of its input.
+pub(crate) fn is_volatile(node: &Node) -> bool {
+    match node {
+        Node::Filter { condition, .. } => condition.is_volatile(),
+        Node::Extend { expression, .. } => expression.is_volatile(),
+        Node::LeftJoin { condition, .. } => condition.as_ref().is_some_and(Expression::is_volatile),
+        _ => false,
+    }
+}
+
+/// Whether no expression in the node, patterns of `EXISTS` included, is volatile.
+pub(crate) fn is_stable(node: &Node) -> bool {
+    let mut stable = true;
+    node.for_each_expression(&mut |expression| {
+        stable &= !expression.is_volatile();
+        expression.for_each_exists(&mut |exists| stable &= is_stable(&exists.pattern));
+    });
+    node.for_each_child(&mut |child| stable &= is_stable(child));
+    stable
 }
 
 /// Free variables: those that expressions in `node` read but its patterns do not bind, that is, outer

@@ -30,7 +30,7 @@
 //! VLDB 1989.
 
 use crate::lower::Planner;
-use crate::scope::{expression_variables, possible};
+use crate::scope::{expression_variables, is_stable, possible};
 use crate::variable_uses::VariableUses;
 use std::borrow::Cow;
 use vervet_algebra::{
@@ -263,17 +263,6 @@ fn is_small(node: &Node, left: &mut usize) -> bool {
     small
 }
 
-/// Whether no expression in the node, patterns of `EXISTS` included, is volatile.
-pub(crate) fn is_stable_node(node: &Node) -> bool {
-    let mut stable = true;
-    node.for_each_expression(&mut |expression| {
-        stable &= !expression.is_volatile();
-        expression.for_each_exists(&mut |exists| stable &= is_stable_node(&exists.pattern));
-    });
-    node.for_each_child(&mut |child| stable &= is_stable_node(child));
-    stable
-}
-
 /// Whether some operator in the node makes the part below it a set.
 fn has_set(node: &Node) -> bool {
     let here = match node {
@@ -303,7 +292,7 @@ impl Planner<'_> {
         if !self.options.frontiers || !self.options.reorder || !(ask || has_set(&root)) {
             return Ok(root);
         }
-        if !is_stable_node(&root) {
+        if !is_stable(&root) {
             return Ok(root);
         }
         Ok(Cow::Owned(self.as_set(root.into_owned(), needed, ask)?))

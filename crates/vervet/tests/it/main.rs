@@ -38,5 +38,6 @@ mod threads;
 mod transactions;
 mod triple_terms;
 mod update;
+mod volatile;
 mod warnings;
 mod wide_numbers;
