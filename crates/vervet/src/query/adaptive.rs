@@ -49,6 +49,9 @@ pub(crate) struct AdaptivePlan<'a> {
 
 struct State {
     plan: Arc<Plan>,
+    /// The steps of `plan` with the estimates of `corrections`. A factor is relative to an estimate, so factors
+    /// learned from older estimates would contain each other.
+    estimated: Arc<Plan>,
     /// The plan to start once the run has ended.
     next: Option<Arc<Plan>>,
     corrections: Corrections,
@@ -76,7 +79,15 @@ impl<'a> AdaptivePlan<'a> {
         plan: Arc<Plan>,
     ) -> Self {
         let corrections = options.corrections.clone();
-        let state = State { plan, next: None, corrections, looks: 0, has_ended: false, notes: Vec::new() };
+        let state = State {
+            estimated: Arc::clone(&plan),
+            plan,
+            next: None,
+            corrections,
+            looks: 0,
+            has_ended: false,
+            notes: Vec::new(),
+        };
         // Without a search there is no other plan.
         let is_settled = AtomicBool::new(!options.reorder);
         Self { query, snapshot, options, state: Mutex::new(state), is_settled, holds: true }
@@ -119,7 +130,7 @@ impl<'a> AdaptivePlan<'a> {
         let state = lock(&self.state);
         match state.looks {
             0 => state.has_ended.then_some(Lesson::AsExpected),
-            _ => Some(Lesson::New(Arc::clone(&state.plan), state.corrections.clone())),
+            _ => Some(Lesson::New(Arc::clone(&state.estimated), state.corrections.clone())),
         }
     }
 
@@ -141,7 +152,10 @@ impl<'a> AdaptivePlan<'a> {
             let result = attempt(&plan);
             let mut state = lock(&self.state);
             match (result, state.next.take()) {
-                (Err(_), Some(next)) if !self.is_settled() => state.plan = next,
+                (Err(_), Some(next)) if !self.is_settled() => {
+                    state.estimated = Arc::clone(&next);
+                    state.plan = next;
+                }
                 (result, _) => {
                     state.has_ended |= result.is_ok();
                     return result;
@@ -182,15 +196,21 @@ impl Reoptimizer for AdaptivePlan<'_> {
         }
         state.looks += 1;
         let plan = Arc::clone(&state.plan);
-        state.corrections.learn(&plan, step, rows_in, rows_out);
+        let estimated = Arc::clone(&state.estimated);
+        let number = number_of(&plan.pipeline, step);
+        match number.and_then(|number| step_of(&estimated.pipeline, number)) {
+            Some(now) => state.corrections.learn(&estimated, now, rows_in, rows_out),
+            None => return Err(Error::internal("a step that runs is not in its plan")),
+        }
         let options = PlanOptions { corrections: state.corrections.clone(), ..self.options.clone() };
-        let next = vervet_planner::plan(self.query, self.snapshot, &options, control)?;
+        let next = Arc::new(vervet_planner::plan(self.query, self.snapshot, &options, control)?);
         if plan_hash(&next, self.snapshot) == plan_hash(&plan, self.snapshot) {
+            state.estimated = next;
             return Ok(true);
         }
         let note = self.note(&plan, step, rows_out);
         state.notes.push(note);
-        state.next = Some(Arc::new(next));
+        state.next = Some(next);
         Ok(false)
     }
 }
@@ -210,6 +230,29 @@ fn number_of(pipeline: &Pipeline, wanted: &PlanStep) -> Option<usize> {
             inside += nested.number_steps();
         }
         number += step.step.number_steps();
+    }
+    None
+}
+
+/// The step with a number: the inverse of [`number_of`].
+fn step_of(pipeline: &Pipeline, number: usize) -> Option<&PlanStep> {
+    let mut left = number;
+    for step in &pipeline.steps {
+        if left == 0 {
+            return Some(step);
+        }
+        let count = step.step.number_steps();
+        if left < count {
+            let mut inside = left - 1;
+            for nested in step.step.nested() {
+                match inside.checked_sub(nested.number_steps()) {
+                    None => return step_of(nested, inside),
+                    Some(rest) => inside = rest,
+                }
+            }
+            return None;
+        }
+        left -= count;
     }
     None
 }

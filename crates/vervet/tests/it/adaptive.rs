@@ -99,3 +99,21 @@ fn updates_and_transactions_are_planned_again() {
     let answer = answer.into_solutions().unwrap();
     assert_eq!(count_of(&answer), FOUND as i64 - 1);
 }
+
+/// Regression: a factor learned for a step was relative to an estimate without the factor of the step before,
+/// and each run multiplied the factors of earlier runs, so estimates grew until another order, hundreds of times
+/// as slow, seemed cheaper.
+#[test]
+fn factors_of_several_steps_and_runs_do_not_contain_each_other() {
+    let database = database();
+    let options = QueryOptions { threads: Some(1), ..QueryOptions::default() };
+    let text = format!("{PREFIX} SELECT ?v ?u {{ :root :a ?y . ?y :b ?z . ?z :c ?w . ?w :d ?v . ?v :e ?u }}");
+    let query = database.prepare_with(&text, &options).unwrap();
+    for run in 0..4 {
+        let answer = query.run_with(&options).unwrap().into_solutions().unwrap();
+        assert_eq!(answer.len(), WIDE, "run {run}");
+        let plan = query.explanation(&options, false).unwrap();
+        let most = plan.steps.iter().map(|step| step.estimated_rows).fold(0.0, f64::max);
+        assert!(most < 10.0 * WIDE as f64, "run {run}: {most} rows in\n{}", plan.text);
+    }
+}
