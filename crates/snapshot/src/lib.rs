@@ -16,11 +16,13 @@
 #![forbid(unsafe_code)]
 
 mod expansion;
+mod overlaps;
 mod sketch;
 mod statistics;
 
 pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, successor};
-pub use sketch::{KeyOverlap, KeySketch};
+pub use overlaps::KeyOverlap;
+pub use sketch::KeySketch;
 pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};
 
 use oxrdf::TermRef;

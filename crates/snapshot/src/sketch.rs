@@ -8,11 +8,13 @@
 //! kept, and a key that one sketch keeps is likely to be in another one. Each sample is a 48-bit hash and a
 //! degree with 11 significant bits.
 //! # Cost
-//! 2 ns for each key of a build; 8 bytes a sample; some 100 ns for an overlap.
+//! 2 ns for each key of a build; 8 bytes a sample; some 100 to 400 ns for an overlap, which is computed once
+//! for two sketches as long as both exist (`overlaps.rs`).
 //! # Source
 //! M. Daliri, J. Freire, C. Musco, A. Santos, H. Zhang, "Sampling Methods for Inner Product Sketching", PVLDB
 //! 17 (2024): priority sampling with shared randomness.
 
+use crate::overlaps::{KeyOverlap, KnownOverlaps};
 use std::sync::Arc;
 use vervet_model::Id;
 
@@ -32,28 +34,14 @@ pub struct KeySketch {
     keys: f64,
     /// See [`KeySketch::entries`].
     entries: f64,
-}
-
-/// Estimated sums over the keys that two segments have in common.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct KeyOverlap {
-    /// Number of keys.
-    pub keys: f64,
-    /// Entries of these keys in the first segment.
-    pub first: f64,
-    /// Entries of these keys in the second segment.
-    pub second: f64,
-    /// Entries of the first times entries of the second: rows of the join.
-    pub products: f64,
-    /// Estimated standard deviation of `first`, divided by it.
-    pub deviation: f64,
-    /// Number of samples that both sketches have.
-    pub samples: usize,
+    /// Overlaps computed before.
+    known: Arc<KnownOverlaps>,
 }
 
 impl Default for KeySketch {
     fn default() -> Self {
-        Self { samples: Arc::new([]), rank_end: f64::INFINITY, keys: 0.0, entries: 0.0 }
+        let known = Arc::default();
+        Self { samples: Arc::new([]), rank_end: f64::INFINITY, keys: 0.0, entries: 0.0, known }
     }
 }
 
@@ -115,7 +103,7 @@ impl KeySketch {
             keys += 1.0 / (degree * rank_end).min(1.0);
             entries += degree.max(1.0 / rank_end);
         }
-        Self { samples: samples.into(), rank_end, keys, entries }
+        Self { samples: samples.into(), rank_end, keys, entries, known: Arc::default() }
     }
 
     /// The samples, and the first rank that is not among them.
@@ -170,6 +158,10 @@ impl KeySketch {
     /// Estimated sums over the keys of both.
     #[must_use]
     pub fn overlap(&self, other: &Self) -> KeyOverlap {
+        self.known.get(&other.known, || self.compute_overlap(other))
+    }
+
+    fn compute_overlap(&self, other: &Self) -> KeyOverlap {
         let (mut overlap, mut variance) = (KeyOverlap::default(), 0.0);
         let (mut left, mut right) = (0, 0);
         while let (Some(a), Some(b)) = (self.samples.get(left), other.samples.get(right)) {
