@@ -9,7 +9,7 @@
 
 use crate::encode::SegmentLayout;
 use std::ops::Range;
-use vervet_codec::{ArrayView, CodesView, KeySetView, Locate, NONE, OffsetPart};
+use vervet_codec::{ArrayView, CodesView, FramedView, KeySetView, Locate, NONE, OffsetPart};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -57,6 +57,13 @@ impl EntryRanges {
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.iter().zip(&self.ends).take(self.rows).map(|(start, end)| *start..*end)
     }
+}
+
+/// Whether the offsets at these positions, which mostly ascend, seem to be in few frames.
+fn in_few_frames(positions: &[u32]) -> bool {
+    let at = |index: usize| positions.get(index).map_or(0, |position| *position as usize);
+    let last = positions.len().saturating_sub(1);
+    FramedView::are_near(at(0), at(last / 2)) && FramedView::are_near(at(last / 2), at(last))
 }
 
 impl<'a> SegmentView<'a> {
@@ -166,22 +173,28 @@ impl<'a> SegmentView<'a> {
             }
         }
         let ranges = located.starts.iter_mut().zip(&mut located.ends);
-        let positions = positions.iter().take(rows);
+        let positions = positions.get(..rows).unwrap_or_default();
         let Some(offsets) = &self.offsets else {
-            for (position, (start, end)) in positions.zip(ranges) {
+            for (position, (start, end)) in positions.iter().zip(ranges) {
                 *start = *position as usize;
                 *end = *start + usize::from(*position != NONE);
             }
             return;
         };
-        let rows = positions.zip(ranges);
+        let rows = positions.iter().zip(ranges);
         let offsets = match offsets {
             ArrayView::Packed(offsets) => offsets,
             // Without a closure: the compiler does not inline one that decodes a frame.
-            ArrayView::Framed(offsets) => {
+            ArrayView::Framed(offsets) if in_few_frames(positions) => {
                 let mut pairs = offsets.pairs();
                 for (position, (start, end)) in rows {
                     (*start, *end) = self.range(*position, 0, pairs.get(*position as usize));
+                }
+                return;
+            }
+            ArrayView::Framed(offsets) => {
+                for (position, (start, end)) in rows {
+                    (*start, *end) = self.range(*position, 0, offsets.pair(*position as usize));
                 }
                 return;
             }

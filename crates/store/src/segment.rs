@@ -490,9 +490,13 @@ impl SegmentView<'_> {
         match &self.offsets {
             None => position..position + 1,
             Some(offsets) => {
-                let offset = |at| usize::try_from(offsets.get(at)).unwrap_or(usize::MAX).min(self.count);
-                let end = offset(position + 1);
-                offset(position).min(end)..end
+                let (start, end) = match offsets {
+                    ArrayView::Packed(offsets) => (offsets.get(position), offsets.get(position + 1)),
+                    ArrayView::Framed(offsets) => offsets.pair(position),
+                };
+                let offset = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(self.count);
+                let end = offset(end);
+                offset(start).min(end)..end
             }
         }
     }
