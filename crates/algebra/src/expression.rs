@@ -104,15 +104,24 @@ impl Expression {
 
     /// Appends to `out` the variables that occur in the expression, without duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
-        self.add_variables(&mut DistinctVariables::new(out));
+        let mut all = DistinctVariables::new(out);
+        self.visit_variables(&mut |variable| all.add(variable));
     }
 
-    fn add_variables(&self, all: &mut DistinctVariables<'_>) {
+    /// [`Expression::variables`] as a set.
+    #[must_use]
+    pub fn variable_set(&self) -> VariableSet {
+        let mut set = VariableSet::default();
+        self.visit_variables(&mut |variable| set.insert(variable));
+        set
+    }
+
+    fn visit_variables(&self, add: &mut dyn FnMut(Variable)) {
         match self {
             Self::Constant(_) | Self::Unbound => {}
-            Self::Variable(variable) | Self::Bound(variable) => all.add(*variable),
-            Self::Exists(exists) => exists.outer.iter().for_each(|variable| all.add(*variable)),
-            _ => self.for_each_child(&mut |child| child.add_variables(all)),
+            Self::Variable(variable) | Self::Bound(variable) => add(*variable),
+            Self::Exists(exists) => exists.outer.iter().for_each(|variable| add(*variable)),
+            _ => self.for_each_child(&mut |child| child.visit_variables(add)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Operators of the logical algebra.
 
-use crate::distinct::{DistinctVariables, among};
-use crate::{Aggregate, Expression, PathPattern, Pattern, Service, Variable};
+use crate::distinct::DistinctVariables;
+use crate::{Aggregate, Expression, PathPattern, Pattern, Service, Variable, VariableSet};
 use oxrdf::Term;
 
 /// A sort key.
@@ -182,41 +182,48 @@ impl Node {
     /// Appends to `out` the variables that some solution may bind, in order of first appearance, without
     /// duplicates.
     pub fn variables(&self, out: &mut Vec<Variable>) {
-        self.add_variables(&mut DistinctVariables::new(out));
+        let mut all = DistinctVariables::new(out);
+        self.visit_variables(&mut |variable| all.add(variable));
     }
 
-    fn add_variables(&self, all: &mut DistinctVariables<'_>) {
+    /// [`Node::variables`] as a set.
+    #[must_use]
+    pub fn variable_set(&self) -> VariableSet {
+        let mut set = VariableSet::default();
+        self.visit_variables(&mut |variable| set.insert(variable));
+        set
+    }
+
+    fn visit_variables(&self, add: &mut dyn FnMut(Variable)) {
         match self {
             Self::Patterns(patterns) => {
-                patterns.iter().flat_map(Pattern::variables).for_each(|variable| all.add(variable));
+                patterns.iter().flat_map(Pattern::variables).for_each(add);
             }
-            Self::Path(path) => path.variables().for_each(|variable| all.add(variable)),
-            Self::Service(service) => service.bound().for_each(|variable| all.add(variable)),
-            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.add_variables(all)),
+            Self::Path(path) => path.variables().for_each(add),
+            Self::Service(service) => service.bound().for_each(add),
+            Self::Join(nodes) | Self::Union(nodes) => nodes.iter().for_each(|node| node.visit_variables(add)),
             Self::LeftJoin { left, right, .. } => {
-                left.add_variables(all);
-                right.add_variables(all);
+                left.visit_variables(add);
+                right.visit_variables(add);
             }
             Self::Minus { left: input, .. }
             | Self::Filter { input, .. }
             | Self::Distinct(input)
             | Self::Reduced(input)
             | Self::OrderBy { input, .. }
-            | Self::Slice { input, .. } => input.add_variables(all),
+            | Self::Slice { input, .. } => input.visit_variables(add),
             Self::Extend { input, variable, .. } => {
-                input.add_variables(all);
-                all.add(*variable);
+                input.visit_variables(add);
+                add(*variable);
             }
-            Self::Values { variables, .. } => variables.iter().for_each(|variable| all.add(*variable)),
+            Self::Values { variables, .. } => variables.iter().for_each(|variable| add(*variable)),
             Self::Group { keys, aggregates, .. } => {
                 let computed = aggregates.iter().map(|(variable, _)| *variable);
-                keys.iter().copied().chain(computed).for_each(|variable| all.add(variable));
+                keys.iter().copied().chain(computed).for_each(add);
             }
             Self::Project { input, variables } => {
-                let mut inner = Vec::new();
-                input.variables(&mut inner);
-                let is_inner = among(&inner);
-                variables.iter().copied().filter(|one| is_inner(*one)).for_each(|one| all.add(one));
+                let inner = input.variable_set();
+                variables.iter().copied().filter(|one| inner.contains(*one)).for_each(add);
             }
         }
     }

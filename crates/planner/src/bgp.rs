@@ -7,7 +7,7 @@ use crate::domain::{Domains, infer};
 use crate::filter::Conjunct;
 use crate::join_state::{Action, JoinOrderSearch, OrderedAction, bind};
 use crate::key_joins::{BoundEnds, EndShare, Ends, classes_tell_of};
-use crate::lower::Planner;
+use crate::lower::{NODE_WORK, Planner};
 use crate::partial_plan::PartialPlan;
 use crate::seek::{Segments, is_sought, seek};
 use crate::variable_uses::VariableUses;
@@ -48,7 +48,7 @@ impl<'a> Planner<'a> {
             patterns.iter().for_each(|pattern| after.add(pattern.variables()));
         }
         for chunk in patterns.chunks(JoinOrderSearch::ATOMS_MAX) {
-            self.control.check()?;
+            self.control.work(NODE_WORK)?;
             if patterns.len() > JoinOrderSearch::ATOMS_MAX {
                 chunk.iter().for_each(|pattern| after.remove(pattern.variables()));
             }
@@ -333,6 +333,10 @@ impl<'a> Planner<'a> {
             if key.tag() != Tag::Vertex || side.statistics.keys_of_class.len() < 2 {
                 continue;
             }
+            if let Some(known) = self.classes_of_constants.get(&key) {
+                atom.constant_classes[direction as usize] = *known;
+                continue;
+            }
             let segments = self.segments_of(types)?;
             // A read of a changed segment could make a transaction depend on it.
             let Some(side) = segments.side(Direction::Out).filter(|side| side.statistics.exact) else {
@@ -345,6 +349,7 @@ impl<'a> Planner<'a> {
                 let of_type = self.snapshot.classes_of_type(type_id).iter().copied().collect();
                 classes = classes.intersection(&of_type);
             }
+            self.classes_of_constants.insert(key, classes);
             atom.constant_classes[direction as usize] = classes;
         }
         Ok(())

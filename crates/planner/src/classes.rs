@@ -10,8 +10,17 @@ use vervet_algebra::Variable;
 use vervet_snapshot::ClassId;
 
 /// A set of classes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassSet([u64; ClassId::COUNT_MAX / 64]);
+
+/// Without the call of `memcmp` that a derived comparison makes.
+impl PartialEq for ClassSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).fold(0, |differing, (mine, its)| differing | mine ^ its) == 0
+    }
+}
+
+impl Eq for ClassSet {}
 
 impl ClassSet {
     pub(crate) const EMPTY: Self = Self([0; ClassId::COUNT_MAX / 64]);

@@ -40,12 +40,16 @@ impl Planner<'_> {
         let Some((at, part)) = self.exists_as_join_operand(&group, partial) else {
             return self.lower_join_group(group, partial, needed);
         };
-        let mut with_part = group.clone();
+        let mut joined = partial.clone();
+        let before = partial.cost;
+        self.lower_join_group(group.clone(), partial, needed)?;
+        if partial.cost - before < self.options.compare_from_cost {
+            return Ok(());
+        }
+        let mut with_part = group;
         with_part.filters.remove(at);
         with_part.others.push(&part);
-        let mut joined = partial.clone();
         self.lower_group_parts(with_part, &mut joined, needed)?;
-        self.lower_join_group(group, partial, needed)?;
         let total = |partial: &PartialPlan| partial.cost + partial.rows * cost::FUTURE_ROW;
         if total(&joined) < total(partial) {
             *partial = joined;
@@ -135,6 +139,7 @@ impl Planner<'_> {
             self.lower_cheapest_first(joined, partial, needed, &later, &mut filters)?;
         } else if orders > 0 && reorder && self.may_compare(orders) {
             let mut best: Option<(f64, PartialPlan, Vec<Conjunct>)> = None;
+            let enough = partial.cost + self.options.compare_from_cost;
             let mut orders = permutations(joined.len());
             orders.sort_by_key(|order| cross_products(order, &joined, &partial.possible));
             for order in orders {
@@ -147,6 +152,9 @@ impl Planner<'_> {
                 let total = partial.cost + partial.rows * cost::FUTURE_ROW;
                 if limit.is_none_or(|limit| total < limit) {
                     best = Some((total, partial, filters));
+                }
+                if total < enough {
+                    break;
                 }
             }
             if let Some((_, found, left)) = best {

@@ -10,6 +10,7 @@ use crate::atom::{DirectedSegment, variable_of};
 use crate::cost;
 use crate::estimate::Estimator;
 use crate::join_state::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
+use crate::negligible::NEGLIGIBLE_ROWS_MAX;
 use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::plan::Operand;
 use vervet_kernel::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};
@@ -29,6 +30,8 @@ pub(crate) struct CandidateGenerator<'o, 's, 'a> {
     pub(crate) state: &'o State,
     /// Position of `state` in the search.
     pub(crate) parent: u32,
+    /// The atoms that a complete order must contain.
+    pub(crate) mandatory: u64,
     pub(crate) out: &'o mut Vec<Candidate>,
 }
 
@@ -53,6 +56,9 @@ impl CandidateGenerator<'_, '_, '_> {
         let done = self.state.done;
         let is_open = |index: &usize| done >> index & 1 == 0 && (reorder || !atoms[*index].implied);
         let todo = || (0..atoms.len()).filter(is_open).take(wanted);
+        if reorder && self.state.rows <= NEGLIGIBLE_ROWS_MAX && self.negligible() {
+            return;
+        }
         let (mut connected, mut expanded) = (false, 0_u64);
         for index in todo() {
             let atom = &atoms[index];
@@ -113,6 +119,39 @@ impl CandidateGenerator<'_, '_, '_> {
                 self.seek(index);
             }
         }
+    }
+
+    /// Adds the first candidate that needs no comparison, checks before expansions; returns whether there is one.
+    fn negligible(&mut self) -> bool {
+        let atoms = self.search.atoms;
+        let is_open = |index: &usize| {
+            let atom = &atoms[*index];
+            self.state.done >> index & 1 == 0 && atom.general.is_none() && !atom.implied
+        };
+        let open: u64 = (0..atoms.len()).filter(is_open).fold(0, |mask, index| mask | 1 << index);
+        for is_check in [true, false] {
+            let mut rest = open;
+            while rest != 0 {
+                let index = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let atom = &atoms[index];
+                match (self.is_bound(atom.subject), self.is_bound(atom.object)) {
+                    (true, true) if is_check => self.check(index),
+                    (true, false) if !is_check && self.search.has_one_row(index, Direction::Out) => {
+                        self.expand(index, Direction::Out);
+                    }
+                    (false, true) if !is_check && self.search.has_one_row(index, Direction::In) => {
+                        self.expand(index, Direction::In);
+                    }
+                    _ => continue,
+                }
+                if self.search.negligible(self.state, self.out, self.mandatory).is_some() {
+                    return true;
+                }
+                self.out.clear();
+            }
+        }
+        false
     }
 
     fn is_bound(&self, end: Operand) -> bool {

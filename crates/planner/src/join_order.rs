@@ -6,8 +6,8 @@
 //! a first complete order, whose cost bounds all others. Then sets are processed by size: of candidates with
 //! equal sets the cheapest remains; of each size only the best [`JoinOrderSearch::beam`] remain, ranked by
 //! cost plus the assumed future cost of their rows. Up to six patterns the search is exact except for forced
-//! moves ([`dominant_candidate`]); beyond, the beam is wide enough for chains and cycles of twelve. Stars are
-//! forced moves once their centre is bound.
+//! moves ([`dominant_candidate`], and steps too cheap for a comparison); beyond, the beam is wide enough for
+//! chains and cycles of twelve. Stars are forced moves once their centre is bound.
 //! # Cost
 //! 30 to 100 ns for a candidate, some 100 for a state: only states that remain get distributions, and neither
 //! allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
@@ -29,8 +29,8 @@ use vervet_algebra::VariableSet;
 use vervet_kernel::Control;
 use vervet_model::{Direction, Error, Result};
 
-/// Work units for each set of patterns, which may have some hundred candidates.
-const SET_WORK: usize = 1 << 10;
+/// Work units for each set of patterns, which may have some hundred candidates of 100 ns.
+const SET_WORK: usize = 1 << 8;
 
 impl JoinOrderSearch<'_, '_> {
     /// The cheapest order from rows that bind `bound`, and the classes at its end; `None`: every order
@@ -101,7 +101,7 @@ impl RunningSearch<'_, '_, '_> {
     fn greedy_descent(&mut self, control: &Control<'_>) -> Result<()> {
         let mut at = 0;
         while let Some(candidate) = self.extend(at) {
-            control.check()?;
+            control.work(SET_WORK)?;
             if self.search.limit.is_some_and(|limit| limit <= candidate.cost) {
                 break;
             }
@@ -160,11 +160,13 @@ impl RunningSearch<'_, '_, '_> {
             estimator: &mut self.estimator,
             state,
             parent: u32::try_from(at).unwrap_or(u32::MAX),
+            mandatory: self.mandatory,
             out: &mut fresh,
         }
         .collect();
+        let negligible = self.search.negligible(state, &fresh, self.mandatory);
         if self.search.reorder
-            && let Some(dominant) = dominant_candidate(state, &fresh, self.mandatory)
+            && let Some(dominant) = negligible.or_else(|| dominant_candidate(state, &fresh, self.mandatory))
         {
             fresh.swap(0, dominant);
             fresh.truncate(1);

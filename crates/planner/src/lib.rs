@@ -42,6 +42,7 @@ mod join_state;
 mod key_joins;
 mod liveness;
 mod lower;
+mod negligible;
 mod options;
 mod partial_plan;
 mod path_facts;

@@ -13,6 +13,9 @@ use vervet_kernel::plan::{
 };
 use vervet_model::Result;
 
+/// Work units for each step, whose sets of variables have up to 65,536 bits.
+const STEP_WORK: usize = 1 << 7;
+
 /// The variables of a general pattern.
 pub(crate) fn match_variables(pattern: &Match) -> VariableSet {
     let graph = match pattern.graph {
@@ -101,14 +104,14 @@ pub(crate) fn finish(
     for step in &pipeline.steps {
         let bytes = before_bytes + now.size_bytes();
         control.recount(&mut before_bytes, bytes)?;
-        control.check()?;
+        control.work(STEP_WORK)?;
         before.push(now.clone());
         now = columns_after(&step.step, &now);
     }
     let mut live = live.clone();
     let mut is_dropped = vec![false; pipeline.steps.len()];
     for (at, step) in pipeline.steps.iter_mut().enumerate().rev() {
-        control.work(1 << 10)?;
+        control.work(STEP_WORK)?;
         let columns = &before[at];
         let kept = live.clone().intersection(&columns_after(&step.step, columns));
         if let Step::Extend { variable, .. } = &step.step

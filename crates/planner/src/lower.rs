@@ -11,6 +11,7 @@
 //! 2. A filter is applied only where its variables have their final values.
 
 use crate::atom::PredicateSegments;
+use crate::classes::ClassSet;
 use crate::cost;
 use crate::filter::{Conjunct, split};
 use crate::join_group::{JoinGroup, is_group};
@@ -40,6 +41,9 @@ const FIRST_ROWS_FRACTION_MIN: f64 = 0.01;
 /// Approximate bytes of an algebra node in the plan, and in each alternative.
 const NODE_BYTES: u64 = 512;
 
+/// Work units for each node, and for each set of patterns.
+pub(crate) const NODE_WORK: usize = 1 << 8;
+
 /// Work units for each table value, since it is looked up in the dictionary.
 const VALUE_WORK: usize = 8;
 
@@ -58,6 +62,8 @@ pub(crate) struct Planner<'a> {
     computed_positions: HashMap<Term, u64>,
     /// Cache of the statistics of predicates.
     pub(crate) sides: FxHashMap<Id, Rc<PredicateSegments<'a>>>,
+    /// Cache of the classes of constants.
+    pub(crate) classes_of_constants: FxHashMap<Id, ClassSet>,
     /// Cache of the automata of paths.
     pub(crate) automata: RefCell<HashMap<Path, Rc<PathFacts>>>,
     /// Number of alternatives that may still be compared.
@@ -91,6 +97,7 @@ impl<'a> Planner<'a> {
             computed: Vec::new(),
             computed_positions: HashMap::new(),
             sides: FxHashMap::default(),
+            classes_of_constants: FxHashMap::default(),
             automata: RefCell::default(),
             alternatives: ALTERNATIVES_MAX,
             limit: None,
@@ -143,7 +150,7 @@ impl<'a> Planner<'a> {
         if partial.empty {
             return Ok(());
         }
-        self.control.check()?;
+        self.control.work(NODE_WORK)?;
         self.control.grow(NODE_BYTES)?;
         let outside = self.needs_rows(node);
         if !self.is_lateral_in(node, partial) {
@@ -173,6 +180,10 @@ impl<'a> Planner<'a> {
         // Compares exploration from many rows with separate evaluation and a hash join.
         let mut lateral = partial.clone();
         self.lower(node, &mut lateral, needed, filters.clone())?;
+        if lateral.cost - partial.cost < self.options.compare_from_cost {
+            *partial = lateral;
+            return Ok(());
+        }
         let mut alone = partial.clone();
         self.join_alone(node, &mut alone, needed, filters)?;
         let explored = partial.cost + (lateral.cost - partial.cost) * self.fraction_of(lateral.rows);
@@ -451,6 +462,7 @@ impl<'a> Planner<'a> {
             if outside
                 || has_exists
                 || partial.unit
+                || outer.cost - partial.cost < self.options.compare_from_cost
                 || connects && (partial.rows < self.options.compare_from_rows || !self.may_compare(2))
             {
                 *partial = outer;

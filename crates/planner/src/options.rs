@@ -24,6 +24,9 @@ pub struct PlanOptions {
     /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
     /// comparison takes longer than either.
     pub compare_from_rows: f64,
+    /// Minimum cost of a part in the first way considered for planning it in other ways, in ns. Below it, another
+    /// planning takes longer than it can save.
+    pub compare_from_cost: f64,
     /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
     /// exploring it from each row; infinity: always, wherever it is equivalent.
     pub seeded: f64,
@@ -46,6 +49,7 @@ impl Default for PlanOptions {
             equalities: true,
             beam: None,
             compare_from_rows: 64.0,
+            compare_from_cost: 5_000.0,
             seeded: 1.0,
             corrections: Corrections::default(),
             unexpected_rows: 20_000.0,
@@ -67,6 +71,7 @@ impl PlanOptions {
             equalities: false,
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
+            compare_from_cost: f64::INFINITY,
             seeded: 0.0,
             corrections: Corrections::default(),
             unexpected_rows: f64::INFINITY,

@@ -7,16 +7,12 @@ use vervet_algebra::{Expression, Node, VariableSet};
 
 /// The variables of an expression.
 pub(crate) fn expression_variables(expression: &Expression) -> VariableSet {
-    let mut variables = Vec::new();
-    expression.variables(&mut variables);
-    variables.into_iter().collect()
+    expression.variable_set()
 }
 
 /// The variables that some solution of `node` may bind.
 pub(crate) fn possible(node: &Node) -> VariableSet {
-    let mut variables = Vec::new();
-    node.variables(&mut variables);
-    variables.into_iter().collect()
+    node.variable_set()
 }
 
 /// Whether evaluating `node` from rows that may bind `outer` is equivalent to joining it with them.

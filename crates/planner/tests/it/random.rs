@@ -391,8 +391,9 @@ fn compare_made(seed: u64, make: &dyn Fn(&mut Maker<'_>, u64) -> Node) {
         PlanOptions { reorder: false, known_counts: false, ..full.clone() },
         PlanOptions { intersect: false, ..full.clone() },
         PlanOptions { inference: false, beam: Some(1), ..full.clone() },
-        PlanOptions { compare_from_rows: 0.0, ..full.clone() },
-        PlanOptions { compare_from_rows: 0.0, seeded: f64::INFINITY, ..full },
+        PlanOptions { compare_from_cost: 0.0, ..full.clone() },
+        PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, ..full.clone() },
+        PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, seeded: f64::INFINITY, ..full },
     ] {
         let plan = plan(&query, &snapshot, &options, &Control::default()).unwrap();
         let text = || format!("seed {seed}\n{query:#?}\n{}", explain(&plan, &snapshot, &PREFIXES));

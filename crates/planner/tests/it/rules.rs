@@ -48,6 +48,31 @@ fn classes_prove_emptiness_and_imply_types() {
     check(&names.select(&["o"], root), &["└─ expand :ann ─:lives→ ?o"]);
 }
 
+/// A product and its single values, before the features that multiply its row; one order of 10! is as cheap.
+#[test]
+fn steps_with_one_row_precede_those_that_multiply_rows() {
+    let (mut text, mut query) = (String::new(), "hub feature ?f . ?f label ?fl".to_owned());
+    for number in 0..8 {
+        text += &format!("hub p{number} v{number} . other p{number} v{number} . ");
+        query += &format!(" . hub p{number} ?v{number}");
+    }
+    for number in 0..20 {
+        text +=
+            &format!("hub feature f{number} . other feature f{number} . f{number} label \"F{number}\" . ");
+    }
+    text += "hub maker m . other maker m . m label \"M\"";
+    query += " . hub maker ?m . ?m label ?ml";
+    let mut names = Names::default();
+    let root = names.node(&query);
+    let all: Vec<String> = (0..8).map(|number| format!("v{number}")).collect();
+    let mut columns: Vec<&str> = all.iter().map(String::as_str).collect();
+    columns.extend(["f", "fl", "m", "ml"]);
+    let steps = shape(&names.select(&columns, root), &graph(&text));
+    let (first, last) = steps.split_at(steps.len() - 2);
+    assert!(last[0].contains("─:feature→ ?f") && last[1].contains("─:label→ ?fl"), "{}", steps.join("\n"));
+    assert_eq!(first.len(), 10, "{}", steps.join("\n"));
+}
+
 #[test]
 fn empty_branches_and_optional_parts_are_dropped() {
     let mut names = Names::default();
@@ -96,7 +121,7 @@ fn a_condition_that_fixes_a_variable_becomes_its_value() {
     let root = Node::Filter { input: Box::new(input), condition };
     check(
         &names.select(&["s", "o"], root),
-        &["├─ values ?s = :bob", "├─ expand :bob ─:knows→ (count)", "└─ expand :bob ─:lives→ ?o"],
+        &["├─ values ?s = :bob", "├─ expand :bob ─:lives→ ?o", "└─ expand :bob ─:knows→ (count)"],
     );
 }
 

@@ -99,7 +99,9 @@ pub fn graph(text: &str) -> MemorySnapshot {
 
 /// The text of a checked plan.
 pub fn explained(query: &Query, snapshot: &MemorySnapshot) -> String {
-    let plan = plan(query, snapshot, &PlanOptions::default(), &Control::default()).unwrap();
+    // As in a large graph, where the alternatives of a part are worth a comparison.
+    let options = PlanOptions { compare_from_cost: 0.0, ..PlanOptions::default() };
+    let plan = plan(query, snapshot, &options, &Control::default()).unwrap();
     let text = explain(&plan, snapshot, &PREFIXES);
     validate(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"));
     text
