@@ -15,9 +15,9 @@ pub(crate) const PROBE_HALVING_NS: f64 = 3.0;
 
 /// Cost of the *reverse* method, in ns: for each run, each vertex of its prefix, and each neighbour of that
 /// vertex.
-pub(crate) const REVERSE_RUN_NS: f64 = 60.0;
-const REVERSE_VERTEX_NS: f64 = 12.0;
-const REVERSE_ENTRY_NS: f64 = 5.0;
+pub(crate) const REVERSE_RUN_NS: f64 = 80.0;
+const REVERSE_VERTEX_NS: f64 = 8.0;
+const REVERSE_ENTRY_NS: f64 = 3.0;
 /// Minimum cost of a row, in ns, for which sorting the rows for longer runs (15 to 20 ns a row) is
 /// considered.
 pub(crate) const SORT_FROM_NS: f64 = 200.0;
