@@ -12,6 +12,9 @@ const AHEAD: usize = 4;
 
 /// Appends every entry of `keys` from `cursor` on, up to the capacity.
 pub(crate) fn all(view: &SegmentView<'_>, keys: &[Id], cursor: &mut Cursor, out: &mut Expansion) {
+    if let ([key], 0, None) = (keys, cursor.row, out.end) {
+        return one(view, *key, cursor, out);
+    }
     let mut located = EntryRanges::new();
     while cursor.row < keys.len() && out.remaining_capacity() > 0 {
         view.locate(&keys[cursor.row..], &mut located);
@@ -21,6 +24,33 @@ pub(crate) fn all(view: &SegmentView<'_>, keys: &[Id], cursor: &mut Cursor, out:
         let first_row = cursor.row;
         let total = cut(&mut located, out.remaining_capacity(), cursor);
         append(view, &located, first_row, total, out);
+    }
+}
+
+/// [`all`] for a single key, without the arrays of a chunk of rows.
+fn one(view: &SegmentView<'_>, key: Id, cursor: &mut Cursor, out: &mut Expansion) {
+    let range = view.range_of(view.position(key));
+    let done = usize::try_from(cursor.offset).unwrap_or(usize::MAX);
+    let start = range.start.saturating_add(done).min(range.end);
+    let end = range.end.min(start.saturating_add(out.remaining_capacity()));
+    *cursor = match end == range.end {
+        true => Cursor::at(1),
+        false => Cursor { offset: (end - range.start) as u64, ..Cursor::at(0) },
+    };
+    if start == end {
+        return;
+    }
+    out.rows.resize(out.rows.len() + (end - start), 0);
+    view.copy_neighbours(start..end, &mut out.neighbours);
+    let column = |column: &Option<ArrayView<'_>>, tag, out: &mut Vec<Id>| match column {
+        Some(column) => out.extend((start..end).map(|index| optional_id(tag, column.get(index)))),
+        None => out.resize(out.len() + (end - start), Id::UNBOUND),
+    };
+    if out.want_graphs {
+        column(&view.graphs, Tag::Vertex, &mut out.graphs);
+    }
+    if out.want_edges {
+        column(&view.edges, Tag::Edge, &mut out.edges);
     }
 }
 

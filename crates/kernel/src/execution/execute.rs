@@ -30,6 +30,7 @@ pub fn execute(
     profile: bool,
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
+    control.check()?;
     let solutions = AtomicU64::new(0);
     let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
     input.columns.resize(run.variables, Vec::new());

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
+/// Work units of the expansion of a batch of keys in one predicate, which outputs up to [`BATCH_ROWS`] entries.
+const EXPANSION_WORK: usize = 1 << 7;
+
 /// Subject, predicate, object, graph, edge.
 type Found = [Id; 5];
 const POSITIONS: usize = 5;
@@ -151,7 +154,8 @@ impl<'a> Matching<'a> {
         assert!(expansion.capacity > 0, "an expansion without capacity would not terminate");
         let mut cursor = Cursor::default();
         while cursor.row < keys.len() {
-            next.run().control.check()?;
+            // A read of the clock for each predicate would take as long as the look-up of one key in it.
+            next.run().control.work(EXPANSION_WORK)?;
             expansion.clear();
             segment.expand(keys, self.filter(), &mut cursor, expansion)?;
             for i in 0..expansion.len() {

@@ -17,6 +17,9 @@ use vervet_snapshot::{Cursor, EntryFilter, Expansion, Snapshot};
 /// Batch size: resources described at a time, and entries read at a time.
 const CHUNK: usize = 1024;
 
+/// Work units of the expansion of up to [`CHUNK`] subjects in one predicate.
+const EXPANSION_WORK: usize = 1 << 7;
+
 /// The description of each resource: its outgoing statements in all graphs, and those of the blank nodes
 /// reachable through them.
 pub(crate) fn describe(
@@ -97,7 +100,7 @@ fn statements_of(
         let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
         let mut cursor = Cursor::default();
         while cursor.row < subjects.len() {
-            control.check()?;
+            control.work(EXPANSION_WORK)?;
             expansion.clear();
             segment.expand(subjects, filter, &mut cursor, &mut expansion)?;
             let entries = expansion.rows.iter().zip(&expansion.neighbours);
