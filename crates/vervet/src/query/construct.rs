@@ -160,7 +160,7 @@ impl IdStatements {
                     *id = part.id(batch, row, &triples, *id);
                 }
                 let is_bound = ids.iter().all(|id| id.is_bound());
-                if is_bound && self.seen.as_mut().is_none_or(|seen| seen.insert(ids)) {
+                if is_bound && self.is_new(ids, control)? {
                     self.columns.iter_mut().zip(ids).for_each(|(column, id)| column.push(id));
                 }
             }
@@ -172,6 +172,19 @@ impl IdStatements {
         self.flush(control, sink, &source)
     }
 
+    /// Whether no earlier statement is equal.
+    fn is_new(&mut self, ids: [Id; 3], control: &Control<'_>) -> Result<bool> {
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        if seen.len() == seen.capacity() {
+            // While the table grows, it exists in the old and in the double size.
+            let bytes = |capacity: usize| capacity as u64 * 8 / 7 * SEEN_BYTES;
+            control.recount(&mut self.counted_bytes, 3 * bytes(seen.capacity()))?;
+            seen.reserve(1);
+            control.recount(&mut self.counted_bytes, bytes(seen.capacity()))?;
+        }
+        Ok(seen.insert(ids))
+    }
+
     fn flush(
         &mut self,
         control: &Control<'_>,
@@ -179,9 +192,6 @@ impl IdStatements {
         source: &EvaluatorTerms<'_, '_>,
     ) -> Result<()> {
         control.check()?;
-        if let Some(seen) = &self.seen {
-            control.recount(&mut self.counted_bytes, seen.capacity() as u64 * SEEN_BYTES)?;
-        }
         if !self.columns[0].is_empty() {
             sink.batch(self.columns.each_ref().map(Vec::as_slice), source)?;
         }
