@@ -1,5 +1,6 @@
-//! Random groups with equalities between parts that share no variable: the planner makes these equalities
-//! join keys, the other engine tests them on the product of the parts.
+//! Random groups with equalities and inequalities between parts that share no variable, and optional parts of
+//! which only unmatched rows remain: the planner makes join keys, conditions of joins and anti-joins of them,
+//! the other engine tests the conditions on the product of the parts.
 
 use crate::random_terms::{GRAPHS, LITERALS, Random, VARIABLES, object, predicate, vertex};
 use std::fmt::Write;
@@ -156,7 +157,26 @@ impl Generator<'_> {
             false => first,
         };
         let (a, b) = (self.one(&parts[first]), self.one(&parts[second]));
-        if self.random.chance(70) { format!("{a} = {b}") } else { format!("sameTerm({a}, {b})") }
+        match self.random.below(10) {
+            0..=4 => format!("{a} = {b}"),
+            5..=7 => format!("sameTerm({a}, {b})"),
+            _ => self.inequality(&a, &b),
+        }
+    }
+
+    fn inequality(&mut self, a: &str, b: &str) -> String {
+        format!("{a} {} {b}", self.random.pick(&["<", "<=", ">", ">="]))
+    }
+
+    /// A condition of few conjuncts, most of them inequalities.
+    fn ranges(&mut self, parts: &[Own]) -> String {
+        let (a, b) = (self.one(&parts[0]), self.one(&parts[1]));
+        let inequality = self.inequality(&a, &b);
+        match self.random.below(4) {
+            0 => format!("{inequality} && {}", self.equality(parts)),
+            1 => format!("{} && {inequality}", self.equality(parts)),
+            _ => inequality,
+        }
     }
 
     fn condition(&mut self, parts: &[Own]) -> String {
@@ -216,10 +236,15 @@ impl Generator<'_> {
         };
         if kind != 7 {
             let across = [all.clone(), own.clone()];
-            let _ = write!(inner, " FILTER({})", self.condition(&across));
+            let condition = match self.random.chance(40) {
+                true => self.ranges(&across),
+                false => self.condition(&across),
+            };
+            let _ = write!(inner, " FILTER({condition})");
         }
         match kind {
-            0..=2 => format!("OPTIONAL {{ {inner} }}"),
+            0 => format!("OPTIONAL {{ {inner} }}"),
+            1 | 2 => format!("OPTIONAL {{ {inner} }} FILTER(!BOUND({}))", self.one(&own)),
             // By SPARQL 1.1 §18.6 a value of the row is substituted there as a term, see `random::exists`.
             3 | 4 if !inner.contains("MINUS") => format!("FILTER EXISTS {{ {inner} }}"),
             5 if !inner.contains("MINUS") => format!("FILTER NOT EXISTS {{ {inner} }}"),

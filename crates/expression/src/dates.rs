@@ -1,7 +1,11 @@
 //! Components of dates and times (SPARQL 1.1 §17.4.5).
 
 use crate::value::{Gregorian, Span, Value};
+use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Integer, Time, TimezoneOffset};
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+pub(crate) const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A component of a date or time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,4 +90,37 @@ pub(crate) fn date_time_field(field: DateTimeField, value: &Value<'_>) -> Option
 
 fn integer(value: u8) -> Value<'static> {
     Value::Integer(value.into())
+}
+
+/// Whole seconds since 1970-01-01T00:00:00Z, of a date or time without a time zone as if in UTC. Dates and
+/// times that are equal under `=` have equal ones.
+pub(crate) fn instant(value: &Value<'_>) -> Option<i64> {
+    let seconds = match value {
+        Value::DateTime(value) => seconds_of_date_time(*value),
+        Value::Date(value) => seconds_of_date(*value),
+        Value::Time(value) => seconds_of_time(*value),
+        _ => None,
+    };
+    Integer::try_from(seconds?.checked_floor()?).ok().map(i64::from)
+}
+
+pub(crate) fn seconds_of_date_time(value: DateTime) -> Option<Decimal> {
+    static EPOCH: LazyLock<Option<DateTime>> = LazyLock::new(|| "1970-01-01T00:00:00Z".parse().ok());
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
+}
+
+pub(crate) fn seconds_of_date(value: Date) -> Option<Decimal> {
+    static EPOCH: LazyLock<Option<Date>> = LazyLock::new(|| "1970-01-01Z".parse().ok());
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
+}
+
+pub(crate) fn seconds_of_time(value: Time) -> Option<Decimal> {
+    static EPOCH: LazyLock<Option<Time>> = LazyLock::new(|| "00:00:00Z".parse().ok());
+    let value =
+        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
+    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
 }

@@ -9,7 +9,7 @@ use crate::compare::{compare, equals, holds};
 use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
-use crate::dates::date_time_field;
+use crate::dates::{SECONDS_PER_DAY, date_time_field, instant};
 use crate::evaluator::mix;
 use crate::pattern::{Pattern, Replacement};
 use crate::strings::{encode_for_uri, hash, language_matches, substring, uuid};
@@ -395,13 +395,23 @@ fn any(items: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>
 }
 
 /// See [`vervet_algebra::Function::EqualityKey`]: the term itself where equality is identity, the nearest
-/// float of a number, and one key for all other values.
+/// float of a number, the instant of a date or time, and one key for all other values.
 fn equality_key<'e>(a: Operand<'e>, context: &mut Context<'_>) -> Result<Operand<'e>> {
-    if a.known_id().is_some_and(|id| matches!(id.tag(), Tag::Vertex | Tag::Edge | Tag::ShortString)) {
+    if let Some(id) = a.known_id()
+        && (matches!(id.tag(), Tag::Vertex | Tag::Edge) || is_plain_text(id, context)?)
+    {
         return Ok(a);
+    }
+    match a.known_id().and_then(Inline::from_id) {
+        Some(Inline::DateTime(ms)) => return Ok(integer_key(ms.div_euclid(1000))),
+        Some(Inline::Date(days)) => return Ok(integer_key(days.saturating_mul(SECONDS_PER_DAY))),
+        _ => {}
     }
     let value = context.decode(a.clone())?;
     context.work(value.work())?;
+    if let Some(seconds) = instant(&value) {
+        return Ok(integer_key(seconds));
+    }
     let key = match nearest_float(&value) {
         // The sum with zero is the same number, and never negative zero.
         Some(number) => Operand::Value(Value::Double(Double::from(number) + Double::from(0.0))),
@@ -416,10 +426,13 @@ fn equality_key<'e>(a: Operand<'e>, context: &mut Context<'_>) -> Result<Operand
 
 /// `a = b`, by ids if they decide it.
 pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>) -> Result<Option<bool>> {
-    if let (Some(a), Some(b)) = (a.known_id(), b.known_id())
-        && let Some(answer) = equal_ids(a, b)
-    {
-        return Ok(Some(answer));
+    if let (Some(a), Some(b)) = (a.known_id(), b.known_id()) {
+        if let Some(answer) = equal_ids(a, b) {
+            return Ok(Some(answer));
+        }
+        if is_plain_text(a, context)? && (a == b || is_plain_text(b, context)?) {
+            return Ok(Some(a == b));
+        }
     }
     let (a, b) = (context.decode(a.clone())?, context.decode(b.clone())?);
     context.work(a.work() + b.work())?;
@@ -427,6 +440,19 @@ pub(crate) fn equal(a: &Operand<'_>, b: &Operand<'_>, context: &mut Context<'_>)
     context.recycle_value(a);
     context.recycle_value(b);
     Ok(answer)
+}
+
+fn integer_key<'e>(key: i64) -> Operand<'e> {
+    Operand::Value(Value::Integer(key.into()))
+}
+
+/// Whether a stored term is certainly an `xsd:string`; each has one id.
+fn is_plain_text(id: Id, context: &Context<'_>) -> Result<bool> {
+    Ok(match id.tag() {
+        Tag::ShortString => true,
+        Tag::Literal => context.evaluator.snapshot().is_plain_text(id)?,
+        _ => false,
+    })
 }
 
 /// `a = b`, if the ids alone decide it.

@@ -30,6 +30,7 @@ mod arithmetic;
 mod batch;
 mod cast;
 mod compare;
+mod comparison;
 mod compile;
 mod computed;
 mod context;
@@ -51,6 +52,7 @@ mod xpath_regex;
 
 pub use aggregate::Accumulators;
 pub use batch::CompiledExpression;
+pub use comparison::OrderClass;
 pub use computed::ComputedTerms;
 pub use evaluator::{Evaluator, Interrupt};
 pub use order::{SortKey, order_of_ids};

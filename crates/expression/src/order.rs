@@ -10,19 +10,18 @@
 //! Oxigraph does, is not transitive (2 < 10 as numbers, 10 < "15" < 2 as texts); hence the groups.
 
 use crate::context::Context;
+use crate::dates::{SECONDS_PER_DAY, seconds_of_date, seconds_of_date_time, seconds_of_time};
 use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
 use crate::value::{RDF_LANG_STRING, Span, Value};
 use crate::wide::{OrderedDigits, Wide, double_of_decimal};
-use oxsdatatypes::{Date, DateTime, DayTimeDuration, Decimal, Time, TimezoneOffset};
+use oxsdatatypes::Decimal;
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::LazyLock;
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Inline, Result, Tag, triple_parts, with_nt};
 
 const XSD_STRING: &str = "http://www.w3.org/2001/XMLSchema#string";
-const SECONDS_PER_DAY: i64 = 86_400;
 /// 2^53: doubles below are exact integers if they are whole.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
@@ -263,24 +262,3 @@ impl PartialEq for Number {
 }
 
 impl Eq for Number {}
-
-fn seconds_of_date_time(value: DateTime) -> Option<Decimal> {
-    static EPOCH: LazyLock<Option<DateTime>> = LazyLock::new(|| "1970-01-01T00:00:00Z".parse().ok());
-    let value =
-        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
-    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
-}
-
-fn seconds_of_date(value: Date) -> Option<Decimal> {
-    static EPOCH: LazyLock<Option<Date>> = LazyLock::new(|| "1970-01-01Z".parse().ok());
-    let value =
-        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
-    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
-}
-
-fn seconds_of_time(value: Time) -> Option<Decimal> {
-    static EPOCH: LazyLock<Option<Time>> = LazyLock::new(|| "00:00:00Z".parse().ok());
-    let value =
-        if value.timezone_offset().is_none() { value.adjust(Some(TimezoneOffset::UTC))? } else { value };
-    value.checked_sub((*EPOCH)?).map(DayTimeDuration::as_seconds)
-}

@@ -349,16 +349,34 @@ fn is_integer_type(name: &str) -> bool {
     )
 }
 
-/// Parses an integer; types with bounds have at most 64 bits.
+/// Parses a literal of `xsd:integer` or a type derived from it; `None` if the value is not in the range of the
+/// type (XML Schema 1.1 part 2, §3.4.13 to §3.4.25).
 fn parse_integer(lexical: &str, name: &str) -> Option<Value<'static>> {
-    match lexical.parse::<i64>() {
-        Ok(value) => Some(Value::Integer(value.into())),
-        Err(_) if name == "unsignedLong" => {
-            lexical.parse::<u64>().ok().map(|value| Value::Integer(value.into()))
+    let value = integer(lexical)?;
+    let (least, greatest): (Option<i128>, Option<i128>) = match name {
+        "byte" => (Some(i8::MIN.into()), Some(i8::MAX.into())),
+        "short" => (Some(i16::MIN.into()), Some(i16::MAX.into())),
+        "int" => (Some(i32::MIN.into()), Some(i32::MAX.into())),
+        "long" => (Some(i64::MIN.into()), Some(i64::MAX.into())),
+        "unsignedByte" => (Some(0), Some(u8::MAX.into())),
+        "unsignedShort" => (Some(0), Some(u16::MAX.into())),
+        "unsignedInt" => (Some(0), Some(u32::MAX.into())),
+        "unsignedLong" => (Some(0), Some(u64::MAX.into())),
+        "positiveInteger" => (Some(1), None),
+        "nonNegativeInteger" => (Some(0), None),
+        "negativeInteger" => (None, Some(-1)),
+        "nonPositiveInteger" => (None, Some(0)),
+        _ => (None, None),
+    };
+    let is_in_range = match &value {
+        Value::Integer(value) => {
+            least.is_none_or(|least| least <= *value) && greatest.is_none_or(|greatest| *value <= greatest)
         }
-        Err(_) if name.ends_with("nteger") => integer(lexical),
-        Err(_) => None,
-    }
+        // Beyond 128 bits, so beyond every bound.
+        Value::Wide(value) => if value.is_negative() { least } else { greatest }.is_none(),
+        _ => true,
+    };
+    is_in_range.then_some(value)
 }
 
 /// The value of an `xsd:integer` of any length.

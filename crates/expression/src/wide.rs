@@ -143,6 +143,10 @@ impl Wide {
         self.kind
     }
 
+    pub(crate) fn is_negative(&self) -> bool {
+        self.digits.sign() == num_bigint::Sign::Minus
+    }
+
     /// The same number as a decimal.
     pub(crate) fn as_decimal(&self) -> Self {
         Self { kind: Kind::Decimal, ..self.clone() }

@@ -174,10 +174,21 @@ pub enum JoinKind {
     Left(Option<Expression>),
     /// Left rows without a compatible right row that shares a bound variable (`MINUS`).
     Minus,
-    /// Left rows with a compatible right row (`EXISTS`, existence-only joins).
-    Semi,
-    /// Left rows without a compatible right row (`NOT EXISTS`).
-    Anti,
+    /// Left rows with a compatible right row for which the condition holds (`EXISTS`, existence-only joins).
+    Semi(Option<Expression>),
+    /// Left rows without a compatible right row for which the condition holds (`NOT EXISTS`).
+    Anti(Option<Expression>),
+}
+
+impl JoinKind {
+    /// The condition on pairs.
+    #[must_use]
+    pub fn condition(&self) -> Option<&Expression> {
+        match self {
+            Self::Left(condition) | Self::Semi(condition) | Self::Anti(condition) => condition.as_ref(),
+            Self::Inner | Self::Minus => None,
+        }
+    }
 }
 
 /// A physical operator on the input rows.
@@ -278,7 +289,8 @@ pub enum Step {
         on: Vec<Variable>,
         /// All other shared variables: compared where both sides bind them.
         compatible: Vec<Variable>,
-        /// Variables that the right side adds to the rows.
+        /// Variables that the right side adds to the rows; of a semi- or anti-join, to the pairs that its
+        /// condition tests.
         adds: Vec<Variable>,
     },
     /// For each input row the output of `inner`, or the row itself with the new variables unbound if that is

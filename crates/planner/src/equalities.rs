@@ -45,12 +45,12 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// Limits of the query.
-    pub(crate) fn with_equalities_as_keys<'q>(&mut self, root: &'q Node) -> Result<Cow<'q, Node>> {
-        if !self.options.equalities || !(1..=EQUALITIES_MAX).contains(&equality_count(root)) {
-            return Ok(Cow::Borrowed(root));
+    pub(crate) fn with_equalities_as_keys<'q>(&mut self, root: Cow<'q, Node>) -> Result<Cow<'q, Node>> {
+        if !self.options.equalities || !(1..=EQUALITIES_MAX).contains(&equality_count(&root)) {
+            return Ok(root);
         }
         let outer = self.parameters.clone();
-        Ok(Cow::Owned(self.rewrite(root.clone(), &[], &outer)?))
+        Ok(Cow::Owned(self.rewrite(root.into_owned(), &[], &outer)?))
     }
 
     /// Rewrites `node`. `equalities` hold for each row that reaches the result; `outer`: variables that rows
@@ -58,9 +58,12 @@ impl Planner<'_> {
     fn rewrite(&mut self, node: Node, equalities: &[Equality], outer: &VariableSet) -> Result<Node> {
         self.control.work(1 << 8)?;
         Ok(match node {
-            Node::Filter { input, condition } => {
+            Node::Filter { input, mut condition } => {
                 let mut all = within(equalities, &input.certain());
                 equalities_of(&condition, &mut all);
+                if condition.has_exists() {
+                    unify_in_exists(&input, &mut condition);
+                }
                 Node::Filter { input: Box::new(self.rewrite(*input, &all, outer)?), condition }
             }
             Node::Patterns(patterns) => {
@@ -298,7 +301,7 @@ fn extend(input: Node, variable: Variable, expression: Expression) -> Node {
     Node::Extend { input: Box::new(input), variable, expression }
 }
 
-fn equality_key(of: Variable) -> Expression {
+pub(crate) fn equality_key(of: Variable) -> Expression {
     Expression::Call(Function::EqualityKey, vec![Expression::Variable(of)])
 }
 
@@ -329,13 +332,63 @@ fn equality(conjunct: &Conjunct) -> Option<Equality> {
     }
 }
 
+/// Unifies variables of the rows of `input` with variables local to the pattern of an `EXISTS` whose condition
+/// says that they are the same term, so that the pattern may be explored from the rows or joined with them.
+fn unify_in_exists(input: &Node, condition: &mut Expression) {
+    let (bound, may_be_bound) = (input.certain(), possible(input));
+    condition.for_each_exists_mut(&mut |exists| {
+        let outer: VariableSet = exists.outer.iter().copied().collect();
+        let Node::Filter { input: inner, condition } = &mut exists.pattern else { return };
+        let mut conjuncts = match std::mem::replace(condition, Expression::Unbound) {
+            Expression::And(all) => all,
+            one => vec![one],
+        };
+        let mut same = Vec::new();
+        let (certain, all) = (inner.certain(), possible(inner));
+        conjuncts.retain(|conjunct| {
+            let (a, b, of_terms) = match conjunct {
+                Expression::Equal(a, b) => (a, b, false),
+                Expression::SameTerm(a, b) => (a, b, true),
+                _ => return true,
+            };
+            let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return true };
+            let is_local = |one| certain.contains(one) && !may_be_bound.contains(one) && !outer.contains(one);
+            let is_of_rows = |one| bound.contains(one) && outer.contains(one) && !all.contains(one);
+            let (row, local) = match (is_of_rows(a) && is_local(b), is_of_rows(b) && is_local(a)) {
+                (true, _) => (a, b),
+                (_, true) => (b, a),
+                _ => return true,
+            };
+            // One equality for each variable; a further one remains a condition.
+            let is_new = same.iter().all(|(from, to)| *from != local && *to != row);
+            let unifies = is_new && (of_terms || is_resource(input, row) || is_resource(inner, local));
+            if unifies {
+                same.push((local, row));
+            }
+            !unifies
+        });
+        *condition = match conjuncts.len() {
+            1 => conjuncts.remove(0),
+            _ => Expression::And(conjuncts),
+        };
+        exists.pattern.rename(&same);
+        if let Node::Filter { input, condition: Expression::And(all) } = &mut exists.pattern
+            && all.is_empty()
+        {
+            exists.pattern = std::mem::replace(&mut **input, Node::Patterns(Vec::new()));
+        }
+    });
+}
+
 /// The number of equalities of two variables in the conditions of `node`.
 fn equality_count(node: &Node) -> usize {
     let mut count = match node {
         Node::Filter { condition, .. } | Node::LeftJoin { condition: Some(condition), .. } => {
             let mut found = Vec::new();
             equalities_of(condition, &mut found);
-            found.len()
+            let mut count = found.len();
+            condition.for_each_exists(&mut |exists| count += equality_count(&exists.pattern));
+            count
         }
         _ => 0,
     };

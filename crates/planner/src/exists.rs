@@ -3,13 +3,14 @@
 //! # Shape
 //! A pattern is planned from the rows of its filter, as an optional part is, and all variables that those
 //! rows bind are parameters in it (SPARQL 1.1 §18.6, `substitute`). A plain pattern may also run once on its
-//! own as the build side of a semi-join. One that names a vertex or a value may become a distinct part of the
+//! own as the build side of a semi-join, whose condition compares both sides. One that names a vertex or a value may become a distinct part of the
 //! join and start it: "posts with this tag" are few, and no other post is read. A condition that *is* an
 //! `EXISTS`, or the negation of one, keeps or drops rows; in any other expression a variable added by the
 //! planner holds whether there was a solution.
 
 use crate::cost;
-use crate::filter::{Conjunct, together};
+use crate::equalities::equality_key;
+use crate::filter::{Conjunct, split, together};
 use crate::join_group::JoinGroup;
 use crate::lower::Planner;
 use crate::partial_plan::{PartialPlan, pipeline};
@@ -155,6 +156,9 @@ impl Planner<'_> {
     }
 
     /// A semi-join with the solutions of the pattern, where it is equivalent and may be cheaper.
+    ///
+    /// Conditions of the pattern that read variables of the row become the condition of the join. One that
+    /// compares a variable of each side for equality is also a key.
     fn semi_join(
         &mut self,
         exists: &Exists,
@@ -162,28 +166,90 @@ impl Planner<'_> {
         partial: &PartialPlan,
         rows: f64,
     ) -> Result<Option<PartialPlan>> {
-        let kind = match semi_join_kind {
-            SemiJoinKind::Semi => JoinKind::Semi,
-            SemiJoinKind::Anti => JoinKind::Anti,
-            SemiJoinKind::Mark(_) => return Ok(None),
+        if let SemiJoinKind::Mark(_) = semi_join_kind {
+            return Ok(None);
+        }
+        let (pattern, correlated) = match &exists.pattern {
+            Node::Filter { input, condition } => {
+                let (bound, mut conjuncts) = (possible(input), Vec::new());
+                split(condition, &mut conjuncts);
+                let (inside, correlated): (Vec<_>, Vec<_>) =
+                    conjuncts.into_iter().partition(|one| one.variables.is_subset(&bound));
+                let inside: Vec<_> =
+                    inside.into_iter().map(|one| Rc::unwrap_or_clone(one.expression)).collect();
+                let pattern = match inside.is_empty() {
+                    true => (**input).clone(),
+                    false => Node::Filter { input: input.clone(), condition: Expression::And(inside) },
+                };
+                (pattern, correlated)
+            }
+            pattern => (pattern.clone(), Vec::new()),
         };
-        let pattern = &exists.pattern;
-        let shared = partial.possible.clone().intersection(&possible(pattern));
-        let means_the_same = is_plain(pattern)
+        let (bound, sure) = (possible(&pattern), pattern.certain());
+        let mut shared = partial.possible.clone().intersection(&bound);
+        let readable = partial.possible.clone().union(&bound);
+        let means_the_same = is_plain(&pattern)
             && shared.is_subset(&partial.certain)
-            && shared.is_subset(&pattern.certain())
+            && shared.is_subset(&sure)
             && !shared.intersects(&self.parameters)
-            && free(pattern).is_empty();
+            && free(&pattern).is_empty()
+            && correlated
+                .iter()
+                .all(|one| !one.has_exists && one.is_movable() && one.variables.is_subset(&readable));
         if !means_the_same || partial.rows < self.options.compare_from_rows || !self.may_compare(1) {
             return Ok(None);
         }
+        let mut hashed = partial.clone();
+        let mut right = pattern;
+        let across = |one: &Conjunct| match &*one.expression {
+            Expression::Equal(a, b) | Expression::SameTerm(a, b) => match (&**a, &**b) {
+                (&Expression::Variable(a), &Expression::Variable(b)) => [(a, b), (b, a)]
+                    .into_iter()
+                    .find(|(of_row, local)| partial.certain.contains(*of_row) && sure.contains(*local))
+                    .filter(|(of_row, local)| !bound.contains(*of_row) && !partial.possible.contains(*local)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some((of_row, local)) = correlated.iter().find_map(across) {
+            let key = self.new_variable()?;
+            hashed.cost += hashed.rows * cost::EXTEND_ROW;
+            hashed.possible.insert(key);
+            hashed.certain.insert(key);
+            hashed.push(Step::Extend { variable: key, expression: equality_key(of_row) }, partial.rows);
+            let expression = equality_key(local);
+            right = Node::Extend { input: Box::new(right), variable: key, expression };
+            shared.insert(key);
+        }
+        let of_condition =
+            correlated.iter().fold(VariableSet::default(), |set, one| set.union(&one.variables));
+        let adds = of_condition.intersection(&bound).minus(&shared);
+        let needed = shared.clone().union(&adds);
         let right =
-            self.with_bag_semantics_if(false, |planner| planner.alone(pattern, &shared, Vec::new()))?;
+            self.with_bag_semantics_if(false, |planner| planner.alone(&right, &needed, Vec::new()))?;
         if right.empty {
             return Ok(None);
         }
-        let mut hashed = partial.clone();
-        self.push_join(&mut hashed, right, kind, &shared, &VariableSet::default(), rows);
+        let condition = match correlated.len() {
+            0 => None,
+            1 => correlated.into_iter().next().map(|one| Rc::unwrap_or_clone(one.expression)),
+            _ => Some(Expression::And(
+                correlated.into_iter().map(|one| Rc::unwrap_or_clone(one.expression)).collect(),
+            )),
+        };
+        // An index of extreme values has one row for each key.
+        if condition.as_ref().is_some_and(|condition| !matches!(condition, Expression::Compare(..))) {
+            let pairs = match shared.is_empty() {
+                true => partial.rows * right.rows,
+                false => self.joined_rows(partial, &right, &shared)?,
+            };
+            hashed.cost += pairs * cost::FILTER_ROW;
+        }
+        let kind = match semi_join_kind {
+            SemiJoinKind::Anti => JoinKind::Anti(condition),
+            _ => JoinKind::Semi(condition),
+        };
+        self.push_join(&mut hashed, right, kind, &shared, &adds, rows);
         Ok(Some(hashed))
     }
 }
@@ -205,7 +271,7 @@ fn is_anchored(node: &Node) -> bool {
 }
 
 /// Whether pre-binding variables of the pattern and filtering its solutions are equivalent.
-fn is_plain(node: &Node) -> bool {
+pub(crate) fn is_plain(node: &Node) -> bool {
     match node {
         Node::Patterns(_) | Node::Values { .. } => true,
         // A constant that occurs in no statement still has an empty path to itself.

@@ -207,21 +207,23 @@ impl Writer<'_> {
             {
                 "product    by the number of solutions".to_owned()
             }
-            Step::Join { kind: JoinKind::Semi, on, compatible, .. }
+            Step::Join { kind: JoinKind::Semi(None), on, compatible, .. }
                 if on.is_empty() && compatible.is_empty() =>
             {
                 "exists     any solution".to_owned()
             }
             Step::Join { kind, on, compatible, .. } => {
-                let kind = match kind {
-                    JoinKind::Inner => "join".to_owned(),
-                    JoinKind::Left(None) => "left join".to_owned(),
-                    JoinKind::Left(Some(condition)) => format!("left join if {}", self.condition(condition)),
-                    JoinKind::Minus => "minus".to_owned(),
-                    JoinKind::Semi => "semi join".to_owned(),
-                    JoinKind::Anti => "anti join".to_owned(),
+                let name = match kind {
+                    JoinKind::Inner => "join",
+                    JoinKind::Left(_) => "left join",
+                    JoinKind::Minus => "minus",
+                    JoinKind::Semi(_) => "semi join",
+                    JoinKind::Anti(_) => "anti join",
                 };
-                let mut text = format!("hash {kind}");
+                let mut text = format!("hash {name}");
+                if let Some(condition) = kind.condition() {
+                    let _ = write!(text, " if {}", self.condition(condition));
+                }
                 if !on.is_empty() {
                     let _ = write!(text, " on {}", self.names(on));
                 }

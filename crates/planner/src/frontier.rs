@@ -153,9 +153,8 @@ fn before_step(
 /// Whether all expressions of a step are deterministic, nested steps included.
 pub(crate) fn is_stable(step: &Step) -> bool {
     let own = match step {
-        Step::Filter(expression)
-        | Step::Extend { expression, .. }
-        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => !expression.is_volatile(),
+        Step::Filter(expression) | Step::Extend { expression, .. } => !expression.is_volatile(),
+        Step::Join { kind, .. } => kind.condition().is_none_or(|condition| !condition.is_volatile()),
         Step::Order { keys, .. } => keys.iter().all(|key| !key.expression.is_volatile()),
         Step::Group { aggregates, .. } => aggregates
             .iter()

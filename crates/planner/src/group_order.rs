@@ -221,7 +221,7 @@ impl Planner<'_> {
         let kind = match self.set && self.stable {
             true => {
                 right.push(Step::Slice { start: 0, length: Some(1) }, right.rows.min(1.0));
-                JoinKind::Semi
+                JoinKind::Semi(None)
             }
             false => JoinKind::Inner,
         };

@@ -51,6 +51,7 @@ mod scope;
 mod seeded;
 mod seek;
 mod set_paths;
+mod unmatched;
 mod validate;
 mod variable_uses;
 
@@ -88,7 +89,8 @@ pub fn plan(
     let result = result_variables(query);
     let needed: VariableSet = result.iter().copied().collect();
     let mut partial = PartialPlan::start(&parameters);
-    let with_keys = planner.with_equalities_as_keys(&query.root)?;
+    let with_anti_joins = planner.with_anti_joins(&query.root)?;
+    let with_keys = planner.with_equalities_as_keys(with_anti_joins)?;
     let has_keys = matches!(with_keys, Cow::Owned(_));
     let root = planner.with_set_paths(with_keys, query, &needed)?;
     planner.stable = scope::is_stable(&root);

@@ -63,6 +63,7 @@ pub(crate) fn columns_after(step: &Step, before: &VariableSet) -> VariableSet {
         }
         Step::Extend { variable, .. } => after.insert(*variable),
         Step::Values { variables, .. } => after.extend(variables.iter().copied()),
+        Step::Join { kind: JoinKind::Semi(_) | JoinKind::Anti(_), .. } => {}
         Step::Join { adds, .. } => after.extend(adds.iter().copied()),
         Step::Optional { inner, row } => {
             let mut start = before.clone();
@@ -190,10 +191,7 @@ fn live_before(
             live.add_all(&variables.iter().copied().collect::<VariableSet>().intersection(columns));
         }
         Step::Join { right, kind, on, compatible, adds } => {
-            let condition = match kind {
-                JoinKind::Left(Some(condition)) => expression_variables(condition),
-                _ => VariableSet::default(),
-            };
+            let condition = kind.condition().map(expression_variables).unwrap_or_default();
             adds.retain(|variable| live.contains(*variable) || condition.contains(*variable));
             let added: VariableSet = adds.iter().copied().collect();
             let shared: VariableSet = on.iter().chain(&*compatible).copied().collect();
@@ -274,7 +272,7 @@ pub(crate) fn for_each_expression(
             }
             Step::Join { right, kind, adds, .. } => {
                 for_each_expression(right, &VariableSet::default(), visit);
-                if let JoinKind::Left(Some(condition)) = kind {
+                if let Some(condition) = kind.condition() {
                     visit(condition, &now.clone().union(&adds.iter().copied().collect()));
                 }
             }

@@ -282,7 +282,7 @@ impl<'a> Planner<'a> {
         self.apply(outside, partial)
     }
 
-    /// Adds a join with `right`; `wanted`: the columns that it may add.
+    /// Adds a join with `right`; `wanted`: the columns of `right` that later steps or its condition read.
     pub(crate) fn push_join(
         &mut self,
         partial: &mut PartialPlan,
@@ -294,15 +294,10 @@ impl<'a> Planner<'a> {
     ) {
         let on = shared.clone().intersection(&partial.certain).intersection(&right.certain);
         let compatible = shared.clone().minus(&on);
-        let adds = match kind {
-            JoinKind::Inner | JoinKind::Left(_) => {
-                wanted.clone().intersection(&right.possible).minus(&partial.possible)
-            }
-            JoinKind::Minus | JoinKind::Semi | JoinKind::Anti => VariableSet::default(),
-        };
+        let adds = wanted.clone().intersection(&right.possible).minus(&partial.possible);
         partial.cost += right.cost + right.rows * cost::BUILD_ROW + partial.rows * cost::PROBE_ROW;
         partial.cost += rows * cost::OUTPUT_ROW;
-        let binds = kind == JoinKind::Inner;
+        let (binds, extends) = (kind == JoinKind::Inner, matches!(kind, JoinKind::Inner | JoinKind::Left(_)));
         let step = Step::Join {
             right: pipeline(right.steps),
             kind,
@@ -311,7 +306,9 @@ impl<'a> Planner<'a> {
             adds: adds.iter().collect(),
         };
         partial.push(step, rows);
-        partial.possible.add_all(&adds);
+        if extends {
+            partial.possible.add_all(&adds);
+        }
         if binds {
             partial.certain.add_all(&right.certain.intersection(&partial.possible));
         }

@@ -145,7 +145,7 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
                 rows.unbound(*variable)?;
                 need(side.columns.contains(*variable), || format!("?{} is not on the right", variable.0))?;
             }
-            if let JoinKind::Left(Some(condition)) = kind {
+            if let Some(condition) = kind.condition() {
                 rows.readable(condition)?;
             }
             if *kind == JoinKind::Inner {

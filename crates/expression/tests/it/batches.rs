@@ -95,7 +95,10 @@ fn ids_of_integers_compare_as_their_values() {
     let numbers = [-1 << 50, -3, -1, 0, 1, 2, 3, 4, 1 << 31, 1 << 50];
     let kinds = ["integer", "int", "long"];
     let mut terms = Terms::default();
-    let literals = numbers.iter().flat_map(|number| kinds.map(|kind| literal(*number, kind)));
+    let fits = |number: i64, kind: &str| kind != "int" || i32::try_from(number).is_ok();
+    let pairs = numbers.iter().flat_map(|number| kinds.map(|kind| (*number, kind)));
+    let literals =
+        pairs.filter(|(number, kind)| fits(*number, kind)).map(|(number, kind)| literal(number, kind));
     let literals: Vec<(String, Id)> = literals.map(|text| (text.clone(), terms.add(term(&text)))).collect();
     let column: Vec<Id> = literals.iter().map(|(_, id)| *id).collect();
     let computed = ComputedTerms::new();
@@ -109,7 +112,6 @@ fn ids_of_integers_compare_as_their_values() {
     };
     for comparator in ["<", "<=", ">", ">=", "=", "!="] {
         for (constant, id) in &literals {
-            // A number outside the range of its type is not a number in either evaluation.
             let by_values = selected(&format!("(?v0 + 0) {comparator} ({constant} + 0)"), *id);
             let by_ids = selected(&format!("?v0 {comparator} {constant}"), *id);
             assert_eq!(by_ids, by_values, "{comparator} {constant}");

@@ -3,6 +3,7 @@
 
 use crate::common::{Terms, evaluate, term};
 use oxrdf::Term;
+use vervet_algebra::{Expression, Function, Variable};
 use vervet_expression::{CompiledExpression, ComputedTerms, Evaluator};
 use vervet_model::{ErrorKind, Id};
 
@@ -26,6 +27,94 @@ fn check_columns(text: &str, rows: &[(&str, &str, &str)]) {
     for ((a, b, expected), found) in rows.iter().zip(found) {
         assert_eq!(found, (*expected != "error").then(|| term(expected)), "{text} with {a} and {b}");
     }
+}
+
+#[test]
+fn derived_integers_have_ranges() {
+    let ranges: [(&str, Option<i128>, Option<i128>); 13] = [
+        ("integer", None, None),
+        ("byte", Some(-128), Some(127)),
+        ("short", Some(-32_768), Some(32_767)),
+        ("int", Some(-2_147_483_648), Some(2_147_483_647)),
+        ("long", Some(-9_223_372_036_854_775_808), Some(9_223_372_036_854_775_807)),
+        ("unsignedByte", Some(0), Some(255)),
+        ("unsignedShort", Some(0), Some(65_535)),
+        ("unsignedInt", Some(0), Some(4_294_967_295)),
+        ("unsignedLong", Some(0), Some(18_446_744_073_709_551_615)),
+        ("positiveInteger", Some(1), None),
+        ("nonNegativeInteger", Some(0), None),
+        ("negativeInteger", None, Some(-1)),
+        ("nonPositiveInteger", None, Some(0)),
+    ];
+    let far = ["-", ""].map(|sign| format!("{sign}99999999999999999999999999999999999999999999"));
+    let snapshot = Terms::default();
+    let is_numeric = |text: &str, name: &str, expected: bool| {
+        let found = evaluate(&snapshot, &format!("isNumeric('{text}'^^xsd:{name})"), &[], 1);
+        assert_eq!(found, [Some(term(&expected.to_string()))], "{text} as {name}");
+    };
+    for (name, least, greatest) in ranges {
+        is_numeric(&far[0], name, least.is_none());
+        is_numeric(&far[1], name, greatest.is_none());
+        for (bound, outside) in [(least, -1), (greatest, 1)] {
+            if let Some(bound) = bound {
+                is_numeric(&bound.to_string(), name, true);
+                is_numeric(&(bound + outside).to_string(), name, false);
+            }
+        }
+    }
+    check(&[
+        ("'300'^^xsd:byte + 1", "error"),
+        ("'100'^^xsd:byte + 1", "101"),
+        ("'-1'^^xsd:unsignedInt < 5", "error"),
+        ("'300'^^xsd:byte = 300", "error"),
+        ("'300'^^xsd:byte = '300'^^xsd:byte", "true"),
+        ("DATATYPE('300'^^xsd:byte)", "xsd:byte"),
+        // An invalid form of a numeric type is false as a condition.
+        ("IF('300'^^xsd:byte, 1, 2)", "2"),
+    ]);
+}
+
+/// Terms that are equal have equal keys; so a join on keys finds every pair.
+#[test]
+fn equal_terms_have_equal_keys() {
+    let zones = ["", "Z", "+01:00", "-10:30", "+14:00"];
+    let mut texts: Vec<String> = Vec::new();
+    for zone in zones {
+        for day in ["2023-12-31", "2024-01-01", "-0044-03-15"] {
+            texts.push(format!("'{day}{zone}'^^xsd:date"));
+            texts.push(format!("'{day}T23:30:00{zone}'^^xsd:dateTime"));
+            texts.push(format!("'{day}T00:30:00{zone}'^^xsd:dateTime"));
+            texts.push(format!("'{day}T22:30:00.250{zone}'^^xsd:dateTime"));
+        }
+        texts.push(format!("'10:00:00{zone}'^^xsd:time"));
+        texts.push(format!("'11:00:00{zone}'^^xsd:time"));
+    }
+    let others = ["1", "1.0", "1.0e0", "'1'^^xsd:float", "true", "'1'^^xsd:boolean", "'a'", "'a'@en", "ex:a"];
+    texts.extend(others.map(str::to_owned));
+    texts.extend(["'P1Y'^^xsd:duration", "'P12M'^^xsd:yearMonthDuration", "'x'^^ex:t"].map(str::to_owned));
+    let snapshot = Terms::new(texts.iter().step_by(2).map(|text| term(text)));
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&snapshot, &computed, oxsdatatypes::DateTime::MIN, 0);
+    let key = |text: &str| {
+        let id = evaluator.intern(term(text).as_ref()).expect("valid");
+        let call = Expression::Call(Function::EqualityKey, vec![Expression::Variable(Variable(0))]);
+        let mut keys = Vec::new();
+        let compiled = CompiledExpression::new(&call, &evaluator).expect("valid");
+        compiled.evaluate(&evaluator, &[vec![id]], 1, &mut keys).expect("nothing fails");
+        keys[0]
+    };
+    let mut equal = 0;
+    for a in &texts {
+        for b in &texts {
+            let found = evaluate(&snapshot, &format!("{a} = {b}"), &[], 1);
+            if found == [Some(term("true"))] {
+                assert_eq!(key(a), key(b), "{a} = {b}");
+                equal += usize::from(a != b);
+            }
+        }
+    }
+    assert!(equal >= 20, "only {equal} pairs of different terms are equal");
+    assert_ne!(key("'2024-01-01Z'^^xsd:date"), key("'2024-01-02Z'^^xsd:date"));
 }
 
 #[test]

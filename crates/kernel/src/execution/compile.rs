@@ -7,6 +7,7 @@ use crate::operators::{
 };
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
+use crate::pipeline::join_table::Comparison;
 use crate::pipeline::row_table::RowTable;
 use crate::pipeline::table::Table;
 use crate::plan::{Access, JoinKind, Leg, Operand, Pipeline, PlanStep, Step};
@@ -193,7 +194,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             rows: Vec::new(),
             out: out(),
         }),
-        Step::Join { right, kind, on, compatible, adds } => {
+        Step::Join { right, kind: kind_of_step, on, compatible, adds } => {
             if compatible.len() > join::COMPATIBLE_MAX {
                 let message = format!("a join has more than {} shared variables", join::COMPATIBLE_MAX);
                 return Err(Error::new(vervet_model::ErrorKind::Unsupported, message));
@@ -201,19 +202,19 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             let mut needed = [on.as_slice(), compatible, adds].concat();
             needed.extend_from_slice(&step.keep);
             let table = run.shared.and_then(|shared| shared.join(step));
-            let kind = match kind {
+            let kind = match kind_of_step {
                 JoinKind::Inner => join::Kind::Inner,
                 JoinKind::Minus => join::Kind::Minus,
-                JoinKind::Semi => join::Kind::Semi,
-                JoinKind::Anti => join::Kind::Anti,
-                JoinKind::Left(None) => join::Kind::Left(None),
-                JoinKind::Left(Some(condition)) => {
-                    condition.variables(&mut needed);
-                    join::Kind::Left(Some(compile(condition, run)?))
-                }
+                JoinKind::Semi(_) => join::Kind::Semi,
+                JoinKind::Anti(_) => join::Kind::Anti,
+                JoinKind::Left(_) => join::Kind::Left,
             };
+            let condition = kind_of_step.condition().map(|condition| compile(condition, run)).transpose()?;
+            kind_of_step.condition().into_iter().for_each(|condition| condition.variables(&mut needed));
             Box::new(join::Join {
                 kind,
+                condition,
+                comparison: Comparison::of(&step.step),
                 on: on.clone(),
                 compatible: compatible.clone(),
                 adds: adds.clone(),
@@ -224,6 +225,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
                 step,
                 indexes: Vec::new(),
                 index_of: rustc_hash::FxHashMap::default(),
+                last_index: None,
                 pairs: Vec::new(),
                 out: out(),
             })

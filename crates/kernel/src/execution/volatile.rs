@@ -1,6 +1,6 @@
 //! Analysis of plans: steps with volatile expressions, and with expressions that depend on the solution.
 
-use crate::plan::{JoinKind, Pipeline, Step};
+use crate::plan::{Pipeline, Step};
 use vervet_algebra::{Expression, Function};
 
 /// Whether a step, nested pipelines excluded, evaluates a volatile function.
@@ -12,9 +12,8 @@ pub(crate) fn is_volatile(step: &Step) -> bool {
 fn calls(step: &Step, is_one: &dyn Fn(&Expression) -> bool) -> bool {
     let any = |expression: &Expression| contains(expression, is_one);
     match step {
-        Step::Filter(expression)
-        | Step::Extend { expression, .. }
-        | Step::Join { kind: JoinKind::Left(Some(expression)), .. } => any(expression),
+        Step::Filter(expression) | Step::Extend { expression, .. } => any(expression),
+        Step::Join { kind, .. } => kind.condition().is_some_and(any),
         Step::Order { keys, .. } => keys.iter().any(|key| any(&key.expression)),
         Step::Group { aggregates, .. } => {
             aggregates.iter().any(|(_, aggregate)| aggregate.expression.as_ref().is_some_and(any))

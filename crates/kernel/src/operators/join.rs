@@ -5,13 +5,16 @@
 //! `compatible` variables that they bind. For each group and each subset of these variables that a left row
 //! also binds there is one hash index, built on first use. So a probe of a group is always one look-up, even
 //! if variables are unbound in some rows.
+//!
+//! A semi- or anti-join whose condition compares a column of each side keeps only the extreme values of each
+//! key in its index ([`Comparison`]), so a probe tests one pair for each class of values.
 //! # Cost
 //! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
 
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
-use crate::pipeline::join_table::{END, Index, JoinTable, Mask, hash, mask};
+use crate::pipeline::join_table::{Comparison, END, Index, JoinTable, Mask, hash, mask};
 use crate::plan::PlanStep;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -19,10 +22,11 @@ use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
 use vervet_model::Result;
 
-/// The join kind, with compiled expressions.
+/// The join kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Inner,
-    Left(Option<CompiledExpression>),
+    Left,
     Minus,
     Semi,
     Anti,
@@ -33,6 +37,10 @@ pub(crate) const COMPATIBLE_MAX: usize = 64;
 
 pub(crate) struct Join<'a> {
     pub kind: Kind,
+    /// The condition on pairs.
+    pub condition: Option<CompiledExpression>,
+    /// The condition of a semi- or anti-join, if it is a comparison.
+    pub comparison: Option<Comparison>,
     pub on: Vec<Variable>,
     pub compatible: Vec<Variable>,
     pub adds: Vec<Variable>,
@@ -46,6 +54,8 @@ pub(crate) struct Join<'a> {
     pub indexes: Vec<Arc<Index>>,
     /// Positions in `indexes` by group and mask.
     pub index_of: FxHashMap<(usize, Mask), usize>,
+    /// The last one used.
+    pub last_index: Option<((usize, Mask), usize)>,
     pub pairs: Vec<(u32, u32)>,
     pub out: Batch,
 }
@@ -108,22 +118,26 @@ impl<'a> Join<'a> {
 
     /// Position of the index of a group for a mask.
     fn index(&mut self, right: &JoinTable, group: usize, shared: Mask, run: &Run<'a>) -> Result<usize> {
-        if let Some(&position) = self.index_of.get(&(group, shared)) {
+        let key = (group, shared);
+        if let Some((last, position)) = self.last_index
+            && last == key
+        {
             return Ok(position);
         }
-        self.indexes.push(right.index(group, shared, run.control)?);
-        self.index_of.insert((group, shared), self.indexes.len() - 1);
-        Ok(self.indexes.len() - 1)
+        let position = match self.index_of.get(&key) {
+            Some(&position) => position,
+            None => {
+                self.indexes.push(right.index(group, shared, run)?);
+                self.index_of.insert(key, self.indexes.len() - 1);
+                self.indexes.len() - 1
+            }
+        };
+        self.last_index = Some((key, position));
+        Ok(position)
     }
 
-    /// Joins `pairs` into `out`, applies the condition, and marks the left rows that matched.
-    fn join_pairs(
-        &mut self,
-        table: &Batch,
-        batch: &Batch,
-        run: &Run<'a>,
-        matched: &mut [bool],
-    ) -> Result<()> {
+    /// Joins `pairs` into `out`, without multiplicities; returns their left rows.
+    fn gather_pairs(&mut self, table: &Batch, batch: &Batch) -> Vec<u32> {
         let rows: Vec<u32> = self.pairs.iter().map(|pair| pair.0).collect();
         self.out.gather(batch, &rows, &self.pair_keep);
         for &variable in self.adds.iter().chain(&self.compatible) {
@@ -135,12 +149,24 @@ impl<'a> Join<'a> {
             column.clear();
             column.extend(values);
         }
+        rows
+    }
+
+    /// Joins `pairs` into `out`, applies the condition, and marks the left rows that matched.
+    fn join_pairs(
+        &mut self,
+        table: &Batch,
+        batch: &Batch,
+        run: &Run<'a>,
+        matched: &mut [bool],
+    ) -> Result<()> {
+        let rows = self.gather_pairs(table, batch);
         if !table.multiplicity.is_empty() {
             self.out.multiplicity = (self.pairs.iter())
                 .map(|&(left, right)| batch.times(left as usize).times(table.times(right as usize)))
                 .collect::<Result<_>>()?;
         }
-        if let Kind::Left(Some(condition)) = &self.kind {
+        if let Some(condition) = &self.condition {
             let mut selection = Vec::new();
             condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
             run.count_computed()?;
@@ -150,6 +176,25 @@ impl<'a> Join<'a> {
             rows.iter().for_each(|&row| matched[row as usize] = true);
         }
         self.out.drop_all_but(&self.keep);
+        self.pairs.clear();
+        Ok(())
+    }
+
+    /// Marks the left rows of the `pairs` for which the condition holds.
+    fn test_pairs(
+        &mut self,
+        table: &Batch,
+        batch: &Batch,
+        run: &Run<'a>,
+        matched: &mut [bool],
+    ) -> Result<()> {
+        let rows = self.gather_pairs(table, batch);
+        if let Some(condition) = &self.condition {
+            let mut selection = Vec::new();
+            condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
+            run.count_computed()?;
+            selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
+        }
         self.pairs.clear();
         Ok(())
     }
@@ -178,7 +223,7 @@ impl<'a> Join<'a> {
         if next.push(&mut self.out)? == Flow::Done {
             return Ok(Flow::Done);
         }
-        if matches!(self.kind, Kind::Left(_)) {
+        if self.kind == Kind::Left {
             let alone: Vec<u32> =
                 (0_u32..).zip(&matched).filter(|(_, matched)| !**matched).map(|(row, _)| row).collect();
             batch.select(&alone, &self.keep);
@@ -199,17 +244,32 @@ impl<'a> Join<'a> {
             Kind::Anti => (false, false),
             _ => (false, true),
         };
-        let mut selection = Vec::new();
+        let rows = &table.table.batch;
+        let mut matched = vec![false; batch.rows];
+        self.pairs.clear();
         for row in 0..batch.rows {
-            let mut found = false;
-            self.probe(table, batch, row, &run, must_share, &mut |_, _| {
-                found = true;
-                Ok(false)
+            let left = u32::try_from(row).unwrap_or(u32::MAX);
+            let compared = self.comparison.map(|one| (one, batch.value(one.left, row)));
+            let is_certain = self.condition.is_none();
+            self.probe(table, batch, row, &run, must_share, &mut |join, right| {
+                matched[row] = matched[row] || is_certain;
+                if let Some((comparison, left)) = compared {
+                    let right = rows.value(comparison.right, right as usize);
+                    matched[row] = run.evaluator.holds(comparison.comparator, right, left)? == Some(true);
+                } else if !is_certain {
+                    join.pairs.push((left, right));
+                    if join.pairs.len() >= run.control.batch_rows() {
+                        join.test_pairs(rows, batch, &run, &mut matched)?;
+                    }
+                }
+                Ok(!matched[row])
             })?;
-            if found == keep_found {
-                selection.push(u32::try_from(row).unwrap_or(u32::MAX));
-            }
         }
+        if !self.pairs.is_empty() {
+            self.test_pairs(rows, batch, &run, &mut matched)?;
+        }
+        let selection: Vec<u32> =
+            (0..).zip(&matched).filter(|(_, matched)| **matched == keep_found).map(|(row, _)| row).collect();
         batch.select(&selection, &self.keep);
         next.push(batch)
     }
@@ -225,7 +285,7 @@ impl<'a> Kernel<'a> for Join<'a> {
             }
         };
         match self.kind {
-            Kind::Inner | Kind::Left(_) => self.push_pairs(&table, batch, next),
+            Kind::Inner | Kind::Left => self.push_pairs(&table, batch, next),
             Kind::Minus | Kind::Semi | Kind::Anti => self.push_existence(&table, batch, next),
         }
     }

@@ -2,13 +2,15 @@
 //! groups. See the header of the join for shape and cost.
 
 use crate::pipeline::batch::{Batch, Keep};
+use crate::pipeline::chain::Run;
 use crate::pipeline::control::Control;
 use crate::pipeline::table::Table;
-use crate::plan::{PlanStep, Step};
+use crate::plan::{JoinKind, PlanStep, Step};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
-use vervet_algebra::Variable;
+use vervet_algebra::{Comparator, Expression, Variable};
+use vervet_expression::OrderClass;
 use vervet_model::{Error, Multiplicity, Result};
 
 /// Bit mask of the bound `compatible` variables: bit `i` for the i-th.
@@ -25,11 +27,48 @@ pub(crate) struct Index {
 
 pub(crate) const END: u32 = u32::MAX;
 
+/// A condition `right comparator left` on the pairs of a semi- or anti-join.
+///
+/// Whether a left row has a match depends only on the extreme right value of its key in each
+/// [`OrderClass`]: the index has no other rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Comparison {
+    pub left: Variable,
+    pub right: Variable,
+    pub comparator: Comparator,
+}
+
+impl Comparison {
+    /// The comparison that is the condition of a join.
+    pub(crate) fn of(step: &Step) -> Option<Self> {
+        let Step::Join { kind: JoinKind::Semi(condition) | JoinKind::Anti(condition), adds, .. } = step
+        else {
+            return None;
+        };
+        let Expression::Compare(comparator, a, b) = condition.as_ref()? else { return None };
+        let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return None };
+        match (adds.contains(&a), adds.contains(&b)) {
+            (true, false) => Some(Self { left: b, right: a, comparator: *comparator }),
+            (false, true) => Some(Self { left: a, right: b, comparator: comparator.flipped() }),
+            _ => None,
+        }
+    }
+
+    /// The comparator that holds between a more extreme value and a less extreme one.
+    fn strict(self) -> Comparator {
+        match self.comparator {
+            Comparator::Less | Comparator::LessOrEqual => Comparator::Less,
+            Comparator::Greater | Comparator::GreaterOrEqual => Comparator::Greater,
+        }
+    }
+}
+
 /// The build side of a join, shared by the copies of the join in several threads.
 pub struct JoinTable {
     on: Vec<Variable>,
     compatible: Vec<Variable>,
     keep: Keep,
+    comparison: Option<Comparison>,
     pub(crate) table: Table,
     /// Rows by the mask of their bound variables.
     pub(crate) groups: Vec<(Mask, Vec<u32>)>,
@@ -51,6 +90,7 @@ impl JoinTable {
             on: on.clone(),
             compatible: compatible.clone(),
             keep: Keep::new(&needed, variables),
+            comparison: Comparison::of(&step.step),
             table: Table::new(variables),
             groups: Vec::new(),
             indexes: Mutex::default(),
@@ -96,14 +136,23 @@ impl JoinTable {
     }
 
     /// The index of a group for a mask, built on first use; concurrent callers wait.
-    pub(crate) fn index(&self, group: usize, shared: Mask, control: &Control<'_>) -> Result<Arc<Index>> {
+    pub(crate) fn index(&self, group: usize, shared: Mask, run: &Run<'_>) -> Result<Arc<Index>> {
         // Only complete indexes are inserted, so a panic elsewhere does not corrupt the map.
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = indexes.get(&(group, shared)) {
             return Ok(Arc::clone(index));
         }
         let rows = &self.groups[group].1;
-        control.grow(4 * rows.len() as u64)?;
+        run.control.grow(4 * rows.len() as u64)?;
+        let index = Arc::new(match self.comparison {
+            Some(comparison) => self.index_of_extremes(rows, shared, comparison, run)?,
+            None => self.index_of_all(rows, shared, run.control)?,
+        });
+        indexes.insert((group, shared), Arc::clone(&index));
+        Ok(index)
+    }
+
+    fn index_of_all(&self, rows: &[u32], shared: Mask, control: &Control<'_>) -> Result<Index> {
         let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
         let mut counted = 0;
         // In reverse order, so that each chain ascends.
@@ -116,9 +165,68 @@ impl JoinTable {
             control.work(1)?;
             control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
         }
-        let index = Arc::new(index);
-        indexes.insert((group, shared), Arc::clone(&index));
         Ok(index)
+    }
+
+    /// The index without rows that another row of the same key makes irrelevant; see [`Comparison`]. Rows of
+    /// ordered classes come first in a chain, so a walk ends at the first row without a class.
+    fn index_of_extremes(
+        &self,
+        rows: &[u32],
+        shared: Mask,
+        comparison: Comparison,
+        run: &Run<'_>,
+    ) -> Result<Index> {
+        let (batch, control) = (&self.table.batch, run.control);
+        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
+        let mut classes = vec![OrderClass::Never; rows.len()];
+        let mut counted = 0;
+        control.grow((size_of::<OrderClass>() * rows.len()) as u64)?;
+        for (at, &right) in rows.iter().enumerate() {
+            control.work(1)?;
+            let value = batch.value(comparison.right, right as usize);
+            let class = run.evaluator.order_class(value)?;
+            classes[at] = class;
+            if class == OrderClass::Never {
+                continue;
+            }
+            let at = u32::try_from(at).map_err(|_| too_many_rows())?;
+            let hash = hash(&self.on, &self.compatible, shared, batch, right as usize);
+            let (mut before, mut found) = (END, index.first.get(&hash).copied().unwrap_or(END));
+            let mut is_better = true;
+            while found != END && classes[found as usize] != OrderClass::Alone {
+                control.work(1)?;
+                let other = rows[found as usize];
+                if classes[found as usize] == class && self.has_key_of(shared, right, other) {
+                    let known = batch.value(comparison.right, other as usize);
+                    is_better = run.evaluator.holds(comparison.strict(), value, known)? == Some(true);
+                    found = if is_better { index.next[found as usize] } else { found };
+                    break;
+                }
+                (before, found) = (found, index.next[found as usize]);
+            }
+            if !is_better {
+                continue;
+            }
+            index.next[at as usize] = found;
+            match before {
+                END => _ = index.first.insert(hash, at),
+                before => index.next[before as usize] = at,
+            }
+            control.recount(&mut counted, 17 * index.first.capacity() as u64)?;
+        }
+        control.shrink((size_of::<OrderClass>() * rows.len()) as u64);
+        Ok(index)
+    }
+
+    /// Whether two rows of a group have equal keys.
+    fn has_key_of(&self, shared: Mask, a: u32, b: u32) -> bool {
+        let batch = &self.table.batch;
+        let equal =
+            |variable: &Variable| batch.value(*variable, a as usize) == batch.value(*variable, b as usize);
+        self.on.iter().all(equal)
+            && (self.compatible.iter().enumerate())
+                .all(|(bit, variable)| shared >> bit & 1 == 0 || equal(variable))
     }
 }
 

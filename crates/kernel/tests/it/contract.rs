@@ -249,8 +249,8 @@ impl World {
             )],
         );
         add("minus", vec![join(JoinKind::Minus, vec![A], vec![])]);
-        add("semi-join", vec![join(JoinKind::Semi, vec![A], vec![])]);
-        add("anti-join", vec![join(JoinKind::Anti, vec![A], vec![])]);
+        add("semi-join", vec![join(JoinKind::Semi(None), vec![A], vec![])]);
+        add("anti-join", vec![join(JoinKind::Anti(None), vec![A], vec![])]);
         add(
             "optional",
             vec![Step::Optional { inner: pipeline(vec![general(self.pattern(a, any, b))]), row: ROW }],

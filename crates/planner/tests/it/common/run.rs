@@ -4,7 +4,9 @@ use super::algebra::integer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use vervet_algebra::{Expression, Function, Variable};
-use vervet_kernel::plan::{GraphOperand, JoinKind, Move, Operand, PathStep, Pipeline, Plan, Step};
+use vervet_kernel::plan::{
+    GraphOperand, JoinKind, Move, Operand, PathStep, Pipeline, Plan, SemiJoinKind, Step,
+};
 use vervet_model::{Direction, Id, Tag, unmetered};
 use vervet_snapshot::Snapshot;
 
@@ -340,8 +342,14 @@ impl<'a> Runner<'a> {
                                 out.push(row);
                             }
                         }
-                        JoinKind::Semi | JoinKind::Anti => {
-                            if right.iter().any(fits) == (*kind == JoinKind::Semi) {
+                        JoinKind::Semi(condition) | JoinKind::Anti(condition) => {
+                            let found = matches.map(both).any(|pair| {
+                                condition.as_ref().is_none_or(|condition| {
+                                    truth(condition, &|v| pair.0.get(&v).copied(), self.snapshot)
+                                        == Some(true)
+                                })
+                            });
+                            if found == matches!(kind, JoinKind::Semi(_)) {
                                 out.push(row);
                             }
                         }
@@ -380,7 +388,19 @@ impl<'a> Runner<'a> {
                 }
             }
             Step::Path(_) => unreachable!("a path is evaluated by `path`"),
-            Step::Exists { .. } => panic!("the queries of these tests have none"),
+            Step::Exists { inner, row: position, semi_join_kind } => {
+                for (at, row) in rows.into_iter().enumerate() {
+                    let mut start = row.clone();
+                    start.0.insert(*position, integer(at as u64));
+                    let found = !self.pipeline(inner, vec![start]).is_empty();
+                    match semi_join_kind {
+                        SemiJoinKind::Semi | SemiJoinKind::Anti => {
+                            out.extend((found == (*semi_join_kind == SemiJoinKind::Semi)).then_some(row));
+                        }
+                        SemiJoinKind::Mark(_) => panic!("the queries of these tests have none"),
+                    }
+                }
+            }
             Step::Union { branches } => {
                 for branch in branches {
                     out.extend(self.pipeline(branch, rows.clone()));
