@@ -100,6 +100,18 @@ impl Snapshot for Version {
         Ok(is_plain)
     }
 
+    fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        if !self.is_new(id) {
+            return self.base.read_literal_kind(id, read);
+        }
+        self.read_new(id, &mut |parts| {
+            read(match parts {
+                TermParts::Literal { kind, .. } => Some(kind),
+                _ => None,
+            });
+        })
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.base.may_have_triple_terms() || self.terms.may_have_triple_terms()
     }

@@ -307,6 +307,25 @@ impl Dictionary {
         })
     }
 
+    /// Calls `read` with the kind of a literal, without reading its text; `None`: another term.
+    ///
+    /// # Errors
+    /// Damaged file; a literal that this dictionary never assigned.
+    pub fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        if id.tag() != Tag::Literal {
+            return self.read_term(id, &mut String::new(), &mut |parts| {
+                read(match parts {
+                    TermParts::Literal { kind, .. } => Some(kind),
+                    _ => None,
+                });
+            });
+        }
+        let found = self.find(id)?;
+        let kind = found.template.literal_kind(found.payload);
+        read(Some(kind.ok_or_else(|| self.damaged_record(id))?));
+        Ok(())
+    }
+
     /// Whether some literal is a triple term.
     #[must_use]
     pub fn has_triple_terms(&self) -> bool {

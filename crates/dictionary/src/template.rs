@@ -308,6 +308,12 @@ impl Template {
     }
 
     /// Calls `read` with the term of this payload; `None` if it is damaged.
+    /// The kind of the literal with this payload.
+    pub(crate) fn literal_kind<'t>(&'t self, mut payload: &'t [u8]) -> Option<LiteralKind<'t>> {
+        let detail = if self.kind.is_own() { take_text(&mut payload)? } else { &self.detail };
+        Some(self.kind.literal_kind(detail))
+    }
+
     pub(crate) fn read(
         &self,
         payload: &[u8],

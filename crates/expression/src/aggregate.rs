@@ -463,14 +463,18 @@ impl Extreme {
             }
             Self::Value(best, best_key) => (best, best_key),
         };
-        if let Some(id) = operand.known_id()
-            && let Some(order) = order_of_ids(id, *best)
-        {
-            if order == wanted {
-                *best = id;
-                *heap_bytes -= best_key.take().map_or(0, |key| key_bytes(&key)).min(*heap_bytes);
+        if let Some(id) = operand.known_id() {
+            let order = match order_of_ids(id, *best) {
+                None => context.order_of_texts(id, *best)?,
+                order => order,
+            };
+            if let Some(order) = order {
+                if order == wanted {
+                    *best = id;
+                    *heap_bytes -= best_key.take().map_or(0, |key| key_bytes(&key)).min(*heap_bytes);
+                }
+                return Ok(());
             }
-            return Ok(());
         }
         let current = match best_key {
             Some(key) => key,

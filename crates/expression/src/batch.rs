@@ -200,9 +200,19 @@ impl CompiledExpression {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let mut context = Context::new(evaluator, columns);
+        // Values of an expression of one variable are reused as long as the variable has the same value.
+        let reuses = self.is_function && self.inputs.len() == 1 && self.variable().is_none();
+        let mut last = None;
         for row in 0..rows {
+            if reuses && last.is_some() && self.repeats(&context, row) {
+                visit(row, last.clone().flatten(), &mut context)?;
+                continue;
+            }
             context.row = row;
             let operand = self.root.evaluate(&mut context)?;
+            if reuses {
+                last = Some(operand.clone());
+            }
             visit(row, operand, &mut context)?;
         }
         Ok(())

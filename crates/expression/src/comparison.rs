@@ -9,7 +9,7 @@
 //! number is rounded to the type of the other number, and rounding preserves order; a date without a time
 //! zone is less than one with a time zone if it is less in every time zone.
 
-use crate::compare::compare;
+use crate::compare::{compare, holds};
 use crate::context::Context;
 use crate::evaluate::{compare_ids, is_integer};
 use crate::evaluator::Evaluator;
@@ -53,6 +53,9 @@ impl Evaluator<'_> {
             return Ok(None);
         }
         let mut context = Context::new(self, &[]);
+        if let Some(order) = context.order_of_texts(a, b)? {
+            return Ok(Some(holds(comparator, order)));
+        }
         let (a, b) = (context.decode_id(a)?, context.decode_id(b)?);
         Ok(compare(comparator, &a, &b))
     }

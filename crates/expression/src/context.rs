@@ -2,9 +2,11 @@
 
 use crate::evaluator::Evaluator;
 use crate::pattern::Pattern;
+use crate::text_cache::TextCache;
 use crate::value::Value;
-use crate::work::UNITS_PER_CHECK;
+use crate::work::{UNITS_PER_CHECK, of_text};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use vervet_model::{Error, Id, Inline, Result, Tag, Words};
 
 /// Number of text buffers kept for reuse.
@@ -59,6 +61,8 @@ pub(crate) struct Context<'c> {
     last_pattern: Option<(String, String, Option<Pattern>)>,
     /// The words of the text searched last.
     pub(crate) words: Words,
+    /// The cache of texts, once a text has been compared.
+    texts: Option<Box<TextCache>>,
     /// Units of work since the last check.
     units: usize,
     /// Bytes of large unfinished texts.
@@ -75,6 +79,7 @@ impl<'c> Context<'c> {
             pool: Vec::new(),
             last_pattern: None,
             words: Words::default(),
+            texts: None,
             units: 0,
             held_bytes: 0,
         }
@@ -136,6 +141,22 @@ impl<'c> Context<'c> {
         })?;
         self.work(value.as_ref().map_or(0, Value::work))?;
         value.ok_or_else(|| Error::internal(format!("the term of {id:?} could not be read")))
+    }
+
+    /// The order of two terms, if both are of type `xsd:string` and cached texts decide it.
+    pub(crate) fn order_of_texts(&mut self, a: Id, b: Id) -> Result<Option<Ordering>> {
+        if a.tag() != Tag::Literal && b.tag() != Tag::Literal {
+            return Ok(None);
+        }
+        let evaluator = self.evaluator;
+        let texts = self.texts.get_or_insert_with(|| evaluator.take_texts());
+        match texts.order(a, b, evaluator, &mut self.scratch)? {
+            Some((order, bytes)) => {
+                self.work(of_text(bytes))?;
+                Ok(Some(order))
+            }
+            None => Ok(None),
+        }
     }
 
     /// The value of an operand.
@@ -247,5 +268,13 @@ impl<'c> Context<'c> {
         let compiled = evaluator.patterns().find(pattern, flags, compile)?;
         self.last_pattern = Some((pattern.to_owned(), flags.to_owned(), compiled.clone()));
         Ok(compiled)
+    }
+}
+
+impl Drop for Context<'_> {
+    fn drop(&mut self) {
+        if let Some(texts) = self.texts.take() {
+            self.evaluator.keep_texts(texts);
+        }
     }
 }

@@ -260,6 +260,11 @@ impl Node {
             }
             Self::Lang(a) => {
                 let a = some!(a.evaluate(context)?);
+                if let Operand::Id(id) = a
+                    && id.tag() == Tag::Literal
+                {
+                    return language(id, context);
+                }
                 Ok(match context.decode(a)? {
                     Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => None,
                     Value::Language(_, tag) => {
@@ -503,10 +508,13 @@ fn compare_operands(
     b: Operand<'_>,
     context: &mut Context<'_>,
 ) -> Result<Option<bool>> {
-    if let (Some(a), Some(b)) = (a.known_id(), b.known_id())
-        && let Some(answer) = compare_ids(comparator, a, b)
-    {
-        return Ok(Some(answer));
+    if let (Some(a), Some(b)) = (a.known_id(), b.known_id()) {
+        if let Some(answer) = compare_ids(comparator, a, b) {
+            return Ok(Some(answer));
+        }
+        if let Some(order) = context.order_of_texts(a, b)? {
+            return Ok(Some(holds(comparator, order)));
+        }
     }
     let (a, b) = (context.decode(a)?, context.decode(b)?);
     context.work(a.work() + b.work())?;
@@ -541,7 +549,15 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
                 return Ok(if test == Test::Triple { triple } else { id.is_stored_literal() && !triple });
             }
             Test::Language | Test::Direction => match tag {
-                Tag::Literal | Tag::Computed => {}
+                Tag::Literal => {
+                    let mut answer = false;
+                    context.evaluator.read_literal_kind(id, &mut |kind| {
+                        answer = matches!(kind, Some(LiteralKind::Language(tag))
+                            if test == Test::Language || tag.contains(DIRECTION));
+                    })?;
+                    return Ok(answer);
+                }
+                Tag::Computed => {}
                 _ => return Ok(false),
             },
             Test::Numeric => match tag {
@@ -566,11 +582,9 @@ fn test_kind(test: Test, operand: Operand<'_>, context: &mut Context<'_>) -> Res
 }
 
 /// Whether a term of the dictionary is a triple term.
-fn is_triple(id: Id, context: &mut Context<'_>) -> Result<bool> {
+fn is_triple(id: Id, context: &Context<'_>) -> Result<bool> {
     let mut triple = false;
-    context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
-        triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
-    })?;
+    context.evaluator.read_literal_kind(id, &mut |kind| triple = kind == Some(LiteralKind::Triple))?;
     Ok(triple)
 }
 
@@ -664,8 +678,8 @@ fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Optio
     }
     let mut out = context.buffer();
     let mut literal = false;
-    context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
-        if let TermParts::Literal { kind, .. } = parts {
+    context.evaluator.read_literal_kind(id, &mut |kind| {
+        if let Some(kind) = kind {
             literal = kind != LiteralKind::Triple;
             out.push_str(match kind {
                 LiteralKind::Triple => "",
@@ -677,6 +691,19 @@ fn datatype<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Optio
         }
     })?;
     Ok(literal.then_some(Value::Iri(Cow::Owned(out))))
+}
+
+/// `LANG()` of a stored literal, without reading its text.
+fn language(id: Id, context: &mut Context<'_>) -> Result<Option<Value<'static>>> {
+    let mut out = context.buffer();
+    let mut literal = false;
+    context.evaluator.read_literal_kind(id, &mut |kind| {
+        literal = kind.is_some_and(|kind| kind != LiteralKind::Triple);
+        if let Some(LiteralKind::Language(tag)) = kind {
+            out.push_str(&tag[..tag.find(DIRECTION).unwrap_or(tag.len())]);
+        }
+    })?;
+    Ok(literal.then_some(Value::String(Cow::Owned(out))))
 }
 
 fn blank_node(label: Option<&Node>, context: &mut Context<'_>) -> Result<Option<Value<'static>>> {

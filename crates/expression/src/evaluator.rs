@@ -3,14 +3,15 @@
 
 use crate::computed::{ComputedKind, ComputedTerms};
 use crate::pattern_cache::PatternCache;
+use crate::text_cache::TextCache;
 use oxrdf::{BlankNodeRef, LiteralRef, NamedNodeRef, Term, TermRef};
 use oxsdatatypes::DateTime;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use vervet_algebra::Variable;
 use vervet_model::{
-    Error, ErrorKind, Id, LiteralKind, Result, TRIPLE_DEPTH_MAX, Tag, TermParts, inline_id, triple_term,
-    triple_text,
+    Error, ErrorKind, Id, LiteralKind, Result, TRIPLE_DEPTH_MAX, Tag, TermParts, inline_id, lock,
+    triple_term, triple_text,
 };
 use vervet_snapshot::Snapshot;
 
@@ -45,6 +46,8 @@ pub struct Evaluator<'a> {
     random: Arc<AtomicU64>,
     interrupt: Option<&'a dyn Interrupt>,
     patterns: Arc<PatternCache>,
+    /// Between two batches.
+    texts: Mutex<Option<Box<TextCache>>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -53,7 +56,18 @@ impl<'a> Evaluator<'a> {
     pub fn new(snapshot: &'a dyn Snapshot, computed: &'a ComputedTerms, now: DateTime, seed: u64) -> Self {
         let random = Arc::new(AtomicU64::new(mix(seed)));
         let patterns = Arc::default();
-        Self { snapshot, computed, now, base: None, solution: None, seed, random, interrupt: None, patterns }
+        Self {
+            snapshot,
+            computed,
+            now,
+            base: None,
+            solution: None,
+            seed,
+            random,
+            interrupt: None,
+            patterns,
+            texts: Mutex::default(),
+        }
     }
 
     /// Sets the limits (default: none).
@@ -78,7 +92,18 @@ impl<'a> Evaluator<'a> {
             random: Arc::clone(&self.random),
             interrupt: Some(interrupt),
             patterns: Arc::clone(&self.patterns),
+            texts: Mutex::default(),
         }
+    }
+
+    /// The cache of texts; only one context has it at a time.
+    pub(crate) fn take_texts(&self) -> Box<TextCache> {
+        lock(&self.texts).take().unwrap_or_default()
+    }
+
+    /// Keeps a cache of texts for the next context.
+    pub(crate) fn keep_texts(&self, texts: Box<TextCache>) {
+        *lock(&self.texts) = Some(texts);
     }
 
     /// [`Interrupt::check`], if there are limits.
@@ -171,6 +196,23 @@ impl<'a> Evaluator<'a> {
             Tag::Computed => self.computed.read(id, scratch, read),
             _ => self.snapshot.read_term(id, scratch, read),
         }
+    }
+
+    /// [`Snapshot::read_literal_kind`] for stored and computed terms.
+    pub(crate) fn read_literal_kind(
+        &self,
+        id: Id,
+        read: &mut dyn FnMut(Option<LiteralKind<'_>>),
+    ) -> Result<()> {
+        if id.tag() != Tag::Computed {
+            return self.snapshot.read_literal_kind(id, read);
+        }
+        self.computed.read(id, &mut String::new(), &mut |parts| {
+            read(match parts {
+                TermParts::Literal { kind, .. } => Some(kind),
+                _ => None,
+            });
+        })
     }
 
     /// [`Snapshot::write_terms`] for stored and computed terms. Unbound ids get an empty text.

@@ -44,6 +44,7 @@ mod pattern_cache;
 mod payload_range;
 mod regex_search;
 mod strings;
+mod text_cache;
 mod unicode_blocks;
 mod value;
 mod wide;

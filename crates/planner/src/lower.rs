@@ -696,6 +696,15 @@ impl<'a> Planner<'a> {
                 .with_hint("name the counted variables, or count in a separate sub-query"));
             }
         }
+        if let ([(_, aggregate)], true, false) = (aggregates.as_mut_slice(), keys.is_empty(), partial.empty)
+            && let (AggregateKind::Count, Some(Expression::Variable(of)), true) =
+                (&aggregate.kind, &aggregate.expression, aggregate.distinct)
+            && partial.possible.contains(*of)
+        {
+            // A set of one column is smaller than one of groups and values, and threads may share it.
+            partial.push(Step::Distinct { variables: vec![*of] }, partial.rows);
+            aggregate.distinct = false;
+        }
         partial.cost += partial.rows * cost::GROUP_ROW;
         let rows = if keys.is_empty() {
             1.0

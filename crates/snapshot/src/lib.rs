@@ -64,6 +64,20 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_plain_text(&self, id: Id) -> Result<bool>;
 
+    /// Calls `read` with the kind of a term of the dictionary; `None`: not a literal. Dictionaries that can do
+    /// it do not read the text.
+    ///
+    /// # Errors
+    /// As [`Snapshot::read_term`].
+    fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        self.read_term(id, &mut String::new(), &mut |parts| {
+            read(match parts {
+                TermParts::Literal { kind, .. } => Some(kind),
+                _ => None,
+            });
+        })
+    }
+
     /// Whether some id of [`vervet_model::Tag::Literal`] may be a triple term; `false`: none is, so no such
     /// term need be read to decide.
     fn may_have_triple_terms(&self) -> bool;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_dictionary::{Dictionary, DictionaryBuilder};
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Meter, Result, Tag, TermParts, TextSearch};
+use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch};
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 
 /// See [`Store::number`].
@@ -343,6 +343,10 @@ impl Snapshot for Store {
 
     fn is_plain_text(&self, id: Id) -> Result<bool> {
         self.dictionary.is_plain_text(id)
+    }
+
+    fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        self.dictionary.read_literal_kind(id, read)
     }
 
     fn may_have_triple_terms(&self) -> bool {

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vervet_delta::Version;
 use vervet_model::vocab::RDF_TYPE;
-use vervet_model::{Direction, Id, Meter, Result, Tag, TermParts, TextSearch, lock};
+use vervet_model::{Direction, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch, lock};
 use vervet_snapshot::{
     ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
@@ -76,6 +76,10 @@ impl Snapshot for Tracked<'_> {
 
     fn is_plain_text(&self, id: Id) -> Result<bool> {
         self.version.is_plain_text(id)
+    }
+
+    fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        self.version.read_literal_kind(id, read)
     }
 
     fn may_have_triple_terms(&self) -> bool {

@@ -116,6 +116,19 @@ pub(crate) fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u6
         let is_text =
             matches!(&term, Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING);
         assert_eq!(dictionary.is_plain_text(id).expect("is_plain_text"), is_text, "seed {seed}: {term}");
+        let mut kind = String::new();
+        dictionary
+            .read_literal_kind(id, &mut |found| kind = format!("{found:?}"))
+            .expect("read_literal_kind");
+        let mut of_term = String::new();
+        let each = &mut |parts: vervet_model::TermParts<'_>| {
+            of_term = match parts {
+                vervet_model::TermParts::Literal { kind, .. } => format!("{:?}", Some(kind)),
+                _ => "None".to_owned(),
+            };
+        };
+        dictionary.read_term(id, &mut scratch, each).expect("read");
+        assert_eq!(kind, of_term, "seed {seed}: {term}");
         ids.push(id);
         let mut nt = Vec::new();
         dictionary.read_term(id, &mut scratch, &mut |parts| parts.write_nt(&mut nt)).expect("read");

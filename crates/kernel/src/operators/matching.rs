@@ -2,17 +2,20 @@
 //!
 //! Any position may be a constant, bound, unbound, or bound in some rows only, and a variable may occur
 //! twice. Rows are grouped by their bound positions; each group is expanded in batches, predicate by
-//! predicate, from the bound side; conditions that the segment cannot test are tested afterwards.
+//! predicate, from the bound side; conditions that the segment cannot test are tested afterwards. Rows that
+//! bind no position scan the segments of all predicates ([`Scan`]).
 //! # Cost
 //! With an unbound predicate: one batch expansion for each predicate of the graph. With neither subject nor
 //! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
 //! ([`CandidateKeyIter`]).
 
 use crate::operators::candidate_keys::CandidateKeyIter;
+use crate::operators::scan::Scan;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
 use std::collections::BTreeMap;
+use vervet_algebra::Variable;
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
@@ -202,6 +205,58 @@ impl<'a> Matching<'a> {
         Ok(Flow::More)
     }
 
+    /// Key, neighbour and direction of a scan of all segments, if neither subject, predicate nor object is a
+    /// constant or restricts the others. A key whose neighbours are not needed is listed once, with its degree
+    /// as multiplicity.
+    fn open_scan(&self) -> Option<(Variable, Option<Variable>, Direction)> {
+        let Match { subject, predicate, object, graph, edge, .. } = self.pattern;
+        let (Operand::Variable(subject), Operand::Variable(predicate), Operand::Variable(object)) =
+            (subject, predicate, object)
+        else {
+            return None;
+        };
+        let is_open = edge.is_none()
+            && matches!(graph, GraphOperand::Filter(_))
+            && subject != predicate
+            && predicate != object
+            && subject != object
+            && self.candidates.is_none();
+        let keeps = |variable: Variable| self.keep.columns.contains(&variable.index());
+        is_open.then(|| match (keeps(subject), keeps(object)) {
+            (true, true) => (subject, Some(object), Direction::Out),
+            (false, true) => (object, None, Direction::In),
+            (_, false) => (subject, None, Direction::Out),
+        })
+    }
+
+    /// All statements, for each row.
+    fn scan_all(
+        &mut self,
+        batch: &Batch,
+        rows: &[u32],
+        (key, neighbour, direction): (Variable, Option<Variable>, Direction),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let run = *next.run();
+        let mut outer = Batch::new(run.variables);
+        for &row in rows {
+            outer.gather(batch, &[row], &self.keep);
+            for &(predicate, _) in run.snapshot.predicates() {
+                run.control.work(1)?;
+                let Some(segment) = run.snapshot.segment(predicate, direction)? else { continue };
+                if let Operand::Variable(variable) = self.pattern.predicate {
+                    outer.columns[variable.index()] = vec![predicate];
+                }
+                let segment = (segment, self.filter());
+                let mut scan = Scan::new(segment, None, key, neighbour, self.keep.clone(), &run);
+                if scan.push_all(&outer, 0, next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
+
     /// The entries of some objects, for each row.
     fn seek(
         &mut self,
@@ -266,6 +321,10 @@ impl<'a> Matching<'a> {
     ) -> Result<Flow> {
         if group.edge_bound {
             return self.by_edge(batch, rows, next);
+        }
+        let is_open = !group.subject_bound && !group.object_bound && !group.predicate.is_bound();
+        if is_open && let Some(scan) = self.open_scan() {
+            return self.scan_all(batch, rows, scan, next);
         }
         let snapshot = next.run().snapshot;
         let (position, direction) = match group {

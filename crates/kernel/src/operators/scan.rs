@@ -73,9 +73,10 @@ impl<'a> Scan<'a> {
     }
 
     /// Pushes, for one row, the entries of all keys.
-    fn push_all(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
+    pub(crate) fn push_all(&mut self, batch: &Batch, row: usize, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         let mut next_key = Some(Id::UNBOUND);
         while let Some(from) = next_key {
+            next.run().control.work(1)?;
             let keys = &mut self.keys.columns[0];
             keys.clear();
             next_key = self.segment.keys(from, next.run().control.batch_rows(), keys)?;

@@ -206,6 +206,8 @@ impl World {
         add("match by predicate", vec![general(self.pattern(a, Operand::Constant(self.predicates[0]), b))]);
         add("match of any predicate", vec![general(self.pattern(a, any, b))]);
         add("match by object", vec![general(self.pattern(b, any, a))]);
+        let all = self.pattern(b, any, Operand::Variable(ROW));
+        add("match of all statements", vec![general(all)]);
         add(
             "match of nothing known",
             vec![general(self.pattern(b, Operand::Constant(self.predicates[0]), any))],

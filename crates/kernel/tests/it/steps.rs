@@ -415,6 +415,55 @@ fn joins_agree_with_nested_loops() {
     }
 }
 
+/// Without its dead columns, a match of all statements lists each key once, with a multiplicity.
+#[test]
+fn matches_of_all_statements_count_those_of_dead_columns() {
+    for seed in 0..20 {
+        let sample = sample(seed, seed % 4 == 0);
+        let all = sample.entries.iter().zip(&sample.predicates).flat_map(|(entries, predicate)| {
+            entries.iter().map(move |(subject, object)| [*subject, *predicate, *object])
+        });
+        let all: Vec<[Id; 3]> = all.collect();
+        for kept in 0..8 {
+            let keys: Vec<Variable> = [A, B, C]
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| kept >> at & 1 == 1)
+                .map(|(_, one)| one)
+                .collect();
+            let mut expected: BTreeMap<Vec<u64>, i64> = BTreeMap::new();
+            for statement in &all {
+                let key = keys.iter().map(|key| statement[key.index()].bits()).collect();
+                *expected.entry(key).or_default() += 1;
+            }
+            let pattern = Step::Match(Match {
+                subject: Operand::Variable(A),
+                predicate: Operand::Variable(B),
+                object: Operand::Variable(C),
+                graph: GraphOperand::Filter(GraphFilter::Default),
+                edge: None,
+                parallel: false,
+            });
+            let count = Aggregate { kind: AggregateKind::Count, expression: None, distinct: false };
+            let step =
+                |step, keep: &[Variable]| PlanStep { step, keep: keep.to_vec(), rows: 0.0, validity: None };
+            let result = [keys.as_slice(), &[D]].concat();
+            let plan = Pipeline {
+                steps: vec![
+                    step(pattern, &keys),
+                    step(Step::Group { keys: keys.clone(), aggregates: vec![(D, count)] }, &result),
+                ],
+            };
+            let rows =
+                sample.try_run(1, plan, &result, &Control::default()).expect("nothing stops this query");
+            let number = |count: i64| Inline::Integer(count).to_id().expect("small").bits();
+            let expected: Vec<Vec<u64>> =
+                expected.into_iter().map(|(key, count)| [key, vec![number(count)]].concat()).collect();
+            assert_eq!(rows, expected, "seed {seed}, columns {keys:?}");
+        }
+    }
+}
+
 /// Texts and local names of datatypes; values of all orders, some of them equal or incomparable.
 const COMPARED: [(&str, &str); 34] = [
     ("1", "integer"),

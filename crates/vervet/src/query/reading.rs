@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vervet_delta::Version;
 use vervet_kernel::Control;
 use vervet_kernel::plan::Plan;
-use vervet_model::{Direction, Id, Meter, Result, TermParts, TextSearch};
+use vervet_model::{Direction, Id, LiteralKind, Meter, Result, TermParts, TextSearch};
 use vervet_planner::PlanOptions;
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_txn::{Published, Timestamp};
@@ -112,6 +112,10 @@ impl Snapshot for LookupRecorder<'_> {
 
     fn is_plain_text(&self, id: Id) -> Result<bool> {
         self.version.is_plain_text(id)
+    }
+
+    fn read_literal_kind(&self, id: Id, read: &mut dyn FnMut(Option<LiteralKind<'_>>)) -> Result<()> {
+        self.version.read_literal_kind(id, read)
     }
 
     fn may_have_triple_terms(&self) -> bool {

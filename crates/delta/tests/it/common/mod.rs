@@ -8,7 +8,7 @@ use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, MutableDictionary};
 use vervet_env::Environment;
 use vervet_model::vocab::RDF_TYPE;
-use vervet_model::{Direction, Id, Result, Statement, Tag, order_key};
+use vervet_model::{Direction, Id, LiteralKind, Result, Statement, Tag, order_key};
 use vervet_snapshot::{GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot};
 use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder, Target};
 pub use vervet_testkit::{Random, check_segment, seed};
@@ -366,6 +366,21 @@ fn compare_terms(version: &Version, world: &World, context: &str) {
         let is_text =
             matches!(term, Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING);
         assert_eq!(version.is_plain_text(*id).expect("known"), is_text, "{context}: {term}");
+        let (mut tag, mut is_literal) = (None, false);
+        let each = &mut |kind: Option<LiteralKind<'_>>| {
+            is_literal = kind.is_some_and(|kind| kind != LiteralKind::Triple);
+            if let Some(LiteralKind::Language(found)) = kind {
+                tag = Some(found.to_owned());
+            }
+        };
+        version.read_literal_kind(*id, each).expect("known");
+        let literal = if let Term::Literal(literal) = term { Some(literal) } else { None };
+        assert_eq!(is_literal, literal.is_some(), "{context}: {term}");
+        let of_term = literal.and_then(|literal| {
+            let direction = literal.direction().map(|direction| format!("--{direction}"));
+            Some(format!("{}{}", literal.language()?, direction.unwrap_or_default()))
+        });
+        assert_eq!(tag, of_term, "{context}: {term}");
         let is_blank = version.is_blank(*id).expect("known");
         assert_eq!(is_blank, matches!(term, Term::BlankNode(_)), "{context}: {term}");
         ids.push(*id);
