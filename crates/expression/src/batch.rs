@@ -204,11 +204,11 @@ impl CompiledExpression {
         let reuses = self.is_function && self.inputs.len() == 1 && self.variable().is_none();
         let mut last = None;
         for row in 0..rows {
+            context.row = row;
             if reuses && last.is_some() && self.repeats(&context, row) {
                 visit(row, last.clone().flatten(), &mut context)?;
                 continue;
             }
-            context.row = row;
             let operand = self.root.evaluate(&mut context)?;
             if reuses {
                 last = Some(operand.clone());

@@ -11,6 +11,9 @@
 //!   joined on it.
 //!
 //! The condition remains, so keys that are equal for unequal values cost time and have no other effect.
+//!
+//! In the pattern of an `EXISTS`, a local variable that is certainly the same term as one of the row is
+//! replaced by it. Equalities of values there are keys of a semi-join ([`crate::exists`]).
 //! # Invariants
 //! 1. Both variables are certainly bound in their parts, and no other part binds them.
 //! 2. Parts that variables from outside connect count as one: rows that bind these variables may be few, and

@@ -117,6 +117,40 @@ fn equal_terms_have_equal_keys() {
     assert_ne!(key("'2024-01-01Z'^^xsd:date"), key("'2024-01-02Z'^^xsd:date"));
 }
 
+/// Stored texts of all lengths, more than are cached at a time, some of them with a language tag.
+#[test]
+fn stored_texts_compare_by_code_points() {
+    let text = |number: usize| {
+        let head =
+            ["", "a", "a text with a long common beginning ", "é", "\u{FFFF}", "\u{10000}"][number % 6];
+        let tail = if number.is_multiple_of(11) { "z".repeat(240 + number % 40) } else { String::new() };
+        format!("{head}{}{tail}", number.wrapping_mul(7919) % 5000)
+    };
+    let literal = |number: usize| match number % 13 {
+        0 => oxrdf::Literal::new_language_tagged_literal_unchecked(text(number), "en"),
+        _ => oxrdf::Literal::new_simple_literal(text(number)),
+    };
+    let count = 9000;
+    let snapshot = Terms::new((0..count).map(|number| literal(number).into()));
+    // Numbers that differ by a power of two may share a slot of a cache.
+    let pairs: Vec<(usize, usize)> = (0..12_000)
+        .map(|row| {
+            let a = row * 5413 % count;
+            (a, if row % 3 == 0 { (a + 4096) % count } else { (a + row % 40) % count })
+        })
+        .collect();
+    let columns = [0, 1].map(|side| {
+        let of = |&(a, b): &(usize, usize)| literal(if side == 0 { a } else { b }).into();
+        pairs.iter().map(of).collect::<Vec<Term>>()
+    });
+    let found = evaluate(&snapshot, "?v0 < ?v1", &columns, pairs.len());
+    for (&(a, b), found) in pairs.iter().zip(found) {
+        let comparable = literal(a).language() == literal(b).language();
+        let expected = comparable.then(|| term(&(text(a) < text(b)).to_string()));
+        assert_eq!(found, expected, "{} < {}", literal(a), literal(b));
+    }
+}
+
 #[test]
 fn equality_is_that_of_values() {
     let rows = [
