@@ -5,6 +5,8 @@
 //! around them by planning the whole join in every order (branch and bound), or, if there are many, by greedy
 //! descent. Tables of one row come first: they are constants and multiply nothing. Beside a path, patterns
 //! that only the path connects are ordered separately, since together they would be a Cartesian product.
+//! A path between two free ends may be preceded by the nodes at one end of another path ([`Reducer`]): searches
+//! then start from few nodes.
 //! Patterns that share no variable with the rest of the query are evaluated once: their number of solutions
 //! multiplies the rows, or under set semantics their first solution keeps them.
 //! # Cost
@@ -18,7 +20,7 @@ use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::scope::{is_lateral, possible};
 use crate::variable_uses::VariableUses;
-use vervet_algebra::{Node, Pattern, VariableSet};
+use vervet_algebra::{Node, PathPattern, Pattern, Slot, Variable, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{JoinKind, Step};
 use vervet_model::Result;
@@ -29,7 +31,76 @@ const PERMUTED_MAX: usize = 3;
 /// Minimum estimated rows for patterns without a common variable to be evaluated on their own.
 const SEPARATE_ROWS_MIN: f64 = 2.0;
 
+/// The nodes at one end of a path, found before another path is searched from them: a semi-join with a path
+/// of the same join. Its own search takes time linear in the statements.
+struct Reducer {
+    /// The path, with another variable at the other end.
+    path: PathPattern,
+    /// The operand of which it is a part.
+    of: usize,
+    /// The operands with both ends free that start or end there.
+    starts: Vec<usize>,
+}
+
+/// A path both of whose ends are variables that nothing has bound, and these.
+type FreePath<'q> = (&'q PathPattern, (Variable, Variable));
+
+impl Reducer {
+    /// Whether an order of operands begins with one that the reducer restricts.
+    fn is_useful(&self, order: &[usize]) -> bool {
+        order.first().is_some_and(|first| *first != self.of && self.starts.contains(first))
+    }
+}
+
 impl Planner<'_> {
+    /// The reducers of the paths among these operands.
+    fn reducers(&mut self, joined: &[JoinOperand<'_>], partial: &PartialPlan) -> Result<Vec<Reducer>> {
+        let mut reducers = Vec::new();
+        if !self.stable || !self.options.frontiers {
+            return Ok(reducers);
+        }
+        // Both ends are variables that nothing has bound, and the path has its own graph.
+        let mut free: Vec<Option<FreePath<'_>>> = Vec::new();
+        for operand in joined {
+            free.push(match operand {
+                JoinOperand::Node(Node::Path(path)) if path.graph_variable().is_none() => {
+                    let ends = path.subject.variable().zip(path.object.variable());
+                    let is_free = |end: Variable| !partial.possible.contains(end);
+                    ends.filter(|(a, b)| a != b && is_free(*a) && is_free(*b)).map(|ends| (path, ends))
+                }
+                _ => None,
+            });
+        }
+        for (of, (path, ends)) in free.iter().enumerate().filter_map(|(at, one)| Some((at, (*one)?))) {
+            for (end, is_subject) in [(ends.0, true), (ends.1, false)] {
+                let meets = |other: &usize| {
+                    let ends = free.get(*other).copied().flatten().map(|(_, ends)| ends);
+                    *other != of && ends.is_some_and(|(subject, object)| subject == end || object == end)
+                };
+                let starts: Vec<usize> = (0..free.len()).filter(meets).collect();
+                if starts.is_empty() || path.path.is_nullable() || !self.may_compare(starts.len()) {
+                    continue;
+                }
+                let mut path = path.clone();
+                let other = if is_subject { &mut path.object } else { &mut path.subject };
+                *other = Slot::Variable(self.new_variable()?);
+                reducers.push(Reducer { path, of, starts });
+            }
+        }
+        Ok(reducers)
+    }
+
+    /// Binds one end of a path to the nodes that have one.
+    fn lower_reducer(
+        &mut self,
+        path: &PathPattern,
+        partial: &mut PartialPlan,
+        needed: &VariableSet,
+    ) -> Result<()> {
+        // Each node once, which is correct for bags, too: the path itself is joined later.
+        self.with_bag_semantics_if(false, |planner| planner.lower_path(path, partial, needed))
+    }
+
     /// Adds a join and the operators on it; an `EXISTS` condition may become a part of the join.
     pub(crate) fn lower_group_parts(
         &mut self,
@@ -142,9 +213,19 @@ impl Planner<'_> {
             let enough = partial.cost + self.options.compare_from_cost;
             let mut orders = permutations(joined.len());
             orders.sort_by_key(|order| cross_products(order, &joined, &partial.possible));
-            for order in orders {
+            let reducers = self.reducers(&joined, partial)?;
+            let with_reducers = |order: Vec<usize>| {
+                let operands: Vec<JoinOperand<'_>> = order.iter().map(|at| joined[*at]).collect();
+                let reduced = reducers.iter().filter(move |reducer| reducer.is_useful(&order));
+                let reduced = reduced.map({
+                    let operands = operands.clone();
+                    move |reducer| [&[JoinOperand::Reducer(&reducer.path)], operands.as_slice()].concat()
+                });
+                let reduced: Vec<_> = reduced.collect();
+                std::iter::once(operands).chain(reduced)
+            };
+            for order in orders.into_iter().flat_map(with_reducers) {
                 let (mut partial, mut filters) = (partial.clone(), filters.clone());
-                let order: Vec<_> = order.into_iter().map(|at| joined[at]).collect();
                 let limit = best.as_ref().map(|(cost, ..)| *cost);
                 if !self.lower_in_order(&order, &mut partial, needed, &later, &mut filters, limit)? {
                     continue;
@@ -335,6 +416,10 @@ impl Planner<'_> {
                         return Ok(false);
                     }
                 }
+                JoinOperand::Reducer(path) => {
+                    self.lower_reducer(path, partial, &needed)?;
+                    self.apply(ready, partial)?;
+                }
                 JoinOperand::Node(node) => {
                     self.join(node, partial, &needed, ready)?;
                     self.cap_rows_by_distinct(node, partial, &needed);
@@ -357,6 +442,8 @@ fn variables_of(patterns: &[&Pattern]) -> VariableSet {
 enum JoinOperand<'q> {
     Patterns(&'q [&'q vervet_algebra::Pattern]),
     Node(&'q Node),
+    /// The nodes at one end of a path that is joined later.
+    Reducer(&'q PathPattern),
 }
 
 impl JoinOperand<'_> {
@@ -364,6 +451,7 @@ impl JoinOperand<'_> {
         match self {
             Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
             Self::Node(node) => possible(node),
+            Self::Reducer(path) => path.variables().collect(),
         }
     }
 
@@ -371,6 +459,7 @@ impl JoinOperand<'_> {
         match self {
             Self::Patterns(_) => self.possible(),
             Self::Node(node) => node.certain(),
+            Self::Reducer(_) => self.possible(),
         }
     }
 }

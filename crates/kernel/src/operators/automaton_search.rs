@@ -18,11 +18,11 @@
 //! 2017) §4.3, which follows one edge at a time.
 
 use crate::operators::nodes::NodeSet;
+use crate::operators::search_graph::{SearchGraph, Transition};
 use crate::pipeline::chain::Run;
-use crate::plan::{Automaton, Move};
-use rustc_hash::FxHashMap;
-use vervet_model::{Direction, Id, Result, Tag};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+use crate::plan::Automaton;
+use vervet_model::{Id, Result, Tag};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter};
 
 /// Number of nodes expanded at once.
 const CHUNK: usize = 512;
@@ -61,22 +61,11 @@ impl VisitedSet {
     }
 }
 
-/// A transition: index of its distinct move, and target state.
-struct Transition {
-    segments: usize,
-    to: usize,
-}
-
 /// A search in one direction: from the start of the paths forwards, or from their ends backwards.
 pub(crate) struct AutomatonSearch<'a> {
-    transitions: Vec<Vec<Transition>>,
-    /// Segments of each distinct move. An automaton of 1,000 states may have a million moves, few of them
-    /// distinct.
-    segments: Vec<Vec<&'a dyn Segment>>,
-    starts: Vec<usize>,
+    graph: SearchGraph<'a>,
     /// Visited nodes by state.
     pub(crate) visited: Vec<VisitedSet>,
-    ends: Vec<usize>,
     keys: Vec<Id>,
     expansion: Expansion,
     vertices: u64,
@@ -97,37 +86,12 @@ const SIMULATED_TRANSITIONS_MAX: usize = 256;
 impl<'a> AutomatonSearch<'a> {
     /// A search along the automaton; `backwards`: from the ends of paths.
     pub(crate) fn new(automaton: &Automaton, backwards: bool, run: &Run<'a>) -> Result<Self> {
-        let states = automaton.moves.len();
-        assert_eq!(states, automaton.accepting.len(), "one mark for each state");
-        let mut transitions: Vec<Vec<Transition>> = (0..states).map(|_| Vec::new()).collect();
-        let mut of_moves: Vec<Vec<&'a dyn Segment>> = Vec::new();
-        let mut indexes: FxHashMap<&Move, usize> = FxHashMap::default();
-        for (from, moves) in automaton.moves.iter().enumerate() {
-            run.control.work(moves.len())?;
-            run.control.grow((moves.len() * size_of::<Transition>()) as u64)?;
-            for (one, to) in moves {
-                let to = usize::from(*to);
-                let (from, to) = if backwards { (to, from) } else { (from, to) };
-                let index = match indexes.get(one) {
-                    Some(&index) => index,
-                    None => {
-                        of_moves.push(segments(one, backwards, run)?);
-                        indexes.insert(one, of_moves.len() - 1);
-                        of_moves.len() - 1
-                    }
-                };
-                transitions[from].push(Transition { segments: index, to });
-            }
-        }
-        let accepting: Vec<usize> = (0..states).filter(|&state| automaton.accepting[state]).collect();
-        let (starts, ends) = if backwards { (accepting, vec![0]) } else { (vec![0], accepting) };
+        let graph = SearchGraph::new(automaton, backwards, run)?;
+        let states = graph.transitions.len();
         Ok(Self {
-            simulators: simulators(&transitions, &ends, run)?,
-            transitions,
-            segments: of_moves,
-            starts,
+            simulators: simulators(&graph.transitions, &graph.ends, run)?,
+            graph,
             visited: (0..states).map(|_| VisitedSet::default()).collect(),
-            ends,
             keys: Vec::new(),
             expansion: Expansion::new(4 * CHUNK),
             vertices: run.snapshot.vertex_count(),
@@ -148,7 +112,7 @@ impl<'a> AutomatonSearch<'a> {
         self.shares = self.is_chain;
         if self.shares {
             self.merged.clear();
-            if self.ends.contains(&0) {
+            if self.graph.ends.contains(&0) {
                 self.merged.insert(node, self.vertices);
             }
         }
@@ -163,7 +127,7 @@ impl<'a> AutomatonSearch<'a> {
         run.control.work(self.visited.len())?;
         self.visited.iter_mut().for_each(VisitedSet::clear);
         self.shares = false;
-        for &state in &self.starts {
+        for &state in &self.graph.starts {
             self.visited[state].insert(node, self.vertices);
         }
         // The sets of many states take memory even with few nodes.
@@ -185,10 +149,10 @@ impl<'a> AutomatonSearch<'a> {
         self.visited.iter_mut().for_each(VisitedSet::clear);
         self.shares = false;
         let mut degrees = Vec::new();
-        for &state in &self.starts {
-            for transition in &self.transitions[state] {
+        for &state in &self.graph.starts {
+            for transition in &self.graph.transitions[state] {
                 // The nodes after the first transition.
-                for segment in &opposite.segments[transition.segments] {
+                for segment in &opposite.graph.segments[transition.segments] {
                     let mut from = Some(Id::UNBOUND);
                     while let Some(key) = from {
                         self.keys.clear();
@@ -209,6 +173,81 @@ impl<'a> AutomatonSearch<'a> {
         self.recount(run)
     }
 
+    /// Whether all paths are empty or one statement long.
+    pub(crate) fn is_one_step(&self) -> bool {
+        let SearchGraph { transitions, starts, ends, .. } = &self.graph;
+        starts.as_slice() == [0]
+            && transitions.iter().skip(1).all(Vec::is_empty)
+            && transitions.iter().flatten().all(|one| one.to != 0 && ends.contains(&one.to))
+    }
+
+    /// The ends of the first transitions from each of these nodes, which are few, as (position of the node,
+    /// end); with the nodes themselves where the empty path is one. Ascending and distinct.
+    ///
+    /// # Errors
+    /// Limits; damaged segment.
+    pub(crate) fn first_ends(
+        &mut self,
+        nodes: &[Id],
+        graphs: &[GraphFilter],
+        run: &Run<'_>,
+        out: &mut Vec<(u32, Id)>,
+    ) -> Result<()> {
+        out.clear();
+        if self.starts_accept() {
+            out.extend((0..).zip(nodes.iter().copied()));
+        }
+        for transition in self.graph.starts.iter().flat_map(|state| &self.graph.transitions[*state]) {
+            for segment in &self.graph.segments[transition.segments] {
+                for &graph in graphs {
+                    let filter = EntryFilter { graph, parallel: true };
+                    let mut cursor = Cursor::default();
+                    while cursor.row < nodes.len() {
+                        self.expansion.clear();
+                        segment.expand(nodes, filter, &mut cursor, &mut self.expansion)?;
+                        run.control.work(self.expansion.len() + 1)?;
+                        let found = self.expansion.rows.iter().zip(&self.expansion.neighbours);
+                        out.extend(found.map(|(row, id)| (*row, *id)));
+                        run.control.check_room(16 * out.capacity() as u64)?;
+                    }
+                }
+            }
+        }
+        run.control.work(out.len())?;
+        out.sort_unstable();
+        out.dedup();
+        Ok(())
+    }
+
+    /// Whether each of these nodes has an entry to move along from the start of a path.
+    ///
+    /// # Errors
+    /// Limits; damaged segment.
+    pub(crate) fn have_first_moves(
+        &self,
+        nodes: &[Id],
+        graphs: &[GraphFilter],
+        run: &Run<'_>,
+    ) -> Result<Vec<bool>> {
+        let mut have = vec![false; nodes.len()];
+        let mut degrees = Vec::new();
+        for transition in self.graph.starts.iter().flat_map(|state| &self.graph.transitions[*state]) {
+            for segment in &self.graph.segments[transition.segments] {
+                for &graph in graphs {
+                    run.control.work(nodes.len() + 1)?;
+                    degrees.clear();
+                    segment.degrees(nodes, EntryFilter { graph, parallel: true }, &mut degrees)?;
+                    have.iter_mut().zip(&degrees).for_each(|(have, degree)| *have |= *degree > 0);
+                }
+            }
+        }
+        Ok(have)
+    }
+
+    fn starts_accept(&self) -> bool {
+        self.graph.starts.iter().any(|state| self.graph.ends.contains(state))
+    }
+
     /// Size of the frontier.
     pub(crate) fn waiting(&self) -> usize {
         self.visited.iter().map(|visited| visited.members.len() - visited.expanded).sum()
@@ -219,23 +258,20 @@ impl<'a> AutomatonSearch<'a> {
         self.visited.iter().map(|visited| visited.members.len()).sum()
     }
 
-    /// Number of entries of all segments: an upper bound on the work of a search, up to the number of states.
+    /// See [`SearchGraph::entries`].
     pub(crate) fn entries(&self) -> u64 {
-        let of_move = |segments: &Vec<&dyn Segment>| {
-            segments.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.statistics().entries))
-        };
-        self.segments.iter().map(of_move).fold(0, u64::saturating_add)
+        self.graph.entries()
     }
 
     /// Whether a path has ended at some node.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ends.iter().any(|&state| !self.visited[state].members.is_empty())
+        self.graph.ends.iter().any(|&state| !self.visited[state].members.is_empty())
     }
 
     /// Whether the search has reached a node other than the start.
     pub(crate) fn has_moved(&self) -> bool {
         let members: usize = self.visited.iter().map(|visited| visited.members.len()).sum();
-        members > self.starts.len()
+        members > self.graph.starts.len()
     }
 
     /// Expands part of the frontier; `false`: the frontier is empty.
@@ -252,9 +288,9 @@ impl<'a> AutomatonSearch<'a> {
         let known = visited.members[visited.expanded..end].iter().filter(|id| id.tag() != Tag::Computed);
         self.keys.extend(known);
         visited.expanded = end;
-        for transition in &self.transitions[state] {
+        for transition in &self.graph.transitions[state] {
             run.control.work(1)?;
-            for segment in &self.segments[transition.segments] {
+            for segment in &self.graph.segments[transition.segments] {
                 for &graph in graphs {
                     // A node counts once, for any number of statements that lead to it.
                     let filter = EntryFilter { graph, parallel: true };
@@ -305,7 +341,7 @@ impl<'a> AutomatonSearch<'a> {
 
     /// Whether a path ends at the node.
     pub(crate) fn ends_at(&self, node: Id) -> bool {
-        self.ends.iter().any(|&state| self.visited[state].contains(node))
+        self.graph.ends.iter().any(|&state| self.visited[state].contains(node))
             || self.shares && self.merged.contains(node)
     }
 
@@ -314,9 +350,9 @@ impl<'a> AutomatonSearch<'a> {
     /// # Errors
     /// Limits.
     pub(crate) fn results(&mut self, run: &Run<'_>) -> Result<&[Id]> {
-        if !self.shares && self.ends.len() > 1 {
+        if !self.shares && self.graph.ends.len() > 1 {
             self.merged.clear();
-            for &state in &self.ends {
+            for &state in &self.graph.ends {
                 for ids in self.visited[state].members.chunks(CHUNK) {
                     run.control.work(ids.len())?;
                     ids.iter().for_each(|&id| self.merged.insert(id, self.vertices));
@@ -324,7 +360,7 @@ impl<'a> AutomatonSearch<'a> {
             }
             self.recount(run)?;
         }
-        Ok(match self.ends.as_slice() {
+        Ok(match self.graph.ends.as_slice() {
             _ if self.shares => &self.merged.members,
             [] => &[],
             [only] => &self.visited[*only].members,
@@ -392,25 +428,4 @@ fn simulators(transitions: &[Vec<Transition>], ends: &[usize], run: &Run<'_>) ->
         those.filter(|&other| sets[state] & bit(usize::from(other)) != 0).collect()
     };
     Ok((0..states).map(others).collect())
-}
-
-fn segments<'a>(one: &Move, backwards: bool, run: &Run<'a>) -> Result<Vec<&'a dyn Segment>> {
-    let reversed = |direction: Direction| if backwards { direction.reverse() } else { direction };
-    let mut all = Vec::new();
-    match one {
-        Move::Predicate(predicate, direction) => {
-            all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
-        }
-        Move::Except(these, direction) => {
-            debug_assert!(these.is_sorted(), "excluded predicates ascend");
-            for (predicate, _) in run.snapshot.predicates() {
-                run.control.work(1)?;
-                if these.binary_search(predicate).is_err() {
-                    all.extend(run.snapshot.segment(*predicate, reversed(*direction))?);
-                }
-            }
-        }
-    }
-    run.control.grow((all.len() * size_of::<&dyn Segment>()) as u64)?;
-    Ok(all)
 }

@@ -7,7 +7,9 @@
 //! exhausted; or, if many rows share an end, one search from that end for all of them, which advances only
 //! until all other ends are found. No end bound: a search from each node at which a path may start.
 //! # Cost
-//! See [`crate::operators::automaton_search`]. If the other end is not needed, results are counted, not
+//! See [`crate::operators::automaton_search`]. Once searches from single nodes at one end have visited some
+//! times as many nodes as the path has statements, further ones share their work
+//! ([`crate::operators::condensed_search`]). If the other end is not needed, results are counted, not
 //! listed; under set semantics the question is only which nodes have a path. Single nodes search until the
 //! first end. Once these searches have visited as many nodes as the path has statements, one search from all
 //! nodes at the other end answers for all further nodes. Without a bound end that search is the result: its
@@ -20,6 +22,7 @@
 //! with itself, and a term of the query with itself.
 
 use crate::operators::automaton_search::{AutomatonSearch, VisitedSet};
+use crate::operators::condensed_search::CondensedSearch;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{Move, Operand, PathGraphs, PathStep};
@@ -29,14 +32,34 @@ use vervet_snapshot::{EntryFilter, GraphFilter};
 /// Minimum number of rows with one common end and distinct other ends for a shared search.
 const SHARED_END_MIN: usize = 4;
 
+/// Searches share their work once they have visited this multiple of the statements of the path, and at least
+/// this number of nodes.
+const REPEATED_VISITS: u64 = 4;
+const REPEATED_VISITS_MIN: u64 = 1 << 10;
+
 /// Bound values of a row: graph, subject, object ([`Id::UNBOUND`] if unbound).
 type BoundEnds = [Id; 3];
+
+/// Searches from nodes at one end that share their work.
+#[derive(Default)]
+struct Condensing<'a> {
+    /// Set once the work repeats.
+    search: Option<CondensedSearch<'a>>,
+    /// Nodes visited by searches that do not share their work.
+    visited: u64,
+    /// Whether there was too little memory.
+    given_up: bool,
+}
 
 pub(crate) struct Paths<'a> {
     step: &'a PathStep,
     is_nullable: bool,
     forwards: AutomatonSearch<'a>,
     backwards: AutomatonSearch<'a>,
+    /// Number of statements of the path.
+    entries: u64,
+    /// By the end at which searches start.
+    condensing: [Condensing<'a>; 2],
     /// End, graph and start node of the current shared search.
     shared: Option<(usize, Id, Id)>,
     /// The graphs of the current row.
@@ -50,8 +73,10 @@ pub(crate) struct Paths<'a> {
     found_graphs: Vec<Id>,
     ends: [Vec<Id>; 2],
     times: Vec<u64>,
-    /// Ends of paths from the current node, and the bytes counted for them.
+    /// Ends of paths from the current node, their number, and the bytes counted for them. They are listed only
+    /// if they are output.
     found: Vec<Id>,
+    found_count: usize,
     found_bytes: u64,
     /// The graph, end and node of which `found` has the results.
     found_of: Option<(Id, usize, Id)>,
@@ -68,10 +93,13 @@ impl<'a> Paths<'a> {
         let listed = [step.subject, step.object].map(
             |end| matches!(end, Operand::Variable(variable) if keep.columns.contains(&variable.index())),
         );
+        let forwards = AutomatonSearch::new(&step.automaton, false, run)?;
         Ok(Self {
             step,
+            entries: forwards.entries(),
+            condensing: [Condensing::default(), Condensing::default()],
             is_nullable: step.automaton.accepting.first() == Some(&true),
-            forwards: AutomatonSearch::new(&step.automaton, false, run)?,
+            forwards,
             backwards: AutomatonSearch::new(&step.automaton, true, run)?,
             shared: None,
             graphs: match &step.graphs {
@@ -86,6 +114,7 @@ impl<'a> Paths<'a> {
             ends: [Vec::new(), Vec::new()],
             times: Vec::new(),
             found: Vec::new(),
+            found_count: 0,
             found_bytes: 0,
             found_of: None,
             connected: [None, None],
@@ -195,15 +224,51 @@ impl<'a> Paths<'a> {
         Ok(false)
     }
 
-    /// Complete search from one end; `false`: the path may be empty, but the id is neither a node of the
-    /// graphs nor a term of the query.
-    fn search_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
-        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
-        self.shared = None;
-        search.begin_all(node, run)?;
-        while search.advance(&self.graphs, run)? {}
+    /// Finds the ends of all paths from a node at one end, in `found`; `false`: the path may be empty, but the
+    /// id is neither a node of the graphs nor a term of the query.
+    fn find_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
+        self.found_of = None;
+        let has_moved = match self.condensed_from(node, end, run)? {
+            Some(search) => search.has_moved(node),
+            None => {
+                let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+                self.shared = None;
+                search.begin_all(node, run)?;
+                while search.advance(&self.graphs, run)? {}
+                self.condensing[end].visited += search.size() as u64;
+                search.has_moved()
+            }
+        };
         // An id with a move is certainly a node.
-        Ok(!self.is_nullable || search.has_moved() || self.has_zero_length_path(node, end, run)?)
+        if self.is_nullable && !has_moved && !self.has_zero_length_path(node, end, run)? {
+            return Ok(false);
+        }
+        self.take_results(node, end, run)?;
+        Ok(true)
+    }
+
+    /// The search that shares its work, after it has searched from `node`; `None`: searches do not repeat
+    /// work so far, or there is too little memory.
+    fn condensed_from(
+        &mut self,
+        node: Id,
+        end: usize,
+        run: &Run<'a>,
+    ) -> Result<Option<&CondensedSearch<'a>>> {
+        let condensing = &mut self.condensing[end];
+        let repeated = self.entries.saturating_mul(REPEATED_VISITS).max(REPEATED_VISITS_MIN);
+        if condensing.given_up || !matches!(self.step.graphs, PathGraphs::These(_)) {
+            return Ok(None);
+        }
+        if condensing.search.is_none() && condensing.visited >= repeated {
+            condensing.search = Some(CondensedSearch::new(&self.step.automaton, end == 1, run)?);
+        }
+        let Some(search) = &mut condensing.search else { return Ok(None) };
+        if !search.reach(node, &self.graphs, run)? {
+            search.release(run)?;
+            *condensing = Condensing { given_up: true, ..Condensing::default() };
+        }
+        Ok(condensing.search.as_ref())
     }
 
     /// Paths of rows with one bound end.
@@ -228,11 +293,9 @@ impl<'a> Paths<'a> {
         }
         // Consecutive batches often begin with the node that ended the last one.
         if self.found_of != Some((self.graph, end, node)) {
-            self.found_of = None;
-            if !self.search_all(node, end, next.run())? {
+            if !self.find_all(node, end, next.run())? {
                 return Ok(Flow::More);
             }
-            self.take_results(end, next.run())?;
             self.found_of = Some((self.graph, end, node));
         }
         self.add_to_all(batch, rows, node, end, next)
@@ -356,15 +419,40 @@ impl<'a> Paths<'a> {
         flow
     }
 
-    /// Copies the results of a search to `found`.
-    fn take_results(&mut self, end: usize, run: &Run<'a>) -> Result<()> {
-        self.found_of = None;
-        let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+    /// Sets `found` to the results of the last search, from `node`.
+    fn take_results(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<()> {
         self.found.clear();
-        let results = search.results(run)?;
-        // Counted before they are copied.
-        run.control.recount(&mut self.found_bytes, 8 * results.len().max(self.found.capacity()) as u64)?;
-        self.found.extend_from_slice(results);
+        let is_loop = self.step.subject == self.step.object;
+        let is_listed = self.listed[1 - end];
+        match &self.condensing[end].search {
+            Some(search) if is_loop => self.found.extend(search.connects(node, node).then_some(node)),
+            Some(search) => {
+                self.found_count = search.count(node);
+                if is_listed {
+                    let bytes = 8 * self.found_count.max(self.found.capacity()) as u64;
+                    run.control.recount(&mut self.found_bytes, bytes)?;
+                    search.append_ends(node, &mut self.found);
+                }
+            }
+            None => {
+                let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
+                if is_loop {
+                    self.found.extend(search.ends_at(node).then_some(node));
+                } else {
+                    let results = search.results(run)?;
+                    self.found_count = results.len();
+                    if is_listed {
+                        // Counted before they are copied.
+                        let bytes = 8 * results.len().max(self.found.capacity()) as u64;
+                        run.control.recount(&mut self.found_bytes, bytes)?;
+                        self.found.extend_from_slice(results);
+                    }
+                }
+            }
+        }
+        if is_loop {
+            self.found_count = self.found.len();
+        }
         run.control.work(self.found.len())
     }
 
@@ -400,15 +488,23 @@ impl<'a> Paths<'a> {
         found: &[Id],
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        if found.is_empty() {
+        if self.found_count == 0 {
             return Ok(Flow::More);
         }
         if !self.listed[1 - end] {
-            return self.add(batch, row, ([node, node], found.len() as u64), next);
+            return self.add(batch, row, ([node, node], self.found_count as u64), next);
         }
-        for &other in found {
-            let ends = if end == 0 { [node, other] } else { [other, node] };
-            if self.add(batch, row, (ends, 1), next)? == Flow::Done {
+        let mut rest = found;
+        while !rest.is_empty() {
+            let most = next.run().control.batch_rows();
+            let (now, later) = rest.split_at(most.saturating_sub(self.rows.len()).clamp(1, rest.len()));
+            rest = later;
+            self.rows.extend(std::iter::repeat_n(row, now.len()));
+            self.found_graphs.extend(std::iter::repeat_n(self.graph, now.len()));
+            self.ends[end].extend(std::iter::repeat_n(node, now.len()));
+            self.ends[1 - end].extend_from_slice(now);
+            self.times.extend(std::iter::repeat_n(1, now.len()));
+            if self.rows.len() >= most && self.flush(batch, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
@@ -423,11 +519,13 @@ impl<'a> Paths<'a> {
         loop {
             let (forwards, backwards) = (&mut self.forwards, &mut self.backwards);
             if meets(forwards, backwards, run)? {
+                self.condensing[0].visited += (self.forwards.size() + self.backwards.size()) as u64;
                 return Ok(true);
             }
             // An exhausted side has visited all nodes it can reach, without meeting the other side.
             let (ahead, behind) = (forwards.waiting(), backwards.waiting());
             if ahead == 0 || behind == 0 {
+                self.condensing[0].visited += (self.forwards.size() + self.backwards.size()) as u64;
                 return Ok(false);
             }
             let search = if ahead <= behind { forwards } else { backwards };
@@ -440,6 +538,8 @@ impl<'a> Paths<'a> {
         let (node, other) = (bound[1 + end], bound[2 - end]);
         let search = if end == 0 { &mut self.forwards } else { &mut self.backwards };
         if self.shared != Some((end, self.graph, node)) {
+            // The size of the search before.
+            self.condensing[end].visited += search.size() as u64;
             search.begin(node, run)?;
             self.shared = Some((end, self.graph, node));
         }
@@ -455,6 +555,10 @@ impl<'a> Paths<'a> {
     fn has_path(&mut self, bound: BoundEnds, shared: Option<usize>, run: &Run<'a>) -> Result<bool> {
         if self.is_nullable && bound[1] == bound[2] {
             return Ok(self.step.zero_length[1] || self.has_zero_length_path(bound[1], 0, run)?);
+        }
+        let end = shared.unwrap_or(0);
+        if let Some(search) = self.condensed_from(bound[1 + end], end, run)? {
+            return Ok(search.connects(bound[1 + end], bound[2 - end]));
         }
         match shared {
             Some(end) => self.connects_by_shared_search(end, bound, run),
@@ -522,22 +626,87 @@ impl<'a> Paths<'a> {
         starts: &[Id],
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
-        let is_loop = self.step.subject == self.step.object;
-        for &node in starts {
-            next.run().control.check()?;
-            self.search_all(node, 0, next.run())?;
-            if is_loop {
-                self.found_of = None;
-                self.found.clear();
-                self.found.extend(self.forwards.ends_at(node).then_some(node));
-            } else {
-                self.take_results(0, next.run())?;
+        let is_one_step = self.forwards.is_one_step();
+        for nodes in starts.chunks(BATCH_ROWS) {
+            next.run().control.work(nodes.len())?;
+            let flow = match is_one_step {
+                true => self.add_first_ends(batch, rows, nodes, next)?,
+                false => self.search_from_each(batch, rows, nodes, next)?,
+            };
+            if flow == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Searches from each of these nodes. One without a move has at most the empty path.
+    fn search_from_each(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        nodes: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let moving = match self.is_nullable {
+            true => self.forwards.have_first_moves(nodes, &self.graphs, next.run())?,
+            false => vec![true; nodes.len()],
+        };
+        for (&node, moves) in nodes.iter().zip(moving) {
+            next.run().control.work(1)?;
+            if !moves {
+                self.set_found(&[node]);
+            } else if !self.find_all(node, 0, next.run())? {
+                continue;
             }
             if self.add_to_all(batch, rows, node, 0, next)? == Flow::Done {
                 return Ok(Flow::Done);
             }
         }
         Ok(Flow::More)
+    }
+
+    /// The paths of at most one statement from these nodes.
+    fn add_first_ends(
+        &mut self,
+        batch: &Batch,
+        rows: &[(BoundEnds, u32)],
+        nodes: &[Id],
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut found = Vec::new();
+        self.forwards.first_ends(nodes, &self.graphs, next.run(), &mut found)?;
+        if self.step.subject == self.step.object {
+            found.retain(|(at, end)| nodes[*at as usize] == *end);
+        }
+        if self.listed == [false, false] {
+            for &(_, row) in rows {
+                let (Some(&node), times) = (nodes.first(), found.len() as u64) else { break };
+                if times > 0 && self.add(batch, row, ([node, node], times), next)? == Flow::Done {
+                    return Ok(Flow::Done);
+                }
+            }
+            return Ok(Flow::More);
+        }
+        let mut ends = Vec::new();
+        for of_node in found.chunk_by(|a, b| a.0 == b.0) {
+            ends.clear();
+            ends.extend(of_node.iter().map(|(_, end)| *end));
+            self.set_found(&ends);
+            let node = nodes[of_node[0].0 as usize];
+            if self.add_to_all(batch, rows, node, 0, next)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Sets the ends of paths from a node that no search has found.
+    fn set_found(&mut self, ends: &[Id]) {
+        self.found_of = None;
+        self.found.clear();
+        self.found.extend_from_slice(ends);
+        self.found_count = ends.len();
     }
 
     /// The nodes at which a path may start: all nodes of the graphs if it may be empty. `counted`: bytes

@@ -331,3 +331,122 @@ fn tested_ends_of_many_rows() -> Result<()> {
     }
     Ok(())
 }
+
+/// Searches from so many nodes that they share their work: closures of components, of trees and of graphs
+/// without cycles, from all nodes, from the bound nodes of either end, between two bound ends, and counted.
+#[test]
+fn searches_from_many_nodes_share_their_work() -> Result<()> {
+    for seed in 1..=24 {
+        let random = &mut Random(9_000 + seed);
+        let vertices = [60, 150, 300][random.below(3)];
+        let form = random.below(3);
+        let mut edges: Vec<(usize, usize, usize)> = (0..3 * vertices)
+            .map(|_| {
+                let (s, o) = (random.below(vertices), random.below(vertices));
+                match form {
+                    // Cycles; no cycles; components of up to ten nodes, and edges from each to later ones.
+                    0 => (s, random.below(2), o),
+                    1 => (s, random.below(2), s + 1 + o % 6),
+                    _ if random.below(8) > 0 => (s, random.below(2), s / 10 * 10 + o % 10),
+                    _ => (s.min(o), random.below(2), s.max(o)),
+                }
+            })
+            .collect();
+        edges.extend((0..vertices).map(|at| (at, 2, random.below(vertices))));
+        let text: String =
+            edges.iter().map(|(s, p, o)| format!("<urn:v{s}> <urn:p{p}> <urn:v{o}> .\n")).collect();
+        let nodes: BTreeSet<usize> = edges.iter().flat_map(|(s, _, o)| [*s, *o]).collect();
+        let database = Database::in_memory();
+        database.load_text(Format::NTriples, &text)?;
+        let step = |predicate| Box::new(Path::Step(predicate));
+        let either = || Box::new(Path::Either(step(0), step(1)));
+        let path = match random.below(7) {
+            5 => Path::Optional(either()),
+            6 => *either(),
+            0 => Path::Plus(either()),
+            1 => Path::Star(step(0)),
+            2 => Path::Sequence(Box::new(Path::Star(step(0))), step(1)),
+            3 => Path::Plus(Box::new(Path::Sequence(step(0), Box::new(Path::Optional(step(1)))))),
+            _ => Path::Sequence(Box::new(Path::Optional(step(1))), Box::new(Path::Star(either()))),
+        };
+        let pairs = path.pairs(&edges, &nodes);
+        let keyed = |keep: &dyn Fn(usize, usize) -> Option<(usize, usize)>| -> Pairs {
+            edges.iter().filter(|(_, p, _)| *p == 2).filter_map(|(s, _, o)| keep(*s, *o)).collect()
+        };
+        // A sequence outside of a closure is a join of bags.
+        let is_set = matches!(path, Path::Plus(_) | Path::Star(_) | Path::Optional(_));
+        let (path, context) = (path.text(), format!("seed {seed}"));
+        let all = match is_set {
+            true => format!("?x {path} ?y"),
+            false => format!("SELECT DISTINCT ?x ?y {{ ?x {path} ?y }}"),
+        };
+        for (query, expected) in [
+            (format!("SELECT ?x ?y {{ {all} }}"), pairs.clone()),
+            // Every node is the subject of one statement of the last predicate, but the last ones.
+            (
+                format!("SELECT DISTINCT ?x ?y {{ ?x <urn:p2> ?z . ?x {path} ?y }}"),
+                pairs.iter().copied().filter(|(x, _)| *x < vertices).collect(),
+            ),
+            (
+                format!("SELECT DISTINCT ?x ?y {{ ?y <urn:p2> ?z . ?x {path} ?y }}"),
+                pairs.iter().copied().filter(|(_, y)| *y < vertices).collect(),
+            ),
+            (
+                format!("SELECT DISTINCT ?x ?y {{ ?x <urn:p2> ?y FILTER EXISTS {{ ?x {path} ?y }} }}"),
+                keyed(&|s, o| pairs.contains(&(s, o)).then_some((s, o))),
+            ),
+            (
+                format!("SELECT DISTINCT ?x ?y {{ ?x <urn:p2> ?y FILTER NOT EXISTS {{ ?y {path} ?x }} }}"),
+                keyed(&|s, o| (!pairs.contains(&(o, s))).then_some((s, o))),
+            ),
+        ] {
+            for threads in [1, 2] {
+                let options = QueryOptions { threads: Some(threads), ..QueryOptions::default() };
+                let solutions = database.query_with(&query, &options)?.into_solutions().expect("a SELECT");
+                assert_eq!(found(&solutions, [None, None])?, expected, "{query}, {context}\n{text}");
+            }
+        }
+        for (query, key, of) in [
+            (format!("SELECT ?x (COUNT(?y) AS ?n) {{ {all} }} GROUP BY ?x"), "x", 0),
+            (format!("SELECT ?y (COUNT(?x) AS ?n) {{ {all} }} GROUP BY ?y"), "y", 1),
+        ] {
+            let mut expected: Vec<(usize, i64)> = Vec::new();
+            let mut ends: Vec<usize> = pairs.iter().map(|pair| [pair.0, pair.1][of]).collect();
+            ends.sort_unstable();
+            for same in ends.chunk_by(|a, b| a == b) {
+                expected.push((same[0], i64::try_from(same.len()).expect("few")));
+            }
+            let mut counts: Vec<(usize, i64)> = (database.select(&query)?.rows())
+                .map(|row| Ok((number(row.text(key)?), row.integer("n")?.expect("a count"))))
+                .collect::<Result<_>>()?;
+            counts.sort_unstable();
+            assert_eq!(counts, expected, "{query}, {context}\n{text}");
+        }
+        // Loops.
+        let query = format!("SELECT DISTINCT ?x {{ ?x {path} ?x }}");
+        let solutions = database.select(&query)?;
+        let mut loops: Vec<usize> =
+            solutions.rows().map(|row| Ok(number(row.text("x")?))).collect::<Result<_>>()?;
+        loops.sort_unstable();
+        let expected: Vec<usize> = pairs.iter().filter(|(x, y)| x == y).map(|(x, _)| *x).collect();
+        assert_eq!(loops, expected, "{query}, {context}\n{text}");
+        // The ends are joined with another path, which may start from the nodes of this one.
+        let other = "(<urn:p2>/<urn:p1>?)";
+        let of_other = Path::Sequence(step(2), Box::new(Path::Optional(step(1)))).pairs(&edges, &nodes);
+        let query = format!("SELECT DISTINCT ?x ?y {{ ?x {path} ?y . ?x {other} ?y }}");
+        let expected: Pairs = pairs.intersection(&of_other).copied().collect();
+        assert_eq!(found(&database.select(&query)?, [None, None])?, expected, "{query}, {context}\n{text}");
+        let query = format!(
+            "SELECT DISTINCT ?x ?y {{ ?x {path} ?y . ?x {other} ?y FILTER(?x != ?y && ?y != <urn:v3>) }}"
+        );
+        let kept: Pairs = expected.iter().copied().filter(|(x, y)| x != y && *y != 3).collect();
+        assert_eq!(found(&database.select(&query)?, [None, None])?, kept, "{query}, {context}\n{text}");
+        // A condition on a variable that is not bound holds for nothing.
+        let query = format!("SELECT ?x ?y {{ ?x {path} ?y . ?x {other} ?y FILTER(?y != ?unbound) }}");
+        assert_eq!(found(&database.select(&query)?, [None, None])?, Pairs::new(), "{query}, {context}");
+        let query =
+            format!("SELECT ?x ?y (COUNT(*) AS ?n) {{ ?x {path} ?y . ?x {other} ?y }} GROUP BY ?x ?y");
+        assert_eq!(found(&database.select(&query)?, [None, None])?, expected, "{query}, {context}\n{text}");
+    }
+    Ok(())
+}
