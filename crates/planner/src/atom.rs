@@ -227,6 +227,7 @@ impl<'a> Atom<'a> {
                 graph: vervet_kernel::plan::GraphOperand::Filter(self.graph),
                 edge: None,
                 parallel: self.parallel,
+                predicates_once: false,
             },
         }
     }

@@ -244,7 +244,8 @@ impl<'a> Planner<'a> {
                 Some(id) => GraphOperand::Filter(GraphFilter::Named(id)),
             },
         };
-        Ok(Some(Match { subject, predicate, object, graph, edge, parallel: pattern.parallel }))
+        let parallel = pattern.parallel;
+        Ok(Some(Match { subject, predicate, object, graph, edge, parallel, predicates_once: false }))
     }
 
     /// Both segments of a predicate, cached.

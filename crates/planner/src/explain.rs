@@ -186,6 +186,9 @@ impl Writer<'_> {
                 let target = if *count_only { "(count)".to_owned() } else { self.name(*target) };
                 format!("intersect  {target} in {}", legs.join(" and "))
             }
+            Step::Match(pattern) if pattern.predicates_once => {
+                format!("match      {} (each predicate once)", self.pattern(pattern))
+            }
             Step::Match(pattern) => format!("match      {}", self.pattern(pattern)),
             Step::SeekMatch { pattern, candidates } => {
                 format!("seek       {}  among {} values", self.pattern(pattern), grouped(candidates.count))

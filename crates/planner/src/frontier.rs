@@ -5,6 +5,8 @@
 //! in a query that only asks whether there is a solution, set semantics hold; where later steps expand the
 //! rows of a step that may contain duplicates, [`Step::Frontier`] drops them. So `DISTINCT ?c { … ?a :knows
 //! ?b . ?b :knows ?c }` expands each `?b` once instead of once for each path that leads there.
+//!
+//! A pattern of which only the predicate remains outputs each predicate once, so one entry of each is found.
 //! # Invariants
 //! The dropped columns are dead, so rows with equal values in the remaining columns have the same future.
 //! Non-deterministic functions (`RAND`, `BNODE`) end the region; so do a slice and other aggregates.
@@ -21,34 +23,46 @@ use crate::partial_plan::PartialPlan;
 use vervet_algebra::{Node, Pattern, Slot, Variable, VariableSet};
 use vervet_kernel::plan::{JoinKind, Operand, Pipeline, PlanStep, Step};
 use vervet_model::Direction;
+use vervet_snapshot::Snapshot;
 
 /// Properties of the later steps.
 #[derive(Clone, Copy)]
-struct DownstreamProperties {
+struct DownstreamProperties<'s> {
     /// Set semantics: the result does not depend on duplicates.
     set: bool,
     /// Some later step multiplies rows.
     multiplies: bool,
+    /// The graph, whose predicates are counted only if a step lists them anyway.
+    snapshot: &'s dyn Snapshot,
 }
 
 /// Inserts frontiers into a plan whose steps have their `keep` columns. `set`: the result does not depend on
 /// duplicates of the rows before the last slice (`ASK`).
-pub(crate) fn add_frontiers(pipeline: &mut Pipeline, set: bool) {
+pub(crate) fn add_frontiers(pipeline: &mut Pipeline, set: bool, snapshot: &dyn Snapshot) {
     let last = match pipeline.steps.last() {
         Some(PlanStep { step: Step::Slice { start: 0, .. }, .. }) if set => pipeline.steps.pop(),
         _ => None,
     };
-    add(pipeline, DownstreamProperties { set, multiplies: false }, &VariableSet::default());
+    add(pipeline, DownstreamProperties { set, multiplies: false, snapshot }, &VariableSet::default());
     pipeline.steps.extend(last);
 }
 
 /// `columns`: those of the input.
-fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties, columns: &VariableSet) {
+fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties<'_>, columns: &VariableSet) {
     let kept = pipeline.steps.iter().map(|step| step.keep.iter().copied().collect());
     let before: Vec<VariableSet> = std::iter::once(columns.clone()).chain(kept).collect();
     for at in (0..pipeline.steps.len()).rev() {
         let is_last = at + 1 == pipeline.steps.len();
         let step = &mut pipeline.steps[at];
+        if let Step::Match(pattern) = &mut step.step
+            && let Operand::Variable(predicate) = pattern.predicate
+            && downstream.set
+            && !before[at].contains(predicate)
+            && step.keep == [predicate]
+        {
+            pattern.predicates_once = true;
+            step.rows = step.rows.min(downstream.snapshot.predicates().len() as f64);
+        }
         if downstream.set
             && downstream.multiplies
             && !is_last
@@ -102,13 +116,14 @@ fn makes_duplicates(step: &PlanStep, before: &VariableSet) -> bool {
 }
 
 /// Propagates the properties to the input of a step; inserts frontiers into its nested pipelines.
-fn before_step(
+fn before_step<'s>(
     step: &mut Step,
-    downstream: DownstreamProperties,
+    downstream: DownstreamProperties<'s>,
     columns: &VariableSet,
-) -> DownstreamProperties {
+) -> DownstreamProperties<'s> {
     let set = downstream.set && is_stable(step);
     let inside = DownstreamProperties { set, ..downstream };
+    let snapshot = downstream.snapshot;
     match step {
         Step::Union { branches } => branches.iter_mut().for_each(|branch| add(branch, inside, columns)),
         Step::Join { right, .. } => add(right, inside, &VariableSet::default()),
@@ -119,13 +134,14 @@ fn before_step(
         _ => {}
     }
     match step {
-        Step::Distinct { .. } => DownstreamProperties { set: true, multiplies: false },
+        Step::Distinct { .. } => DownstreamProperties { set: true, multiplies: false, snapshot },
         Step::Group { aggregates, .. } => DownstreamProperties {
             set: aggregates.iter().all(|(_, one)| one.ignores_duplicates()),
             multiplies: false,
+            snapshot,
         },
         Step::Slice { .. } | Step::Order { limit: Some(_), .. } => {
-            DownstreamProperties { set: false, multiplies: false }
+            DownstreamProperties { set: false, multiplies: false, snapshot }
         }
         Step::Expand { neighbour: None, .. } => inside,
         Step::Expand { .. }
@@ -138,7 +154,7 @@ fn before_step(
         | Step::Join { .. }
         | Step::Optional { .. }
         | Step::Seeded { .. }
-        | Step::Union { .. } => DownstreamProperties { set, multiplies: true },
+        | Step::Union { .. } => DownstreamProperties { set, multiplies: true, snapshot },
         Step::Empty
         | Step::Check { .. }
         | Step::Filter(_)

@@ -107,7 +107,7 @@ pub fn plan(
     liveness::finish(&mut pipeline, &parameters, &needed, control)?;
     inline::inline_computed(&mut pipeline);
     if options.frontiers {
-        frontier::add_frontiers(&mut pipeline, query.form == Form::Ask);
+        frontier::add_frontiers(&mut pipeline, query.form == Form::Ask, snapshot);
     }
     check_parameters(&pipeline, &parameters, query)?;
     if depth(&pipeline) > DEPTH_MAX {

@@ -14,6 +14,7 @@ use crate::operators::scan::Scan;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use vervet_algebra::Variable;
 use vervet_model::{Direction, Id, Result};
@@ -31,6 +32,8 @@ pub(crate) struct Matching<'a> {
     /// Candidate objects if neither subject nor object is bound; `None`: all.
     pub candidates: Option<CandidateKeyIter<'a>>,
     pub keep: Keep,
+    /// The predicates that have been output, if each is output once.
+    pub seen: FxHashSet<Id>,
     pub found: Vec<(u32, Found)>,
     pub rows: Vec<u32>,
     pub expansion: Expansion,
@@ -59,7 +62,8 @@ impl<'a> Matching<'a> {
         expansion.want_graphs = matches!(pattern.graph, GraphOperand::Variable(_));
         let out = Batch::new(variables);
         let candidates = candidates.map(CandidateKeyIter::new);
-        Self { pattern, candidates, keep, found: Vec::new(), rows: Vec::new(), expansion, out }
+        let (seen, found, rows) = (FxHashSet::default(), Vec::new(), Vec::new());
+        Self { pattern, candidates, keep, seen, found, rows, expansion, out }
     }
 
     /// The operand of each position; `None`: the pattern does not constrain it.
@@ -170,10 +174,15 @@ impl<'a> Matching<'a> {
                 let edge = expansion.edges.get(i).copied().unwrap_or_default();
                 let found = [subject, predicate, object, graph, edge];
                 let row = rows[at];
-                if self.agrees(&self.wanted(batch, row as usize), &found)
-                    && self.add(batch, row, found, next)? == Flow::Done
-                {
+                if !self.agrees(&self.wanted(batch, row as usize), &found) {
+                    continue;
+                }
+                if self.add(batch, row, found, next)? == Flow::Done {
                     return Ok(Flow::Done);
+                }
+                if self.pattern.predicates_once {
+                    self.seen.insert(predicate);
+                    return Ok(Flow::More);
                 }
             }
         }
@@ -195,6 +204,9 @@ impl<'a> Matching<'a> {
             keys.clear();
             next_key = segment.keys(from, BATCH_ROWS, &mut keys)?;
             for &row in rows {
+                if self.seen.contains(&predicate) {
+                    return Ok(Flow::More);
+                }
                 let same = vec![row; keys.len()];
                 if self.expand(batch, &same, &keys, (predicate, Direction::Out, segment), next)? == Flow::Done
                 {
@@ -336,10 +348,19 @@ impl<'a> Matching<'a> {
             POSITIONS => Vec::new(),
             _ => rows.iter().map(|&row| self.wanted(batch, row as usize)[position]).collect(),
         };
+        // A predicate with literals only has no vertex as object.
+        let among_literals = |predicate: Id| -> Result<bool> {
+            let segment = snapshot.segment(predicate, Direction::Out)?;
+            Ok(segment.is_some_and(|segment| segment.statistics().literals_only))
+        };
+        let only_vertices = position == 2 && keys.iter().all(|key| key.is_vertex());
         let one = [(group.predicate, 0)];
         let predicates = if group.predicate.is_bound() { &one } else { snapshot.predicates() };
         for &(predicate, _) in predicates {
             next.run().control.work(1)?;
+            if self.seen.contains(&predicate) || only_vertices && among_literals(predicate)? {
+                continue;
+            }
             if position == POSITIONS
                 && let Some(mut candidates) = self.candidates.take()
             {

@@ -108,7 +108,7 @@ impl World {
 
     fn pattern(&self, subject: Operand, predicate: Operand, object: Operand) -> Match {
         let graph = GraphOperand::Filter(GraphFilter::Default);
-        Match { subject, predicate, object, graph, edge: None, parallel: false }
+        Match { subject, predicate, object, graph, edge: None, parallel: false, predicates_once: false }
     }
 
     fn path(&self, subject: Operand, object: Operand, graphs: PathGraphs) -> Step {

@@ -89,6 +89,7 @@ impl Sample {
             graph: GraphOperand::Filter(GraphFilter::Default),
             edge: None,
             parallel: false,
+            predicates_once: false,
         })
     }
 
@@ -240,6 +241,7 @@ fn f3_expansions_with_edges_agree_with_patterns() {
                     graph: GraphOperand::Filter(GraphFilter::Default),
                     edge: Some(Operand::Variable(edge)),
                     parallel,
+                    predicates_once: false,
                 })
             };
             for direction in Direction::BOTH {

@@ -28,6 +28,7 @@ mod left_joins;
 mod long_queries;
 mod many_neighbours;
 mod paths;
+mod predicates_once;
 mod products;
 mod property_files;
 mod reifiers;
