@@ -384,6 +384,8 @@ impl<'a> Planner<'a> {
             },
             intersect: self.options.intersect,
             reorder: self.options.reorder,
+            frontiers: self.set && self.stable && !partial.by_row,
+            mandatory: JoinOrderSearch::mandatory_of(atoms),
             limit: limit.map(|limit| limit - partial.cost),
             corrections: self.options.corrections.of_atoms(context, atoms),
         };
@@ -400,7 +402,7 @@ impl<'a> Planner<'a> {
         self.joined.push(context);
         let mut waiting: Vec<Option<Conjunct>> = filters.drain(..).map(Some).collect();
         let mut bound = partial.certain.clone();
-        for OrderedAction { action, rows: rows_after, cost } in path {
+        for OrderedAction { action, step_rows: rows_after, rows: rows_next, cost } in path {
             self.control.work(waiting.len() + 1)?;
             let step = step_of(atoms, &action);
             bind(atoms, &action, &mut bound);
@@ -426,7 +428,7 @@ impl<'a> Planner<'a> {
                 first.selectivity *= rows_after / (rows * passed).max(1e-9);
             }
             self.apply(ready, partial)?;
-            partial.rows = rows_after;
+            partial.rows = rows_next;
             partial.cost = before + cost;
         }
         partial.possible.add_all(&bound);

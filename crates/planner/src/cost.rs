@@ -82,6 +82,11 @@ pub(crate) fn leg_probe(degree: f64) -> f64 {
     LEG_PROBE + CHECK_HALVING * degree.max(1.0).log2()
 }
 
+/// Cost of a row of a distinct of this number of columns: a bit test for one, a hash table for several.
+pub(crate) fn distinct(columns: usize) -> f64 {
+    if columns == 1 { 2.0 * OUTPUT_ROW } else { GROUP_ROW }
+}
+
 /// Cost of sorting `rows` rows.
 pub(crate) fn sort(rows: f64) -> f64 {
     SORT_ROW * rows * (2.0 + rows).log2()

@@ -82,7 +82,7 @@ impl Planner<'_> {
         if partial.empty {
             return Ok(());
         }
-        let mut inner = partial.nested();
+        let mut inner = partial.nested_by_row();
         let parameters = self.parameters.clone();
         self.parameters.add_all(&partial.possible);
         let no_variables = VariableSet::default();

@@ -69,9 +69,11 @@ fn add(pipeline: &mut Pipeline, mut downstream: DownstreamProperties<'_>, column
             && !step.keep.is_empty()
             && makes_duplicates(step, &before[at])
         {
-            let frontier = Step::Frontier { variables: step.keep.clone() };
-            let frontier =
-                PlanStep { step: frontier, keep: step.keep.clone(), rows: step.rows, validity: None };
+            let (keep, rows) = (step.keep.clone(), step.rows);
+            // The search of the join order has the rows that remain.
+            let next = pipeline.steps[at + 1].validity.as_ref().map_or(rows, |next| next.rows_before);
+            let frontier = Step::Frontier { variables: keep.clone() };
+            let frontier = PlanStep { step: frontier, keep, rows: rows.min(next), validity: None };
             pipeline.steps.insert(at + 1, frontier);
         }
         downstream = before_step(&mut pipeline.steps[at].step, downstream, &before[at]);
@@ -186,7 +188,7 @@ impl Planner<'_> {
     pub(crate) fn cap_rows_by_distinct(&self, node: &Node, partial: &mut PartialPlan, needed: &VariableSet) {
         let live = partial.possible.clone().intersection(needed);
         let mut live = live.iter();
-        if let (true, Some(variable), None) = (self.set, live.next(), live.next())
+        if let (true, Some(variable), None) = (self.set && !partial.by_row, live.next(), live.next())
             && let Some(values) = self.values_in(node, variable)
         {
             partial.rows = partial.rows.min(values);

@@ -23,6 +23,9 @@ const IMPLIED_CHECK_STOPS_MIN: f64 = 0.1;
 /// stores its entries in a bit set.
 const RUNS_SHARE_MAX: f64 = 1.0 / 3.0;
 
+/// Minimum rows for which the search considers a frontier; below, planning takes longer than it saves.
+const FRONTIER_ROWS_MIN: f64 = 1024.0;
+
 /// Generator of the candidates of one state.
 pub(crate) struct CandidateGenerator<'o, 's, 'a> {
     pub(crate) search: &'o JoinOrderSearch<'s, 'a>,
@@ -430,7 +433,7 @@ impl CandidateGenerator<'_, '_, '_> {
         let (Some(key), Some(side)) = (key, reverse) else { return f64::INFINITY };
         let vertex = cost::EXPAND_ROW + reverse_degree(side) * cost::LEG_ENTRY;
         let of_key = cost::LEG_GROUP_KEY + shortest * vertex;
-        let shared = (self.distinct(key) / self.state.rows).min(1.0);
+        let shared = (self.distinct(key, self.state.done) / self.state.rows).min(1.0);
         cost::LEG_GROUP_ROW + shared * of_key
     }
 
@@ -470,11 +473,10 @@ impl CandidateGenerator<'_, '_, '_> {
         listed.min(reversed)
     }
 
-    /// Upper bound on the distinct values of a bound variable, from the atoms that are done.
-    fn distinct(&self, variable: Variable) -> f64 {
+    /// Upper bound on the distinct values of a bound variable, from the atoms in `done`.
+    fn distinct(&self, variable: Variable, done: u64) -> f64 {
         let mut least = f64::INFINITY;
-        for (_, atom) in self.search.atoms.iter().enumerate().filter(|(at, _)| self.state.done >> at & 1 == 1)
-        {
+        for (_, atom) in self.search.atoms.iter().enumerate().filter(|(at, _)| done >> at & 1 == 1) {
             for direction in Direction::BOTH {
                 if variable_of(atom.ends(direction).0) == Some(variable)
                     && let Some(side) = atom.side(direction)
@@ -537,7 +539,48 @@ impl CandidateGenerator<'_, '_, '_> {
             rows *= factor;
             independent = false;
         }
-        self.out.push(Candidate { parent: self.parent, done, filtered, rows, cost, action, independent });
+        let step_rows = rows;
+        if self.search.frontiers
+            && rows >= FRONTIER_ROWS_MIN
+            && let Some(values) = self.values_after_frontier(&action, done, rows)
+            && values < rows
+        {
+            cost += rows * cost::CHECK_TYPE;
+            rows = values;
+            independent = false;
+        }
+        let parent = self.parent;
+        self.out.push(Candidate { parent, done, filtered, rows, step_rows, cost, action, independent });
+    }
+
+    /// Estimated rows after a frontier that follows an action with `rows` rows: the distinct values of the only
+    /// live variable. `None`: no frontier follows, or nothing is known. A frontier needs a later step that
+    /// multiplies rows.
+    fn values_after_frontier(&self, action: &Action, done: u64, rows: f64) -> Option<f64> {
+        let atoms = self.search.atoms;
+        if done & self.search.mandatory == self.search.mandatory {
+            return None;
+        }
+        // The neighbours of one constant are distinct.
+        if let Action::Expand(at, direction) = action
+            && self.state.done == 0
+            && variable_of(atoms[usize::from(*at)].ends(*direction).0).is_none()
+        {
+            return None;
+        }
+        let mut bound = self.state.bound.clone();
+        bind(atoms, action, &mut bound);
+        let variable = self.search.only_live(&bound, done)?;
+        let mut values = self.distinct(variable, done);
+        // Popular values repeat more often.
+        for (_, atom) in atoms.iter().enumerate().filter(|(at, _)| done >> at & 1 == 1) {
+            let of = |direction: &Direction| variable_of(atom.ends(*direction).0) == Some(variable);
+            let sides = Direction::BOTH.into_iter().filter(of).filter_map(|direction| atom.side(direction));
+            for sketch in sides.filter_map(|side| side.statistics.sketch.as_ref()) {
+                values = values.min(sketch.distinct(rows));
+            }
+        }
+        values.is_finite().then_some(values)
     }
 
     /// Implied atoms over a variable that `action` does not output; they cannot be used later.
@@ -566,7 +609,7 @@ impl CandidateGenerator<'_, '_, '_> {
 /// Estimated rows after a step that leaves `after` of `before` rows. Below one row an estimate is a
 /// probability, and a product of probabilities that are not independent: the step then has its effect on half
 /// the scale.
-fn at_least(before: f64, after: f64) -> f64 {
+pub(crate) fn at_least(before: f64, after: f64) -> f64 {
     let before_at_most_one = before.min(1.0);
     if after >= before_at_most_one { after } else { (before_at_most_one * after).sqrt() }
 }

@@ -19,7 +19,6 @@
 //! memoised sets instead of all orders, exact degrees of constants, both directions of a check,
 //! intersections, dead variables cost a degree instead of an enumeration.
 
-use crate::atom::Atom;
 use crate::classes::Classes;
 use crate::cost;
 use crate::estimate::Estimator;
@@ -48,12 +47,13 @@ impl JoinOrderSearch<'_, '_> {
             filtered: 0,
             bound,
             rows: rows.max(1e-6),
+            step_rows: rows,
             cost: 0.0,
             classes: table,
             parent: 0,
             action: Action::Start,
         };
-        let mandatory = self.mask(|atom| !atom.implied);
+        let mandatory = self.mandatory;
         let mut work = RunningSearch {
             search: self,
             mandatory,
@@ -75,10 +75,6 @@ impl JoinOrderSearch<'_, '_> {
             None => return Err(Error::internal("no order of a join has all of its patterns")),
             Some((_, last)) => Some(work.path(last)),
         })
-    }
-
-    fn mask(&self, wanted: impl Fn(&Atom<'_>) -> bool) -> u64 {
-        self.atoms.iter().enumerate().filter(|(_, atom)| wanted(atom)).fold(0, |mask, (at, _)| mask | 1 << at)
     }
 }
 
@@ -196,12 +192,12 @@ impl RunningSearch<'_, '_, '_> {
             Action::Check(index, _) => self.estimator.checked(before, usize::from(*index)),
             Action::Intersect(_, legs) => self.estimator.intersection(before, parent.done, legs.iter()).1,
         };
-        let Candidate { parent, done, filtered, rows, cost, action, .. } = *candidate;
+        let Candidate { parent, done, filtered, rows, step_rows, cost, action, .. } = *candidate;
         let is_final = done & self.mandatory == self.mandatory;
         if is_final && !self.exceeds_bound(cost) {
             self.best = Some((cost, self.states.len()));
         }
-        self.states.push(State { done, filtered, bound, rows, cost, classes, parent, action });
+        self.states.push(State { done, filtered, bound, rows, step_rows, cost, classes, parent, action });
         is_final
     }
 
@@ -209,8 +205,8 @@ impl RunningSearch<'_, '_, '_> {
         let mut path = Vec::with_capacity(self.search.atoms.len());
         let mut at = last;
         while at != 0 {
-            let State { action, rows, cost, parent, .. } = self.states[at];
-            path.push(OrderedAction { action, rows, cost });
+            let State { action, rows, step_rows, cost, parent, .. } = self.states[at];
+            path.push(OrderedAction { action, rows, step_rows, cost });
             at = parent as usize;
         }
         path.reverse();

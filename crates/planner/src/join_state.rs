@@ -53,7 +53,10 @@ pub(crate) struct State {
     pub(crate) done: u64,
     pub(crate) filtered: u64,
     pub(crate) bound: VariableSet,
+    /// Rows that later steps receive.
     pub(crate) rows: f64,
+    /// Rows of the last step; a frontier may follow.
+    pub(crate) step_rows: f64,
     pub(crate) cost: f64,
     pub(crate) classes: ClassDistributions,
     pub(crate) parent: u32,
@@ -66,7 +69,9 @@ pub(crate) struct Candidate {
     pub(crate) parent: u32,
     pub(crate) done: u64,
     pub(crate) filtered: u64,
+    /// As in [`State`].
     pub(crate) rows: f64,
+    pub(crate) step_rows: f64,
     pub(crate) cost: f64,
     pub(crate) action: Action,
     /// Whether its growth factor and its cost for each row are independent of earlier actions.
@@ -77,6 +82,8 @@ pub(crate) struct Candidate {
 pub(crate) struct OrderedAction {
     pub(crate) action: Action,
     /// Estimated rows after it.
+    pub(crate) step_rows: f64,
+    /// The same after a frontier, if one may follow.
     pub(crate) rows: f64,
     /// Estimated cost up to it, in ns.
     pub(crate) cost: f64,
@@ -100,6 +107,10 @@ pub(crate) struct JoinOrderSearch<'s, 'a> {
     pub(crate) intersect: bool,
     /// `false`: the patterns are joined in the order of the text.
     pub(crate) reorder: bool,
+    /// Whether frontiers may follow the steps: see [`crate::frontier`].
+    pub(crate) frontiers: bool,
+    /// The atoms that a complete order must contain.
+    pub(crate) mandatory: u64,
     /// Upper bound: orders that cost as much or more are rejected.
     pub(crate) limit: Option<f64>,
     /// Factors by which the joins of sets of atoms have more rows than estimated.
@@ -116,6 +127,17 @@ impl JoinOrderSearch<'_, '_> {
             Some((_, uses)) => uses & !done == 0,
             None => false,
         }
+    }
+
+    /// The only live variable of these after the atoms in `done`; `None`: there are several, or none.
+    pub(crate) fn only_live(&self, bound: &VariableSet, done: u64) -> Option<Variable> {
+        let mut live = bound.iter().filter(|variable| !self.is_dead(*variable, done));
+        live.next().filter(|_| live.next().is_none())
+    }
+
+    /// The bit mask of the atoms that a complete order must contain.
+    pub(crate) fn mandatory_of(atoms: &[Atom<'_>]) -> u64 {
+        atoms.iter().enumerate().filter(|(_, atom)| !atom.implied).fold(0, |mask, (at, _)| mask | 1 << at)
     }
 
     /// For each variable that only atoms use: the bit mask of these atoms.

@@ -364,8 +364,8 @@ impl<'a> Planner<'a> {
                 let wanted = with_filters(&filters).union(&visible);
                 self.with_bag_semantics_if(false, |planner| planner.join(input, partial, &wanted, filters))?;
                 if !self.is_set(input) {
-                    partial.cost += partial.rows * cost::GROUP_ROW;
                     let variables: Vec<Variable> = visible.intersection(&partial.possible).iter().collect();
+                    partial.cost += partial.rows * cost::distinct(variables.len());
                     let rows = self.distinct_rows(partial, &variables, None)?.unwrap_or(partial.rows);
                     partial.push(Step::Distinct { variables }, rows);
                 }
@@ -437,7 +437,7 @@ impl<'a> Planner<'a> {
         }
         // A condition with `EXISTS` is planned from rows.
         let lateral = if is_lateral || has_exists {
-            let mut inner = partial.nested();
+            let mut inner = partial.nested_by_row();
             // Conditions read both sides, and the columns of the left side are already bound.
             let (pure, placed): (Vec<_>, Vec<_>) = filters.iter().cloned().partition(Conjunct::is_movable);
             let wanted = placed.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
@@ -526,7 +526,7 @@ impl<'a> Planner<'a> {
     /// `MINUS` as an anti-join evaluated from the rows: drops rows from which the excluded part has a
     /// solution.
     fn minus_from_rows(&mut self, right: &Node, partial: &mut PartialPlan) -> Result<()> {
-        let mut inner = partial.nested();
+        let mut inner = partial.nested_by_row();
         let needed = VariableSet::default();
         self.with_bag_semantics_if(false, |planner| planner.join(right, &mut inner, &needed, Vec::new()))?;
         if inner.empty {

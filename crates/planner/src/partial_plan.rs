@@ -86,6 +86,8 @@ pub(crate) struct PartialPlan {
     pub(crate) unit: bool,
     /// Whether the partial plan is provably empty.
     pub(crate) empty: bool,
+    /// Whether it is nested in a step that needs to know the row from which each of its rows comes.
+    pub(crate) by_row: bool,
 }
 
 impl PartialPlan {
@@ -104,6 +106,7 @@ impl PartialPlan {
             constants: BTreeMap::new(),
             unit: true,
             empty: false,
+            by_row: false,
         }
     }
 
@@ -112,10 +115,15 @@ impl PartialPlan {
         Self { steps: Vec::new(), unit: false, ..self.clone() }
     }
 
+    /// A nested pipeline that receives the rows of this one, each with its position.
+    pub(crate) fn nested_by_row(&self) -> Self {
+        Self { by_row: true, ..self.nested() }
+    }
+
     /// A nested pipeline that receives `rows` values of `variable`, which all rows of this partial plan bind.
     pub(crate) fn seeds(&self, variable: Variable, rows: f64) -> Self {
         let one = VariableSet::from_iter([variable]);
-        let mut seeds = Self { rows, cost: self.cost, unit: false, ..Self::start(&one) };
+        let mut seeds = Self { rows, cost: self.cost, unit: false, by_row: true, ..Self::start(&one) };
         seeds.domains.extend(self.domains.iter().filter(|(of, _)| *of == variable).copied());
         seeds.classes.extend(self.classes.iter().filter(|(of, _)| *of == variable).cloned());
         seeds.ends.extend(self.ends.iter().filter(|(of, _)| *of == variable).cloned());

@@ -150,3 +150,35 @@ fn joins_of_unions_know_what_has_bound_their_variables() {
     let root = Node::Join(vec![left, right]);
     graph.check_node(names, root, "unions", 2.0);
 }
+
+/// Many rows lead to few vertices, each of which a frontier expands once; under bag semantics each row counts.
+#[test]
+fn the_search_expects_each_value_once_after_a_frontier() {
+    let mut all = Vec::new();
+    for at in 0..50_u32 {
+        all.push(triple(1_000 + at, "e3", 1));
+        // Each of these is one of 200.
+        all.extend((0..60).map(|other| triple(2_000 + (7 * at + 3 * other) % 200, "e2", 1_000 + at)));
+    }
+    for at in 0..200_u32 {
+        all.extend((0..40).map(|other| triple(3_000 + (11 * at + other) % 300, "e1", 2_000 + at)));
+    }
+    let graph = Graph::new(all);
+    let most = |is_set: bool| {
+        let mut names = Names::default();
+        let chain = names.node("?a e1 ?b . ?b e2 ?c . ?c e3 n1");
+        let variables = vec![names.variable("a")];
+        let root = Node::Project { input: Box::new(chain), variables };
+        let root = if is_set { Node::Distinct(Box::new(root)) } else { root };
+        let query = names.select(&["a"], root);
+        let plan = plan(&query, &graph.snapshot, &PlanOptions::default(), &Control::default())
+            .expect("it has a plan");
+        let rows = plan.pipeline.steps.iter().map(|step| step.rows).fold(0.0, f64::max);
+        (rows, explain(&plan, &graph.snapshot, &PREFIXES))
+    };
+    let (rows, text) = most(true);
+    assert!(rows <= 20_000.0, "{rows}\n{text}");
+    assert!(text.contains("frontier"), "{text}");
+    let (_, text) = most(false);
+    assert!(!text.contains("frontier"), "{text}");
+}
