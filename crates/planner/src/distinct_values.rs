@@ -71,20 +71,23 @@ impl Planner<'_> {
         of_unknown: Option<f64>,
     ) -> Result<Option<f64>> {
         let rows = partial.rows;
+        // A variable has at most as many values as there were rows when it was bound.
+        let when_bound = |variable: Variable| partial.runs.of(variable).unwrap_or(f64::INFINITY).max(1.0);
         if let [variable] = columns
             && let Some(values) = self.distinct_of_draws(partial, *variable)?
         {
-            return Ok(Some(values.min(rows).max(rows.min(1.0))));
+            return Ok(Some(values.min(when_bound(*variable)).min(rows).max(rows.min(1.0))));
         }
-        let mut all = 1.0;
+        let (mut all, mut most) = (1.0, 1.0);
         for variable in columns {
             let values = self.distinct_values(partial, *variable)?;
             let Some(values) = values.or(of_unknown) else { return Ok(None) };
             all *= values;
+            most *= values.min(when_bound(*variable));
         }
         // Cells hit by this number of throws (Cardenas 1975).
         let hit = -all * (-rows / all.max(1.0)).exp_m1();
-        Ok(Some(hit.min(rows).max(rows.min(1.0))))
+        Ok(Some(hit.min(most).min(rows).max(rows.min(1.0))))
     }
 
     /// Estimated number of distinct values of a variable if each row has the value of a random entry of its

@@ -155,6 +155,9 @@ impl<'s, 'a> Estimator<'s, 'a> {
             keys += weight * class_degree.keys;
         }
         if self.by_classes {
+            if self.is_bound_by_same_end(done, key, index, direction) {
+                return (side.size_biased_degree(), 1.0);
+            }
             return (degree * if done == 0 { 1.0 } else { side.skew() }, keys);
         }
         // Values of nearly equal degrees, which every vertex of these classes has, need no correction.
@@ -215,6 +218,20 @@ impl<'s, 'a> Estimator<'s, 'a> {
             }
         }
         degree * if done == 0 { 1.0 } else { side.skew() }
+    }
+
+    /// Whether the key, which has no types, so that classes tell nothing about it, has been bound by the same
+    /// end of the same predicate: the types of a vertex are those of many others.
+    fn is_bound_by_same_end(&self, done: u64, key: Operand, index: usize, direction: Direction) -> bool {
+        let Some(side) = self.atoms[index].side(direction) else { return false };
+        let untyped = |(class, _): &(ClassId, u64)| *class == ClassId::UNTYPED;
+        let same = |other: usize| {
+            let atom = &self.atoms[other];
+            std::ptr::eq(self.segments_of(other), self.segments_of(index)) && atom.ends(direction).0 == key
+        };
+        variable_of(key).is_some()
+            && side.statistics.keys_of_class.iter().all(untyped)
+            && (0..self.atoms.len()).any(|other| other != index && done >> other & 1 == 1 && same(other))
     }
 
     /// The corrections of an estimate about the entries of an atom for a value of `key`, by the ends that

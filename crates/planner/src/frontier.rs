@@ -209,11 +209,15 @@ impl Planner<'_> {
             }
             Node::Join(nodes) => self.values_of(nodes.iter(), variable),
             Node::Union(nodes) => nodes.iter().map(|node| self.values_in(node, variable)).sum(),
-            Node::Path(pattern) if pattern.object == Slot::Variable(variable) => {
+            Node::Path(pattern) if pattern.ends().any(|end| end == variable) => {
+                let facts = self.path_facts(&pattern.path).ok()?;
                 if pattern.path.is_nullable() {
-                    return None; // The empty path also yields its start.
+                    // The empty path has every node as its ends; those with a first move may be values.
+                    let vertices = self.snapshot.vertex_count() as f64;
+                    return Some(vertices.max(facts.forwards.starts).max(facts.backwards.starts));
                 }
-                Some(self.path_facts(&pattern.path).ok()?.forwards.most)
+                let is_end = pattern.object == Slot::Variable(variable);
+                Some(if is_end { facts.forwards.most } else { facts.forwards.starts })
             }
             Node::Filter { input, .. }
             | Node::Project { input, .. }

@@ -250,9 +250,20 @@ pub(crate) fn conditional_degree(
     let overlap = first.overlap(second);
     let all = first.entries().max(1.0);
     if overlap.samples == 0 {
-        return Some(if first.is_complete() && second.is_complete() { 0.5 / all } else { 0.01 });
+        return Some(reached_unseen(first, second) * second.entries() / second.keys().max(1.0));
     }
     Some(overlap.products / all)
+}
+
+/// The probability that a value of `first` is one of `second`, where no sample is common. No common value at
+/// all is more likely than as few as no sample shows.
+fn reached_unseen(first: &KeySketch, second: &KeySketch) -> f64 {
+    if first.is_complete() && second.is_complete() {
+        return 0.5 / first.entries().max(1.0);
+    }
+    let share = |sketch: &KeySketch| sketch.kept(sketch.entries() / sketch.keys().max(1.0));
+    let seen = first.keys() * share(first).min(share(second));
+    (0.5 / seen.max(0.5)).powi(2).max(0.5 / first.entries().max(1.0))
 }
 
 /// The probability that two rows, bound by these ends, have the same value.
@@ -265,9 +276,10 @@ pub(crate) fn match_probability(a: &DirectedSegment<'_>, b: &DirectedSegment<'_>
     let overlap = first.overlap(second);
     let all = first.entries().max(1.0) * second.entries().max(1.0);
     if overlap.samples == 0 {
-        let keys = first.keys().max(second.keys()).max(1.0);
         let exact = first.is_complete() && second.is_complete();
-        return Some(if exact { 0.5 / all } else { 0.1 / keys });
+        let of_keys = reached_unseen(first, second).max(reached_unseen(second, first));
+        let keys = first.keys().max(second.keys()).max(1.0);
+        return Some(if exact { 0.5 / all } else { (0.1 * of_keys.sqrt()).min(of_keys) / keys });
     }
     Some(overlap.products / all)
 }

@@ -7,6 +7,7 @@
 use crate::atom::variable_of;
 use crate::corrections::{key_of_context, key_of_part};
 use crate::cost;
+use crate::join_candidates::at_least;
 use crate::key_joins::{EndShare, conditional_degree, mix_ends};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
@@ -274,7 +275,7 @@ impl Planner<'_> {
         let (forwards, backwards) = (self.reach(&automaton, false)?, self.reach(&automaton, true)?);
         let mut everywhere = 0.0;
         for (one, _) in automaton.moves.iter().flatten() {
-            everywhere += self.move_counts(one)?.0 * cost::OUTPUT_ROW;
+            everywhere += self.move_counts(one)?.0 * cost::PATH_SHARED_ENTRY;
         }
         let facts = Rc::new(PathFacts { automaton, forwards, backwards, everywhere });
         self.automata.borrow_mut().insert(path.clone(), Rc::clone(&facts));
@@ -466,10 +467,18 @@ impl Planner<'_> {
         let PathFacts { automaton, forwards, backwards, everywhere } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
         let nullable = automaton.accepting.first() == Some(&true);
-        let having_path = |side: &ReachEstimate| if nullable { all } else { side.starts.min(all) };
+        let having_path = |side: &ReachEstimate| match nullable {
+            true => all,
+            // Fewer ends than one for each first move are at most as many nodes.
+            false => side.starts.min(all) * side.nodes.clamp(0.05, 1.0),
+        };
         // Whether a node has a path is one test for each row, after searches of bounded cost.
-        let tested = |side: &ReachEstimate| {
-            let passed = (having_path(side) / all).clamp(0.1, 0.9);
+        let tested = |side: &ReachEstimate, reached: Option<f64>| {
+            // Fewer nodes than one from each row are at most as many rows.
+            let passed = match reached {
+                Some(nodes) if !nullable && nodes < 0.1 => nodes,
+                _ => (having_path(side) / all).clamp(0.1, 0.9),
+            };
             let searches = (partial.rows * (cost::MATCH_ROW + side.cost)).min(2.0 * everywhere);
             (partial.rows * passed, partial.rows * cost::CHECK_ROW + searches)
         };
@@ -478,16 +487,25 @@ impl Planner<'_> {
             (rows, *everywhere + rows * cost::OUTPUT_ROW)
         };
         // Rows with the same node in one batch share a search.
+        // Searches that share their work: `rows` results in all.
+        let shared = |searches: f64, rows: f64| {
+            everywhere * cost::CONDENSED + searches * cost::MATCH_ROW + rows * 2.0 * cost::OUTPUT_ROW
+        };
         let from = |end: Operand, side: &ReachEstimate, nodes: f64| {
             let runs = variable_of(end).filter(|_| self.set).and_then(|variable| partial.runs.of(variable));
             let searches = runs.unwrap_or(partial.rows).min(partial.rows);
             let rows = partial.rows * nodes;
             let repeated = (rows - searches * nodes) * cost::OUTPUT_ROW;
-            (rows, searches * (cost::MATCH_ROW + side.cost) + repeated)
+            let alone = searches * (cost::MATCH_ROW + side.cost) + repeated;
+            (rows, alone.min(shared(searches, rows)))
         };
         match (ends.map(is_bound), listed) {
-            ([true, false], [_, false]) => return Ok(tested(forwards)),
-            ([false, true], [false, _]) => return Ok(tested(backwards)),
+            ([true, false], [_, false]) => {
+                return Ok(tested(forwards, self.nodes_from(ends[0], facts, false, partial)?));
+            }
+            ([false, true], [false, _]) => {
+                return Ok(tested(backwards, self.nodes_from(ends[1], facts, true, partial)?));
+            }
             ([false, false], [true, false]) => return Ok(of_all(forwards)),
             ([false, false], [false, true]) => return Ok(of_all(backwards)),
             ([false, false], [false, false]) => return Ok((partial.rows, *everywhere)),
@@ -499,41 +517,50 @@ impl Planner<'_> {
                 let passed = (least.nodes / all).clamp(0.1, 0.9);
                 // Bidirectional search from both ends. Measured 2026-11-24 on a power-law graph: 5 µs, where
                 // a search from one end took 33 ms.
-                (partial.rows * passed, partial.rows * (2.0 * least.cost / least.nodes.powf(0.6).max(2.0)))
+                let alone = partial.rows * (2.0 * least.cost / least.nodes.powf(0.6).max(2.0));
+                (partial.rows * passed, alone.min(shared(partial.rows, 0.0)))
             }
-            [true, false] => from(ends[0], forwards, self.nodes_from(ends[0], facts, false, partial)?),
-            [false, true] => from(ends[1], backwards, self.nodes_from(ends[1], facts, true, partial)?),
+            [true, false] => {
+                let nodes = self.nodes_from(ends[0], facts, false, partial)?;
+                from(ends[0], forwards, nodes.unwrap_or(forwards.nodes))
+            }
+            [false, true] => {
+                let nodes = self.nodes_from(ends[1], facts, true, partial)?;
+                from(ends[1], backwards, nodes.unwrap_or(backwards.nodes))
+            }
             [false, false] => {
                 // Other nodes than those with a first move have at most the empty path.
                 let starts = if nullable { forwards.starts.min(all) } else { forwards.starts };
                 let others = if nullable { all - starts } else { 0.0 };
                 let rows = partial.rows * (starts * forwards.nodes + others);
-                let cost = (starts + others) * cost::MATCH_ROW + starts * forwards.cost;
-                (rows, partial.rows * cost)
+                let alone = starts * (cost::MATCH_ROW + forwards.cost);
+                let of_starts = alone.min(shared(starts, starts * forwards.nodes));
+                (rows, partial.rows * (others * cost::OUTPUT_ROW + of_starts))
             }
         })
     }
 
     /// Estimated reach from the values of a bound end: that from an average node with a first move, changed
-    /// by the number of first moves that the ends of predicates which have bound it suggest.
+    /// by the number of first moves that the ends of predicates which have bound it suggest. `None`: nothing is
+    /// known of these.
     fn nodes_from(
         &self,
         start: Operand,
         facts: &PathFacts,
         backwards: bool,
         partial: &PartialPlan,
-    ) -> Result<f64> {
+    ) -> Result<Option<f64>> {
         let reach = if backwards { &facts.backwards } else { &facts.forwards };
-        let Operand::Variable(variable) = start else { return Ok(reach.nodes) };
+        let Operand::Variable(variable) = start else { return Ok(None) };
         let Some((_, ends)) = partial.ends.iter().find(|(of, _)| *of == variable) else {
-            return Ok(reach.nodes);
+            return Ok(None);
         };
         let automaton = &facts.automaton;
         let (mut expected, mut average) = (0.0, 0.0);
         for (from, moves) in automaton.moves.iter().enumerate() {
             for (one, to) in moves {
                 let is_first = if backwards { automaton.accepting[usize::from(*to)] } else { from == 0 };
-                let Move::Predicate(predicate, direction) = one else { return Ok(reach.nodes) };
+                let Move::Predicate(predicate, direction) = one else { return Ok(None) };
                 if !is_first {
                     continue;
                 }
@@ -548,7 +575,7 @@ impl Planner<'_> {
                     };
                     let same = (end.predicate, end.direction) == (*predicate, direction);
                     let Some(degree) = conditional_degree(segment.statistics(), first, same) else {
-                        return Ok(reach.nodes);
+                        return Ok(None);
                     };
                     expected += end.share * degree;
                 }
@@ -557,7 +584,7 @@ impl Planner<'_> {
         let is_nullable = automaton.accepting.first() == Some(&true);
         let own = if is_nullable { 1.0_f64.min(reach.nodes) } else { 0.0 };
         let others = (reach.nodes - own) * expected / average.max(1e-9);
-        Ok(own + others.min((reach.most - own).max(0.0)))
+        Ok(Some(own + others.min((reach.most - own).max(0.0))))
     }
 
     /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`]
@@ -614,6 +641,12 @@ impl Planner<'_> {
                 }
                 cost += rows * cost::EXPAND_ROW + of_rows * cost::PATH_ENTRY;
                 found[traversal.number] = of_rows;
+            }
+            // Probabilities below one are not independent.
+            let (before, after): (f64, f64) = (now.iter().sum(), found.iter().sum());
+            if step > 0 && after > 0.0 && before > 0.0 {
+                let damped = at_least(before, after) / after;
+                found.iter_mut().for_each(|found| *found *= damped);
             }
             let mut next = vec![0.0; states];
             traversals.iter().for_each(|traversal| next[traversal.to] += found[traversal.number]);
