@@ -553,9 +553,9 @@ impl CandidateGenerator<'_, '_, '_> {
         self.out.push(Candidate { parent, done, filtered, rows, step_rows, cost, action, independent });
     }
 
-    /// Estimated rows after a frontier that follows an action with `rows` rows: the distinct values of the only
-    /// live variable. `None`: no frontier follows, or nothing is known. A frontier needs a later step that
-    /// multiplies rows.
+    /// Estimated rows after a frontier that follows an action with `rows` rows: the distinct values of the
+    /// only live variable. `None`: no frontier follows, or nothing is known. A frontier needs a later step
+    /// that multiplies rows.
     fn values_after_frontier(&self, action: &Action, done: u64, rows: f64) -> Option<f64> {
         let atoms = self.search.atoms;
         if done & self.search.mandatory == self.search.mandatory {
