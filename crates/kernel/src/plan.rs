@@ -102,8 +102,8 @@ pub struct Match {
     pub edge: Option<Operand>,
     /// See [`vervet_snapshot::EntryFilter::parallel`].
     pub parallel: bool,
-    /// Whether one row is enough for each predicate. Requires set semantics, an unbound predicate, and that no
-    /// other column is kept.
+    /// Whether one row is enough for each predicate. Requires set semantics, an unbound predicate, and that
+    /// no other column is kept.
     pub predicates_once: bool,
 }
 

@@ -5,8 +5,8 @@
 //! around them by planning the whole join in every order (branch and bound), or, if there are many, by greedy
 //! descent. Tables of one row come first: they are constants and multiply nothing. Beside a path, patterns
 //! that only the path connects are ordered separately, since together they would be a Cartesian product.
-//! A path between two free ends may be preceded by the nodes at one end of another path ([`Reducer`]): searches
-//! then start from few nodes.
+//! A path between two free ends may be preceded by the nodes at one end of another path ([`Reducer`]):
+//! searches then start from few nodes.
 //! Patterns that share no variable with the rest of the query are evaluated once: their number of solutions
 //! multiplies the rows, or under set semantics their first solution keeps them.
 //! # Cost

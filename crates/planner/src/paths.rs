@@ -541,8 +541,8 @@ impl Planner<'_> {
     }
 
     /// Estimated reach from the values of a bound end: that from an average node with a first move, changed
-    /// by the number of first moves that the ends of predicates which have bound it suggest. `None`: nothing is
-    /// known of these.
+    /// by the number of first moves that the ends of predicates which have bound it suggest. `None`: nothing
+    /// is known of these.
     fn nodes_from(
         &self,
         start: Operand,

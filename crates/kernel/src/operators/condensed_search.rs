@@ -12,8 +12,8 @@
 //! # Cost
 //! Each pair of node and state is expanded once for all starts, some 50 ns for each of its entries (a look-up
 //! in a hash table), and each successor of a component costs a union. A search for each start visits a pair
-//! again for each start that reaches it. Memory is bounded: beyond [`BYTES_MAX`] the sets are dropped, and the
-//! caller searches from single nodes.
+//! again for each start that reaches it. Memory is bounded: beyond [`BYTES_MAX`] the sets are dropped, and
+//! the caller searches from single nodes.
 //! # Source
 //! R. Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1972; E. Nuutila, "An
 //! Efficient Transitive Closure Algorithm for Cyclic Digraphs", IPL 1994: sets of components, made as they

@@ -73,8 +73,8 @@ pub(crate) struct Paths<'a> {
     found_graphs: Vec<Id>,
     ends: [Vec<Id>; 2],
     times: Vec<u64>,
-    /// Ends of paths from the current node, their number, and the bytes counted for them. They are listed only
-    /// if they are output.
+    /// Ends of paths from the current node, their number, and the bytes counted for them. They are listed
+    /// only if they are output.
     found: Vec<Id>,
     found_count: usize,
     found_bytes: u64,
@@ -224,8 +224,8 @@ impl<'a> Paths<'a> {
         Ok(false)
     }
 
-    /// Finds the ends of all paths from a node at one end, in `found`; `false`: the path may be empty, but the
-    /// id is neither a node of the graphs nor a term of the query.
+    /// Finds the ends of all paths from a node at one end, in `found`; `false`: the path may be empty, but
+    /// the id is neither a node of the graphs nor a term of the query.
     fn find_all(&mut self, node: Id, end: usize, run: &Run<'a>) -> Result<bool> {
         self.found_of = None;
         let has_moved = match self.condensed_from(node, end, run)? {

@@ -151,7 +151,8 @@ fn joins_of_unions_know_what_has_bound_their_variables() {
     graph.check_node(names, root, "unions", 2.0);
 }
 
-/// Many rows lead to few vertices, each of which a frontier expands once; under bag semantics each row counts.
+/// Many rows lead to few vertices, each of which a frontier expands once; under bag semantics each row
+/// counts.
 #[test]
 fn the_search_expects_each_value_once_after_a_frontier() {
     let mut all = Vec::new();
