@@ -15,8 +15,8 @@
 //! 22 bits (2026-11-22, a machine under load, the best of three): 2.4 ns each in sequence (packed: 0.5), 3.8
 //! to 4.6 ns at random (1.7 to 2.0), 3.3 ns to write (2). Pairs of neighbouring elements (2026-11-27): 2.0 ns
 //! in sequence and 3.4 at random with the head of the pair before, 3.2 without; where every third pair is of
-//! another frame, 5.2 and 3.2. Space: three quarters of a bit for each element, and the bits. A slope takes no
-//! bits at all where elements count up: edges of a file that is sorted by subject.
+//! another frame, 5.2 and 3.2. Space: three quarters of a bit for each element, and the bits. A slope takes
+//! no bits at all where elements count up: edges of a file that is sorted by subject.
 //! # Source
 //! J. Goldstein, R. Ramakrishnan, U. Shaft, "Compressing Relations and Indexes", ICDE 1998 (frame of
 //! reference); D. Lemire, L. Boytsov, "Decoding billions of integers per second through vectorization", SPE

@@ -4,9 +4,9 @@
     expect(unsafe_code, reason = "one call of each allocator")
 )]
 
-/// Asks the allocator to return free memory to the system. A bulk load frees most of its memory, but allocators
-/// keep it for later, so the resident set would stay near the peak of the load. Asks glibc, and with the feature
-/// `mimalloc` that allocator; others are not known to need it.
+/// Asks the allocator to return free memory to the system. A bulk load frees most of its memory, but
+/// allocators keep it for later, so the resident set would stay near the peak of the load. Asks glibc, and
+/// with the feature `mimalloc` that allocator; others are not known to need it.
 ///
 /// # Cost
 /// Milliseconds, and a page fault for each page that is used again.

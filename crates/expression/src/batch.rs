@@ -12,8 +12,8 @@
 
 use crate::compile::{Node, compile};
 use crate::context::{Constant, Context, Operand};
-use crate::evaluate::equal_ids;
 use crate::evaluator::Evaluator;
+use crate::operands::equal_ids;
 use crate::payload_range::PayloadRange;
 use crate::value::Value;
 use vervet_algebra::Expression;

@@ -11,8 +11,8 @@
 
 use crate::compare::{compare, holds};
 use crate::context::Context;
-use crate::evaluate::{compare_ids, is_integer};
 use crate::evaluator::Evaluator;
+use crate::operands::{compare_ids, is_integer};
 use crate::value::{Gregorian, Span, Value};
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Result, Tag};

@@ -150,7 +150,7 @@ impl<'c> Context<'c> {
         }
         let evaluator = self.evaluator;
         let texts = self.texts.get_or_insert_with(|| evaluator.take_texts());
-        match texts.order(a, b, evaluator, &mut self.scratch)? {
+        match texts.order(a, b, evaluator.snapshot(), &mut self.scratch)? {
             Some((order, bytes)) => {
                 self.work(of_text(bytes))?;
                 Ok(Some(order))

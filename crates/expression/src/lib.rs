@@ -37,6 +37,7 @@ mod context;
 mod dates;
 mod evaluate;
 mod evaluator;
+mod operands;
 mod operator;
 mod order;
 mod pattern;

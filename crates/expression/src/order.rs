@@ -11,8 +11,8 @@
 
 use crate::context::Context;
 use crate::dates::{SECONDS_PER_DAY, seconds_of_date, seconds_of_date_time, seconds_of_time};
-use crate::evaluate::compare_ids;
 use crate::evaluator::Evaluator;
+use crate::operands::compare_ids;
 use crate::value::{RDF_LANG_STRING, Span, Value};
 use crate::wide::{OrderedDigits, Wide, double_of_decimal};
 use oxsdatatypes::Decimal;

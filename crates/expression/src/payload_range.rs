@@ -4,7 +4,7 @@
 //! of the tag and one of the payload for each row, for any number of comparisons.
 
 use crate::compile::Node;
-use crate::evaluate::is_integer;
+use crate::operands::is_integer;
 use vervet_algebra::Comparator;
 use vervet_model::{Id, Tag};
 
@@ -88,7 +88,7 @@ fn bit(tag: Tag) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evaluate::compare_ids;
+    use crate::operands::compare_ids;
     use vervet_model::Inline;
 
     #[test]

@@ -7,9 +7,9 @@
 //! # Cost
 //! 128 KiB on first use, and at most [`SLOTS`] times [`TEXT_BYTES_MAX`] for the texts.
 
-use crate::evaluator::Evaluator;
 use std::cmp::Ordering;
 use vervet_model::{Id, Inline, LiteralKind, Result, Tag, TermParts};
+use vervet_snapshot::Snapshot;
 
 const SLOTS: usize = 4096;
 
@@ -44,7 +44,7 @@ impl TextCache {
         &mut self,
         a: Id,
         b: Id,
-        evaluator: &Evaluator<'_>,
+        snapshot: &dyn Snapshot,
         scratch: &mut String,
     ) -> Result<Option<(Ordering, usize)>> {
         let is_text = |id: Id| matches!(id.tag(), Tag::Literal | Tag::ShortString);
@@ -52,13 +52,13 @@ impl TextCache {
         if !is_text(a) || !is_text(b) || at == other {
             return Ok(None);
         }
-        let bytes = self.load(at, a, evaluator, scratch)? + self.load(other, b, evaluator, scratch)?;
+        let bytes = self.load(at, a, snapshot, scratch)? + self.load(other, b, snapshot, scratch)?;
         let (a, b) = (&self.0[at], &self.0[other]);
         Ok((a.is_text && b.is_text).then(|| (a.text.cmp(&b.text), bytes)))
     }
 
     /// Reads the text of a literal unless it is cached; returns the number of bytes read.
-    fn load(&mut self, at: usize, id: Id, evaluator: &Evaluator<'_>, scratch: &mut String) -> Result<usize> {
+    fn load(&mut self, at: usize, id: Id, snapshot: &dyn Snapshot, scratch: &mut String) -> Result<usize> {
         let Slot { id: cached, text, is_text } = &mut self.0[at];
         if *cached == id {
             return Ok(0);
@@ -70,7 +70,7 @@ impl TextCache {
             *is_text = true;
             text.push_str(inline.as_str().unwrap_or_default());
         } else {
-            evaluator.read_term(id, scratch, &mut |parts| match parts {
+            snapshot.read_term(id, scratch, &mut |parts| match parts {
                 TermParts::Literal { head, tail, kind: LiteralKind::String }
                     if head.len() + tail.len() <= TEXT_BYTES_MAX =>
                 {

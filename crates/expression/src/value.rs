@@ -349,8 +349,8 @@ fn is_integer_type(name: &str) -> bool {
     )
 }
 
-/// Parses a literal of `xsd:integer` or a type derived from it; `None` if the value is not in the range of the
-/// type (XML Schema 1.1 part 2, §3.4.13 to §3.4.25).
+/// Parses a literal of `xsd:integer` or a type derived from it; `None` if the value is not in the range of
+/// the type (XML Schema 1.1 part 2, §3.4.13 to §3.4.25).
 fn parse_integer(lexical: &str, name: &str) -> Option<Value<'static>> {
     let value = integer(lexical)?;
     let (least, greatest): (Option<i128>, Option<i128>) = match name {

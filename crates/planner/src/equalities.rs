@@ -335,8 +335,9 @@ fn equality(conjunct: &Conjunct) -> Option<Equality> {
     }
 }
 
-/// Unifies variables of the rows of `input` with variables local to the pattern of an `EXISTS` whose condition
-/// says that they are the same term, so that the pattern may be explored from the rows or joined with them.
+/// Unifies variables of the rows of `input` with variables local to the pattern of an `EXISTS` whose
+/// condition says that they are the same term, so that the pattern may be explored from the rows or joined
+/// with them.
 fn unify_in_exists(input: &Node, condition: &mut Expression) {
     let (bound, may_be_bound) = (input.certain(), possible(input));
     condition.for_each_exists_mut(&mut |exists| {

@@ -124,7 +124,8 @@ impl CandidateGenerator<'_, '_, '_> {
         }
     }
 
-    /// Adds the first candidate that needs no comparison, checks before expansions; returns whether there is one.
+    /// Adds the first candidate that needs no comparison, checks before expansions; returns whether there is
+    /// one.
     fn negligible(&mut self) -> bool {
         let atoms = self.search.atoms;
         let is_open = |index: &usize| {

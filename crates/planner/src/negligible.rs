@@ -1,10 +1,10 @@
 //! Steps too cheap for a comparison of join orders.
 //!
 //! A dozen patterns around one vertex have thousands of orders, which take a hundred microseconds to compare
-//! where running the query takes ten. A step that cannot multiply rows and costs at most [`NEGLIGIBLE_COST`] is
-//! therefore taken at once. Any order becomes at most that much more expensive if such a step is moved to its
-//! beginning: later steps have no more rows than before, and a step that bound the same variable becomes one
-//! from a bound variable.
+//! where running the query takes ten. A step that cannot multiply rows and costs at most [`NEGLIGIBLE_COST`]
+//! is therefore taken at once. Any order becomes at most that much more expensive if such a step is moved to
+//! its beginning: later steps have no more rows than before, and a step that bound the same variable becomes
+//! one from a bound variable.
 
 use crate::cost;
 use crate::join_state::{Action, Candidate, JoinOrderSearch, State};

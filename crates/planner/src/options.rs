@@ -24,8 +24,8 @@ pub struct PlanOptions {
     /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
     /// comparison takes longer than either.
     pub compare_from_rows: f64,
-    /// Minimum cost of a part in the first way considered for planning it in other ways, in ns. Below it, another
-    /// planning takes longer than it can save.
+    /// Minimum cost of a part in the first way considered for planning it in other ways, in ns. Below it,
+    /// another planning takes longer than it can save.
     pub compare_from_cost: f64,
     /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
     /// exploring it from each row; infinity: always, wherever it is equivalent.

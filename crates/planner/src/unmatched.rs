@@ -7,8 +7,8 @@
 //! 1. Rows that the condition drops may differ; the others pass the same operators with the same values.
 //! 2. An optional part is evaluated on its own, `EXISTS` from the values of the row. So the part is plain
 //!    ([`is_plain`]), and no condition in it reads a variable that only the row binds.
-//! 3. The variables that only the part binds are local to the `EXISTS`: they are renamed, since other parts of
-//!    the query may bind them.
+//! 3. The variables that only the part binds are local to the `EXISTS`: they are renamed, since other parts
+//!    of the query may bind them.
 //! # Cost
 //! One walk over the operators; the algebra is copied only if it has such a condition.
 

@@ -64,8 +64,8 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_plain_text(&self, id: Id) -> Result<bool>;
 
-    /// Calls `read` with the kind of a term of the dictionary; `None`: not a literal. Dictionaries that can do
-    /// it do not read the text.
+    /// Calls `read` with the kind of a term of the dictionary; `None`: not a literal. Dictionaries that can
+    /// do it do not read the text.
     ///
     /// # Errors
     /// As [`Snapshot::read_term`].

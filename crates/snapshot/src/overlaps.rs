@@ -1,8 +1,8 @@
 //! Cache of the overlaps of a sketch with others.
 //!
 //! The planner asks for the same pairs of predicates in each query. A cache belongs to a sketch and is shared
-//! by its clones. The other sketch is known by a number that no second sketch of this process has, so an entry
-//! is never wrong, even if that sketch no longer exists.
+//! by its clones. The other sketch is known by a number that no second sketch of this process has, so an
+//! entry is never wrong, even if that sketch no longer exists.
 //! # Cost
 //! 20 ns for a known overlap; 56 bytes for each slot, from the first overlap on.
 

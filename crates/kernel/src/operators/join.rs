@@ -127,7 +127,7 @@ impl<'a> Join<'a> {
         let position = match self.index_of.get(&key) {
             Some(&position) => position,
             None => {
-                self.indexes.push(right.index(group, shared, run)?);
+                self.indexes.push(right.index(group, shared, run.evaluator, run.control)?);
                 self.index_of.insert(key, self.indexes.len() - 1);
                 self.indexes.len() - 1
             }

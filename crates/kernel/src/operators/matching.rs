@@ -20,7 +20,8 @@ use vervet_algebra::Variable;
 use vervet_model::{Direction, Id, Result};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
 
-/// Work units of the expansion of a batch of keys in one predicate, which outputs up to [`BATCH_ROWS`] entries.
+/// Work units of the expansion of a batch of keys in one predicate, which outputs up to [`BATCH_ROWS`]
+/// entries.
 const EXPANSION_WORK: usize = 1 << 7;
 
 /// Subject, predicate, object, graph, edge.
@@ -218,8 +219,8 @@ impl<'a> Matching<'a> {
     }
 
     /// Key, neighbour and direction of a scan of all segments, if neither subject, predicate nor object is a
-    /// constant or restricts the others. A key whose neighbours are not needed is listed once, with its degree
-    /// as multiplicity.
+    /// constant or restricts the others. A key whose neighbours are not needed is listed once, with its
+    /// degree as multiplicity.
     fn open_scan(&self) -> Option<(Variable, Option<Variable>, Direction)> {
         let Match { subject, predicate, object, graph, edge, .. } = self.pattern;
         let (Operand::Variable(subject), Operand::Variable(predicate), Operand::Variable(object)) =

@@ -16,8 +16,8 @@ use vervet_expression::Evaluator;
 use vervet_model::{Error, Id, Result};
 use vervet_snapshot::Snapshot;
 
-/// Least work units of a step for a batch. A step takes some 100 ns for one row, and a read of the clock 25, so
-/// the limits of a light query are checked after several steps.
+/// Least work units of a step for a batch. A step takes some 100 ns for one row, and a read of the clock 25,
+/// so the limits of a light query are checked after several steps.
 const STEP_WORK: usize = 1 << 7;
 
 /// Context of the running query for kernels. Each thread has one, with its own limits.

@@ -2,7 +2,6 @@
 //! groups. See the header of the join for shape and cost.
 
 use crate::pipeline::batch::{Batch, Keep};
-use crate::pipeline::chain::Run;
 use crate::pipeline::control::Control;
 use crate::pipeline::table::Table;
 use crate::plan::{JoinKind, PlanStep, Step};
@@ -10,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use vervet_algebra::{Comparator, Expression, Variable};
-use vervet_expression::OrderClass;
+use vervet_expression::{Evaluator, OrderClass};
 use vervet_model::{Error, Multiplicity, Result};
 
 /// Bit mask of the bound `compatible` variables: bit `i` for the i-th.
@@ -136,17 +135,23 @@ impl JoinTable {
     }
 
     /// The index of a group for a mask, built on first use; concurrent callers wait.
-    pub(crate) fn index(&self, group: usize, shared: Mask, run: &Run<'_>) -> Result<Arc<Index>> {
+    pub(crate) fn index(
+        &self,
+        group: usize,
+        shared: Mask,
+        evaluator: &Evaluator<'_>,
+        control: &Control<'_>,
+    ) -> Result<Arc<Index>> {
         // Only complete indexes are inserted, so a panic elsewhere does not corrupt the map.
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = indexes.get(&(group, shared)) {
             return Ok(Arc::clone(index));
         }
         let rows = &self.groups[group].1;
-        run.control.grow(4 * rows.len() as u64)?;
+        control.grow(4 * rows.len() as u64)?;
         let index = Arc::new(match self.comparison {
-            Some(comparison) => self.index_of_extremes(rows, shared, comparison, run)?,
-            None => self.index_of_all(rows, shared, run.control)?,
+            Some(comparison) => self.index_of_extremes(rows, shared, comparison, evaluator, control)?,
+            None => self.index_of_all(rows, shared, control)?,
         });
         indexes.insert((group, shared), Arc::clone(&index));
         Ok(index)
@@ -175,9 +180,10 @@ impl JoinTable {
         rows: &[u32],
         shared: Mask,
         comparison: Comparison,
-        run: &Run<'_>,
+        evaluator: &Evaluator<'_>,
+        control: &Control<'_>,
     ) -> Result<Index> {
-        let (batch, control) = (&self.table.batch, run.control);
+        let batch = &self.table.batch;
         let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
         let mut classes = vec![OrderClass::Never; rows.len()];
         let mut counted = 0;
@@ -185,7 +191,7 @@ impl JoinTable {
         for (at, &right) in rows.iter().enumerate() {
             control.work(1)?;
             let value = batch.value(comparison.right, right as usize);
-            let class = run.evaluator.order_class(value)?;
+            let class = evaluator.order_class(value)?;
             classes[at] = class;
             if class == OrderClass::Never {
                 continue;
@@ -199,7 +205,7 @@ impl JoinTable {
                 let other = rows[found as usize];
                 if classes[found as usize] == class && self.has_key_of(shared, right, other) {
                     let known = batch.value(comparison.right, other as usize);
-                    is_better = run.evaluator.holds(comparison.strict(), value, known)? == Some(true);
+                    is_better = evaluator.holds(comparison.strict(), value, known)? == Some(true);
                     found = if is_better { index.next[found as usize] } else { found };
                     break;
                 }

@@ -49,8 +49,8 @@ pub(crate) struct AdaptivePlan<'a> {
 
 struct State {
     plan: Arc<Plan>,
-    /// The steps of `plan` with the estimates of `corrections`. A factor is relative to an estimate, so factors
-    /// learned from older estimates would contain each other.
+    /// The steps of `plan` with the estimates of `corrections`. A factor is relative to an estimate, so
+    /// factors learned from older estimates would contain each other.
     estimated: Arc<Plan>,
     /// The plan to start once the run has ended.
     next: Option<Arc<Plan>>,

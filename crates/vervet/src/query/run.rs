@@ -126,8 +126,8 @@ fn now(environment: &Environment) -> DateTime {
     date_time(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The time of some milliseconds after 1970, in UTC. Computed from the bytes of two parsed times, which is ten
-/// times as fast as parsing one for each query.
+/// The time of some milliseconds after 1970, in UTC. Computed from the bytes of two parsed times, which is
+/// ten times as fast as parsing one for each query.
 fn date_time(milliseconds: i64) -> DateTime {
     type Parsed = (i128, i128, [u8; 2]);
     static PARSED: OnceLock<Parsed> = OnceLock::new();

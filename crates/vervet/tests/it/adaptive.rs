@@ -101,8 +101,8 @@ fn updates_and_transactions_are_planned_again() {
 }
 
 /// Regression: a factor learned for a step was relative to an estimate without the factor of the step before,
-/// and each run multiplied the factors of earlier runs, so estimates grew until another order, hundreds of times
-/// as slow, seemed cheaper.
+/// and each run multiplied the factors of earlier runs, so estimates grew until another order, hundreds of
+/// times as slow, seemed cheaper.
 #[test]
 fn factors_of_several_steps_and_runs_do_not_contain_each_other() {
     let database = database();
