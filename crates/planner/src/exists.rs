@@ -5,9 +5,8 @@
 //! rows bind are parameters in it (SPARQL 1.1 §18.6, `substitute`). A plain pattern may also run once on its
 //! own as the build side of a semi-join, whose condition compares both sides. One that names a vertex or a
 //! value may become a distinct part of the join and start it: "posts with this tag" are few, and no other
-//! post is read. A condition that *is* an
-//! `EXISTS`, or the negation of one, keeps or drops rows; in any other expression a variable added by the
-//! planner holds whether there was a solution.
+//! post is read. A condition that *is* an `EXISTS`, or the negation of one, keeps or drops rows; in any other
+//! expression a variable added by the planner holds whether there was a solution.
 
 use crate::cost;
 use crate::equalities::equality_key;
