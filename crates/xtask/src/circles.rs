@@ -27,7 +27,7 @@ struct Circle {
 pub(crate) fn check(files: &[(String, String)], list: &str, problems: &mut Vec<String>) {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (name, text) in files {
-        let path = name.strip_prefix("crates/").and_then(|name| name.split_once("/src/"));
+        let path = name.strip_prefix("crates/").unwrap_or(name).split_once("/src/");
         if let Some((package, file)) = path {
             crates.entry(package).or_default().push((file, text));
         }

@@ -7,6 +7,8 @@
 //!   (docs/histories.md).
 //! * `cargo xtask tidy` runs source checks beyond lints.
 //! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
+//! * `cargo xtask python` builds the module of the Python package and runs its tests, if there is a Python
+//!   with pytest. `ci` does the same.
 //! * `cargo xtask book` checks the links of the documentation and builds it as a book. With `--check` it only
 //!   checks, as `ci` does.
 //! * `cargo xtask chart` draws the chart of the README.
@@ -22,12 +24,13 @@ mod dist;
 mod features;
 mod licences;
 mod page;
+mod python;
 mod tidy;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         ["ci"] => ci(),
         ["tidy"] => tidy::tidy(),
         ["page"] => page::page(false),
+        ["python"] => python::python(),
         ["book"] => book::book(false),
         ["book", "--check"] => book::book(true),
         ["chart"] => chart::chart(),
@@ -126,6 +130,8 @@ fn ci() -> Result<(), String> {
         println!("== {}: cargo {}", step.name, step.arguments.join(" "));
         measured(step.name, &mut || cargo(step.arguments, step.environment))?;
     }
+    println!("== python");
+    measured("python", &mut python::python)?;
     println!("== seconds of each step");
     for (name, seconds) in &costs {
         println!("{seconds:8.0}  {name}");

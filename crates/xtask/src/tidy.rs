@@ -40,6 +40,7 @@ const LAYERS: &[&str] = &[
     "vervet-server",
     "vervet-hostile",
     "vervet-cli",
+    "vervet-python",
     "vervet-conformance",
     "vervet-bench",
 ];
@@ -52,13 +53,16 @@ const BULK_CRATES: &[&str] = &[
     "crates/vervet/",
     "crates/server/",
     "crates/cli/",
+    "python/",
 ];
 
 pub(crate) fn tidy() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut problems = Vec::new();
     let mut files = Vec::new();
-    collect(&root.join("crates"), &mut files)?;
+    for folder in ["crates", "python"] {
+        collect(&root.join(folder), &mut files)?;
+    }
     let mut sources = Vec::new();
     for file in &files {
         let check = match file.extension().and_then(|extension| extension.to_str()) {

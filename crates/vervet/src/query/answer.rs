@@ -2,7 +2,7 @@
 
 use crate::query::execute::MaterializedSolutions;
 use oxrdf::{Term, Triple};
-use vervet_model::{Id, Result};
+use vervet_model::{Id, Result, TermParts};
 
 /// The result of a query.
 #[derive(Debug)]
@@ -73,6 +73,35 @@ impl Solutions {
     /// Damaged data.
     pub fn term(&self, id: Id) -> Result<Option<Term>> {
         self.materialized.term(id)
+    }
+
+    /// Calls `read` with the parts of the term of an id in these solutions, unless the id is unbound. Makes
+    /// no term, so it suits readers that convert many cells; `scratch` is a buffer to reuse.
+    ///
+    /// # Errors
+    /// Damaged data.
+    ///
+    /// ```
+    /// use vervet::{Database, Format};
+    ///
+    /// # fn main() -> vervet::Result<()> {
+    /// let db = Database::in_memory();
+    /// db.load_text(Format::NTriples, "<urn:ann> <urn:knows> <urn:bob> .")?;
+    /// let solutions = db.select("SELECT ?who { <urn:ann> <urn:knows> ?who }")?;
+    /// let (mut scratch, mut names) = (String::new(), Vec::new());
+    /// for &id in solutions.column("who").expect("a column") {
+    ///     solutions.read(id, &mut scratch, &mut |parts| {
+    ///         let mut name = String::new();
+    ///         parts.write_str(&mut name);
+    ///         names.push(name);
+    ///     })?;
+    /// }
+    /// assert_eq!(names, ["urn:bob"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn read(&self, id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)) -> Result<()> {
+        self.materialized.read(id, scratch, read)
     }
 
     /// The plan with estimated and actual rows and times, if the query ran with

@@ -13,7 +13,7 @@ use vervet_algebra::Variable;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
 use vervet_kernel::{Batch, Control, Flow};
-use vervet_model::{Id, Result, Tag};
+use vervet_model::{Id, Result, Tag, TermParts};
 use vervet_snapshot::Snapshot;
 
 /// One run of a plan.
@@ -171,17 +171,22 @@ impl MaterializedSolutions {
 
     /// The term of an id.
     pub(crate) fn term(&self, id: Id) -> Result<Option<Term>> {
-        if !id.is_bound() {
-            return Ok(None);
-        }
         let mut term = None;
-        let mut scratch = String::new();
-        let mut read = |parts: vervet_model::TermParts<'_>| term = Some(parts.to_term());
-        if id.tag() == Tag::Computed {
-            self.computed.read(id, &mut scratch, &mut read)?;
-        } else {
-            self.pinned.version().read_term(id, &mut scratch, &mut read)?;
-        }
+        self.read(id, &mut String::new(), &mut |parts| term = Some(parts.to_term()))?;
         Ok(term)
+    }
+
+    /// Calls `read` with the parts of the term of an id, unless it is unbound.
+    pub(crate) fn read(
+        &self,
+        id: Id,
+        scratch: &mut String,
+        read: &mut dyn FnMut(TermParts<'_>),
+    ) -> Result<()> {
+        match id.tag() {
+            _ if !id.is_bound() => Ok(()),
+            Tag::Computed => self.computed.read(id, scratch, read),
+            _ => self.pinned.version().read_term(id, scratch, read),
+        }
     }
 }

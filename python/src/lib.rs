@@ -1,0 +1,39 @@
+//! The native module of the Python package `vervet` (python/vervet), which wraps it.
+//!
+//! # Shape
+//! * `database`, `transaction`: calls, with arguments and answers of `call`. `run`: how they run: without the
+//!   interpreter lock, ended by Ctrl-C.
+//! * `result`: rows, from tables of `cells`; `arrow`: the same as Arrow streams.
+//! * `terms`, `literals`: RDF terms and Python values. `gremlin_values`: values of Gremlin.
+//! * `error`: one exception for each kind of error.
+//! # Invariants
+//! No lock is held while Python code runs, and no thread waits for a lock while it has the interpreter lock.
+#![forbid(unsafe_code)]
+
+mod arrow;
+mod call;
+mod cells;
+mod database;
+mod error;
+mod gremlin_values;
+mod literals;
+mod result;
+mod run;
+mod terms;
+mod transaction;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _vervet {
+    #[pymodule_export]
+    use crate::call::Options;
+    #[pymodule_export]
+    use crate::database::Database;
+    #[pymodule_export]
+    use crate::result::Rows;
+    #[pymodule_export]
+    use crate::terms::{Blank, Iri, PyLiteral, PyTriple};
+    #[pymodule_export]
+    use crate::transaction::Transaction;
+}

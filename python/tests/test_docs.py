@@ -1,0 +1,46 @@
+"""The examples of the documentation: docstrings, README.md, and docs/guides/python.md where it is there."""
+
+import doctest
+import importlib
+import os
+import pathlib
+import re
+
+import pytest
+
+import vervet
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+PYTHON = pathlib.Path(__file__).resolve().parent.parent
+PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md"]
+
+
+@pytest.mark.parametrize("name", ["vervet", "vervet.database", "vervet.result", "vervet.elements", "vervet.errors"])
+def test_docstrings(name):
+    module = importlib.import_module(name)
+    failed, tried = doctest.testmod(module, extraglobs={"vervet": vervet}, optionflags=FLAGS)
+    assert failed == 0
+    assert tried > 0 or name == "vervet.errors"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages(page, tmp_path, monkeypatch):
+    """All blocks of a page run in one session; those after `needs` with a package that is missing do not."""
+    if not page.exists():
+        pytest.skip(f"{page} is not in this copy of the package")
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    blocks = re.findall(r"(?:<!-- needs (\S+) -->\n)?```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    parser, names, tried = doctest.DocTestParser(), {}, 0
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    for needed, block in blocks:
+        if needed and importlib.util.find_spec(needed) is None:
+            continue
+        test = parser.get_doctest(block, names, page.name, str(page), text[: text.index(block)].count("\n"))
+        assert test.examples, block
+        tried += len(test.examples)
+        runner.run(test, clear_globs=False)
+        names.update(test.globs)
+    assert runner.summarize(verbose=False).failed == 0 and tried > 0
+    os.chdir(PYTHON)

@@ -1,0 +1,66 @@
+"""Vervet: a graph database inside the process, with SPARQL and Gremlin over the same data.
+
+>>> import vervet
+>>> db = vervet.open()                      # in memory; vervet.open("flights.db") is a directory
+>>> db.update('INSERT DATA { <urn:ann> key:name "Ann" ; key:age 34 }')
+UpdateReport(inserted=2, removed=0)
+>>> for name, age in db.query("SELECT ?name ?age { ?who key:name ?name ; key:age ?age }"):
+...     print(name, age)
+Ann 34
+
+Threads may share a `Database`; calls release the interpreter lock, so they run in parallel.
+"""
+
+from ._vervet import IRI, BlankNode, Literal, Triple
+from .database import Database, LoadReport, Transaction, UpdateReport, open
+from .elements import Direction, Edge, Path, Property, T, Vertex, VertexProperty
+from .errors import (
+    CancelledError,
+    ConflictError,
+    ConstraintError,
+    CorruptError,
+    DeadlineError,
+    InputError,
+    InternalError,
+    IoError,
+    MemoryLimitError,
+    QueryError,
+    UnavailableError,
+    UnsupportedError,
+    VervetError,
+)
+from .result import GremlinResult, Result
+
+__all__ = [
+    "open",
+    "Database",
+    "Transaction",
+    "Result",
+    "GremlinResult",
+    "LoadReport",
+    "UpdateReport",
+    "IRI",
+    "BlankNode",
+    "Literal",
+    "Triple",
+    "Vertex",
+    "Edge",
+    "VertexProperty",
+    "Property",
+    "Path",
+    "T",
+    "Direction",
+    "VervetError",
+    "QueryError",
+    "InputError",
+    "CorruptError",
+    "IoError",
+    "CancelledError",
+    "DeadlineError",
+    "MemoryLimitError",
+    "UnsupportedError",
+    "ConflictError",
+    "ConstraintError",
+    "UnavailableError",
+    "InternalError",
+]

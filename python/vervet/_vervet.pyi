@@ -1,0 +1,183 @@
+"""The native module. Its terms are public as `vervet.IRI` and so on; the other classes are wrapped."""
+
+import builtins
+import os
+from typing import Any, final
+
+__all__ = ["IRI", "BlankNode", "Literal", "Triple", "Options", "Rows", "Database", "Transaction"]
+
+@final
+class IRI:
+    """An IRI."""
+
+    def __new__(cls, value: str) -> IRI: ...
+    @property
+    def value(self) -> str:
+        """The IRI as text."""
+    def n3(self) -> str:
+        """The term in the syntax of N-Triples."""
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: IRI, /) -> bool: ...
+    def __le__(self, other: IRI, /) -> bool: ...
+    def __gt__(self, other: IRI, /) -> bool: ...
+    def __ge__(self, other: IRI, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class BlankNode:
+    """A blank node."""
+
+    def __new__(cls, label: str) -> BlankNode: ...
+    @property
+    def value(self) -> str:
+        """The label, without `_:`."""
+    def n3(self) -> str:
+        """The term in the syntax of N-Triples."""
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Literal:
+    """A literal: a lexical form with a datatype or a language."""
+
+    def __new__(
+        cls, value: Any, datatype: IRI | str | None = None, language: str | None = None
+    ) -> Literal: ...
+    @property
+    def value(self) -> Any:
+        """The number, truth value, date or text; the lexical form if Python has no such value."""
+    @property
+    def lexical(self) -> str:
+        """The lexical form."""
+    @property
+    def datatype(self) -> IRI:
+        """The IRI of the datatype."""
+    @property
+    def language(self) -> str | None:
+        """The language tag in lower case, or `None`. A base direction follows it: `ar--rtl`."""
+    def n3(self) -> str:
+        """The term in the syntax of N-Triples."""
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Triple:
+    """A triple term of RDF 1.2."""
+
+    def __new__(cls, subject: IRI | BlankNode, predicate: IRI, object: Any) -> Triple: ...
+    @property
+    def subject(self) -> IRI | BlankNode:
+        """The subject."""
+    @property
+    def predicate(self) -> IRI:
+        """The predicate."""
+    @property
+    def object(self) -> IRI | BlankNode | Literal | Triple:
+        """The object."""
+    def n3(self) -> str:
+        """The term in the syntax of N-Triples."""
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: builtins.object, /) -> bool: ...
+    def __ne__(self, other: builtins.object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Options:
+    """Limits of calls."""
+
+    def __new__(
+        cls, timeout: float | None, memory_limit_bytes: int | None, threads: int | None
+    ) -> Options: ...
+
+@final
+class Rows:
+    """The rows of a query or a traversal. Holds the snapshot that was read."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+    def __len__(self) -> int: ...
+    def rows(self, start: int, count: int, terms: bool = False) -> list[tuple[Any, ...]]:
+        """`count` rows from `start` on, as tuples."""
+    def values(self, start: int, count: int) -> list[Any]:
+        """`count` results of a traversal from `start` on; rows for a query."""
+    def counted(self) -> list[tuple[Any, int]]:
+        """The results of a traversal, each with its number of consecutive occurrences."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a capsule of the Arrow C stream interface."""
+
+@final
+class Database:
+    """An open database, shared by threads."""
+
+    def __new__(
+        cls,
+        path: str | os.PathLike[str] | None,
+        create: bool,
+        read_only: bool,
+        durability: str | float | None,
+    ) -> Database: ...
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened to be read only."""
+    def close(self) -> None:
+        """Closes the database. Calls under way and open transactions keep it until they end."""
+    def cancel(self) -> int:
+        """Cancels all calls under way; returns their number."""
+    def query(self, text: str, parameters: dict[str, Any], options: Options) -> Rows | bool:
+        """Runs a SPARQL query."""
+    def gremlin(self, text: str, bindings: dict[str, Any], options: Options) -> Rows:
+        """Runs a Gremlin script."""
+    def update(self, text: str, parameters: dict[str, Any], options: Options) -> tuple[int, int]:
+        """Runs a SPARQL update; returns the numbers of inserted and removed statements."""
+    def explain(self, text: str, parameters: dict[str, Any], options: Options, profile: bool) -> str:
+        """The plan of a SPARQL query as text; with `profile`, after a run."""
+    def load(
+        self,
+        sources: list[Any],
+        options: Options,
+        format: str | None,
+        graph: str | None,
+        base_iri: str | None,
+        skip_errors: bool,
+        id_column: str | None,
+        row_ids: bool,
+        label: str | None,
+    ) -> dict[str, Any]:
+        """Loads files and texts: paths, and pairs of a name and bytes."""
+    def begin(self, snapshot_isolation: bool) -> Transaction:
+        """Begins a transaction."""
+    def info(self) -> dict[str, Any]:
+        """Counts, names and sizes."""
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copies the database into another directory; returns the number of statements."""
+
+@final
+class Transaction:
+    """A transaction. Threads that share it take turns."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has neither been committed nor rolled back."""
+    def query(self, text: str, parameters: dict[str, Any], options: Options) -> Rows | bool:
+        """Runs a SPARQL query on what the transaction sees."""
+    def gremlin(self, text: str, bindings: dict[str, Any], options: Options) -> Rows:
+        """Runs a Gremlin script on what the transaction sees."""
+    def update(self, text: str, parameters: dict[str, Any], options: Options) -> tuple[int, int]:
+        """Runs a SPARQL update; returns the numbers of inserted and removed statements."""
+    def commit(self) -> None:
+        """Makes the changes visible and durable."""
+    def roll_back(self) -> None:
+        """Discards the changes."""
