@@ -6,6 +6,7 @@
 //! | `sh` | runs it with bash; `vervet` is the built binary, and port 7878 is a free one |
 //! | `sparql`, `gremlin` | inputs of `vervet shell` on the database of the last `<!-- shell: DB -->` |
 //! | `rust` | nothing: a doc test of the crate `vervet` runs it |
+//! | `python` | nothing: `python/tests/test_docs.py` runs it |
 //! | `{{#include …}}` | nothing: the included file is code of another test |
 //!
 //! A comment before a block changes this:
@@ -18,6 +19,7 @@
 //! | `<!-- fails -->` | the command must fail; its output includes standard error |
 //! | `<!-- serve -->` | the command runs until the next one of these, `<!-- stop -->`, or the end of the page |
 //! | `<!-- no-test: REASON -->` | the block is not run |
+//! | `<!-- needs MODULE -->` | for `python/tests/test_docs.py` |
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -46,7 +48,8 @@ fn snippets_of_the_pages_run() {
         pages.extend(fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
     }
     pages.sort();
-    let doc_tests = fs::read_to_string(root.join("crates/vervet/src/lib.rs")).unwrap();
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap();
+    let doc_tests = read("crates/vervet/src/lib.rs") + &read("python/tests/test_docs.py");
     let mut problems = String::new();
     for page in &pages {
         let name = page.strip_prefix(&root).unwrap().display().to_string();
@@ -154,6 +157,7 @@ impl Session {
                 "stop" => self.stop(),
                 "file" | "output" | "fails" | "serve" => {}
                 "no-test" if value.len() > 5 => {}
+                other if other.starts_with("needs ") => {}
                 other => return Err(format!("unknown comment {other:?}, or one without its value")),
             }
         }
@@ -188,9 +192,11 @@ impl Session {
                 let input = format!("{}{end}\n", text.trim_end());
                 self.run(command, &input, block.comment("fails").is_some())
             }
-            "rust" if doc_tests.contains(&format!("\"../../../{}\"", self.page)) => Ok(()),
-            "rust" => Err("crates/vervet/src/lib.rs does not include this page".to_owned()),
             _ if block.text.starts_with("{{#include ") => Ok(()),
+            "rust" if doc_tests.contains(&format!("\"../../../{}\"", self.page)) => Ok(()),
+            "python" if doc_tests.contains(&format!("\"{}\"", self.page)) => Ok(()),
+            "rust" => Err("crates/vervet/src/lib.rs does not include this page".to_owned()),
+            "python" => Err("python/tests/test_docs.py does not name this page".to_owned()),
             other => Err(format!("do not know how to run the language {other:?}")),
         }
     }
