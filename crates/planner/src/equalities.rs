@@ -356,7 +356,10 @@ fn unify_in_exists(input: &Node, condition: &mut Expression) {
                 _ => return true,
             };
             let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return true };
-            let is_local = |one| certain.contains(one) && !may_be_bound.contains(one) && !outer.contains(one);
+            let is_local = |one| {
+                let is_free = !may_be_bound.contains(one) && !outer.contains(one);
+                certain.contains(one) && is_free && !computes(inner, one)
+            };
             let is_of_rows = |one| bound.contains(one) && outer.contains(one) && !all.contains(one);
             let (row, local) = match (is_of_rows(a) && is_local(b), is_of_rows(b) && is_local(a)) {
                 (true, _) => (a, b),
@@ -382,6 +385,21 @@ fn unify_in_exists(input: &Node, condition: &mut Expression) {
             exists.pattern = std::mem::replace(&mut **input, Node::Patterns(Vec::new()));
         }
     });
+}
+
+/// Whether `node` may compute `variable`, or bind it in an operator over all its solutions, rather than match
+/// it: then it cannot take the value of a row.
+fn computes(node: &Node, variable: Variable) -> bool {
+    let here = match node {
+        Node::Extend { variable: own, .. } => *own == variable,
+        Node::Group { .. } | Node::Distinct(_) | Node::OrderBy { .. } | Node::Slice { .. } => {
+            possible(node).contains(variable)
+        }
+        _ => false,
+    };
+    let mut any = here;
+    node.for_each_child(&mut |child| any = any || computes(child, variable));
+    any
 }
 
 /// The number of equalities of two variables in the conditions of `node`.

@@ -170,3 +170,28 @@ fn sub_queries_read_what_they_show() {
     let query = format!("{PREFIX} SELECT ?p {{ {OUTER} FILTER EXISTS {{ ?x :dept ?d {group} }} }}");
     assert_eq!(database.select(&query).unwrap_err().kind(), ErrorKind::Unsupported);
 }
+
+/// Equalities with variables that the pattern computes are conditions: a row has no say in them.
+#[test]
+fn computed_variables_are_compared() {
+    let database = database();
+    for (pattern, persons) in [
+        ("?q :knows ?r BIND(?q AS ?x) FILTER(sameTerm(?p, ?x))", 4),
+        ("?q :knows ?r BIND(?q AS ?x) FILTER(?x = ?p)", 4),
+        ("?q :boss ?r BIND(?r AS ?x) FILTER(sameTerm(?x, ?p))", 2),
+        ("{ SELECT ?x (COUNT(*) AS ?n) { ?x :knows ?r } GROUP BY ?x } FILTER(sameTerm(?x, ?p))", 4),
+        ("{ SELECT DISTINCT ?x { ?q :boss ?x } } FILTER(sameTerm(?x, ?p))", 2),
+        ("{ SELECT ?x { ?q :boss ?x } ORDER BY ?x LIMIT 1 } FILTER(sameTerm(?x, ?p))", 1),
+        ("{ ?q :boss ?x } UNION { ?q :knows ?y BIND(?y AS ?x) } FILTER(sameTerm(?x, ?p))", 5),
+        ("?q :dept ?x FILTER(sameTerm(?x, ?p))", 0),
+    ] {
+        for (word, count) in [("EXISTS", persons), ("NOT EXISTS", 5 - persons)] {
+            let query = format!("{PREFIX} SELECT ?p {{ ?p a :Person FILTER {word} {{ {pattern} }} }}");
+            for optimize in [true, false] {
+                let options = QueryOptions { optimize, ..QueryOptions::default() };
+                let solutions = database.query_with(&query, &options).unwrap().into_solutions().unwrap();
+                assert_eq!(solutions.len(), count, "{query}, optimize: {optimize}");
+            }
+        }
+    }
+}
