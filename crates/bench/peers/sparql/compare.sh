@@ -23,13 +23,14 @@ for benchmark in "${benchmarks[@]}"; do
   "$program" generate outside --only "$benchmark" --output "$data/$benchmark" "${data_options[@]}" >&2
   for file in "$data/$benchmark"/*.nt; do
     against=oxigraph port=7300
+    # A line may occur twice.
+    statements=$(LC_ALL=C sort -u "$file" | wc -l)
     for engine in "${engines[@]}"; do
       port=$((port + 10))
       "$here/run.sh" "$engine" "$file" "$port" &
       started+=($!)
       url="http://127.0.0.1:$port/sparql"
       case $engine in virtuoso) url+="?default-graph-uri=urn:graph" ;; vervet) url="http://127.0.0.1:$port/query" ;; esac
-      statements=$(wc -l < "$file")
       count=(--silent --header "Accept: text/tab-separated-values" --data-urlencode "query=SELECT (COUNT(*) AS ?n) { ?s ?p ?o }")
       until [ "$(curl "${count[@]}" "$url" | sed -n 's/[^0-9]*\([0-9]*\).*/\1/; 2p')" = "$statements" ]; do
         kill -0 $! || exit 1
