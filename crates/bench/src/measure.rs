@@ -9,6 +9,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use vervet_env::cpu_time_of_process;
 use vervet_model::{Error, Result};
 
 /// The duration and number of measurements.
@@ -51,25 +52,14 @@ pub enum CpuClock {
 }
 
 impl CpuClock {
-    /// The CPU time until now. Zero if the process does not exist or the system does not say; time of threads
-    /// that have ended is missing.
+    /// The CPU time until now; zero if the process does not exist.
     #[must_use]
     pub fn read(self) -> Duration {
         match self {
             Self::Thread => thread_cpu(),
-            Self::Process(id) => threads_cpu(id),
+            Self::Process(id) => cpu_time_of_process(id).unwrap_or_default(),
         }
     }
-}
-
-/// The sum of the CPU times of the threads of a process, to the nanosecond.
-fn threads_cpu(process: u32) -> Duration {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
-    let of_thread = |thread: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    };
-    Duration::from_nanos(threads.flatten().filter_map(of_thread).sum())
 }
 
 /// Runs `run` a few times to warm up, then repeatedly within `budget`.

@@ -8,6 +8,7 @@
 
 mod bytes;
 mod clock;
+mod cpu_time;
 mod files;
 mod memory;
 mod random;
@@ -18,6 +19,7 @@ mod space;
 
 pub use bytes::Bytes;
 pub use clock::{Clock, RealClock, SimulatedClock};
+pub use cpu_time::cpu_time_of_process;
 pub use files::{FileSystem, LockGuard, WriteFile, is_directory_sync_unsupported, is_disk_full};
 pub use memory::release_free_memory;
 pub use random::{Random, RealRandom, SeededRandom};
