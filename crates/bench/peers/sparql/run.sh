@@ -49,7 +49,7 @@ INI
     (
       sql() { isql-vt "$((port + 1))" dba dba "EXEC=$1" > "$folder/load.log" 2>&1; }
       until sql 'SELECT 1'; do sleep 0.2; done
-      sql "DB.DBA.TTLP_MT(file_to_string_output('$file'), '', 'urn:graph', 0, 1)"
+      sql "log_enable(2); DB.DBA.TTLP_MT(file_to_string_output('$file'), '', 'urn:graph', 0, 1)"
       sql "GRANT SELECT ON SPARQL_SINV_2 TO \"SPARQL\""
       sql "CHECKPOINT"
       touch "$folder/ready"
