@@ -166,14 +166,9 @@ impl<'a> Join<'a> {
                 .map(|&(left, right)| batch.times(left as usize).times(table.times(right as usize)))
                 .collect::<Result<_>>()?;
         }
-        if let Some(condition) = &self.condition {
-            let mut selection = Vec::new();
-            condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
-            run.count_computed()?;
-            selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
-            self.out.select(&selection, &self.pair_keep);
-        } else {
-            rows.iter().for_each(|&row| matched[row as usize] = true);
+        match self.holding_pairs(&rows, run, matched)? {
+            Some(selection) => self.out.select(&selection, &self.pair_keep),
+            None => rows.iter().for_each(|&row| matched[row as usize] = true),
         }
         self.out.drop_all_but(&self.keep);
         self.pairs.clear();
@@ -189,14 +184,20 @@ impl<'a> Join<'a> {
         matched: &mut [bool],
     ) -> Result<()> {
         let rows = self.gather_pairs(table, batch);
-        if let Some(condition) = &self.condition {
-            let mut selection = Vec::new();
-            condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
-            run.count_computed()?;
-            selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
-        }
+        self.holding_pairs(&rows, run, matched)?;
         self.pairs.clear();
         Ok(())
+    }
+
+    /// The gathered pairs for which the condition holds, whose left rows it marks; `rows`: the left row of
+    /// each pair. `None`: there is no condition.
+    fn holding_pairs(&self, rows: &[u32], run: &Run<'a>, matched: &mut [bool]) -> Result<Option<Vec<u32>>> {
+        let Some(condition) = &self.condition else { return Ok(None) };
+        let mut selection = Vec::new();
+        condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
+        run.count_computed()?;
+        selection.iter().for_each(|&pair| matched[rows[pair as usize] as usize] = true);
+        Ok(Some(selection))
     }
 
     fn push_pairs(&mut self, table: &JoinTable, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
