@@ -427,6 +427,10 @@ impl Number {
         let value = context.decode(operand)?;
         context.work(2 * (sum.work() + value.work()))?;
         let times = times.signed();
+        if times == 1 {
+            self.set(Self::of(apply(Operator::Add, &sum, &value)), heap_bytes);
+            return Ok(());
+        }
         // Computes in the type of the sum, so that the product overflows only if the sum does.
         let total = promote(&sum, &value).and_then(|pair| {
             Some(match pair {

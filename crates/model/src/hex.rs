@@ -1,14 +1,15 @@
 //! Hexadecimal digits.
 
-use std::fmt::Write;
+const DIGITS: [u8; 16] = *b"0123456789abcdef";
 
 /// The bytes as lower-case hexadecimal digits, two for each.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // Writing to a `String` cannot fail.
-        let _ = write!(text, "{byte:02x}");
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from(DIGITS[usize::from(digit)]));
+        }
     }
     text
 }
