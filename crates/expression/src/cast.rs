@@ -54,11 +54,44 @@ impl Cast {
     }
 }
 
+/// Bounds of the absolute values that [`Cast::String`] writes as decimals (F&O 3.1 §19.1.2.2).
+const DECIMAL_FROM: f64 = 0.000_001;
+const DECIMAL_BELOW: f64 = 1_000_000.0;
+
+fn text_of_double(number: Double) -> String {
+    text_of_number(number.into(), || format!("{number}"), || format!("{:E}", f64::from(number)))
+}
+
+fn text_of_float(number: Float) -> String {
+    text_of_number(number.into(), || format!("{number}"), || format!("{:E}", f32::from(number)))
+}
+
+/// A number as a text (F&O 3.1 §19.1.2.2): as a decimal, or in the canonical form of XML Schema with an
+/// exponent, whose mantissa has a fraction digit.
+fn text_of_number(
+    value: f64,
+    decimal: impl FnOnce() -> String,
+    scientific: impl FnOnce() -> String,
+) -> String {
+    let is_decimal =
+        value == 0.0 || !value.is_finite() || (DECIMAL_FROM..DECIMAL_BELOW).contains(&value.abs());
+    if is_decimal {
+        return decimal();
+    }
+    let mut text = scientific();
+    if let (false, Some(at)) = (text.contains('.'), text.find('E')) {
+        text.insert_str(at, ".0");
+    }
+    text
+}
+
 /// `value` as a value of another datatype; `None` if there is no such value.
 pub(crate) fn cast(to: Cast, value: &Value<'_>) -> Option<Value<'static>> {
     Some(match to {
         Cast::String => match value {
             Value::Blank(_) | Value::Triple(_) => return None,
+            Value::Float(number) => Value::String(Cow::Owned(text_of_float(*number))),
+            Value::Double(number) => Value::String(Cow::Owned(text_of_double(*number))),
             value => {
                 let mut text = String::new();
                 value.write_lexical(&mut text);

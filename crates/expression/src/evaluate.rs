@@ -200,7 +200,7 @@ impl Node {
                 let (text, _) = some!(context.text(text)?);
                 let found = pattern.is_match(&text, &mut |units| context.work(units))?;
                 context.recycle(text);
-                Ok(Some(found))
+                Ok(found)
             }
             Self::Search(text, search, false) => {
                 searched(text, search, context, |search, words| search.matches(words))

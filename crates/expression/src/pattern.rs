@@ -3,10 +3,12 @@
 
 use crate::regex_search::SteppedSearch;
 use crate::work::{UNITS_PER_CHECK, Work};
-use crate::xpath_regex::{Flags, translate};
+use crate::xpath_regex::{Flags, may_end_in_line_start, translate};
 use regex_automata::meta::{self, Regex};
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use vervet_model::{Error, ErrorKind, Result};
 
@@ -36,6 +38,10 @@ struct Program {
     regex: Regex,
     /// Flag `q`: the replacement is literal text, too.
     literal: bool,
+    /// Flag `m`.
+    multi_line: bool,
+    /// With the flag `m`: whether a match may end in `^`.
+    ends_in_line_start: bool,
     /// The pattern in the syntax of the library.
     translated: String,
     syntax: syntax::Config,
@@ -87,8 +93,18 @@ impl Pattern {
         Ok(match regex {
             Ok(regex) => {
                 let size_bytes = regex.memory_usage() + translated.len();
-                let (literal, stepped) = (flags.literal, OnceLock::new());
-                Ok(Self(Arc::new(Program { regex, literal, translated, syntax, size_bytes, stepped })))
+                let (literal, multi_line) = (flags.literal, flags.multi_line);
+                let ends_in_line_start = multi_line && may_end_in_line_start(&translated);
+                Ok(Self(Arc::new(Program {
+                    regex,
+                    literal,
+                    multi_line,
+                    ends_in_line_start,
+                    translated,
+                    syntax,
+                    size_bytes,
+                    stepped: OnceLock::new(),
+                })))
             }
             Err(error) => Err(match error.syntax_error() {
                 // The last line names the error; the lines before show the translated pattern.
@@ -125,20 +141,40 @@ impl Pattern {
         stepped.get_or_init(|| SteppedSearch::new(translated, *syntax, PROGRAM_BYTES, STATES_BYTES)).as_ref()
     }
 
-    /// Whether the pattern matches somewhere in `text`.
+    /// Whether the pattern matches somewhere in `text`; `None` if this cannot be decided, because of a line
+    /// feed at the end of the text.
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) fn is_match(&self, text: &str, work: &mut Work<'_>) -> Result<bool> {
-        if let Some(stepped) = self.stepped(text.len()) {
-            return stepped.is_match(text, work);
+    pub(crate) fn is_match(&self, text: &str, work: &mut Work<'_>) -> Result<Option<bool>> {
+        if !self.has_final_line_feed(text) {
+            return self.is_match_in(text, 0..text.len(), work).map(Some);
         }
-        work(self.product(text.len()) / PRODUCT_PER_UNIT)?;
-        Ok(self.0.regex.is_match(text))
+        let guarded = guarded(text);
+        if self.is_match_in(&guarded, 0..text.len() - 1, work)? {
+            return Ok(Some(true));
+        }
+        // A match would end after the line feed, where `^` does not match.
+        let found = self.is_match_in(&guarded, 0..text.len(), work)?;
+        Ok((!found || !self.0.ends_in_line_start).then_some(found))
     }
 
-    /// Replaces each match in `text`, up to `limit` bytes; `None` if the replacement is invalid or the
-    /// pattern matches the empty string.
+    fn is_match_in(&self, text: &str, range: Range<usize>, work: &mut Work<'_>) -> Result<bool> {
+        if let Some(stepped) = self.stepped(range.len()) {
+            return stepped.is_match(text, range, work);
+        }
+        work(self.product(range.len()) / PRODUCT_PER_UNIT)?;
+        Ok(self.0.regex.is_match(Input::new(text).range(range)))
+    }
+
+    /// Whether the text ends with a line feed that `^` and `$` treat differently from the library, which has
+    /// an empty line after it (F&O 3.1 §5.6.1.1: with `m`, neither of them matches there).
+    fn has_final_line_feed(&self, text: &str) -> bool {
+        self.0.multi_line && text.ends_with('\n')
+    }
+
+    /// Replaces each match in `text`, up to `limit` bytes; `None` if the replacement is invalid, the pattern
+    /// matches the empty string, or the matches cannot be decided as in [`Pattern::is_match`].
     ///
     /// # Errors
     /// Those of `work`.
@@ -164,12 +200,14 @@ impl Pattern {
         let has_groups = template.iter().any(|token| matches!(token, TemplateToken::Group(1..)));
         let stepped = self.stepped(text.len());
         let mut groups = regex.create_captures();
+        let is_guarded = self.has_final_line_feed(text);
+        let haystack = if is_guarded { Cow::Owned(guarded(text)) } else { Cow::Borrowed(text) };
         let mut out = String::with_capacity(text.len().min(limit));
         let (mut end, mut start) = (0, 0);
         loop {
-            let input = Input::new(text).range(end..);
+            let input = Input::new(&*haystack).range(end..text.len());
             let found = match stepped {
-                Some(stepped) => stepped.find(text, end, work)?,
+                Some(stepped) => stepped.find(&haystack, end..text.len(), work)?,
                 None => {
                     work(1 + self.product(text.len() - end) / PRODUCT_PER_UNIT)?;
                     if has_groups {
@@ -181,11 +219,14 @@ impl Pattern {
                 }
             };
             let Some(whole) = found else { break };
+            if is_guarded && self.0.ends_in_line_start && whole.end == text.len() {
+                return Ok(None);
+            }
             if stepped.is_some() && has_groups {
                 if self.product(whole.len()) > GROUPS_MAX {
                     return Err(match_too_long(whole.len(), GROUPS_MAX / self.0.size_bytes));
                 }
-                let input = Input::new(text).range(whole.clone()).anchored(Anchored::Yes);
+                let input = Input::new(&*haystack).range(whole.clone()).anchored(Anchored::Yes);
                 regex.search_captures(&input, &mut groups);
             }
             out.push_str(&text[start..whole.start]);
@@ -207,6 +248,14 @@ impl Pattern {
         out.push_str(&text[start..]);
         Ok(Some(if out.len() > limit { Replacement::TooLong } else { Replacement::Text(out) }))
     }
+}
+
+/// The text and a character after it, so that `$` does not match at the end of the text.
+fn guarded(text: &str) -> String {
+    let mut guarded = String::with_capacity(text.len() + 1);
+    guarded.push_str(text);
+    guarded.push('|');
+    guarded
 }
 
 #[cold]
@@ -288,6 +337,10 @@ mod tests {
         check("abc", "^", "-", "m", None);
         check("a.b", ".", "$1", "q", Some("a$1b"));
         check("a", "a", "\\$\\\\", "", Some("$\\"));
+        check("a \nb \n", "\\s+$", "-", "m", Some("a-\nb-\n"));
+        check("a\nb\n", "(^|b)\\n?", "-", "m", None);
+        check("a\n", "\\n(^|b)", "-", "m", None);
+        check("a\nb\n", "^.", "-", "m", Some("-\n-\n"));
         check("a", "a", "$", "", None);
         check("a", "a", "$x", "", None);
         check("a", "a", "\\n", "", None);
@@ -300,7 +353,7 @@ mod tests {
     /// Matches, mismatches and refusals, worked from XML Schema 1.1 part 2 §G and F&O 3.1 §5.6.1.
     #[test]
     fn patterns_are_those_of_xpath() {
-        let cases: [(&str, &str, &[&str], &[&str]); 47] = [
+        let cases: [(&str, &str, &[&str], &[&str]); 54] = [
             // Class subtraction and negation.
             ("^[a-z-[aeiou]]$", "", &["b", "z"], &["a", "u", "A", "-"]),
             ("^[^a-z-[0-9]]$", "", &["A", "-"], &["a", "5"]),
@@ -339,7 +392,16 @@ mod tests {
             ("^a.b$", "", &["a b", "a\u{2028}b"], &["a\nb", "a\rb"]),
             ("^a.b$", "s", &["a\nb", "a\rb"], &["ab"]),
             ("^b$", "", &["b"], &["a\nb", "b\n"]),
-            ("^b$", "m", &["a\nb", "b\nc"], &["a b"]),
+            ("^b$", "m", &["a\nb", "b\nc", "b\n"], &["a b"]),
+            // With m, a line feed at the end of the text ends a line and begins none.
+            ("^$", "m", &["", "\n", "a\n\n", "\na"], &["a", "a\n"]),
+            ("\\n$", "m", &["a\n\n"], &["a\n", "\n"]),
+            ("\\n^", "m", &["a\nb", "a\n\n"], &["a", "ab"]),
+            ("a\\n", "m", &["a\n", "ba\nb"], &["a"]),
+            ("^\\n", "m", &["\n", "a\n\n"], &["a\n", "a\nb"]),
+            // The code points on both sides of the surrogates.
+            ("^[^\\C\\i]$", "", &["-", "5"], &["\u{E000}", "\u{D7FF}", "a", " "]),
+            ("^[^\\i]$", "", &["\u{E000}", " "], &["\u{D7FF}", "a"]),
             ("^hello world$", "x", &["helloworld"], &["hello world"]),
             ("^hello[ ]world$ ", "x", &["hello world"], &["helloworld"]),
             ("a#b", "x", &["a#b"], &["a"]),
@@ -357,7 +419,9 @@ mod tests {
         ];
         for (pattern, flags, matching, others) in cases {
             let compiled = compiled(pattern, flags).unwrap_or_else(|error| panic!("{pattern}: {error}"));
-            let is_match = |text: &str| compiled.is_match(text, &mut |_| Ok(())).expect("nothing aborts it");
+            let is_match = |text: &str| {
+                compiled.is_match(text, &mut |_| Ok(())).expect("nothing aborts it") == Some(true)
+            };
             for text in matching {
                 assert!(is_match(text), "{pattern:?} {flags} matches {text:?}");
             }
@@ -402,5 +466,60 @@ mod tests {
             assert!(!error.is_empty() && !error.contains('\n'), "{pattern}: {error}");
         }
         assert!(compiled(&"[a-".repeat(100), "").is_err());
+    }
+
+    /// Flag `m` against a search that tries everything: whether a match exists is right, or refused where a
+    /// match may end in `^`.
+    #[test]
+    fn lines_are_those_of_xpath() {
+        const TOKENS: [&str; 10] =
+            ["a", "\\n", ".", "^", "$", "a*", "\\n*", "(?:^|a)", "(?:$|\\n)", "(?:a|)"];
+        /// The ends of a match of one token at a position.
+        fn ends(token: &str, text: &[u8], at: usize) -> Vec<usize> {
+            let is_final = at == text.len() && text.last() == Some(&b'\n');
+            let starts_line = at == 0 || text[at - 1] == b'\n' && !is_final;
+            let ends_line = text.get(at) == Some(&b'\n') || at == text.len() && !is_final;
+            let take = |byte| if text.get(at) == Some(&byte) { vec![at + 1] } else { vec![] };
+            let repeat = |byte| (at..=at + text[at..].iter().take_while(|c| **c == byte).count()).collect();
+            let here = |holds: bool| if holds { vec![at] } else { vec![] };
+            match token {
+                "a" | "." => take(b'a'),
+                "\\n" => take(b'\n'),
+                "^" => here(starts_line),
+                "$" => here(ends_line),
+                "a*" => repeat(b'a'),
+                "\\n*" => repeat(b'\n'),
+                "(?:^|a)" => [here(starts_line), take(b'a')].concat(),
+                "(?:$|\\n)" => [here(ends_line), take(b'\n')].concat(),
+                _ => [take(b'a'), here(true)].concat(),
+            }
+        }
+        let texts: Vec<String> = (0..31_u32)
+            .map(|n| n + 1)
+            .map(|n| (0..n.ilog2()).map(|bit| if n >> bit & 1 == 1 { 'a' } else { '\n' }).collect())
+            .collect();
+        let (mut refused, mut all) = (0, 0);
+        for number in 0..10_000 {
+            let tokens =
+                [number / 1000, number / 100 % 10, number / 10 % 10, number % 10].map(|at| TOKENS[at]);
+            let pattern = compiled(&tokens.concat(), "m").expect("valid");
+            for text in &texts {
+                let matches = |from: usize| {
+                    let mut at = vec![from];
+                    for token in tokens {
+                        at = at.iter().flat_map(|at| ends(token, text.as_bytes(), *at)).collect();
+                    }
+                    !at.is_empty()
+                };
+                let expected = (0..=text.len()).any(matches);
+                let found = pattern.is_match(text, &mut |_| Ok(())).expect("nothing aborts it");
+                all += 1;
+                match found {
+                    Some(found) => assert_eq!(found, expected, "{tokens:?} {text:?}"),
+                    None => refused += 1,
+                }
+            }
+        }
+        assert!(refused * 20 < all, "{refused} of {all}");
     }
 }

@@ -67,20 +67,26 @@ impl SteppedSearch {
         Some(Self { forward: direction(false)?, reverse: direction(true)? })
     }
 
-    /// Whether the pattern matches somewhere in `text`.
+    /// Whether the pattern matches somewhere in `range` of `text`; `^` and `$` depend on the text around it.
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) fn is_match(&self, text: &str, work: &mut Work<'_>) -> Result<bool> {
-        Ok(self.forward.end(text, 0, true, work)?.is_some())
+    pub(crate) fn is_match(&self, text: &str, range: Range<usize>, work: &mut Work<'_>) -> Result<bool> {
+        Ok(self.forward.end(text, range, true, work)?.is_some())
     }
 
-    /// The leftmost match in `text` that starts at or after `from`.
+    /// The leftmost match in `range` of `text`; `^` and `$` depend on the text around it.
     ///
     /// # Errors
     /// Those of `work`.
-    pub(crate) fn find(&self, text: &str, from: usize, work: &mut Work<'_>) -> Result<Option<Range<usize>>> {
-        let Some(end) = self.forward.end(text, from, false, work)? else { return Ok(None) };
+    pub(crate) fn find(
+        &self,
+        text: &str,
+        range: Range<usize>,
+        work: &mut Work<'_>,
+    ) -> Result<Option<Range<usize>>> {
+        let from = range.start;
+        let Some(end) = self.forward.end(text, range, false, work)? else { return Ok(None) };
         let start = self.reverse.start(text, from..end, work)?;
         let start = start.ok_or_else(|| Error::internal("the reversed pattern does not match"))?;
         Ok(Some(start..end))
@@ -88,15 +94,15 @@ impl SteppedSearch {
 }
 
 impl Direction {
-    /// The end of the leftmost match from `from` on; with `any`, an end of any match.
-    fn end(&self, text: &str, from: usize, any: bool, work: &mut Work<'_>) -> Result<Option<usize>> {
+    /// The end of the leftmost match in `range`; with `any`, an end of any match.
+    fn end(&self, text: &str, range: Range<usize>, any: bool, work: &mut Work<'_>) -> Result<Option<usize>> {
         let (dfa, bytes) = (&self.dfa, text.as_bytes());
         self.with_cache(|cache| {
             let mut counter = Counter::new(self, cache);
             let mut state =
-                dfa.start_state_forward(cache, &Input::new(text).range(from..)).map_err(gave_up)?;
+                dfa.start_state_forward(cache, &Input::new(text).range(range.clone())).map_err(gave_up)?;
             let mut end = None;
-            for (at, &byte) in bytes.iter().enumerate().skip(from) {
+            for (at, &byte) in bytes.iter().enumerate().take(range.end).skip(range.start) {
                 counter.byte(cache, work)?;
                 state = dfa.next_state(cache, state, byte).map_err(gave_up)?;
                 if state.is_tagged() {
@@ -112,8 +118,11 @@ impl Direction {
                     check_quit(state)?;
                 }
             }
-            state = dfa.next_eoi_state(cache, state).map_err(gave_up)?;
-            Ok(if state.is_match() { Some(bytes.len()) } else { end })
+            state = match bytes.get(range.end) {
+                Some(&after) => dfa.next_state(cache, state, after).map_err(gave_up)?,
+                None => dfa.next_eoi_state(cache, state).map_err(gave_up)?,
+            };
+            Ok(if state.is_match() { Some(range.end) } else { end })
         })
     }
 
@@ -241,11 +250,17 @@ mod tests {
             let syntax = syntax::Config::new().multi_line(true);
             let (mine, theirs) = (search(pattern), Regex::builder().syntax(syntax).build(pattern).unwrap());
             for text in texts {
-                assert_eq!(mine.is_match(text, &mut |_| Ok(())).unwrap(), theirs.is_match(text));
-                for from in (0..=text.len()).filter(|from| text.is_char_boundary(*from)) {
-                    let found = mine.find(text, from, &mut |_| Ok(())).unwrap();
-                    let expected = theirs.search(&Input::new(text).range(from..)).map(|found| found.range());
-                    assert_eq!(found, expected, "{pattern:?} in {text:?} from {from}");
+                let ends = (0..=text.len()).filter(|end| text.is_char_boundary(*end));
+                for range in ends
+                    .clone()
+                    .flat_map(|to| ends.clone().take_while(move |from| *from <= to).map(move |from| from..to))
+                {
+                    let found = mine.find(text, range.clone(), &mut |_| Ok(())).unwrap();
+                    let input = Input::new(text).range(range.clone());
+                    let expected = theirs.search(&input).map(|found| found.range());
+                    assert_eq!(found, expected, "{pattern:?} in {text:?} {range:?}");
+                    let any = mine.is_match(text, range, &mut |_| Ok(())).unwrap();
+                    assert_eq!(any, expected.is_some(), "{pattern:?} in {text:?}");
                 }
             }
         }
@@ -261,7 +276,7 @@ mod tests {
                 units += more;
                 if units > 1 << 17 { Err(Error::new(ErrorKind::Cancelled, "enough")) } else { Ok(()) }
             };
-            let stopped = search(pattern).find(&text, 0, &mut work);
+            let stopped = search(pattern).find(&text, 0..text.len(), &mut work);
             assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled, "{pattern}");
             assert!(units < 1 << 18, "{pattern}: {units}");
         }

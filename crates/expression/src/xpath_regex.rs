@@ -16,10 +16,13 @@
 //! Linear in the pattern: each category and block of a class counts once, and the ranges of a class are
 //! sorted once. Patterns whose translation is longer than [`TRANSLATED_BYTES`] are refused.
 //!
-//! With the flag `m`, `^` also matches after a line feed at the end of the text.
+//! With the flag `m`, neither `^` nor `$` matches after a line feed at the end of the text; the search sees
+//! to that (`pattern.rs`). Where it cannot, because a match may end in `^` ([`may_end_in_line_start`]), the
+//! result is an error.
 
 use crate::unicode_blocks::block;
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look};
 use std::fmt::Write;
 use std::iter::Peekable;
 use std::rc::Rc;
@@ -298,13 +301,12 @@ impl Translator<'_> {
                 let mut class = category("P")?;
                 class.union(&category("Z")?);
                 class.union(&category("C")?);
-                class.negate();
-                class
+                complement(&class)
             }
             'p' | 'P' => property(&name)?,
             other => return Err(format!("XPath has no escape sequence \\{other}")),
         };
-        let class = Rc::new(if c.is_ascii_uppercase() { negated(class) } else { class });
+        let class = Rc::new(if c.is_ascii_uppercase() { complement(&class) } else { class });
         self.classes.push(((c, name), Rc::clone(&class)));
         Ok(Escape::Class(class))
     }
@@ -374,7 +376,7 @@ impl Translator<'_> {
             chars.union(class);
         }
         if negated {
-            chars.negate();
+            chars = complement(&chars);
         }
         if let Some(subtracted) = subtracted {
             chars.difference(&subtracted);
@@ -457,9 +459,87 @@ fn property(name: &str) -> Result<ClassUnicode, String> {
     category(name)
 }
 
-fn negated(mut class: ClassUnicode) -> ClassUnicode {
-    class.negate();
-    class
+/// All other characters. The crate's own negation is wrong for a class with ranges that end at U+D7FF and
+/// begin at U+E000 (`regex-syntax` 0.8): it takes the empty range between them for the one from U+D7FF to
+/// U+E000.
+fn complement(class: &ClassUnicode) -> ClassUnicode {
+    let mut ranges = Vec::new();
+    // The first character that is in no range so far.
+    let mut next = Some('\0');
+    for range in class.ranges() {
+        if let (Some(first), Some(last)) = (next, before(range.start()))
+            && first <= last
+        {
+            ranges.push(ClassUnicodeRange::new(first, last));
+        }
+        next = after(range.end());
+    }
+    if let Some(first) = next {
+        ranges.push(ClassUnicodeRange::new(first, char::MAX));
+    }
+    ClassUnicode::new(ranges)
+}
+
+/// The character before this one.
+fn before(c: char) -> Option<char> {
+    if c == '\u{E000}' { Some('\u{D7FF}') } else { char::from_u32(u32::from(c).checked_sub(1)?) }
+}
+
+/// The character after this one.
+fn after(c: char) -> Option<char> {
+    if c == '\u{D7FF}' { Some('\u{E000}') } else { char::from_u32(u32::from(c) + 1) }
+}
+
+/// Whether a match of a translated pattern may end in `^`, with nothing between it and the end but what may
+/// be empty, in a text where `$` does not match at the end. May be `true` wrongly.
+pub(crate) fn may_end_in_line_start(translated: &str) -> bool {
+    if !translated.contains('^') {
+        return false;
+    }
+    match ParserBuilder::new().multi_line(true).build().parse(translated) {
+        Ok(parsed) => Ending::of(&parsed).in_line_start,
+        Err(_) => true,
+    }
+}
+
+/// How the matches of a part of a pattern may end.
+#[derive(Clone, Copy)]
+struct Ending {
+    /// Whether a match may be empty, without `$`.
+    empty: bool,
+    /// See [`may_end_in_line_start`].
+    in_line_start: bool,
+}
+
+impl Ending {
+    /// The depth is that of the parentheses, which the parser limits.
+    fn of(part: &Hir) -> Self {
+        match part.kind() {
+            HirKind::Empty => Self { empty: true, in_line_start: false },
+            HirKind::Literal(_) | HirKind::Class(_) => Self { empty: false, in_line_start: false },
+            HirKind::Look(Look::EndLF) => Self { empty: false, in_line_start: false },
+            HirKind::Look(_) => Self { empty: true, in_line_start: true },
+            HirKind::Repetition(repetition) => {
+                let once = Self::of(&repetition.sub);
+                Self { empty: repetition.min == 0 || once.empty, ..once }
+            }
+            HirKind::Capture(capture) => Self::of(&capture.sub),
+            HirKind::Concat(parts) => {
+                let start = Self { empty: true, in_line_start: false };
+                parts.iter().map(Self::of).fold(start, |before, part| Self {
+                    empty: before.empty && part.empty,
+                    in_line_start: part.in_line_start || before.in_line_start && part.empty,
+                })
+            }
+            HirKind::Alternation(parts) => {
+                let none = Self { empty: false, in_line_start: false };
+                parts.iter().map(Self::of).fold(none, |any, part| Self {
+                    empty: any.empty || part.empty,
+                    in_line_start: any.in_line_start || part.in_line_start,
+                })
+            }
+        }
+    }
 }
 
 /// The characters of a category of Unicode.

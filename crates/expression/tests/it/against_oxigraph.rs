@@ -425,6 +425,11 @@ fn are_casts(text: &str, a: Option<&Term>, b: Option<&Term>) -> bool {
         && value(a).zip(value(b)).is_some_and(|(a, b)| (a - b).abs() <= 1e-15 * a.abs())
 }
 
+/// Whether the expression may cast a double or float to a text: Oxigraph writes no exponents.
+fn may_have_exponents(text: &str) -> bool {
+    text.contains("xsd:string(") && ["xsd:double", "xsd:float"].iter().any(|name| text.contains(name))
+}
+
 /// Whether the expression may compare times or dates.
 fn compares_times(text: &str) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -437,7 +442,7 @@ fn random_expressions_have_the_same_value() {
     let mut r = Random(seed);
     let store = Store::new().unwrap();
     let empty = Terms::default();
-    let (mut values, mut wrong, mut zones, mut large) = (0, 0, 0, 0);
+    let (mut values, mut wrong, mut zones, mut large, mut exponents) = (0, 0, 0, 0, 0);
     for case in 0..cases {
         let depth = 1 + r.below(4);
         let text = any(&mut r, depth);
@@ -467,6 +472,8 @@ fn random_expressions_have_the_same_value() {
                     large += 1;
                 } else if compares_times(&text) {
                     zones += 1;
+                } else if may_have_exponents(&text) {
+                    exponents += 1;
                 } else if wrong < 40 {
                     wrong += 1;
                     println!("case {case}, {way}: {text}\n  expected {expected:?}\n  found    {found:?}");
@@ -478,6 +485,7 @@ fn random_expressions_have_the_same_value() {
     assert_eq!(wrong, 0);
     assert!(large * 20 <= cases, "{large} cases differ, perhaps by integers above 64 bits");
     assert!(zones * 500 <= cases, "{zones} cases differ, perhaps by time zones");
+    assert!(exponents * 500 <= cases, "{exponents} cases differ, perhaps by exponents");
     assert!(values * 3 > cases, "too many expressions are errors");
 }
 

@@ -683,3 +683,29 @@ fn terms_are_written_wherever_they_come_from() {
     );
     assert_eq!(computed.len(), 2);
 }
+
+/// F&O 3.1 §19.1.2.2.
+#[test]
+fn floats_and_doubles_as_texts_have_exponents_as_in_xpath() {
+    check(&[
+        ("xsd:string(1e7)", "'1.0E7'"),
+        ("xsd:string(-1.5e6)", "'-1.5E6'"),
+        ("xsd:string(123456789e0)", "'1.23456789E8'"),
+        ("xsd:string(1e6)", "'1.0E6'"),
+        ("xsd:string(999999e0)", "'999999'"),
+        ("xsd:string(1e0)", "'1'"),
+        ("xsd:string(0.1e0)", "'0.1'"),
+        ("xsd:string(1e-6)", "'0.000001'"),
+        ("xsd:string(1e-7)", "'1.0E-7'"),
+        ("xsd:string(-12e-8)", "'-1.2E-7'"),
+        ("xsd:string(0e0)", "'0'"),
+        ("xsd:string(-0e0)", "'-0'"),
+        ("xsd:string('INF'^^xsd:double)", "'INF'"),
+        ("xsd:string('NaN'^^xsd:float)", "'NaN'"),
+        ("xsd:string('1e10'^^xsd:float)", "'1.0E10'"),
+        ("xsd:string('1.5'^^xsd:float)", "'1.5'"),
+        ("xsd:string(10000000)", "'10000000'"),
+        ("xsd:string(10000000.5)", "'10000000.5'"),
+        ("STR(1e7)", "'1e7'"),
+    ]);
+}
