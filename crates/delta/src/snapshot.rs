@@ -116,6 +116,10 @@ impl Snapshot for Version {
         self.base.may_have_triple_terms() || self.terms.may_have_triple_terms()
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.base.may_have_blanks() || self.terms.may_have_blanks()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         if !self.is_new(id) {
             return self.base.is_blank(id);

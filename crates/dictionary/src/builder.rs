@@ -60,6 +60,8 @@ pub struct DictionaryBuilder {
     literals: u32,
     /// Whether the file gets an index of words.
     words: bool,
+    /// Whether blank nodes occur.
+    has_blanks: bool,
     /// Whether triple terms occur.
     has_triples: bool,
     /// Seed of the hashes in the file.
@@ -123,6 +125,7 @@ impl DictionaryBuilder {
             vertices: 0,
             literals: 0,
             words: false,
+            has_blanks: false,
             has_triples: false,
             seed: Seed::random(),
             text: String::new(),
@@ -149,6 +152,11 @@ impl DictionaryBuilder {
     /// Whether the file gets an index of words.
     pub(crate) fn has_words(&self) -> bool {
         self.words
+    }
+
+    /// Whether blank nodes occur.
+    pub(crate) fn has_blanks(&self) -> bool {
+        self.has_blanks
     }
 
     /// Whether triple terms occur.
@@ -505,7 +513,10 @@ impl DictionaryBuilder {
     fn kind_number(&mut self, kind: TermKind<'_>) -> u32 {
         let (is_language, detail) = match kind {
             TermKind::Iri => return KIND_IRI,
-            TermKind::Blank => return KIND_BLANK,
+            TermKind::Blank => {
+                self.has_blanks = true;
+                return KIND_BLANK;
+            }
             TermKind::Literal(LiteralKind::String) => return KIND_STRING,
             TermKind::Literal(LiteralKind::Triple) => {
                 self.has_triples = true;

@@ -15,6 +15,7 @@
 //! # Source
 //! DESIGN §2 and §3 (number templates).
 
+use crate::blank_bits::BlankBits;
 use crate::header::{self, Header, Section, order_bytes};
 use crate::index_slots::{fingerprint, home_slot, index_width};
 use crate::integers::{read_first_le, read_le};
@@ -45,6 +46,8 @@ pub struct Dictionary {
     literals: TermTable,
     /// Buffer size for the largest term with numbers, in bytes.
     nt_bytes_max: usize,
+    /// Which vertices are blank nodes; `None`: there are none.
+    blanks: Option<BlankBits>,
     has_triples: bool,
     file_bytes: u64,
     /// Seed of the hashes in its indices.
@@ -137,6 +140,8 @@ impl Dictionary {
             return Err(sections.damaged("the lengths of its sections do not match its counts"));
         };
         let nt_bytes_max = templates.iter().map(Template::nt_bytes_max).max().unwrap_or(0);
+        let has_blanks = templates.iter().any(|template| template.kind == TemplateKind::Blank);
+        let blanks = has_blanks.then(|| BlankBits::new(vertices.terms));
         let has_triples = templates.iter().any(|template| template.kind == TemplateKind::Triple);
         let (seed, is_old) = (header.seed, header.wraps);
         Ok(Self {
@@ -146,6 +151,7 @@ impl Dictionary {
             vertices,
             literals,
             nt_bytes_max,
+            blanks,
             has_triples,
             file_bytes,
             seed,
@@ -292,7 +298,35 @@ impl Dictionary {
     /// # Errors
     /// Damaged file; a vertex that this dictionary never assigned.
     pub fn is_blank(&self, id: Id) -> Result<bool> {
-        Ok(id.is_vertex() && self.find(id)?.template.kind == TemplateKind::Blank)
+        match &self.blanks {
+            Some(blanks) if id.is_vertex() && self.has(id) => {
+                blanks.is_set(id.payload(), |number| self.blanks_of_block(number))
+            }
+            _ if id.is_vertex() && !self.has(id) => Err(self.unknown(id)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether there may be blank nodes.
+    #[must_use]
+    pub fn has_blanks(&self) -> bool {
+        self.blanks.is_some()
+    }
+
+    /// The blank nodes in a block of vertices, as bits.
+    fn blanks_of_block(&self, number: u64) -> Result<u16> {
+        self.kind_of_block(&self.vertices, number, TemplateKind::Blank)
+    }
+
+    /// The terms of a kind in a block, as bits.
+    fn kind_of_block(&self, table: &TermTable, number: u64, kind: TemplateKind) -> Result<u16> {
+        let first = number * BLOCK_OF;
+        let terms = table.terms.saturating_sub(first).min(BLOCK_OF);
+        let block = self.block(table, number)?;
+        (0..terms).try_fold(0, |bits, place| {
+            let is_it = self.record_of(&block, first + place)?.template.kind == kind;
+            Ok(bits | u16::from(is_it) << place)
+        })
     }
 
     /// Whether `id` is an `xsd:string`; does not read its text.

@@ -114,8 +114,11 @@ pub(crate) struct Scheme {
 impl Scheme {
     /// A scheme with the fallback templates only.
     fn new(builder: &DictionaryBuilder) -> Self {
-        let resorts =
-            LAST_RESORTS.iter().filter(|kind| **kind != TemplateKind::Triple || builder.has_triples());
+        let resorts = LAST_RESORTS.iter().filter(|kind| match kind {
+            TemplateKind::Blank => builder.has_blanks(),
+            TemplateKind::Triple => builder.has_triples(),
+            _ => true,
+        });
         Self {
             choices: resorts.map(|kind| TemplateCandidate::new(*kind, "", vec![SLOT, REST])).collect(),
             of_term: Vec::new(),
@@ -167,11 +170,11 @@ impl Scheme {
         key
     }
 
-    /// Number of templates that may be added. One is reserved for the fallback of triple terms, which may
-    /// occur later.
+    /// Number of templates that may be added. Two are reserved for the fallbacks of blank nodes and triple
+    /// terms, which may occur later.
     fn room(&self) -> usize {
         let new = self.choices.iter().filter(|choice| choice.own.is_none()).count();
-        TEMPLATES_MAX.saturating_sub(self.in_file + new + 1)
+        TEMPLATES_MAX.saturating_sub(self.in_file + new + 2)
     }
 
     /// Assigns templates of the file to unassigned terms whose pattern at `level` they have.
@@ -204,29 +207,30 @@ impl Scheme {
 }
 
 const NONE: u32 = u32::MAX;
-/// The first choices are the fallback templates, in this order; the last one only if there are triple terms.
+/// The first choices are the fallback templates, in this order; the last two only if there are such terms, so
+/// that the templates of a file show it.
 const LAST_RESORTS: [TemplateKind; 6] = [
     TemplateKind::Iri,
-    TemplateKind::Blank,
     TemplateKind::String,
     TemplateKind::OwnLanguage,
     TemplateKind::OwnType,
+    TemplateKind::Blank,
     TemplateKind::Triple,
 ];
 
 fn last_resort(builder: &DictionaryBuilder, kind: u32) -> u32 {
     match (kind, builder.own_kind(kind)) {
         (KIND_IRI, _) => 0,
-        (KIND_BLANK, _) => 1,
-        (KIND_TRIPLE, _) => 5,
+        (KIND_BLANK, _) => 4,
+        (KIND_TRIPLE, _) => 4 + u32::from(builder.has_blanks()),
         (_, Some(own)) => {
             if own.is_language {
-                3
+                2
             } else {
-                4
+                3
             }
         }
-        (_, None) => 2,
+        (_, None) => 1,
     }
 }
 

@@ -22,6 +22,7 @@
 //! `docs/dictionary.md` describes the bytes of the file.
 #![forbid(unsafe_code)]
 
+mod blank_bits;
 mod builder;
 mod dictionary;
 mod encode;

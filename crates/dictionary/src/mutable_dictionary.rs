@@ -52,6 +52,7 @@ pub struct MutableDictionary {
     literals: ChunkedList,
     growing: RwLock<Growing>,
     /// Whether triple terms may be here, or in a part before or after this one.
+    has_blanks: Arc<AtomicBool>,
     has_triples: Arc<AtomicBool>,
     /// The literals here in text order, as far as range queries have needed them.
     order: Mutex<TextRuns>,
@@ -177,6 +178,7 @@ impl MutableDictionary {
             vertices: ChunkedList::new(first_vertex),
             literals: ChunkedList::new(first_literal),
             growing: RwLock::new(growing),
+            has_blanks: Arc::default(),
             has_triples: Arc::default(),
             order: Mutex::default(),
             words: Mutex::default(),
@@ -267,9 +269,11 @@ impl MutableDictionary {
     fn add(&self, growing: &mut Growing, id: Id, entry: StoredTerm) {
         let (hash, bytes) =
             (growing.hash_entry(&entry), entry.text.len() + size_of::<OnceLock<StoredTerm>>());
-        if matches!(entry.kind, StoredTermKind::Triple) {
-            // Relaxed: a thread that gets the id of the term gets it through a lock.
-            self.has_triples.store(true, Ordering::Relaxed);
+        // Relaxed: a thread that gets the id of the term gets it through a lock.
+        match entry.kind {
+            StoredTermKind::Blank => self.has_blanks.store(true, Ordering::Relaxed),
+            StoredTermKind::Triple => self.has_triples.store(true, Ordering::Relaxed),
+            _ => {}
         }
         if id.is_vertex() {
             self.vertices.set(id.payload(), entry);
@@ -293,6 +297,7 @@ impl MutableDictionary {
             return Arc::clone(next);
         }
         let mut next = Self::new(first_vertex, first_literal);
+        next.has_blanks = Arc::clone(&self.has_blanks);
         next.has_triples = Arc::clone(&self.has_triples);
         {
             let mut successor = next.write();
@@ -464,6 +469,12 @@ impl MutableDictionary {
         let mut is_blank = None;
         self.read_term(id, &mut |parts| is_blank = Some(matches!(parts, TermParts::Blank(_))));
         is_blank
+    }
+
+    /// Whether a vertex here, or of a successor, may be a blank node.
+    #[must_use]
+    pub fn may_have_blanks(&self) -> bool {
+        self.has_blanks.load(Ordering::Relaxed)
     }
 
     /// Whether a literal here, or of a successor, may be a triple term.

@@ -1,10 +1,11 @@
 //! Aggregates answered from statistics, without data access.
 
+use crate::kinds::{KindCondition, TermKinds};
 use crate::lower::Planner;
 use crate::scope::possible;
 use vervet_algebra::{Aggregate, AggregateKind, Expression, GraphSlot, Node, Pattern, Slot, Variable};
 use vervet_model::{Direction, Id, Result, inline_id};
-use vervet_snapshot::{EntryFilter, GraphFilter};
+use vervet_snapshot::{ClassId, EntryFilter, GraphFilter};
 
 const XSD_INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 
@@ -26,8 +27,13 @@ impl Planner<'_> {
         if !self.options.known_counts || aggregates.iter().any(|(_, one)| one.kind != AggregateKind::Count) {
             return Ok(None);
         }
-        let Some(pattern) = single_pattern(input) else { return Ok(None) };
-        let Some(counts) = self.count_pattern(pattern)? else { return Ok(None) };
+        let mut conditions = Vec::new();
+        let Some(pattern) = single_pattern(input, &mut conditions) else { return Ok(None) };
+        let counts = match conditions.is_empty() {
+            true => self.count_pattern(pattern)?,
+            false => self.count_kinds(pattern, &conditions)?,
+        };
+        let Some(counts) = counts else { return Ok(None) };
         let mut values = Vec::with_capacity(aggregates.len());
         for (_, aggregate) in aggregates {
             let count = match &aggregate.expression {
@@ -113,6 +119,62 @@ impl Planner<'_> {
         }
     }
 
+    /// The solutions of `pattern` that satisfy conditions on the kinds of its terms, such as `isLiteral(?o)`.
+    fn count_kinds(&self, pattern: &Pattern, conditions: &[&Expression]) -> Result<Option<PatternCounts>> {
+        let is_open = match (&pattern.subject, &pattern.predicate, &pattern.object) {
+            (Slot::Variable(s), Slot::Variable(p), Slot::Variable(o)) => s != p && p != o && s != o,
+            (Slot::Variable(s), Slot::Constant(_), Slot::Variable(o)) => s != o,
+            _ => false,
+        };
+        // Its conditions, and all counts except those of kinds, are those of the pattern alone.
+        let (true, Some(all)) = (is_open, self.count_pattern(pattern)?) else { return Ok(None) };
+        let count = |solutions| Ok(Some(PatternCounts { solutions, distinct: Vec::new() }));
+        if all.solutions == 0 {
+            return count(0);
+        }
+        let kinds = TermKinds {
+            blanks: self.snapshot.may_have_blanks(),
+            triples: self.snapshot.may_have_triple_terms(),
+        };
+        let condition = KindCondition { pattern, conditions };
+        let (Some(on_vertices), Some(on_literals)) =
+            (condition.truth(kinds, kinds.of_vertices()), condition.truth(kinds, kinds.of_literals()))
+        else {
+            return Ok(None);
+        };
+        if on_vertices == on_literals {
+            return count(if on_vertices { all.solutions } else { 0 });
+        }
+        let mut literals = 0_u64;
+        let mut add = |predicate: Id| -> Result<Option<()>> {
+            let Some(segment) = self.snapshot.segment(predicate, Direction::Out)? else { return Ok(None) };
+            let statistics = segment.statistics();
+            if !statistics.exact {
+                return Ok(None);
+            }
+            let of_literals = statistics.class_pairs.iter().filter(|pair| pair.target == ClassId::LITERAL);
+            literals += of_literals.map(|pair| pair.entries).sum::<u64>();
+            Ok(Some(()))
+        };
+        match &pattern.predicate {
+            Slot::Constant(term) => {
+                let Some(predicate) = self.snapshot.lookup(term.as_ref())? else { return Ok(None) };
+                if add(predicate)?.is_none() {
+                    return Ok(None);
+                }
+            }
+            Slot::Variable(_) => {
+                for (predicate, _) in self.snapshot.predicates() {
+                    self.control.check()?;
+                    if add(*predicate)?.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        count(if on_literals { literals } else { all.solutions.saturating_sub(literals) })
+    }
+
     /// Whether the solutions of `node`, lowered under set semantics, are provably distinct.
     ///
     /// A graph is a set, and so are the pairs of a path: their joins have distinct solutions if all variables
@@ -158,17 +220,22 @@ impl Planner<'_> {
     }
 }
 
-fn single_pattern(node: &Node) -> Option<&Pattern> {
+/// The only pattern of `node`; the conditions on its solutions are appended to `conditions`.
+fn single_pattern<'n>(node: &'n Node, conditions: &mut Vec<&'n Expression>) -> Option<&'n Pattern> {
     match node {
         Node::Patterns(patterns) => match patterns.as_slice() {
             [pattern] => Some(pattern),
             _ => None,
         },
         Node::Join(nodes) => match nodes.as_slice() {
-            [node] => single_pattern(node),
+            [node] => single_pattern(node, conditions),
             _ => None,
         },
-        Node::Project { input, .. } | Node::Reduced(input) => single_pattern(input),
+        Node::Project { input, .. } | Node::Reduced(input) => single_pattern(input, conditions),
+        Node::Filter { input, condition } => {
+            conditions.push(condition);
+            single_pattern(input, conditions)
+        }
         _ => None,
     }
 }

@@ -40,6 +40,7 @@ mod join_group;
 mod join_order;
 mod join_state;
 mod key_joins;
+mod kinds;
 mod liveness;
 mod lower;
 mod negligible;

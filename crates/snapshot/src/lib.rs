@@ -52,6 +52,9 @@ pub trait Snapshot: Send + Sync {
     /// As [`Snapshot::read_term`].
     fn write_terms(&self, ids: &[Id], out: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<()>;
 
+    /// Whether some vertex may be a blank node; `false`: none is.
+    fn may_have_blanks(&self) -> bool;
+
     /// Whether the vertex is a blank node (`false` for everything else).
     ///
     /// # Errors

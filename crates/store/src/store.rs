@@ -353,6 +353,10 @@ impl Snapshot for Store {
         self.dictionary.has_triple_terms()
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.dictionary.has_blanks()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         self.dictionary.is_blank(id)
     }

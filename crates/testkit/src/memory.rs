@@ -304,6 +304,10 @@ impl Snapshot for MemorySnapshot {
         vervet_snapshot::read_is_plain_text(self, id)
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.vertices.iter().any(Term::is_blank_node)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         true
     }

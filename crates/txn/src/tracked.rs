@@ -86,6 +86,10 @@ impl Snapshot for Tracked<'_> {
         self.version.may_have_triple_terms()
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.version.may_have_blanks()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         self.version.is_blank(id)
     }

@@ -129,6 +129,7 @@ fn same_as_from_scratch(extended: &Dictionary, random: &SeededRandom, seed: u64)
     let scratch =
         open(DictionaryBuilder::from_dictionary(extended).expect("whole").finish().expect("finish"));
     assert_eq!(scratch.has_triple_terms(), extended.has_triple_terms(), "seed {seed}");
+    assert_eq!(scratch.has_blanks(), extended.has_blanks(), "seed {seed}");
     for position in 0..extended.literal_count() {
         let [one, other] = [&scratch, extended].map(|of| of.literal_at(position).expect("there"));
         assert_eq!(one, other, "seed {seed}");

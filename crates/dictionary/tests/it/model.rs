@@ -143,6 +143,8 @@ pub(crate) fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u6
     }
     assert_eq!(start, out.len());
     check_order(dictionary, known, seed);
+    let has_blanks = known.keys().any(Term::is_blank_node);
+    assert_eq!(dictionary.has_blanks(), has_blanks, "seed {seed}");
     check_words(dictionary, known, seed);
 }
 

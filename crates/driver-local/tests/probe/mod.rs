@@ -186,6 +186,10 @@ impl Snapshot for Probe<'_> {
         self.graph.is_plain_text(id)
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.graph.may_have_blanks()
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.graph.may_have_triple_terms()
     }

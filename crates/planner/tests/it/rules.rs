@@ -101,6 +101,46 @@ fn counts_of_one_pattern_come_from_statistics() {
 }
 
 #[test]
+fn counts_of_kinds_of_terms_come_from_statistics() {
+    let call = |function, name: &str, names: &mut Names| {
+        Expression::Call(function, vec![Expression::Variable(names.variable(name))])
+    };
+    let of = |text: &str, snapshot: &MemorySnapshot, condition: &dyn Fn(&mut Names) -> Expression| {
+        let mut names = Names::default();
+        let input = Box::new(names.node(text));
+        let condition = condition(&mut names);
+        let root = counted(&mut names, Node::Filter { input, condition }, count(None, false));
+        shape(&names.select(&["n"], root), snapshot).join("|")
+    };
+    let xsd = |n: u32| format!("└─ values ?n = \"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>");
+    let (plain, all) = (people(), "?s ?p ?o");
+    let literal = |names: &mut Names| call(Function::IsLiteral, "o", names);
+    let iri = |names: &mut Names| call(Function::IsIri, "o", names);
+    let blank = |names: &mut Names| call(Function::IsBlank, "s", names);
+    // The snapshot may have triple terms, which are not literals.
+    assert!(!of(all, &plain, &literal).contains("values"));
+    assert_eq!(of(all, &plain, &iri), xsd(15));
+    assert_eq!(of(all, &plain, &blank), xsd(0));
+    assert_eq!(of("?s lives ?o", &plain, &iri), xsd(4));
+    assert_eq!(of("?s name ?o", &plain, &iri), xsd(0));
+    assert_eq!(of("?s nowhere ?o", &plain, &literal), xsd(0));
+    let not_iri = |names: &mut Names| Expression::Not(Box::new(call(Function::IsIri, "o", names)));
+    assert_eq!(of(all, &plain, &not_iri), xsd(3));
+    let either = |names: &mut Names| {
+        Expression::Or(vec![call(Function::IsBlank, "o", names), call(Function::IsIri, "p", names)])
+    };
+    assert_eq!(of(all, &plain, &either), xsd(18));
+    let both = |names: &mut Names| {
+        Expression::And(vec![call(Function::IsIri, "s", names), call(Function::IsIri, "o", names)])
+    };
+    assert_eq!(of(all, &plain, &both), xsd(15));
+    let other = |names: &mut Names| call(Function::IsNumeric, "o", names);
+    assert!(!of(all, &plain, &other).contains("values"));
+    let same = |names: &mut Names| call(Function::IsIri, "s", names);
+    assert!(!of("?s ?p ?s", &plain, &same).contains("values"));
+}
+
+#[test]
 fn paths_are_counted_by_degrees() {
     let mut names = Names::default();
     let input = names.node("?a knows ?b . ?b knows ?c");

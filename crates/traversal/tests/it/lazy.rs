@@ -203,6 +203,10 @@ impl Snapshot for Counting<'_> {
         self.graph.is_plain_text(id)
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.graph.may_have_blanks()
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.graph.may_have_triple_terms()
     }

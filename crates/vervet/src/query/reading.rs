@@ -122,6 +122,10 @@ impl Snapshot for LookupRecorder<'_> {
         self.version.may_have_triple_terms()
     }
 
+    fn may_have_blanks(&self) -> bool {
+        self.version.may_have_blanks()
+    }
+
     fn is_blank(&self, id: Id) -> Result<bool> {
         self.version.is_blank(id)
     }

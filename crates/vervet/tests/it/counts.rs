@@ -107,3 +107,64 @@ fn distinct_solutions_have_the_columns_of_select_star() {
         }
     }
 }
+
+/// Counts of kinds of terms, with and without blank nodes, as a base, as a base with changes, and as changes
+/// alone, against a count of the solutions.
+#[test]
+fn counts_of_kinds_are_those_of_the_solutions() {
+    let plain = "<urn:a> <urn:p> <urn:b> , 'text' , 'texts'@en , 7 , 'a text that is long' . <urn:b> <urn:q> <urn:a> .";
+    let blank = "<urn:a> <urn:p> _:x . _:x <urn:p> _:y , 'of a blank node' ; <urn:q> 12 .";
+    let named = "GRAPH <urn:g> { <urn:a> <urn:p> 'in a graph' }";
+    let mut databases = Vec::new();
+    for parts in [vec![plain], vec![plain, blank], vec![blank]] {
+        let text = parts.join(" ");
+        let loaded = Database::in_memory();
+        loaded.load_text(Format::Turtle, &text).expect("it loads");
+        let changed = Database::in_memory();
+        changed.load_text(Format::Turtle, &text).expect("it loads");
+        changed
+            .update("INSERT DATA { <urn:c> <urn:p> _:z , 'new text' ; <urn:r> <urn:c> }")
+            .expect("it runs");
+        let written = Database::in_memory();
+        written.update(&format!("INSERT DATA {{ {text} }}")).expect("it runs");
+        let removed = Database::in_memory();
+        removed.load_text(Format::Turtle, &text).expect("it loads");
+        removed.update("DELETE WHERE { ?s <urn:q> ?o }").expect("it runs");
+        let graphs = Database::in_memory();
+        graphs.update(&format!("INSERT DATA {{ {text} {named} }}")).expect("it runs");
+        databases.extend([loaded, changed, written, removed, graphs]);
+    }
+    for database in databases {
+        for pattern in
+            ["?s ?p ?o", "?s <urn:p> ?o", "?s <urn:q> ?o", "?s <urn:none> ?o", "GRAPH ?g { ?s ?p ?o }"]
+        {
+            for condition in [
+                "isBlank(?s)",
+                "isIRI(?s)",
+                "isLiteral(?s)",
+                "isBlank(?o)",
+                "isIRI(?o)",
+                "isLiteral(?o)",
+                "!isLiteral(?o)",
+                "isIRI(?s) && isLiteral(?o)",
+                "isBlank(?s) || isLiteral(?o)",
+                "isBlank(?s) && isIRI(?o) && BOUND(?s)",
+                "isNumeric(?o)",
+            ] {
+                for what in ["*", "?s", "DISTINCT ?s", "DISTINCT *"] {
+                    let inside = format!("{pattern} FILTER({condition})");
+                    let found = database
+                        .select(&format!("SELECT (COUNT({what}) AS ?n) {{ {inside} }}"))
+                        .expect("it runs");
+                    let count = found.rows().next().and_then(|row| row.integer("n").expect("sound"));
+                    let columns = if what.contains('*') { "*" } else { "?s" };
+                    let distinct = if what.contains("DISTINCT") { "DISTINCT" } else { "" };
+                    let rows = database
+                        .select(&format!("SELECT {distinct} {columns} {{ {inside} }}"))
+                        .expect("it runs");
+                    assert_eq!(count, i64::try_from(rows.len()).ok(), "COUNT({what}) {inside}");
+                }
+            }
+        }
+    }
+}

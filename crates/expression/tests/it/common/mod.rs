@@ -144,6 +144,10 @@ impl Snapshot for Terms {
         vervet_snapshot::read_is_plain_text(self, id)
     }
 
+    fn may_have_blanks(&self) -> bool {
+        true
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         true
     }
