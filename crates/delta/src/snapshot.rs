@@ -112,6 +112,10 @@ impl Snapshot for Version {
         })
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        if self.is_new(literal) { Ok(None) } else { self.base.text_rank(literal) }
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.base.may_have_triple_terms() || self.terms.may_have_triple_terms()
     }

@@ -25,6 +25,7 @@ use crate::key::{
 use crate::record_blocks::{BLOCK_OF, BLOCK_TERMS, RecordBlock, offset_width};
 use crate::sections::Sections;
 use crate::template::{self, Template, TemplateKind};
+use crate::text_ranks::{Literals, TextRanks};
 use oxrdf::TermRef;
 use vervet_codec::read_varint;
 use vervet_env::Bytes;
@@ -48,6 +49,7 @@ pub struct Dictionary {
     nt_bytes_max: usize,
     /// Which vertices are blank nodes; `None`: there are none.
     blanks: Option<BlankBits>,
+    text_ranks: TextRanks,
     has_triples: bool,
     file_bytes: u64,
     /// Seed of the hashes in its indices.
@@ -152,6 +154,7 @@ impl Dictionary {
             literals,
             nt_bytes_max,
             blanks,
+            text_ranks: TextRanks::default(),
             has_triples,
             file_bytes,
             seed,
@@ -318,6 +321,11 @@ impl Dictionary {
         self.kind_of_block(&self.vertices, number, TemplateKind::Blank)
     }
 
+    /// The literals of type `xsd:string` in a block, as bits.
+    fn strings_of_block(&self, number: u64) -> Result<u16> {
+        self.kind_of_block(&self.literals, number, TemplateKind::String)
+    }
+
     /// The terms of a kind in a block, as bits.
     fn kind_of_block(&self, table: &TermTable, number: u64, kind: TemplateKind) -> Result<u16> {
         let first = number * BLOCK_OF;
@@ -327,6 +335,21 @@ impl Dictionary {
             let is_it = self.record_of(&block, first + place)?.template.kind == kind;
             Ok(bits | u16::from(is_it) << place)
         })
+    }
+
+    /// The rank of a string: of two strings that have one, the lesser text has the lesser rank. `None` for
+    /// other literals, and while ranks are not known. Ranks become known by requests.
+    ///
+    /// # Errors
+    /// Damaged file.
+    #[inline]
+    pub fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        let literals = Literals {
+            count: self.literals.terms,
+            at: |position| self.literal_at(position).map(Id::payload),
+            strings: |block| self.strings_of_block(block),
+        };
+        self.text_ranks.rank(literal.payload(), &literals)
     }
 
     /// Whether `id` is an `xsd:string`; does not read its text.

@@ -43,6 +43,7 @@ mod record_blocks;
 mod sections;
 mod template;
 mod text_order;
+mod text_ranks;
 mod text_runs;
 mod validate;
 mod write;

@@ -149,6 +149,9 @@ impl<'c> Context<'c> {
             return Ok(None);
         }
         let evaluator = self.evaluator;
+        if let Some(order) = evaluator.order_of_ranks(a, b)? {
+            return Ok(Some(order));
+        }
         let texts = self.texts.get_or_insert_with(|| evaluator.take_texts());
         match texts.order(a, b, evaluator.snapshot(), &mut self.scratch)? {
             Some((order, bytes)) => {

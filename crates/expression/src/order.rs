@@ -176,6 +176,20 @@ impl Key {
 }
 
 impl Evaluator<'_> {
+    /// The order of two terms in `ORDER BY`, if both are strings whose ranks are known.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    #[inline]
+    pub fn order_of_ranks(&self, a: Id, b: Id) -> Result<Option<Ordering>> {
+        if a.tag() != Tag::Literal || b.tag() != Tag::Literal {
+            return Ok(None);
+        }
+        let snapshot = self.snapshot();
+        let (Some(a), Some(b)) = (snapshot.text_rank(a)?, snapshot.text_rank(b)?) else { return Ok(None) };
+        Ok(Some(a.cmp(&b)))
+    }
+
     /// The order of two terms in `ORDER BY`. To sort many terms, compute a [`SortKey`] of each once.
     ///
     /// # Errors

@@ -67,6 +67,14 @@ pub trait Snapshot: Send + Sync {
     /// Damaged dictionary.
     fn is_plain_text(&self, id: Id) -> Result<bool>;
 
+    /// A rank of a literal: if two literals have ranks, both are of type `xsd:string`, and the lesser text
+    /// (by code points) has the lesser rank. `None`: unknown; read the text. Ranks may become known by
+    /// requests.
+    ///
+    /// # Errors
+    /// Damaged dictionary.
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>>;
+
     /// Calls `read` with the kind of a term of the dictionary; `None`: not a literal. Dictionaries that can
     /// do it do not read the text.
     ///

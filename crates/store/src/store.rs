@@ -349,6 +349,10 @@ impl Snapshot for Store {
         self.dictionary.read_literal_kind(id, read)
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        if literal.tag() == Tag::Literal { self.dictionary.text_rank(literal) } else { Ok(None) }
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.dictionary.has_triple_terms()
     }

@@ -308,6 +308,22 @@ impl Snapshot for MemorySnapshot {
         self.vertices.iter().any(Term::is_blank_node)
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        // Each rank takes time proportional to the number of literals.
+        const LITERALS_MAX: usize = 256;
+        let text = |term: &Term| match term {
+            Term::Literal(literal) if literal.datatype() == oxrdf::vocab::xsd::STRING => {
+                Some(literal.value().to_owned())
+            }
+            _ => None,
+        };
+        let number = usize::try_from(literal.payload()).unwrap_or(usize::MAX);
+        let own = (literal.tag() == Tag::Literal && self.literals.len() <= LITERALS_MAX)
+            .then(|| self.literals.get(number).and_then(text))
+            .flatten();
+        Ok(own.map(|own| self.literals.iter().filter_map(text).filter(|other| *other < own).count() as u64))
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         true
     }

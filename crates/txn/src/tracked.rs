@@ -82,6 +82,10 @@ impl Snapshot for Tracked<'_> {
         self.version.read_literal_kind(id, read)
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        self.version.text_rank(literal)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.version.may_have_triple_terms()
     }

@@ -239,6 +239,7 @@ fn damage_behind_right_checksums(count: Option<usize>) {
                 let _ = dictionary.write_terms(&[id], &mut Vec::new(), &mut Vec::new());
                 let _ = dictionary.is_blank(id);
                 let _ = dictionary.is_plain_text(id);
+                let _ = dictionary.text_rank(id);
                 let _ = dictionary.read_literal_kind(id, &mut |_| ());
             }
             let _ = dictionary.literals_below(b"Student2");

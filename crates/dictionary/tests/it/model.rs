@@ -143,8 +143,7 @@ pub(crate) fn check(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u6
     }
     assert_eq!(start, out.len());
     check_order(dictionary, known, seed);
-    let has_blanks = known.keys().any(Term::is_blank_node);
-    assert_eq!(dictionary.has_blanks(), has_blanks, "seed {seed}");
+    check_ranks(dictionary, known, seed);
     check_words(dictionary, known, seed);
 }
 
@@ -251,6 +250,32 @@ fn check_order(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
         let all = dictionary.literals_between(&from, None).expect("whole");
         assert_eq!(all, start as u64..expected.len() as u64, "seed {seed}: {from:?}");
     }
+}
+
+/// Ranks become known by requests, for the strings only, and are in the order of their texts.
+fn check_ranks(dictionary: &Dictionary, known: &HashMap<Term, Id>, seed: u64) {
+    let has_blanks = known.keys().any(Term::is_blank_node);
+    assert_eq!(dictionary.has_blanks(), has_blanks, "seed {seed}");
+    let literals = known.iter().filter_map(|(term, &id)| match term {
+        Term::Literal(literal) if id.tag() == Tag::Literal => Some((literal, id)),
+        Term::Triple(_) => None,
+        _ => None,
+    });
+    let literals: Vec<_> = literals.collect();
+    let rank = |id| dictionary.text_rank(id).expect("whole");
+    // An entry is made twice: by its position, and by its type.
+    for _ in 0..=2 + dictionary.literal_count() / 4 {
+        literals.first().map(|(_, id)| rank(*id));
+    }
+    let mut ranked = Vec::new();
+    for (literal, id) in literals {
+        let is_text = literal.datatype() == oxrdf::vocab::xsd::STRING;
+        let rank = rank(id);
+        assert_eq!(rank.is_some(), is_text, "seed {seed}: {literal}");
+        ranked.extend(rank.map(|rank| (rank, literal.value())));
+    }
+    ranked.sort_unstable();
+    assert!(ranked.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "seed {seed}");
 }
 
 #[test]

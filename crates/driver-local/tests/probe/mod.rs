@@ -190,6 +190,10 @@ impl Snapshot for Probe<'_> {
         self.graph.may_have_blanks()
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        self.graph.text_rank(literal)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.graph.may_have_triple_terms()
     }

@@ -157,22 +157,32 @@ impl Order {
         expression.evaluate(run.evaluator, &batch.columns, batch.rows, &mut self.values)
     }
 
-    /// As [`Order::drop_late`] by ids alone, before keys are decoded. Rows whose ids do not decide are kept.
-    fn drop_late_values(&mut self, batch: &mut Batch) {
-        let Some(&last) = self.last_kept.and_then(|last| self.first_values.get(last)) else { return };
+    /// As [`Order::drop_late`] by ids and ranks of strings alone, before keys are decoded. Rows for which
+    /// these do not decide are kept.
+    fn drop_late_values(&mut self, batch: &mut Batch, run: &Run<'_>) -> Result<()> {
+        let Some(&last) = self.last_kept.and_then(|last| self.first_values.get(last)) else { return Ok(()) };
         let (descending, has_further) = (self.keys[0].1, self.keys.len() > 1);
-        let is_kept = |value: Id| match order_of_ids(value, last) {
-            None => true,
-            Some(Ordering::Equal) => has_further,
-            Some(order) => (order == Ordering::Less) != descending,
-        };
         let mut rows = Vec::with_capacity(batch.rows);
-        rows.extend((0_u32..).zip(&self.values).filter(|&(_, &value)| is_kept(value)).map(|(row, _)| row));
+        for (row, &value) in (0_u32..).zip(&self.values) {
+            let order = match order_of_ids(value, last) {
+                None => run.evaluator.order_of_ranks(value, last)?,
+                order => order,
+            };
+            let is_kept = match order {
+                None => true,
+                Some(Ordering::Equal) => has_further,
+                Some(order) => (order == Ordering::Less) != descending,
+            };
+            if is_kept {
+                rows.push(row);
+            }
+        }
         if rows.len() < batch.rows {
-            self.values.retain(|&value| is_kept(value));
+            self.values = rows.iter().map(|&row| self.values[row as usize]).collect();
             // Later sort keys may read columns that are dead after this step.
             batch.select(&rows, &Keep { columns: (0..batch.columns.len()).collect(), dropped: Vec::new() });
         }
+        Ok(())
     }
 
     /// Drops the rows, and their first keys, that sort after all rows within the limit by their first key.
@@ -261,7 +271,7 @@ impl<'a> Kernel<'a> for Order {
         for at in 0..self.keys.len() {
             self.evaluate(at, batch, run)?;
             if at == 0 {
-                self.drop_late_values(batch);
+                self.drop_late_values(batch, run)?;
             }
             let mut keys = keys_of(&self.values, run)?;
             if at == 0 {

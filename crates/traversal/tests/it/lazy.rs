@@ -207,6 +207,10 @@ impl Snapshot for Counting<'_> {
         self.graph.may_have_blanks()
     }
 
+    fn text_rank(&self, literal: Id) -> Result<Option<u64>> {
+        self.graph.text_rank(literal)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         self.graph.may_have_triple_terms()
     }

@@ -148,6 +148,10 @@ impl Snapshot for Terms {
         true
     }
 
+    fn text_rank(&self, _: Id) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     fn may_have_triple_terms(&self) -> bool {
         true
     }
