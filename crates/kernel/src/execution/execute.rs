@@ -5,7 +5,7 @@ use crate::execution::volatile::needs_solution;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep, repeat_rows};
 use crate::pipeline::chain::{Chain, Flow, Run, Stage};
 use crate::pipeline::control::Control;
-use crate::plan::{Plan, PlanStep, Profile, StepProfile};
+use crate::plan::{Plan, PlanStep, Profile, Step, StepProfile};
 use std::sync::atomic::AtomicU64;
 use vervet_algebra::Variable;
 use vervet_expression::Evaluator;
@@ -31,6 +31,9 @@ pub fn execute(
     sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
 ) -> Result<Profile> {
     control.check()?;
+    if ends_early(plan) {
+        control.start_with_small_batches();
+    }
     let solutions = AtomicU64::new(0);
     let run = Run::new(plan, snapshot, evaluator, control, &solutions, profile);
     input.columns.resize(run.variables, Vec::new());
@@ -46,6 +49,14 @@ pub fn execute(
         add_figures(&plan.pipeline.steps, stages.iter(), &mut figures.steps);
     }
     Ok(figures)
+}
+
+/// Whether the plan ends after few rows, and no barrier needs all rows before.
+fn ends_early(plan: &Plan) -> bool {
+    let Some((last, before)) = plan.pipeline.steps.split_last() else { return false };
+    let Step::Slice { start, length: Some(length) } = last.step else { return false };
+    let is_barrier = |step: &PlanStep| matches!(step.step, Step::Group { .. } | Step::Order { .. });
+    start.saturating_add(length) < BATCH_ROWS / 8 && !before.iter().any(is_barrier)
 }
 
 /// The end of a plan: expands the multiplicity of rows into solutions.

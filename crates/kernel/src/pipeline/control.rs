@@ -47,6 +47,9 @@ const WORK_ROWS: usize = 1 << 11;
 /// heavy queries lost a tenth of their throughput (2026-11-23).
 const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
 
+/// Rows of the first batch of a query that ends after few rows; each further one has this many rows more.
+const BATCH_ROWS_FIRST: usize = 16;
+
 /// Limits of a query and the usage counted against them. Checked once for each batch and step, and by
 /// [`Control::work`] in loops without output.
 ///
@@ -64,6 +67,8 @@ pub struct Control<'q> {
     memory_bytes: AtomicU64,
     /// Bytes of computed terms that are part of `memory_bytes`.
     computed_bytes: AtomicU64,
+    /// Rows of the next batch while batches grow; 0: they have their full size.
+    growing_batch_rows: AtomicUsize,
     /// Work units since the last read of the clock.
     work: AtomicUsize,
     /// Light or heavy, and the gate for heavy queries.
@@ -142,10 +147,21 @@ impl<'q> Control<'q> {
         self.class.is_heavy()
     }
 
+    /// Lets batches start small and grow, for a query that probably ends after few rows.
+    pub(crate) fn start_with_small_batches(&self) {
+        self.growing_batch_rows.store(BATCH_ROWS_FIRST, Relaxed);
+    }
+
     /// Number of rows of a batch from a source. Smaller in a heavy query while light queries run, which wait
     /// for the current step of a batch.
     #[must_use]
     pub fn batch_rows(&self) -> usize {
+        let growing = self.growing_batch_rows.load(Relaxed);
+        if growing > 0 {
+            let next = growing + BATCH_ROWS_FIRST;
+            self.growing_batch_rows.store(if next < BATCH_ROWS { next } else { 0 }, Relaxed);
+            return growing;
+        }
         if self.class.is_beside_light() { BATCH_ROWS_BESIDE_LIGHT } else { BATCH_ROWS }
     }
 
