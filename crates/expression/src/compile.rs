@@ -11,8 +11,50 @@ use crate::pattern::Pattern;
 use crate::strings::Hash;
 use crate::value::Value;
 use oxiri::Iri;
+use std::collections::HashSet;
 use vervet_algebra::{Comparator, Expression, Function};
 use vervet_model::{Error, ErrorKind, Result, TextSearch};
+
+/// Minimum number of constant strings for which a hash set replaces comparisons, by whether the item is a
+/// variable: its values are compared by id.
+const HASHED_STRINGS_MIN: [usize; 2] = [8, 128];
+
+/// A list of `IN` with many constant strings.
+#[derive(Clone, Debug)]
+pub(crate) struct StringList {
+    /// The strings. Clients choose them, so the hash is seeded.
+    pub(crate) strings: HashSet<Box<str>>,
+    /// One of the strings; no other value is equal to any, and the comparison with all has the same result.
+    pub(crate) first: Constant,
+    /// The rest of the list.
+    pub(crate) others: Vec<Node>,
+}
+
+impl StringList {
+    /// `item IN (list)`.
+    fn of(item: Box<Node>, list: Vec<Node>) -> Node {
+        let is_string =
+            |node: &Node| matches!(node, Node::Constant(Constant { value: Value::String(_), .. }));
+        let least = HASHED_STRINGS_MIN[usize::from(matches!(*item, Node::Variable(_)))];
+        if list.iter().filter(|node| is_string(node)).count() < least {
+            return Node::In(item, list);
+        }
+        let (mut strings, mut first, mut others) = (HashSet::new(), None, Vec::new());
+        for node in list {
+            match node {
+                Node::Constant(Constant { id, value: Value::String(text) }) => {
+                    strings.insert(Box::from(&*text));
+                    first.get_or_insert(Constant { id, value: Value::String(text) });
+                }
+                node => others.push(node),
+            }
+        }
+        match first {
+            Some(first) => Node::InStrings(item, Box::new(Self { strings, first, others })),
+            None => Node::In(item, others),
+        }
+    }
+}
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
@@ -29,6 +71,8 @@ pub(crate) enum Node {
     SameTerm(Box<[Node; 2]>),
     Compare(Comparator, Box<[Node; 2]>),
     In(Box<Node>, Vec<Node>),
+    /// `IN` with many constant strings.
+    InStrings(Box<Node>, Box<StringList>),
     Arithmetic(Operator, Box<[Node; 2]>),
     Unary(Unary, Box<Node>),
     If(Box<[Node; 3]>),
@@ -142,7 +186,7 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
         Expression::Equal(a, b) => Node::Equal(two(a, b)?),
         Expression::SameTerm(a, b) => Node::SameTerm(two(a, b)?),
         Expression::Compare(comparator, a, b) => Node::Compare(*comparator, two(a, b)?),
-        Expression::In(a, list) => Node::In(one(a)?, all(list)?),
+        Expression::In(a, list) => StringList::of(one(a)?, all(list)?),
         Expression::Add(a, b) => Node::Arithmetic(Operator::Add, two(a, b)?),
         Expression::Subtract(a, b) => Node::Arithmetic(Operator::Subtract, two(a, b)?),
         Expression::Multiply(a, b) => Node::Arithmetic(Operator::Multiply, two(a, b)?),
@@ -392,6 +436,10 @@ impl Node {
             Self::In(a, list) => {
                 visit(a);
                 list.iter().for_each(visit);
+            }
+            Self::InStrings(a, list) => {
+                visit(a);
+                list.others.iter().for_each(visit);
             }
             Self::SubStr(ab, length) => {
                 ab.iter().for_each(&mut *visit);
