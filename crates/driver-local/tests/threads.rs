@@ -389,7 +389,7 @@ fn the_right_side_of_a_join_is_cut_too() {
         adds: vec![B],
     };
     let left = Step::Scan { access: access(predicate), key: A, neighbour: Some(C) };
-    for kind in [JoinKind::Inner, JoinKind::Left(None), JoinKind::Semi(None), JoinKind::Anti(None)] {
+    for kind in [JoinKind::Inner(None), JoinKind::Left(None), JoinKind::Semi(None), JoinKind::Anti(None)] {
         let plan = plan(vec![left.clone(), join(kind.clone())]);
         let copies = driver.steps_in_copies(&plan, Parallelism::eager(4));
         assert_eq!(copies, [true; 5]);

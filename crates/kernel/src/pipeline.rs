@@ -6,6 +6,7 @@ pub(crate) mod control;
 pub(crate) mod gate;
 pub(crate) mod join_table;
 pub(crate) mod partial;
+pub(crate) mod range_index;
 pub(crate) mod row_table;
 pub(crate) mod shared;
 pub(crate) mod table;

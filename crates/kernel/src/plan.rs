@@ -170,8 +170,8 @@ pub enum SemiJoinKind {
 /// How two sides of a join combine.
 #[derive(Clone, PartialEq, Debug)]
 pub enum JoinKind {
-    /// Every compatible pair.
-    Inner,
+    /// Every compatible pair for which the condition holds.
+    Inner(Option<Expression>),
     /// Every compatible pair for which the condition holds; left rows without such a pair are kept,
     /// unextended.
     Left(Option<Expression>),
@@ -188,8 +188,11 @@ impl JoinKind {
     #[must_use]
     pub fn condition(&self) -> Option<&Expression> {
         match self {
-            Self::Left(condition) | Self::Semi(condition) | Self::Anti(condition) => condition.as_ref(),
-            Self::Inner | Self::Minus => None,
+            Self::Inner(condition)
+            | Self::Left(condition)
+            | Self::Semi(condition)
+            | Self::Anti(condition) => condition.as_ref(),
+            Self::Minus => None,
         }
     }
 }

@@ -205,7 +205,7 @@ impl Writer<'_> {
                     count => format!("values     {names}: {count} rows"),
                 }
             }
-            Step::Join { kind: JoinKind::Inner, on, compatible, adds, .. }
+            Step::Join { kind: JoinKind::Inner(None), on, compatible, adds, .. }
                 if on.is_empty() && compatible.is_empty() && adds.is_empty() =>
             {
                 "product    by the number of solutions".to_owned()
@@ -217,7 +217,7 @@ impl Writer<'_> {
             }
             Step::Join { kind, on, compatible, .. } => {
                 let name = match kind {
-                    JoinKind::Inner => "join",
+                    JoinKind::Inner(_) => "join",
                     JoinKind::Left(_) => "left join",
                     JoinKind::Minus => "minus",
                     JoinKind::Semi(_) => "semi join",

@@ -91,7 +91,7 @@ fn makes_duplicates(step: &PlanStep, before: &VariableSet) -> bool {
             drops_any(before) || path.tested == [false, false] && drops_any(&after)
         }
         Step::Union { .. } => true,
-        Step::Join { kind: JoinKind::Inner | JoinKind::Left(_), .. }
+        Step::Join { kind: JoinKind::Inner(_) | JoinKind::Left(_), .. }
         | Step::Match(_)
         | Step::SeekMatch { .. }
         | Step::Optional { .. }

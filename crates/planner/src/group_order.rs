@@ -128,8 +128,35 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Orders the parts of a join by cost, then adds the operators on it.
+    /// [`Planner::lower_joined`], where patterns that only comparisons link may also be parts of their own.
     fn lower_join_group(
+        &mut self,
+        group: JoinGroup<'_>,
+        partial: &mut PartialPlan,
+        needed: &VariableSet,
+    ) -> Result<()> {
+        let parts = self.parts_linked_by_ranges(&group, partial)?;
+        if parts.is_empty() || !self.may_compare(2) {
+            return self.lower_joined(group, partial, needed);
+        }
+        let mut separate = partial.clone();
+        let before = partial.cost;
+        self.lower_joined(group.clone(), partial, needed)?;
+        if partial.cost - before < self.options.compare_from_cost {
+            return Ok(());
+        }
+        let mut of_parts = JoinGroup { patterns: Vec::new(), ..group };
+        of_parts.others.extend(&parts);
+        self.lower_joined(of_parts, &mut separate, needed)?;
+        let total = |partial: &PartialPlan| partial.cost + partial.rows * cost::FUTURE_ROW;
+        if total(&separate) < total(partial) {
+            *partial = separate;
+        }
+        Ok(())
+    }
+
+    /// Orders the parts of a join by cost, then adds the operators on it.
+    fn lower_joined(
         &mut self,
         group: JoinGroup<'_>,
         partial: &mut PartialPlan,
@@ -304,7 +331,7 @@ impl Planner<'_> {
                 right.push(Step::Slice { start: 0, length: Some(1) }, right.rows.min(1.0));
                 JoinKind::Semi(None)
             }
-            false => JoinKind::Inner,
+            false => JoinKind::Inner(None),
         };
         let rows = partial.rows;
         self.push_join(partial, right, kind, &none, &none, rows);
@@ -484,7 +511,7 @@ fn take_ready(filters: &mut Vec<Conjunct>, certain: &VariableSet, later: &Variab
 
 /// Connected components of the patterns by shared variables; all patterns with a variable of `bound` are one
 /// component.
-fn connected<'q>(
+pub(crate) fn connected<'q>(
     patterns: Vec<&'q Pattern>,
     bound: &VariableSet,
     control: &Control<'_>,

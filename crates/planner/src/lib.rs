@@ -45,6 +45,7 @@ mod liveness;
 mod lower;
 mod negligible;
 mod options;
+mod pair_conditions;
 mod partial_plan;
 mod path_facts;
 mod paths;

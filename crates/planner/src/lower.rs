@@ -165,6 +165,7 @@ impl<'a> Planner<'a> {
         }
         let connects = || !partial.certain.clone().intersection(&possible(node)).is_empty();
         if matches!(node, Node::Patterns(_) | Node::Values { .. })
+            && !self.is_linked_by_range(node, partial, &filters)
             || partial.unit
             || partial.rows < self.options.compare_from_rows && connects()
         {
@@ -272,10 +273,8 @@ impl<'a> Planner<'a> {
             partial.make_empty();
             return Ok(());
         }
-        let shared = partial.possible.clone().intersection(&right.possible);
-        let rows = self.joined_rows(partial, &right, &shared)?;
         let shared_ends = right.ends.clone();
-        self.push_join(partial, right, JoinKind::Inner, &shared, &needed_later.intersection(&bound), rows);
+        let outside = self.join_with_conditions(partial, right, needed, outside)?;
         let is_new = |(of, _): &(Variable, _)| !partial.ends.iter().any(|(known, _)| known == of);
         let new: Vec<_> = shared_ends.into_iter().filter(is_new).collect();
         partial.ends.extend(new);
@@ -297,7 +296,8 @@ impl<'a> Planner<'a> {
         let adds = wanted.clone().intersection(&right.possible).minus(&partial.possible);
         partial.cost += right.cost + right.rows * cost::BUILD_ROW + partial.rows * cost::PROBE_ROW;
         partial.cost += rows * cost::OUTPUT_ROW;
-        let (binds, extends) = (kind == JoinKind::Inner, matches!(kind, JoinKind::Inner | JoinKind::Left(_)));
+        let (binds, extends) =
+            (matches!(kind, JoinKind::Inner(_)), matches!(kind, JoinKind::Inner(_) | JoinKind::Left(_)));
         let step = Step::Join {
             right: pipeline(right.steps),
             kind,
@@ -475,7 +475,7 @@ impl<'a> Planner<'a> {
         let of_condition =
             filters.iter().fold(VariableSet::default(), |set, filter| set.union(&filter.variables));
         let wanted = needed.clone().union(&of_condition).intersection(&bound);
-        let side = self.alone(
+        let mut side = self.alone(
             right,
             &wanted.clone().union(&partial.possible.clone().intersection(&bound)),
             Vec::new(),
@@ -484,10 +484,15 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let shared = partial.possible.clone().intersection(&side.possible);
-        let rows =
-            if shared.is_empty() { partial.rows * side.rows.max(1.0) } else { partial.rows.max(side.rows) };
         let mut hashed = partial.clone();
-        self.push_join(&mut hashed, side, JoinKind::Left(condition.cloned()), &shared, &wanted, rows);
+        let condition = self.left_condition(condition, filters, &shared, &mut hashed, &mut side)?;
+        let rows = match shared.is_empty() {
+            true => (partial.rows * side.rows * condition.selectivity()).max(partial.rows),
+            false => partial.rows.max(side.rows),
+        };
+        hashed.cost += condition.cost(partial.rows, side.rows);
+        let wanted = condition.variables().intersection(&side.possible).union(&wanted);
+        self.push_join(&mut hashed, side, JoinKind::Left(condition.condition), &shared, &wanted, rows);
         *partial = match lateral {
             Some(lateral) if lateral.cost <= hashed.cost => lateral,
             _ => hashed,

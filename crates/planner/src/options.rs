@@ -19,6 +19,8 @@ pub struct PlanOptions {
     pub frontiers: bool,
     /// Join parts on the equalities between them.
     pub equalities: bool,
+    /// Join parts on comparisons between them by ranges of sorted values.
+    pub ranges: bool,
     /// Beam width: states kept for each number of joined patterns; `None`: chosen by the number of patterns.
     pub beam: Option<usize>,
     /// Minimum rows for comparing exploration with separate evaluation and a hash join. Below it, the
@@ -47,6 +49,7 @@ impl Default for PlanOptions {
             known_counts: true,
             frontiers: true,
             equalities: true,
+            ranges: true,
             beam: None,
             compare_from_rows: 64.0,
             compare_from_cost: 5_000.0,
@@ -69,6 +72,7 @@ impl PlanOptions {
             known_counts: false,
             frontiers: false,
             equalities: false,
+            ranges: false,
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
             compare_from_cost: f64::INFINITY,

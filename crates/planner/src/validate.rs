@@ -148,7 +148,7 @@ fn check(step: &PlanStep, mut rows: RowSchema) -> Result<RowSchema> {
             if let Some(condition) = kind.condition() {
                 rows.readable(condition)?;
             }
-            if *kind == JoinKind::Inner {
+            if matches!(kind, JoinKind::Inner(_)) {
                 certain.add_all(&side.certain);
             }
         }

@@ -73,6 +73,24 @@ const QUERIES: &[(&str, &str)] = &[
         "SELECT (COUNT(*) AS ?n) { ?r gr:offers ?o . ?o gr:validFrom ?x . ?r gr:offers ?q . ?q gr:validThrough ?y \
          FILTER(?y < ?x) }",
     ),
+    ("less-parts", "SELECT (COUNT(*) AS ?n) { ?o gr:price ?x . ?p sorg:contentSize ?y FILTER(?x < ?y) }"),
+    (
+        "less-band",
+        "SELECT (COUNT(*) AS ?n) { ?o gr:price ?x . ?p sorg:contentSize ?y FILTER(?x - 2 < ?y && ?y < ?x + 2) }",
+    ),
+    (
+        "less-texts",
+        "SELECT (COUNT(*) AS ?n) { ?u foaf:givenName ?x ; foaf:age wsdbm:AgeGroup1 . ?v foaf:familyName ?y FILTER(?y < ?x) }",
+    ),
+    (
+        "less-rows",
+        "SELECT (COUNT(?y) AS ?n) (MIN(?y) AS ?m) { ?p sorg:contentSize ?x \
+         OPTIONAL { ?q sorg:contentSize ?y FILTER(?x < ?y && ?y < ?x + 3 && ?p != ?q) } }",
+    ),
+    (
+        "less-distinct",
+        "SELECT (COUNT(DISTINCT ?x) AS ?n) { ?o gr:price ?x . ?p sorg:contentSize ?y FILTER(?x < ?y) }",
+    ),
     (
         "less-optional",
         "SELECT (COUNT(*) AS ?n) { ?r gr:offers ?o . ?o gr:price ?x \

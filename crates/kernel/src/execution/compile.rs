@@ -203,7 +203,7 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             needed.extend_from_slice(&step.keep);
             let table = run.shared.and_then(|shared| shared.join(step));
             let kind = match kind_of_step {
-                JoinKind::Inner => join::Kind::Inner,
+                JoinKind::Inner(_) => join::Kind::Inner,
                 JoinKind::Minus => join::Kind::Minus,
                 JoinKind::Semi(_) => join::Kind::Semi,
                 JoinKind::Anti(_) => join::Kind::Anti,
@@ -211,8 +211,12 @@ fn kernel<'a>(step: &'a PlanStep, carried: &[Variable], run: &Run<'a>) -> Result
             };
             let condition = kind_of_step.condition().map(|condition| compile(condition, run)).transpose()?;
             kind_of_step.condition().into_iter().for_each(|condition| condition.variables(&mut needed));
+            let (is_exact_range, counts_pairs) = join::exact_range(step, kind);
             Box::new(join::Join {
                 kind,
+                is_exact_range,
+                counts_pairs,
+                has_untested: false,
                 condition,
                 comparison: Comparison::of(&step.step),
                 on: on.clone(),

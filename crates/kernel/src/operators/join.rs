@@ -7,7 +7,9 @@
 //! if variables are unbound in some rows.
 //!
 //! A semi- or anti-join whose condition compares a column of each side keeps only the extreme values of each
-//! key in its index ([`Comparison`]), so a probe tests one pair for each class of values.
+//! key in its index ([`Comparison`]), so a probe tests one pair for each class of values. Other joins whose
+//! condition has such comparisons sort the rows of each key ([`crate::pipeline::range_index`]): a probe
+//! visits only rows for which they hold, and if no right column is kept, counts these without visiting them.
 //! # Cost
 //! Memory: the right table, 4 bytes for each row, and for each index 4 bytes for each row and 14 to 27 for
 //! each distinct key; all count against the cap. Time: one look-up for each left row and group.
@@ -15,12 +17,13 @@
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run, Stage};
 use crate::pipeline::join_table::{Comparison, END, Index, JoinTable, Mask, hash, mask};
-use crate::plan::PlanStep;
+use crate::pipeline::range_index::{Candidates, RangeCondition};
+use crate::plan::{PlanStep, Step};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use vervet_algebra::Variable;
 use vervet_expression::CompiledExpression;
-use vervet_model::Result;
+use vervet_model::{Multiplicity, Result};
 
 /// The join kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,10 @@ pub(crate) struct Join<'a> {
     pub condition: Option<CompiledExpression>,
     /// The condition of a semi- or anti-join, if it is a comparison.
     pub comparison: Option<Comparison>,
+    /// Whether the condition consists of the comparisons of a [`RangeCondition`].
+    pub is_exact_range: bool,
+    /// Whether only the number of pairs of each left row matters, and an index has it.
+    pub counts_pairs: bool,
     pub on: Vec<Variable>,
     pub compatible: Vec<Variable>,
     pub adds: Vec<Variable>,
@@ -54,10 +61,21 @@ pub(crate) struct Join<'a> {
     pub indexes: Vec<Arc<Index>>,
     /// Positions in `indexes` by group and mask.
     pub index_of: FxHashMap<(usize, Mask), usize>,
+    /// Whether some of `pairs` have not been tested for a condition that consists of range comparisons.
+    pub has_untested: bool,
     /// The last one used.
     pub last_index: Option<((usize, Mask), usize)>,
     pub pairs: Vec<(u32, u32)>,
     pub out: Batch,
+}
+
+/// Whether the condition of a join consists of the comparisons of a range condition, and, if so, whether no
+/// right column is kept.
+pub(crate) fn exact_range(step: &PlanStep, kind: Kind) -> (bool, bool) {
+    let Step::Join { compatible, adds, .. } = &step.step else { return (false, false) };
+    let is_exact = RangeCondition::of(&step.step).is_some_and(|range| range.is_exact);
+    let keeps_right = compatible.iter().chain(adds).any(|variable| step.keep.contains(variable));
+    (is_exact, is_exact && !keeps_right && matches!(kind, Kind::Inner | Kind::Left))
 }
 
 impl<'a> Join<'a> {
@@ -85,6 +103,18 @@ impl<'a> Join<'a> {
         must_share: bool,
         visit: &mut dyn FnMut(&mut Self, u32) -> Result<bool>,
     ) -> Result<()> {
+        if table.range.is_some() {
+            return self.probe_ranges(table, (batch, row), run, &mut |join, found| {
+                for &right in found.rows {
+                    run.control.work(1)?;
+                    join.has_untested |= !found.is_certain;
+                    if !visit(join, right)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            });
+        }
         let left_mask = mask(&self.compatible, batch, row);
         for group in 0..table.groups.len() {
             // Many unbound variables create many groups.
@@ -111,6 +141,36 @@ impl<'a> Join<'a> {
                 if agrees && !visit(self, right)? {
                     return Ok(());
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the right rows that are compatible with a left row and may satisfy the range
+    /// condition, until `visit` ends the probe.
+    fn probe_ranges(
+        &mut self,
+        table: &JoinTable,
+        (batch, row): (&Batch, usize),
+        run: &Run<'a>,
+        visit: &mut dyn FnMut(&mut Self, Candidates<'_>) -> Result<bool>,
+    ) -> Result<()> {
+        let Some(condition) = &table.range else { return Ok(()) };
+        let left_mask = mask(&self.compatible, batch, row);
+        for group in 0..table.groups.len() {
+            run.control.work(1)?;
+            let shared = left_mask & table.groups[group].0;
+            let index = self.index(table, group, shared, run)?;
+            let index = Arc::clone(&self.indexes[index]);
+            let Some(ranges) = &index.ranges else { continue };
+            let hash = hash(&self.on, &self.compatible, shared, batch, row);
+            let has_key = |right: u32| table.has_key_of_left(shared, right, batch, row);
+            let evaluator = run.evaluator;
+            let mut visit = |found: Candidates<'_>| visit(self, found);
+            let left = (batch, row);
+            let table = &table.table.batch;
+            if !ranges.probe(hash, condition, left, table, evaluator, run.control, has_key, &mut visit)? {
+                return Ok(());
             }
         }
         Ok(())
@@ -172,6 +232,7 @@ impl<'a> Join<'a> {
         }
         self.out.drop_all_but(&self.keep);
         self.pairs.clear();
+        self.has_untested = false;
         Ok(())
     }
 
@@ -186,13 +247,18 @@ impl<'a> Join<'a> {
         let rows = self.gather_pairs(table, batch);
         self.holding_pairs(&rows, run, matched)?;
         self.pairs.clear();
+        self.has_untested = false;
         Ok(())
     }
 
     /// The gathered pairs for which the condition holds, whose left rows it marks; `rows`: the left row of
-    /// each pair. `None`: there is no condition.
+    /// each pair. `None`: it holds for all of them.
     fn holding_pairs(&self, rows: &[u32], run: &Run<'a>, matched: &mut [bool]) -> Result<Option<Vec<u32>>> {
         let Some(condition) = &self.condition else { return Ok(None) };
+        if self.is_exact_range && !self.has_untested {
+            rows.iter().for_each(|&row| matched[row as usize] = true);
+            return Ok(None);
+        }
         let mut selection = Vec::new();
         condition.filter(run.evaluator, &self.out.columns, self.out.rows, &mut selection)?;
         run.count_computed()?;
@@ -231,6 +297,52 @@ impl<'a> Join<'a> {
             return next.push(batch);
         }
         Ok(Flow::More)
+    }
+
+    /// Multiplies each left row by the number of its pairs, of which no right column is kept.
+    fn push_counts(
+        &mut self,
+        table: &JoinTable,
+        batch: &mut Batch,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let run = *next.run();
+        let Some(condition) = &table.range else { return Ok(Flow::More) };
+        let rows = &table.table.batch;
+        let mut selection = Vec::with_capacity(batch.rows);
+        let mut counts = Vec::with_capacity(batch.rows);
+        for row in 0..batch.rows {
+            let mut count = Multiplicity::ZERO;
+            self.probe_ranges(table, (batch, row), &run, &mut |_, found| {
+                if found.is_certain {
+                    count = count.plus(found.solutions())?;
+                    return Ok(true);
+                }
+                for &right in found.rows {
+                    run.control.work(1)?;
+                    let value = rows.value(condition.right, right as usize);
+                    if condition.holds(value, batch, row, run.evaluator)? {
+                        count = count.plus(rows.times(right as usize))?;
+                    }
+                }
+                Ok(true)
+            })?;
+            if count.is_zero() && self.kind == Kind::Left {
+                count = Multiplicity::ONE;
+            }
+            if !count.is_zero() {
+                selection.push(u32::try_from(row).unwrap_or(u32::MAX));
+            }
+            counts.push(count);
+        }
+        if !batch.multiplicity.is_empty() || counts.iter().any(|count| *count != Multiplicity::ONE) {
+            batch.multiplicity.resize(batch.rows, Multiplicity::ONE);
+            for (times, count) in batch.multiplicity.iter_mut().zip(counts) {
+                *times = times.times(count)?;
+            }
+        }
+        batch.select(&selection, &self.keep);
+        next.push(batch)
     }
 
     fn push_existence(
@@ -286,6 +398,7 @@ impl<'a> Kernel<'a> for Join<'a> {
             }
         };
         match self.kind {
+            Kind::Inner | Kind::Left if self.counts_pairs => self.push_counts(&table, batch, next),
             Kind::Inner | Kind::Left => self.push_pairs(&table, batch, next),
             Kind::Minus | Kind::Semi | Kind::Anti => self.push_existence(&table, batch, next),
         }

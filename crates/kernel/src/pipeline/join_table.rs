@@ -3,6 +3,7 @@
 
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::control::Control;
+use crate::pipeline::range_index::{RangeCondition, RangeIndex};
 use crate::pipeline::table::Table;
 use crate::plan::{JoinKind, PlanStep, Step};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -22,6 +23,8 @@ pub(crate) struct Index {
     pub first: FxHashMap<u64, u32>,
     /// Next row of the chain, by row; [`END`] ends a chain.
     pub next: Vec<u32>,
+    /// Of a join with a range condition, in place of the hash index.
+    pub ranges: Option<RangeIndex>,
 }
 
 pub(crate) const END: u32 = u32::MAX;
@@ -68,6 +71,8 @@ pub struct JoinTable {
     compatible: Vec<Variable>,
     keep: Keep,
     comparison: Option<Comparison>,
+    /// Only without `comparison`.
+    pub(crate) range: Option<RangeCondition>,
     pub(crate) table: Table,
     /// Rows by the mask of their bound variables.
     pub(crate) groups: Vec<(Mask, Vec<u32>)>,
@@ -85,11 +90,14 @@ impl JoinTable {
             return Err(Error::internal("a step that is not a join has no right side"));
         };
         let needed = [on.as_slice(), compatible, adds].concat();
+        let comparison = Comparison::of(&step.step);
+        let range = if comparison.is_some() { None } else { RangeCondition::of(&step.step) };
         Ok(Self {
             on: on.clone(),
             compatible: compatible.clone(),
             keep: Keep::new(&needed, variables),
-            comparison: Comparison::of(&step.step),
+            comparison,
+            range,
             table: Table::new(variables),
             groups: Vec::new(),
             indexes: Mutex::default(),
@@ -149,16 +157,17 @@ impl JoinTable {
         }
         let rows = &self.groups[group].1;
         control.grow(4 * rows.len() as u64)?;
-        let index = Arc::new(match self.comparison {
-            Some(comparison) => self.index_of_extremes(rows, shared, comparison, evaluator, control)?,
-            None => self.index_of_all(rows, shared, control)?,
+        let index = Arc::new(match (self.comparison, &self.range) {
+            (Some(comparison), _) => self.index_of_extremes(rows, shared, comparison, evaluator, control)?,
+            (None, Some(range)) => self.index_of_ranges(rows, shared, range, evaluator, control)?,
+            (None, None) => self.index_of_all(rows, shared, control)?,
         });
         indexes.insert((group, shared), Arc::clone(&index));
         Ok(index)
     }
 
     fn index_of_all(&self, rows: &[u32], shared: Mask, control: &Control<'_>) -> Result<Index> {
-        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
+        let mut index = Index { next: vec![END; rows.len()], ..Index::default() };
         let mut counted = 0;
         // In reverse order, so that each chain ascends.
         for (at, &right) in rows.iter().enumerate().rev() {
@@ -173,6 +182,22 @@ impl JoinTable {
         Ok(index)
     }
 
+    fn index_of_ranges(
+        &self,
+        rows: &[u32],
+        shared: Mask,
+        range: &RangeCondition,
+        evaluator: &Evaluator<'_>,
+        control: &Control<'_>,
+    ) -> Result<Index> {
+        let table = &self.table.batch;
+        let of_mask = self.compatible.iter().enumerate().filter(|(bit, _)| shared >> bit & 1 == 1);
+        let key: Vec<Variable> = self.on.iter().copied().chain(of_mask.map(|(_, one)| *one)).collect();
+        let hash = |row: usize| hash(&self.on, &self.compatible, shared, table, row);
+        let ranges = RangeIndex::new(rows, hash, &key, range.right, table, evaluator, control)?;
+        Ok(Index { ranges: Some(ranges), ..Index::default() })
+    }
+
     /// The index without rows that another row of the same key makes irrelevant; see [`Comparison`]. Rows of
     /// ordered classes come first in a chain, so a walk ends at the first row without a class.
     fn index_of_extremes(
@@ -184,7 +209,7 @@ impl JoinTable {
         control: &Control<'_>,
     ) -> Result<Index> {
         let batch = &self.table.batch;
-        let mut index = Index { first: FxHashMap::default(), next: vec![END; rows.len()] };
+        let mut index = Index { next: vec![END; rows.len()], ..Index::default() };
         let mut classes = vec![OrderClass::Never; rows.len()];
         let mut counted = 0;
         control.grow((size_of::<OrderClass>() * rows.len()) as u64)?;
@@ -223,6 +248,16 @@ impl JoinTable {
         }
         control.shrink((size_of::<OrderClass>() * rows.len()) as u64);
         Ok(index)
+    }
+
+    /// Whether a left row has the key of a row of the table.
+    pub(crate) fn has_key_of_left(&self, shared: Mask, right: u32, left: &Batch, row: usize) -> bool {
+        let equal = |variable: &Variable| {
+            self.table.batch.value(*variable, right as usize) == left.value(*variable, row)
+        };
+        self.on.iter().all(equal)
+            && (self.compatible.iter().enumerate())
+                .all(|(bit, variable)| shared >> bit & 1 == 0 || equal(variable))
     }
 
     /// Whether two rows of a group have equal keys.

@@ -239,8 +239,8 @@ impl World {
         );
         add("values", vec![self.table(vec![B], size)]);
         add("values of a bound variable", vec![self.table(vec![B], 40), self.table(vec![B, C], size)]);
-        add("inner join", vec![join(JoinKind::Inner, vec![A], vec![])]);
-        add("join of what may be unbound", vec![join(JoinKind::Inner, vec![], vec![A])]);
+        add("inner join", vec![join(JoinKind::Inner(None), vec![A], vec![])]);
+        add("join of what may be unbound", vec![join(JoinKind::Inner(None), vec![], vec![A])]);
         add("left join", vec![join(JoinKind::Left(None), vec![A], vec![])]);
         add(
             "left join with a condition",

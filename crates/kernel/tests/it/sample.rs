@@ -18,7 +18,8 @@ pub(crate) const B: Variable = Variable(1);
 pub(crate) const C: Variable = Variable(2);
 pub(crate) const D: Variable = Variable(3);
 pub(crate) const ROW: Variable = Variable(4);
-pub(crate) const VARIABLES: usize = 5;
+pub(crate) const E: Variable = Variable(5);
+pub(crate) const VARIABLES: usize = 6;
 
 pub(crate) const THREADS: [usize; 3] = [1, 2, 4];
 
@@ -166,7 +167,7 @@ impl Sample {
 
 /// Every column is kept, so that the test compares all of them.
 pub(crate) fn pipeline(steps: Vec<Step>) -> Pipeline {
-    let keep: Vec<Variable> = vec![A, B, C, D, ROW];
+    let keep: Vec<Variable> = vec![A, B, C, D, ROW, E];
     Pipeline {
         steps: steps
             .into_iter()

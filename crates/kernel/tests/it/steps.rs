@@ -240,7 +240,7 @@ fn joins_agree_with_nested_loops() {
         for rows in [&mut inner, &mut outer, &mut semi, &mut anti] {
             rows.sort();
         }
-        assert_eq!(run(JoinKind::Inner), inner, "seed {seed}");
+        assert_eq!(run(JoinKind::Inner(None)), inner, "seed {seed}");
         assert_eq!(run(JoinKind::Left(None)), outer, "seed {seed}");
         assert_eq!(run(JoinKind::Semi(None)), semi, "seed {seed}");
         assert_eq!(run(JoinKind::Anti(None)), anti, "seed {seed}");
@@ -343,8 +343,8 @@ const COMPARED: [(&str, &str); 34] = [
 ];
 
 #[test]
-fn semi_joins_with_comparisons_agree_with_filters() {
-    for seed in 0..120 {
+fn joins_with_comparisons_agree_with_filters() {
+    for seed in 0..60 {
         let mut random = Random(seed);
         let mut snapshot = MemorySnapshot::default();
         let mut values: Vec<Id> = COMPARED
@@ -363,7 +363,7 @@ fn semi_joins_with_comparisons_agree_with_filters() {
         // Fewer values in some cases, so that a class has several of them in most.
         let count = if seed % 2 == 0 { values.len() } else { 10 };
         let left: Vec<Vec<Id>> =
-            (0..40).map(|row| vec![number(row % 4), pick(count), number(100 + row)]).collect();
+            (0..40).map(|row| vec![number(row % 4), pick(count), number(100 + row), pick(count)]).collect();
         let right: Vec<Vec<Id>> = (0..40).map(|row| vec![number(row % 5), pick(count)]).collect();
         let table = |variables: &[Variable], rows: &[Vec<Id>]| Step::Values {
             variables: variables.to_vec(),
@@ -371,7 +371,7 @@ fn semi_joins_with_comparisons_agree_with_filters() {
         };
         let on = if seed % 3 == 0 { vec![] } else { vec![A] };
         let of_right = if on.is_empty() { [D, C] } else { [A, C] };
-        let left_step = table(&[A, B, ROW], &left);
+        let left_step = table(&[A, B, ROW, E], &left);
         let comparators =
             [Comparator::Less, Comparator::LessOrEqual, Comparator::Greater, Comparator::GreaterOrEqual];
         for comparator in comparators {
@@ -379,7 +379,14 @@ fn semi_joins_with_comparisons_agree_with_filters() {
             let (a, b) = if seed % 4 < 2 { (B, C) } else { (C, B) };
             let compared = Expression::Compare(comparator, variable(a), variable(b));
             let unequal = Expression::Not(Box::new(Expression::SameTerm(variable(B), variable(C))));
-            for condition in [compared.clone(), Expression::And(vec![compared, unequal])] {
+            let other = comparators[usize::try_from(seed % 4).expect("small")];
+            let band = Expression::Compare(other, variable(E), variable(C));
+            let conditions = [
+                compared.clone(),
+                Expression::And(vec![compared.clone(), unequal]),
+                Expression::And(vec![compared, band]),
+            ];
+            for condition in conditions {
                 let join = |kind, adds: &[Variable]| Step::Join {
                     right: pipeline(vec![table(&of_right, &right)]),
                     kind,
@@ -387,12 +394,35 @@ fn semi_joins_with_comparisons_agree_with_filters() {
                     compatible: vec![],
                     adds: adds.to_vec(),
                 };
-                let filtered =
-                    vec![left_step.clone(), join(JoinKind::Inner, &[C]), Step::Filter(condition.clone())];
-                let mut matching = sample.run(filtered, &[A, B, ROW]);
+                let filtered = vec![
+                    left_step.clone(),
+                    join(JoinKind::Inner(None), &[C]),
+                    Step::Filter(condition.clone()),
+                ];
+                let mut matching = sample.run(filtered.clone(), &[A, B, ROW]);
+                let counted = matching.clone();
                 matching.dedup();
                 let all = sample.run(vec![left_step.clone()], &[A, B, ROW]);
                 let others: Vec<_> = all.into_iter().filter(|row| !matching.contains(row)).collect();
+                let pairs = sample.run(filtered, &[A, B, C, ROW]);
+                // Without the right column, pairs are counted.
+                let with = |kind, result: &[Variable]| {
+                    let mut joined = pipeline(vec![left_step.clone(), join(kind, &[C])]);
+                    joined.steps[1].keep = result.to_vec();
+                    sample.try_run(1, joined, result, &Control::default()).expect("no limit")
+                };
+                let sorted = |all: [Vec<Vec<u64>>; 2]| {
+                    let mut all = all.concat();
+                    all.sort();
+                    all
+                };
+                let inner = JoinKind::Inner(Some(condition.clone()));
+                let left = JoinKind::Left(Some(condition.clone()));
+                let unmatched = others.iter().map(|row| vec![row[0], row[1], 0, row[2]]).collect();
+                assert_eq!(with(inner.clone(), &[A, B, C, ROW]), pairs, "{condition:?}");
+                assert_eq!(with(inner, &[A, B, ROW]), counted, "{condition:?}");
+                assert_eq!(with(left.clone(), &[A, B, C, ROW]), sorted([pairs, unmatched]), "{condition:?}");
+                assert_eq!(with(left, &[A, B, ROW]), sorted([counted, others.clone()]), "{condition:?}");
                 let run = |kind| sample.run(vec![left_step.clone(), join(kind, &[C])], &[A, B, ROW]);
                 let context = format!("seed {seed}: {condition:?}");
                 assert_eq!(run(JoinKind::Semi(Some(condition.clone()))), matching, "{context}");
@@ -438,7 +468,7 @@ fn joins_respect_variables_that_some_rows_leave_unbound() {
             adds: vec![D],
         };
         let with = |kind| [left.clone(), vec![join(kind)]].concat();
-        assert_eq!(sample.run(with(JoinKind::Inner), &[A, B, C, D]), expected, "seed {seed}");
+        assert_eq!(sample.run(with(JoinKind::Inner(None)), &[A, B, C, D]), expected, "seed {seed}");
         assert_eq!(sample.run(with(JoinKind::Minus), &[A, B, C]), minus, "seed {seed}");
     }
 }
@@ -618,7 +648,7 @@ fn steps_without_output_check_the_deadline() {
     };
     let minus = Step::Join {
         right: pipeline(vec![unlike(2000)]),
-        kind: JoinKind::Inner,
+        kind: JoinKind::Inner(None),
         on: vec![],
         compatible: vec![A],
         adds: vec![B],
@@ -654,7 +684,7 @@ fn tables_and_computed_terms_count_as_memory() {
         (order(None), 10_000_000),
         (order(Some(15_000)), 10_000_000),
         // Rows 8 bytes, places in their group 4, links 4, keys 17 for each place of the table.
-        (join(JoinKind::Inner), 600_000),
+        (join(JoinKind::Inner(None)), 600_000),
         (join(JoinKind::Semi(None)), 600_000),
     ] {
         let steps = || pipeline(vec![table(A, 20_000), step.clone(), Step::Filter(text(""))]);

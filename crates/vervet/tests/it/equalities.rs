@@ -186,6 +186,73 @@ fn equalities_hold_in_every_place() {
 }
 
 #[test]
+fn comparisons_hold_in_every_place() {
+    let database = database();
+    for comparator in ["<", "<=", ">", ">="] {
+        for (text, some) in [
+            ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x < ?y) }", true),
+            ("SELECT ?x { ?a :p ?x . ?b :q ?y FILTER(?x < ?y) }", true),
+            ("SELECT (COUNT(*) AS ?c) { ?a :p ?x . ?b :q ?y FILTER(?x < ?y) }", true),
+            ("SELECT ?b (COUNT(?x) AS ?c) { ?a :p ?x . ?b :q ?y FILTER(?x < ?y) } GROUP BY ?b", true),
+            ("SELECT DISTINCT ?x { ?a :p ?x . ?b :q ?y FILTER(?x < ?y && ?a != ?b) }", true),
+            ("SELECT DISTINCT ?x { ?a :p ?x . ?b :q ?y FILTER(?x < ?y && ?x + 1 > ?y) }", false),
+            ("SELECT * { ?a :p ?x ; :n ?n . ?b :q ?y ; :m ?m FILTER(?x < ?y && ?n > ?m) }", true),
+            ("SELECT * { ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x < ?y && ?y < ?z) }", false),
+            ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x - 2 < ?y && ?y < ?x + 2) }", true),
+            ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?y && STR(?x) < STR(?y)) }", false),
+            ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(STRLEN(STR(?x)) < STRLEN(STR(?y)) && ?a = :a1) }", true),
+            // Optional parts.
+            ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
+            ("SELECT ?a ?x { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
+            ("SELECT (COUNT(*) AS ?c) { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
+            ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y ; :m ?m FILTER(?x < ?y && ?m > 2) } }", true),
+            (
+                "SELECT * { ?a :n ?x OPTIONAL { ?b :m ?y FILTER(?x - 1 < ?y && ?y <= ?x + 1 && ?a != ?b) } }",
+                true,
+            ),
+            ("SELECT * { ?a :n ?x OPTIONAL { ?b :q ?v } OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
+            ("SELECT ?a { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } FILTER(!BOUND(?y)) }", true),
+            // A variable that some rows leave unbound.
+            ("SELECT * { ?a :n 1 OPTIONAL { ?a :r ?x } ?b :q ?y FILTER(?x < ?y) }", false),
+            ("SELECT * { { ?a :p ?x } UNION { ?a :n ?n } ?b :q ?y FILTER(?x < ?y) }", true),
+            ("SELECT * { VALUES ?x { 1 1.0 :a1 \"a\" UNDEF } ?b :q ?y FILTER(?x < ?y) }", true),
+            // Nested groups, sub-queries, computed variables.
+            ("SELECT * { ?c :n ?z { ?a :p ?x . ?b :q ?y FILTER(?x < ?y) } FILTER(?z = ?x) }", true),
+            ("SELECT * { { SELECT DISTINCT ?x { ?a :p ?x } } ?b :q ?y FILTER(?x < ?y) }", true),
+            ("SELECT * { ?a :p ?x MINUS { ?b :q ?y . ?a :n ?n FILTER(?y < ?n) } }", true),
+            ("SELECT * { ?a :p ?x FILTER EXISTS { ?b :q ?y . ?c :m ?m FILTER(?x < ?y && ?y < ?m) } }", false),
+        ] {
+            let text = text.replace(" < ?y", &format!(" {comparator} ?y"));
+            let found = check(&database, &text);
+            assert!(found > 0 || !some || comparator != "<", "{text}");
+        }
+    }
+    let text = format!("{PREFIXES}SELECT * {{ ?a :p ?x . ?b :q ?y FILTER(?x < ?y) }}");
+    let plan = database.prepare(&text).unwrap().explain().unwrap();
+    assert!(plan.contains("join if ?x < ?y"), "{plan}");
+}
+
+/// Many constant strings are a hash set.
+#[test]
+fn membership_in_many_strings_is_equality_with_one_of_them() {
+    let database = database();
+    let strings: Vec<String> = (0..200).map(|number| format!("\"s{number}\"")).collect();
+    for others in [&["\"a\""][..], &["\"a\"", "1", ":a1"], &["\"a\"", "\"x\"^^:unknown", "\"a\"@en", "?n"]] {
+        for item in ["?x", "COALESCE(?x, 1)", "STR(?x)", "?x + 1", "CONCAT(\"s\", STR(?n))"] {
+            let list = [&strings.iter().map(String::as_str).collect::<Vec<_>>(), others].concat();
+            let of = |test: &str| {
+                let text = format!("{PREFIXES}SELECT ?a ?r {{ ?a :p ?x ; :n ?n BIND({test} AS ?r) }}");
+                rows(&database, &text, true, 1)
+            };
+            let equal: Vec<String> = list.iter().map(|one| format!("{item} = {one}")).collect();
+            let found = of(&format!("{item} IN ({})", list.join(", ")));
+            assert_eq!(found, of(&equal.join(" || ")), "{item} {others:?}");
+            assert!(found.iter().any(|row| row.contains("true")) || item == "?x + 1", "{item}");
+        }
+    }
+}
+
+#[test]
 fn random_groups_have_the_solutions_of_the_unoptimized_plan() {
     let seed = seed();
     let mut random = Random(seed);

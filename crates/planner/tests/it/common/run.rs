@@ -325,7 +325,13 @@ impl<'a> Runner<'a> {
                     };
                     let matches = right.iter().filter(|other| fits(other));
                     match kind {
-                        JoinKind::Inner => out.extend(matches.map(both)),
+                        JoinKind::Inner(condition) => {
+                            out.extend(matches.map(both).filter(|row| {
+                                condition.as_ref().is_none_or(|condition| {
+                                    truth(condition, &|v| row.0.get(&v).copied(), self.snapshot) == Some(true)
+                                })
+                            }));
+                        }
                         JoinKind::Left(condition) => {
                             let before = out.len();
                             out.extend(matches.map(both).filter(|row| {
