@@ -173,9 +173,22 @@ impl Generator<'_> {
         let (a, b) = (self.one(&parts[0]), self.one(&parts[1]));
         let inequality = self.inequality(&a, &b);
         match self.random.below(4) {
+            0 if self.random.chance(50) => self.band(parts),
             0 => format!("{inequality} && {}", self.equality(parts)),
             1 => format!("{} && {inequality}", self.equality(parts)),
             _ => inequality,
+        }
+    }
+
+    /// A range of values of one part around a value of another.
+    fn band(&mut self, parts: &[Own]) -> String {
+        let (a, b) = (self.one(&parts[0]), self.one(&parts[1]));
+        let (low, high) = (self.random.pick(&["<", "<="]), self.random.pick(&["<", "<="]));
+        let distance = self.random.below(3);
+        match self.random.below(3) {
+            0 => format!("{a} - {distance} {low} {b} && {b} {high} {a} + {distance}"),
+            1 => format!("{a} {low} {b} && {b} {high} {a} + {distance}"),
+            _ => format!("STRLEN(STR({a})) {low} STRLEN(STR({b})) + {distance}"),
         }
     }
 
@@ -211,7 +224,9 @@ impl Generator<'_> {
             parts[0][1] = parts[1][0].clone();
         }
         let mut texts: Vec<String> = parts.iter_mut().map(|own| self.part(own, depth)).collect();
-        texts.push(format!("FILTER({})", self.condition(&parts)));
+        let is_range = self.random.chance(35);
+        let condition = if is_range { self.ranges(&parts) } else { self.condition(&parts) };
+        texts.push(format!("FILTER({condition})"));
         if self.random.chance(40) {
             texts.push(format!("FILTER({})", self.condition(&parts)));
         }
