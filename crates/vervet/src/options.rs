@@ -3,6 +3,7 @@
 use crate::query::service::Services;
 use oxrdf::Term;
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -237,16 +238,29 @@ impl QueryOptions {
         self
     }
 
-    /// The plan-cache key of a text under these options; `None`: its meaning is not fixed by the key.
+    /// The plan-cache key of a text under these options; `None`: no plan of it is cached.
     pub(crate) fn cache_key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
-        if !self.parameters.is_empty() || !self.prefixes.is_empty() || !self.optimize {
+        if !self.optimize {
             return None;
         }
-        if self.base_iri.is_none() && self.dataset.is_none() {
+        let is_plain = self.base_iri.is_none() && self.dataset.is_none();
+        if is_plain && self.parameters.is_empty() && self.prefixes.is_empty() {
             return Some(Cow::Borrowed(text));
         }
-        // NUL separates the parts; no query contains it.
-        let mut key = format!("{text}\0{}", self.base_iri.as_deref().unwrap_or_default());
+        // NUL separates the parts; no query contains it. Names and IRIs of options may, so they have lengths.
+        let mut key = String::from(text);
+        let mut add = |kind: char, part: &str| {
+            let _ = write!(key, "\0{kind}{}:{part}", part.len());
+        };
+        self.base_iri.iter().for_each(|base| add('b', base));
+        // A plan receives the values of parameters with its first row, so it does not depend on them.
+        let mut names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.into_iter().for_each(|name| add('?', name));
+        for (prefix, iri) in &self.prefixes {
+            add('p', prefix);
+            add('i', iri);
+        }
         if let Some(dataset) = &self.dataset {
             for graphs in [&dataset.default, &dataset.named] {
                 key.push('\0');

@@ -109,6 +109,42 @@ fn asking_is_about_one_solution() {
 }
 
 #[test]
+fn plans_are_cached_by_names_of_parameters_and_prefixes() {
+    let database = sample();
+    let rows = |text: &str, options: &QueryOptions| {
+        let before = database.plan_cache_counts().hits;
+        let Answer::Solutions(solutions) = database.query_with(text, options).expect("it runs") else {
+            panic!("a SELECT")
+        };
+        (solutions.len(), database.plan_cache_counts().hits - before)
+    };
+    let text = PREFIX.to_owned() + "SELECT ?s ?n { ?s :name ?n }";
+    let name = |name: &str, text: &str| QueryOptions::default().with_parameter(name, Literal::from(text));
+    let all = rows(&text, &QueryOptions::default());
+    assert!(all.0 > 1 && all.1 == 0, "{all:?}");
+    assert_eq!(rows(&text, &name("n", "Ann")), (1, 0));
+    assert_eq!(rows(&text, &name("n", "Bob")), (1, 1));
+    assert_eq!(rows(&text, &name("n", "nothing")), (0, 1));
+    assert_eq!(rows(&text, &name("s", "Ann")), (0, 0));
+    assert_eq!(rows(&text, &QueryOptions::default()), (all.0, 1));
+    let both = |first: (&str, &str), second: (&str, &str)| {
+        let options = name(first.0, first.1);
+        options.with_parameter(second.0, Literal::from(second.1))
+    };
+    assert_eq!(rows(&text, &both(("n", "Ann"), ("s", "Ann"))), (0, 0));
+    assert_eq!(rows(&text, &both(("s", "Ann"), ("n", "Bob"))), (0, 1));
+    // The same text with other prefixes is another query.
+    let prefixed = |iri: &str| QueryOptions {
+        prefixes: vec![("e".to_owned(), iri.to_owned())],
+        ..QueryOptions::default()
+    };
+    let text = "SELECT ?n { ?s e:name ?n }";
+    assert_eq!(rows(text, &prefixed("http://example.org/")), (all.0, 0));
+    assert_eq!(rows(text, &prefixed("http://example.com/")), (0, 0));
+    assert_eq!(rows(text, &prefixed("http://example.org/")), (all.0, 1));
+}
+
+#[test]
 fn parameters_are_bound_again_and_again() {
     let database = sample();
     let name = |text: &str| QueryOptions::default().with_parameter("n", Literal::from(text));
