@@ -101,6 +101,7 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
             sketch: before.sketch.clone(),
             class_pairs: scaled_class_pairs(&before.class_pairs, entries),
             keys_of_class: scaled(&before.keys_of_class, own),
+            untyped_keys: scaled_untyped(&before, own),
             has_named_graphs: statistics.has_named_graphs,
             has_edges: statistics.has_edges,
             has_parallel: statistics.has_parallel,
@@ -113,6 +114,13 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
 /// The sum of squares of degrees with the same ratio to the number of entries.
 fn scaled_squares(before: &SegmentStatistics, entries: u64) -> u64 {
     let scaled = u128::from(before.degree_squares) * u128::from(entries) / u128::from(before.entries.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// The number of keys without types in the same proportion to `keys`.
+fn scaled_untyped(before: &SegmentStatistics, keys: u64) -> u64 {
+    let all: u128 = before.keys_of_class.iter().map(|(_, keys)| u128::from(*keys)).sum();
+    let scaled = u128::from(before.untyped_keys) * u128::from(keys) / all.max(1);
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
@@ -138,6 +146,11 @@ fn spread(statistics: &SegmentStatistics, classes: &[(ClassId, u64)]) -> Segment
     });
     SegmentStatistics {
         class_pairs: class_pairs.collect(),
+        untyped_keys: sources
+            .iter()
+            .filter(|(class, _)| *class == ClassId::UNTYPED)
+            .map(|(_, size)| size)
+            .sum(),
         keys_of_class: sources.clone(),
         ..Default::default()
     }

@@ -33,7 +33,8 @@ fn of_end(domains: &[(Variable, ClassSet)], end: Operand) -> ClassSet {
     variable_of(end).map_or(ClassSet::ALL, |variable| domain(domains, variable))
 }
 
-fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
+/// Restricts a variable to these classes; returns whether that changes its domain.
+pub(crate) fn narrow(domains: &mut Domains, variable: Variable, to: &ClassSet) -> bool {
     match domains.binary_search_by_key(&variable, |(variable, _)| *variable) {
         Ok(at) => {
             let narrowed = domains[at].1.intersection(to);

@@ -71,7 +71,7 @@ impl<'s, 'a> Estimator<'s, 'a> {
             by_classes: classes_tell_of(atoms),
             corrections: RefCell::default(),
         };
-        new.weights.reserve(width * (8 + 2 * atoms.len() * atoms.len().min(8)));
+        new.weights.reserve((width * (8 + 2 * atoms.len() * atoms.len().min(8))).min(1 << 12));
         new.known.reserve(8 * atoms.len());
         for (variable, weights) in classes {
             let at = new.weights.len();
@@ -224,13 +224,12 @@ impl<'s, 'a> Estimator<'s, 'a> {
     /// end of the same predicate: the types of a vertex are those of many others.
     fn is_bound_by_same_end(&self, done: u64, key: Operand, index: usize, direction: Direction) -> bool {
         let Some(side) = self.atoms[index].side(direction) else { return false };
-        let untyped = |(class, _): &(ClassId, u64)| *class == ClassId::UNTYPED;
         let same = |other: usize| {
             let atom = &self.atoms[other];
             std::ptr::eq(self.segments_of(other), self.segments_of(index)) && atom.ends(direction).0 == key
         };
         variable_of(key).is_some()
-            && side.statistics.keys_of_class.iter().all(untyped)
+            && side.statistics.untyped_keys == side.statistics.keys
             && (0..self.atoms.len()).any(|other| other != index && done >> other & 1 == 1 && same(other))
     }
 

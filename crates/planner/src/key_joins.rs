@@ -29,7 +29,7 @@ pub(crate) const ENDS_MAX: usize = 8;
 const MIXED_MAX: usize = 4;
 
 /// Maximum number of classes for which a correction is computed: the time is linear in them.
-const CLASSES_MAX: usize = 64;
+const CLASSES_MAX: usize = 128;
 
 /// Standard deviations of an overlap within which its correction is ignored.
 const NOISE_WEIGHT: f64 = 0.5;
@@ -46,10 +46,7 @@ pub(crate) fn classes_tell_of(atoms: &[Atom<'_>]) -> bool {
 
 /// [`classes_tell_of`] for segments.
 pub(crate) fn classes_tell<'s>(mut all: impl Iterator<Item = &'s SegmentStatistics>) -> bool {
-    all.all(|one| match one.keys_of_class.first() {
-        Some((ClassId::UNTYPED, untyped)) => untyped.saturating_mul(2) <= one.keys,
-        _ => true,
-    })
+    all.all(|one| one.untyped_keys.saturating_mul(2) <= one.keys)
 }
 
 /// An end of a predicate that may have bound a variable, with its share of the rows.
@@ -250,9 +247,18 @@ pub(crate) fn conditional_degree(
     let overlap = first.overlap(second);
     let all = first.entries().max(1.0);
     if overlap.samples == 0 {
+        if !share_classes(from, to) {
+            return Some(0.0);
+        }
         return Some(reached_unseen(first, second) * second.entries() / second.keys().max(1.0));
     }
     Some(overlap.products / all)
+}
+
+/// Whether some class has keys of both.
+fn share_classes(a: &SegmentStatistics, b: &SegmentStatistics) -> bool {
+    let has = |class: &ClassId| b.keys_of_class.binary_search_by_key(class, |(class, _)| *class).is_ok();
+    a.keys_of_class.iter().any(|(class, _)| has(class))
 }
 
 /// The probability that a value of `first` is one of `second`, where no sample is common. No common value at
@@ -276,7 +282,7 @@ pub(crate) fn match_probability(a: &DirectedSegment<'_>, b: &DirectedSegment<'_>
     let overlap = first.overlap(second);
     let all = first.entries().max(1.0) * second.entries().max(1.0);
     if overlap.samples == 0 {
-        let exact = first.is_complete() && second.is_complete();
+        let exact = first.is_complete() && second.is_complete() || !share_classes(a.statistics, b.statistics);
         let of_keys = reached_unseen(first, second).max(reached_unseen(second, first));
         let keys = first.keys().max(second.keys()).max(1.0);
         return Some(if exact { 0.5 / all } else { (0.1 * of_keys.sqrt()).min(of_keys) / keys });

@@ -269,7 +269,7 @@ impl<'a> Planner<'a> {
             filters.into_iter().partition(|filter| filter.variables.is_subset(&node.certain()));
         let wanted = needed_later.clone().union(&partial.possible).intersection(&bound);
         let right = self.alone(node, &wanted, inside)?;
-        if right.empty {
+        if right.empty || !partial.narrow_to(&right) {
             partial.make_empty();
             return Ok(());
         }

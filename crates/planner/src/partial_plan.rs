@@ -2,7 +2,7 @@
 
 use crate::classes::{ClassSet, Classes, mix};
 use crate::corrections;
-use crate::domain::{Domains, domain};
+use crate::domain::{Domains, domain, narrow};
 use crate::key_joins::{Ends, mix_ends};
 use crate::liveness::columns_after;
 use std::collections::BTreeMap;
@@ -164,6 +164,21 @@ impl PartialPlan {
         self.push(Step::Empty, 0.0);
         self.cost = 0.0;
         self.empty = true;
+    }
+
+    /// Restricts a variable, which is bound or about to be, to these classes; `false`: it has no value.
+    pub(crate) fn narrow(&mut self, variable: Variable, classes: &ClassSet) -> bool {
+        if *classes != ClassSet::ALL {
+            narrow(&mut self.domains, variable, classes);
+        }
+        !domain(&self.domains, variable).is_empty()
+    }
+
+    /// Restricts the variables that this and `other` bind to the classes of both; `false`: one has no value.
+    pub(crate) fn narrow_to(&mut self, other: &Self) -> bool {
+        let both = |variable| self.certain.contains(variable) && other.certain.contains(variable);
+        let shared: Domains = other.domains.iter().filter(|(variable, _)| both(*variable)).copied().collect();
+        shared.iter().all(|(variable, classes)| self.narrow(*variable, classes))
     }
 
     /// The value that `variable` has in all rows.

@@ -7,7 +7,6 @@
 use crate::atom::variable_of;
 use crate::corrections::{key_of_context, key_of_part};
 use crate::cost;
-use crate::join_candidates::at_least;
 use crate::key_joins::{EndShare, conditional_degree, mix_ends};
 use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
@@ -18,50 +17,11 @@ use std::sync::Arc;
 use vervet_algebra::{GraphSlot, Path, PathPattern, Slot, VariableSet};
 use vervet_kernel::Control;
 use vervet_kernel::plan::{Automaton, Move, Operand, PathGraphs, PathStep, Step};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result};
+use vervet_model::{Direction, Error, ErrorKind, Result};
 use vervet_snapshot::GraphFilter;
 
 /// Maximum number of predicate occurrences in one path.
 pub(crate) const PATH_POSITIONS_MAX: usize = 1_000;
-
-/// Number of steps from a start node that an estimate simulates.
-const STEPS_ESTIMATED: i32 = 6;
-
-/// Maximum number of moves for which degrees depend on the move before; their pairs are counted.
-const CONDITIONAL_MAX: usize = 64;
-
-/// The end of a predicate.
-type End = (Id, Direction);
-
-/// A move of an automaton in the direction of a search.
-struct Traversal {
-    number: usize,
-    /// Source state.
-    from: usize,
-    /// Target state.
-    to: usize,
-    entries: f64,
-    keys: f64,
-    ends: f64,
-    /// The end of the predicate at which the traversal starts.
-    end: Option<End>,
-}
-
-/// Degrees after another move.
-struct FanOuts {
-    /// By the end at which the move before ends, and the end at which the next one starts.
-    conditional: FxHashMap<(End, End), f64>,
-}
-
-impl FanOuts {
-    fn of(&self, before: &Traversal, next: &Traversal) -> f64 {
-        let ends = before.end.zip(next.end);
-        let known = ends.and_then(|((predicate, direction), to)| {
-            self.conditional.get(&((predicate, direction.reverse()), to)).copied()
-        });
-        known.unwrap_or(next.entries / next.keys.max(1.0))
-    }
-}
 
 /// Glushkov sets of a sub-path: states by number.
 struct GlushkovSets {
@@ -272,12 +232,14 @@ impl Planner<'_> {
         let automaton = Arc::new(self.automaton(path)?);
         let moves: usize = automaton.moves.iter().map(Vec::len).sum();
         self.control.grow((moves * size_of::<(Move, u16)>()) as u64)?;
-        let (forwards, backwards) = (self.reach(&automaton, false)?, self.reach(&automaton, true)?);
+        let classes = self.path_classes(&automaton)?;
+        let forwards = self.reach(&automaton, false, classes.is_empty())?;
+        let backwards = self.reach(&automaton, true, classes.is_empty())?;
         let mut everywhere = 0.0;
         for (one, _) in automaton.moves.iter().flatten() {
             everywhere += self.move_counts(one)?.0 * cost::PATH_SHARED_ENTRY;
         }
-        let facts = Rc::new(PathFacts { automaton, forwards, backwards, everywhere });
+        let facts = Rc::new(PathFacts { automaton, classes, forwards, backwards, everywhere });
         self.automata.borrow_mut().insert(path.clone(), Rc::clone(&facts));
         Ok(facts)
     }
@@ -308,6 +270,17 @@ impl Planner<'_> {
         needed: &VariableSet,
     ) -> Result<()> {
         let facts = self.path_facts(&pattern.path)?;
+        let ends = [(&pattern.subject, &facts.classes.first), (&pattern.object, &facts.classes.last)];
+        let is_possible = ends.into_iter().all(|(slot, classes)| match slot.variable() {
+            Some(variable) => partial.narrow(variable, classes),
+            None => !classes.is_empty(),
+        });
+        if !is_possible {
+            partial.make_empty();
+        }
+        if partial.empty {
+            return Ok(());
+        }
         let graphs = match pattern.graph_variable() {
             Some(variable) => PathGraphs::Variable(variable),
             None => {
@@ -367,6 +340,13 @@ impl Planner<'_> {
             partial.runs.limit(start, facts.forwards.starts);
         }
         self.add_path_ends(pattern, &facts.automaton, partial);
+        for (slot, reach) in [(&pattern.object, &facts.forwards), (&pattern.subject, &facts.backwards)] {
+            if let (Some(variable), Some(classes)) = (slot.variable(), &reach.classes)
+                && !partial.classes.iter().any(|(of, _)| *of == variable)
+            {
+                partial.classes.push((variable, Rc::clone(classes)));
+            }
+        }
         let variables = pattern.variables().collect();
         partial.possible.add_all(&variables);
         partial.certain.add_all(&variables);
@@ -464,7 +444,7 @@ impl Planner<'_> {
             Operand::Constant(_) => true,
             Operand::Variable(variable) => partial.certain.contains(variable),
         };
-        let PathFacts { automaton, forwards, backwards, everywhere } = facts;
+        let PathFacts { automaton, forwards, backwards, everywhere, .. } = facts;
         let all = self.snapshot.vertex_count().max(1) as f64;
         let nullable = automaton.accepting.first() == Some(&true);
         let having_path = |side: &ReachEstimate| match nullable {
@@ -585,142 +565,6 @@ impl Planner<'_> {
         let own = if is_nullable { 1.0_f64.min(reach.nodes) } else { 0.0 };
         let others = (reach.nodes - own) * expected / average.max(1e-9);
         Ok(Some(own + others.min((reach.most - own).max(0.0))))
-    }
-
-    /// Estimated reach of a search from one node with a first move: the nodes reached in [`STEPS_ESTIMATED`]
-    /// steps, in each state at most the number of distinct ends of its moves. Degrees are those of nodes at
-    /// which the move before ends.
-    fn reach(&self, automaton: &Automaton, backwards: bool) -> Result<ReachEstimate> {
-        let states = automaton.moves.len();
-        let mut traversals: Vec<Traversal> = Vec::new();
-        let mut counts: FxHashMap<&Move, (f64, f64, f64)> = FxHashMap::default();
-        for (from, moves) in automaton.moves.iter().enumerate() {
-            self.control.work(moves.len() + 1)?;
-            for (one, to) in moves {
-                let (entries, keys, ends) = match counts.get(one) {
-                    Some(counts) => *counts,
-                    None => *counts.entry(one).or_insert(self.move_counts(one)?),
-                };
-                let (number, to) = (traversals.len(), usize::from(*to));
-                let ends_of = |predicate, direction: Direction| match backwards {
-                    false => (predicate, direction),
-                    true => (predicate, direction.reverse()),
-                };
-                let end = match one {
-                    Move::Predicate(predicate, direction) => Some(ends_of(*predicate, *direction)),
-                    Move::Except(..) => None,
-                };
-                traversals.push(match backwards {
-                    false => Traversal { number, from, to, entries, keys, ends, end },
-                    true => Traversal { number, from: to, to: from, entries, keys: ends, ends: keys, end },
-                });
-            }
-        }
-        let fan_outs = self.fan_outs(&traversals)?;
-        let starts = |state: usize| if backwards { automaton.accepting[state] } else { state == 0 };
-        let is_end = |state: usize| if backwards { state == 0 } else { automaton.accepting[state] };
-        let mut most: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
-        traversals.iter().for_each(|traversal| most[traversal.to] += traversal.ends);
-        let mut reached: Vec<f64> = (0..states).map(|state| f64::from(u8::from(starts(state)))).collect();
-        // Nodes of the last step, by the traversal that has found them; first the start.
-        let (mut now, mut cost) = (vec![0.0; traversals.len()], 0.0);
-        for step in 0..STEPS_ESTIMATED {
-            let mut found = vec![0.0; traversals.len()];
-            for traversal in &traversals {
-                let (mut rows, mut of_rows) = (0.0, 0.0);
-                if step == 0 {
-                    if starts(traversal.from) {
-                        (rows, of_rows) = (1.0, traversal.entries / traversal.keys.max(1.0));
-                    }
-                } else {
-                    self.control.work(traversals.len())?;
-                    for before in traversals.iter().filter(|before| before.to == traversal.from) {
-                        rows += now[before.number];
-                        of_rows += now[before.number] * fan_outs.of(before, traversal);
-                    }
-                }
-                cost += rows * cost::EXPAND_ROW + of_rows * cost::PATH_ENTRY;
-                found[traversal.number] = of_rows;
-            }
-            // Probabilities below one are not independent.
-            let (before, after): (f64, f64) = (now.iter().sum(), found.iter().sum());
-            if step > 0 && after > 0.0 && before > 0.0 {
-                let damped = at_least(before, after) / after;
-                found.iter_mut().for_each(|found| *found *= damped);
-            }
-            let mut next = vec![0.0; states];
-            traversals.iter().for_each(|traversal| next[traversal.to] += found[traversal.number]);
-            for state in 0..states {
-                // Some neighbours are equal, and visited nodes are not expanded again.
-                let free = (most[state] - reached[state]).max(0.0);
-                let new = -free * (-next[state] / most[state].max(1.0)).exp_m1();
-                reached[state] += new;
-                let kept = if next[state] > 0.0 { new / next[state] } else { 0.0 };
-                let of_state = traversals.iter().filter(|traversal| traversal.to == state);
-                of_state.for_each(|traversal| now[traversal.number] = found[traversal.number] * kept);
-            }
-        }
-        // States may share nodes: assumes that the largest state contains all others.
-        let ends = (0..states).filter(|&state| is_end(state));
-        let (nodes, most) =
-            ends.fold((0.0, 0.0_f64), |(nodes, all), state| (nodes + reached[state], all.max(most[state])));
-        let of_start = traversals
-            .iter()
-            .filter(|traversal| starts(traversal.from))
-            .map(|traversal| traversal.keys)
-            .sum();
-        Ok(ReachEstimate { nodes: nodes.min(most), most, cost, starts: of_start })
-    }
-
-    /// The number of entries that a node at the end of one traversal has for the next one.
-    fn fan_outs(&self, traversals: &[Traversal]) -> Result<FanOuts> {
-        let mut fan_outs = FanOuts { conditional: FxHashMap::default() };
-        if traversals.len() > CONDITIONAL_MAX {
-            return Ok(fan_outs);
-        }
-        for before in traversals {
-            for next in traversals.iter().filter(|next| next.from == before.to) {
-                let (Some((predicate, direction)), Some(to)) = (before.end, next.end) else { continue };
-                let from = (predicate, direction.reverse());
-                if fan_outs.conditional.contains_key(&(from, to)) {
-                    continue;
-                }
-                self.control.work(16)?;
-                let segment = |end: End| self.snapshot.segment(end.0, end.1);
-                let (Some(first), Some(second)) = (segment(from)?, segment(to)?) else { continue };
-                let (first, second) = (first.statistics(), second.statistics());
-                if let Some(fan_out) = conditional_degree(first, second, from == to) {
-                    fan_outs.conditional.insert((from, to), fan_out);
-                }
-            }
-        }
-        Ok(fan_outs)
-    }
-
-    /// Entries, keys and ends of the statements of a move.
-    fn move_counts(&self, one: &Move) -> Result<(f64, f64, f64)> {
-        let (mut entries, mut keys, mut ends) = (0.0, 0.0, 0.0);
-        let mut add = |predicate, direction: Direction| {
-            let side = |direction| self.snapshot.segment(predicate, direction);
-            if let (Some(segment), Some(other)) = (side(direction)?, side(direction.reverse())?) {
-                entries += segment.statistics().entries as f64;
-                keys += segment.statistics().keys as f64;
-                ends += other.statistics().keys as f64;
-            }
-            Ok::<_, Error>(())
-        };
-        match one {
-            Move::Predicate(predicate, direction) => add(*predicate, *direction)?,
-            Move::Except(these, direction) => {
-                for (predicate, _) in self.snapshot.predicates() {
-                    self.control.work(1)?;
-                    if these.binary_search(predicate).is_err() {
-                        add(*predicate, *direction)?;
-                    }
-                }
-            }
-        }
-        Ok((entries, keys, ends))
     }
 }
 

@@ -9,18 +9,19 @@
 
 use crate::sketch::KeySketch;
 
-/// A class: all vertices with the same set of types.
+/// A class: all vertices with the same set of types, or without types and with similar sets of predicates.
+/// A vertex keeps its class until the store is built again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClassId(pub u16);
 
 impl ClassId {
-    /// Vertices without a type, and edges.
+    /// Vertices without a type and without a class by their predicates, and edges.
     pub const UNTYPED: Self = Self(0);
     /// Literals.
     pub const LITERAL: Self = Self(1);
     /// Vertices of classes too rare for a class of their own.
     pub const OTHER: Self = Self(2);
-    /// The first class with a type set of its own.
+    /// The first class with a type set of its own; after these, classes by predicates, which have no types.
     pub const FIRST: Self = Self(3);
     /// Maximum number of classes of a store, the three above included.
     pub const COUNT_MAX: usize = 256;
@@ -72,4 +73,6 @@ pub struct SegmentStatistics {
     pub class_pairs: Vec<ClassPairCount>,
     /// Distinct keys by class; sorted; sums to `keys`.
     pub keys_of_class: Vec<(ClassId, u64)>,
+    /// Number of keys of classes without types.
+    pub untyped_keys: u64,
 }

@@ -159,6 +159,25 @@ impl PredicateBuffer {
         8
     }
 
+    /// Calls `each` with subject and object of every entry.
+    pub(crate) fn for_each_pair(&self, each: &mut dyn FnMut([u64; 2])) {
+        for (tags, entries) in &self.narrow {
+            let [key_tag, neighbour_tag] =
+                [tags >> 4, tags & 15].map(|tag| u64::from(tag) << Id::PAYLOAD_BITS);
+            entries
+                .iter()
+                .for_each(|entry| each([key_tag | entry >> 32, neighbour_tag | entry & NARROW_MAX]));
+        }
+        self.pairs.iter().for_each(|pair| each(*pair));
+        self.quads.iter().for_each(|[subject, object, ..]| each([*subject, *object]));
+        for run in &self.runs {
+            (0..run.len()).for_each(|index| {
+                let [subject, object, ..] = run.row(index);
+                each([subject, object]);
+            });
+        }
+    }
+
     /// Calls `each` with every quad.
     pub(crate) fn for_each_quad(&self, mut each: impl FnMut(&[u64; 4])) {
         self.quads.iter().for_each(&mut each);

@@ -23,6 +23,7 @@ use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
 use crate::merge::{self, MergedRun};
 use crate::order::{self, OrderBy, Values};
 use crate::packed::PackedEntries;
+use crate::predicate_sets::PredicateSets;
 use crate::spill::{RunKind, Spill};
 use crate::statistics::{Classes, collect};
 use crate::toc::{OrderSections, SectionLocation, Toc};
@@ -381,7 +382,15 @@ impl<'w> StoreBuilder<'w> {
             }
             (None, _) => Classes::new::<[[u64; 2]]>(&[], vertex_count, literal_count),
         };
-        let classes = classes.with_predicates(buffers.len());
+        let mut classes = classes.with_predicates(buffers.len());
+        if let Some(mut sets) = PredicateSets::new(&classes) {
+            let mut sorted: Vec<&PredicateBuffer> = buffers.iter().collect();
+            sorted.sort_unstable_by_key(|buffer| buffer.predicate);
+            for buffer in sorted {
+                sets.add_predicate(&mut |each| buffer.for_each_pair(each), watch)?;
+            }
+            sets.classify(&mut classes, watch)?;
+        }
         let mut toc = Toc { vertex_count, literal_count, classes: classes.table.clone(), ..Toc::default() };
         if has_types {
             toc.type_predicate = type_id;

@@ -34,7 +34,7 @@ const LOG_NOT_BEGUN: &str = "new";
 /// First bytes of a segment file.
 const MAGIC: [u8; 8] = *b"VERVETSG";
 /// Version of the segment file.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// The oldest supported version.
 const VERSION_MIN: u64 = 3;
 const HEAD_BYTES: u64 = 16;

@@ -52,6 +52,7 @@ mod merge;
 mod new_dictionary;
 mod order;
 mod packed;
+mod predicate_sets;
 mod restore;
 mod segment;
 mod sort;

@@ -24,6 +24,7 @@ use crate::key_bitmaps::{self, BitmapLookup, KeyBitmap, KeyBitmaps};
 use crate::lazy_section::LazySection;
 use crate::locate::{SegmentEntry, SegmentView};
 use crate::order::OrderColumn;
+use crate::statistics::ClassTable;
 use std::sync::Arc;
 use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader};
 use vervet_env::Bytes;
@@ -140,6 +141,11 @@ impl BaseSegment {
         let metadata = (self.bytes.len() as u64).saturating_sub(body);
         let sizes = sizes.into_iter().filter(|(_, size)| *size != 0);
         sizes.chain([("metadata", metadata)]).collect()
+    }
+
+    /// Sets [`SegmentStatistics::untyped_keys`], which depends on the table of contents.
+    pub(crate) fn count_untyped_keys(&mut self, typed_end: ClassId) {
+        self.statistics.untyped_keys = ClassTable::untyped_keys(&self.statistics.keys_of_class, typed_end);
     }
 
     pub(crate) fn set_order(&mut self, property: Id, column: Arc<LazySection<OrderColumn>>) {

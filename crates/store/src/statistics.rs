@@ -1,9 +1,9 @@
 //! Statistics: classes of vertices and the class pairs between them, counted while segments are built.
 //!
 //! # Shape
-//! A class is a set of types. While a store is built, one byte for each vertex holds its class; class pairs
-//! are counted in a square table of classes (for a small segment in a sorted list). Afterwards only the
-//! counts are kept.
+//! A class is a set of types; vertices without types have classes by their predicates (`predicate_sets.rs`).
+//! While a store is built, one byte for each vertex holds its class; class pairs are counted in a square table
+//! of classes (for a small segment in a sorted list). Afterwards only the counts are kept.
 //! # Cost
 //! One table access for each entry of one direction; the other direction is the same table, transposed.
 
@@ -20,7 +20,7 @@ const TABLE_MIN: usize = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Classes {
     /// The class of each vertex.
-    of_vertex: Vec<u8>,
+    pub(crate) of_vertex: Vec<u8>,
     /// Number of samples of each sketch.
     samples: usize,
     /// The part that is kept.
@@ -34,6 +34,20 @@ pub(crate) struct ClassTable {
     pub(crate) sizes: Vec<u64>,
     /// For each type (bits of its id) the classes whose vertices may have it, ascending.
     pub(crate) of_type: FxHashMap<u64, Vec<ClassId>>,
+}
+
+impl ClassTable {
+    /// The end of the classes that are sets of types; from there on they are sets of predicates.
+    pub(crate) fn typed_end(&self) -> ClassId {
+        let last = self.of_type.values().flatten().max();
+        last.map_or(ClassId::FIRST, |last| ClassId(last.0 + 1).max(ClassId::FIRST))
+    }
+
+    /// Number of keys without types.
+    pub(crate) fn untyped_keys(keys_of_class: &[(ClassId, u64)], typed_end: ClassId) -> u64 {
+        let is_untyped = |class: ClassId| class == ClassId::UNTYPED || class >= typed_end;
+        keys_of_class.iter().filter(|(class, _)| is_untyped(*class)).map(|(_, keys)| keys).sum()
+    }
 }
 
 impl Classes {
@@ -155,27 +169,36 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     };
     // Equal pairs are adjacent in either direction, so one direction decides for both.
     let has_parallel = has_edges && (1..out.len()).any(|index| same(index - 1, index));
-    let of = |keys: &KeyRuns, neighbours: &KeyRuns, class_pairs: Vec<ClassPairCount>| SegmentStatistics {
-        exact: true,
-        keys: keys.keys.len() as u64,
-        entries: out.len() as u64,
-        neighbours: neighbours.keys.len() as u64,
-        degree_max: keys.degrees().max().unwrap_or(0),
-        degree_squares: keys
-            .degrees()
-            .fold(0, |sum, degree| sum.saturating_add(degree.saturating_mul(degree))),
-        sketch: Some(KeySketch::new(
-            keys.keys.iter().map(|bits| Id::from_bits(*bits)).zip(keys.degrees()),
-            classes.samples,
-        )),
-        has_named_graphs,
-        has_edges,
-        has_parallel,
-        // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
-        literals_only: neighbours.keys.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
-        vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
-        class_pairs,
-        keys_of_class: keys_of_class(&keys.keys, classes),
+    let typed_end = classes.table.typed_end();
+    let of = |keys: &KeyRuns, neighbours: &KeyRuns, class_pairs: Vec<ClassPairCount>| {
+        let keys_of_class = keys_of_class(&keys.keys, classes);
+        let untyped_keys = ClassTable::untyped_keys(&keys_of_class, typed_end);
+        SegmentStatistics {
+            exact: true,
+            keys: keys.keys.len() as u64,
+            entries: out.len() as u64,
+            neighbours: neighbours.keys.len() as u64,
+            degree_max: keys.degrees().max().unwrap_or(0),
+            degree_squares: keys
+                .degrees()
+                .fold(0, |sum, degree| sum.saturating_add(degree.saturating_mul(degree))),
+            sketch: Some(KeySketch::new(
+                keys.keys.iter().map(|bits| Id::from_bits(*bits)).zip(keys.degrees()),
+                classes.samples,
+            )),
+            has_named_graphs,
+            has_edges,
+            has_parallel,
+            // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
+            literals_only: neighbours
+                .keys
+                .first()
+                .is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
+            vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
+            class_pairs,
+            keys_of_class,
+            untyped_keys,
+        }
     };
     [of(subjects, objects, class_pairs), of(objects, subjects, reverse)]
 }

@@ -287,6 +287,7 @@ impl Store {
             if segment.predicate() != predicate || segment.direction() != direction {
                 return Err(Error::corrupt(name, "it is another segment"));
             }
+            segment.count_untyped_keys(self.toc.classes.typed_end());
             if let Some(slot) = self.orders.get(&(predicate.bits(), direction)) {
                 let property = self.orders().find(|(of, _)| *of == predicate);
                 segment.set_order(property.map_or(Id::UNBOUND, |(_, property)| property), Arc::clone(slot));

@@ -3,6 +3,7 @@
 use crate::entries::{Entries, KeyRuns};
 use crate::locate::SegmentEntry;
 use crate::order::{self, Values};
+use crate::predicate_sets::PredicateSets;
 use crate::statistics::{Classes, collect};
 use crate::{BaseSegment, Store};
 use rustc_hash::FxHashMap;
@@ -25,8 +26,13 @@ impl Store {
             }
         }
         self.dictionary.validate()?;
-        let classes = Classes::new(self.types()?.as_slice(), self.toc.vertex_count, self.toc.literal_count)
-            .with_predicates(self.toc.predicates.len());
+        let mut classes =
+            Classes::new(self.types()?.as_slice(), self.toc.vertex_count, self.toc.literal_count)
+                .with_predicates(self.toc.predicates.len());
+        // Earlier versions have no classes by predicates.
+        if classes.table != self.toc.classes {
+            self.classify(&mut classes)?;
+        }
         if classes.table != self.toc.classes {
             return Err(Error::corrupt("table of contents", "classes differ from a recount"));
         }
@@ -75,6 +81,23 @@ impl Store {
             return Err(Error::corrupt("table of contents", "its counts differ from a recount"));
         }
         Ok(())
+    }
+
+    /// Adds the classes by predicates.
+    fn classify(&self, classes: &mut Classes) -> Result<()> {
+        let (Some(mut sets), watch) = (PredicateSets::new(classes), Watch::new("check")) else {
+            return Ok(());
+        };
+        let mut predicates: Vec<Id> = self.toc.predicates.iter().map(|(predicate, _)| *predicate).collect();
+        predicates.sort_unstable();
+        for predicate in predicates {
+            let entries = self.walk(predicate, Direction::Out)?;
+            let mut visit = |each: &mut dyn FnMut([u64; 2])| {
+                entries.iter().for_each(|[subject, object, ..]| each([*subject, *object]));
+            };
+            sets.add_predicate(&mut visit, &watch)?;
+        }
+        sets.classify(classes, &watch)
     }
 
     /// Checks that the order columns equal recomputed ones.

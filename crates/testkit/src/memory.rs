@@ -425,6 +425,7 @@ impl MemorySegment {
                 .into_iter()
                 .map(|((source, target), entries)| ClassPairCount { source, target, entries })
                 .collect(),
+            untyped_keys: keys_of_class.get(&ClassId::UNTYPED).copied().unwrap_or_default(),
             keys_of_class: keys_of_class.into_iter().collect(),
         };
         Self { entries, keys, statistics }

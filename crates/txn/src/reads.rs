@@ -292,6 +292,7 @@ impl ReadSet {
             vertices_only,
             class_pairs: _,
             keys_of_class: _,
+            untyped_keys: _,
         } = statistics;
         let excluded = &mut self.predicates.entry(predicate).or_default().excluded;
         excluded.named_graphs |= !has_named_graphs;

@@ -142,7 +142,7 @@ fn older_versions_are_read_or_refused() {
     let (environment, dir, answers) = database();
     let path = dir.join("segments-1.vvs");
     let whole = environment.files.read(&path).expect("it is there");
-    for (version, is_read) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
+    for (version, is_read) in [(1, false), (2, false), (3, true), (4, true), (5, true), (6, false)] {
         let mut bytes = whole.clone();
         bytes[8] = version;
         overwrite(&*environment.files, &path, &bytes);

@@ -38,6 +38,7 @@ mod soak;
 mod threads;
 mod transactions;
 mod triple_terms;
+mod untyped;
 mod update;
 mod volatile;
 mod warnings;
