@@ -80,7 +80,7 @@ impl Version {
             came: 0,
         };
         let changed = self.predicates.get(predicate);
-        let Some(segment) = segment(changed, &self.base, predicate, Direction::Out)?.or_else(|| {
+        let Some(segment) = segment(changed, &*self.base, predicate, Direction::Out)?.or_else(|| {
             // A predicate without remaining entries still has cells for the removed ones.
             changed.map(|changed| -> &dyn vervet_snapshot::Segment { &**changed.side(Direction::Out) })
         }) else {
@@ -164,7 +164,7 @@ impl Version {
             if has_twins {
                 changed.set_parallel();
             }
-            changed.refresh(|| largest_classes(&self.base));
+            changed.refresh(|| largest_classes(&*self.base));
             self.count_all(predicate, &fresh);
         }
         for (statement, change) in &single {

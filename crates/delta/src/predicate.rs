@@ -5,8 +5,8 @@ use crate::overlay::{CellTransition, Overlay};
 use crate::tree::TreeItem;
 use std::sync::Arc;
 use vervet_model::{Direction, Id, Result, Statement, Tag};
-use vervet_snapshot::{ClassId, Segment, Snapshot};
-use vervet_store::Store;
+use vervet_snapshot::{ClassId, Segment};
+use vervet_store::Base;
 
 /// Lower bound of all edges, above [`Id::UNBOUND`].
 pub(crate) const FIRST_EDGE: Id = Id::new(Tag::Edge, 0);
@@ -33,7 +33,7 @@ impl TreeItem for PredicateDelta {
 
 impl PredicateDelta {
     /// A predicate without changes.
-    pub(crate) fn new(id: Id, base: &Store) -> Result<Self> {
+    pub(crate) fn new(id: Id, base: &dyn Base) -> Result<Self> {
         let entries = entries_of(base, id);
         let side = |direction| -> Result<Arc<Overlay>> {
             Ok(Arc::new(Overlay::new(base.segment_arc(id, direction)?, entries)))
@@ -109,7 +109,7 @@ pub(crate) fn entry_of(statement: &Statement, direction: Direction) -> (Id, [Id;
 }
 
 /// Number of statements of a predicate in a store.
-fn entries_of(base: &Store, predicate: Id) -> u64 {
+fn entries_of(base: &dyn Base, predicate: Id) -> u64 {
     let predicates = base.predicates();
     let at = predicates.binary_search_by_key(&predicate, |(id, _)| *id);
     at.ok().and_then(|at| predicates.get(at)).map_or(0, |(_, entries)| *entries)
@@ -118,7 +118,7 @@ fn entries_of(base: &Store, predicate: Id) -> u64 {
 /// The segment of a predicate: its overlay if it has changes, else that of the store.
 pub(crate) fn segment<'a>(
     changed: Option<&'a PredicateDelta>,
-    base: &'a Store,
+    base: &'a dyn Base,
     id: Id,
     direction: Direction,
 ) -> Result<Option<&'a dyn Segment>> {

@@ -9,8 +9,7 @@ use crate::tree::Tree;
 use std::sync::Arc;
 use vervet_dictionary::MutableDictionary;
 use vervet_model::{Direction, Error, Id, Result, Statement};
-use vervet_snapshot::Snapshot;
-use vervet_store::Store;
+use vervet_store::Base;
 
 impl Version {
     /// The same graph over `base`, a store of exactly its statements: a version without changes. The terms
@@ -18,7 +17,7 @@ impl Version {
     ///
     /// # Errors
     /// Internal: `base` is not a store of this version.
-    pub fn rebase_empty(&self, base: Arc<Store>) -> Result<Self> {
+    pub fn rebase_empty(&self, base: Arc<dyn Base>) -> Result<Self> {
         if base.statement_count() != self.statements {
             return Err(not_its_store());
         }
@@ -76,7 +75,7 @@ impl Version {
     ///
     /// # Errors
     /// As for these.
-    pub fn rebase(&self, old: &Self, base: Arc<Store>, terms: Arc<MutableDictionary>) -> Result<Self> {
+    pub fn rebase(&self, old: &Self, base: Arc<dyn Base>, terms: Arc<MutableDictionary>) -> Result<Self> {
         let mut moved = old.rebase_empty(base)?;
         moved.apply_difference(old, self)?;
         Ok(moved.with_terms(terms))

@@ -138,7 +138,7 @@ impl Snapshot for Version {
         if let Some(ordered) = self.ordered(predicate, direction)? {
             return Ok(Some(&**ordered));
         }
-        segment(self.predicates.get(predicate), &self.base, predicate, direction)
+        segment(self.predicates.get(predicate), &*self.base, predicate, direction)
     }
 
     fn predicates(&self) -> &[(Id, u64)] {

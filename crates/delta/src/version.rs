@@ -1,7 +1,7 @@
-//! A version of the graph: a store and the differences from it.
+//! A version of the graph: a base and the differences from it.
 //!
 //! # Shape
-//! The store and the terms, shared; persistent trees of changed predicates (each with an overlay for each
+//! The base (a store, or several) and the terms, shared; persistent trees of changed predicates (each with an overlay for each
 //! direction), edges and graphs; counts. `snapshot` reads it, `bulk` adds many statements at once.
 //! # Invariants
 //! 1. Both overlays of a predicate have the same statements.
@@ -26,8 +26,8 @@ use std::sync::{Arc, OnceLock};
 use vervet_dictionary::MutableDictionary;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
-use vervet_snapshot::{ClassId, Segment, Snapshot};
-use vervet_store::Store;
+use vervet_snapshot::{ClassId, Segment};
+use vervet_store::Base;
 
 /// Memory of a cell in bytes: 32 bytes, headers of leaves, inner nodes, two to four bytes of filter. Measured
 /// 40 to 41 where 100,000 statements were inserted, one by one or at once (`examples/measure_delta.rs`).
@@ -38,7 +38,7 @@ const EDGE_BYTES: u64 = 64;
 /// A version of the graph. See the header of this file.
 #[derive(Clone, Debug)]
 pub struct Version {
-    pub(crate) base: Arc<Store>,
+    pub(crate) base: Arc<dyn Base>,
     pub(crate) terms: Arc<MutableDictionary>,
     pub(crate) predicates: Tree<PredicateDelta>,
     pub(crate) edges: Tree<EdgeChange>,
@@ -92,9 +92,9 @@ impl TreeItem for GraphCount {
 }
 
 impl Version {
-    /// The graph of a store. `terms` continue after its dictionary.
+    /// The graph of a base. `terms` continue after its dictionary.
     #[must_use]
-    pub fn new(base: Arc<Store>, terms: Arc<MutableDictionary>) -> Self {
+    pub fn new(base: Arc<dyn Base>, terms: Arc<MutableDictionary>) -> Self {
         Self {
             predicates: Tree::default(),
             edges: Tree::default(),
@@ -114,9 +114,9 @@ impl Version {
         }
     }
 
-    /// The store below.
+    /// The graph below.
     #[must_use]
-    pub fn base(&self) -> &Arc<Store> {
+    pub fn base(&self) -> &Arc<dyn Base> {
         &self.base
     }
 
@@ -243,7 +243,7 @@ impl Version {
 
     /// Whether statements of a predicate may have edges.
     fn may_have_edges(&self, predicate: Id) -> Result<bool> {
-        let segment = segment(self.predicates.get(predicate), &self.base, predicate, Direction::Out)?;
+        let segment = segment(self.predicates.get(predicate), &*self.base, predicate, Direction::Out)?;
         Ok(segment.is_some_and(|segment| segment.statistics().has_edges))
     }
 
@@ -291,7 +291,7 @@ impl Version {
             };
             self.type_id = found.filter(|id| *id == predicate).unwrap_or_default();
         }
-        self.predicates.insert(PredicateDelta::new(predicate, &self.base)?);
+        self.predicates.insert(PredicateDelta::new(predicate, &*self.base)?);
         Ok(())
     }
 
@@ -301,7 +301,7 @@ impl Version {
         debug_assert!(predicate.is_some(), "a change of a predicate that was not prepared");
         if let Some(predicate) = predicate {
             predicate.apply(statement, change);
-            predicate.refresh(|| largest_classes(&self.base));
+            predicate.refresh(|| largest_classes(&*self.base));
             self.count(statement, change);
         }
     }
@@ -419,7 +419,7 @@ impl Version {
 }
 
 /// The largest classes of a store, with their sizes; sorted by class.
-pub(crate) fn largest_classes(base: &Store) -> Vec<(ClassId, u64)> {
+pub(crate) fn largest_classes(base: &dyn Base) -> Vec<(ClassId, u64)> {
     let all = (0..ClassId::COUNT_MAX).filter_map(|class| u16::try_from(class).ok()).map(ClassId);
     let sized = all.map(|class| (class, base.class_size(class))).filter(|(_, size)| *size > 0);
     let mut classes: Vec<(ClassId, u64)> = sized.collect();

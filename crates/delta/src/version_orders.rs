@@ -12,7 +12,7 @@ const KEYS_AHEAD: usize = 1024;
 impl Version {
     /// The segment of a predicate if it is ordered and its order differs from the store's.
     pub(crate) fn ordered(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<OrderOverlay>>> {
-        if self.predicates.is_empty() || self.base.orders().next().is_none() {
+        if self.predicates.is_empty() || self.base.orders().is_empty() {
             return Ok(None);
         }
         let list = match self.ordered_list.get() {
@@ -30,7 +30,7 @@ impl Version {
     fn make_ordered(&self) -> Result<OrderedList> {
         let has_changed = |id| self.predicates.get(id).is_some();
         let mut list = Vec::new();
-        for (predicate, property) in self.base.orders() {
+        for &(predicate, property) in self.base.orders() {
             if !has_changed(predicate) && !has_changed(property) {
                 continue;
             }

@@ -18,7 +18,7 @@ use vervet_dictionary::DictionaryBuilder;
 use vervet_env::Environment;
 use vervet_model::{Direction, Id, LiteralKind};
 use vervet_snapshot::{Cursor, EntryFilter, Expansion, Segment, Snapshot};
-use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, Store, StoreBuilder, Target};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (triples, image) = read()?;

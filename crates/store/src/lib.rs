@@ -37,6 +37,7 @@
 //! Changes: `vervet-delta` adds them on top of a store, with the same traits. `docs/format.md` describes the
 //! bytes of the files.
 
+mod base;
 mod buffers;
 mod builder;
 mod check;
@@ -63,6 +64,7 @@ mod store;
 mod toc;
 mod validate;
 
+pub use base::Base;
 pub use builder::{BuildOptions, StoreBuilder, Target};
 pub use files::{CheckpointPosition, publish_log};
 pub use new_dictionary::NewDictionary;

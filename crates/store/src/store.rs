@@ -9,10 +9,11 @@
 //! # Not here
 //! Versions: `vervet-delta` adds changes on top of each segment; all versions share this store.
 
+use crate::Base;
 use crate::edges::EdgeTable;
 use crate::files::{self, CheckpointPosition, FileRecord, Manifest};
 use crate::lazy_section::LazySection;
-use crate::order::{OrderBy, OrderColumn};
+use crate::order::OrderColumn;
 use crate::segment::BaseSegment;
 use crate::statistics::Classes;
 use crate::toc::{SectionLocation, Toc};
@@ -39,6 +40,8 @@ pub struct Store {
     index: FxHashMap<u64, usize>,
     slots: Vec<[LazySection<Arc<BaseSegment>>; 2]>,
     pub(crate) edges: Option<LazySection<EdgeTable>>,
+    /// Ordered predicates with their ordering properties.
+    ordered: Vec<(Id, Id)>,
     /// By predicate (bits) and direction.
     orders: FxHashMap<(u64, Direction), Arc<LazySection<OrderColumn>>>,
     /// The files with their records in the manifest, for validation.
@@ -168,6 +171,7 @@ impl Store {
                 orders.insert((order.predicate.bits(), direction), column);
             }
         }
+        let ordered = toc.orders.iter().map(|order| (order.predicate, order.property)).collect();
         let index = toc.predicates.iter().map(|(predicate, _)| predicate.bits()).zip(0..).collect();
         // Relaxed: numbers only have to differ.
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -177,6 +181,7 @@ impl Store {
             index,
             slots,
             edges,
+            ordered,
             orders,
             files: Vec::new(),
             log: None,
@@ -186,65 +191,73 @@ impl Store {
         })
     }
 
-    /// The dictionary, for look-ups by parts of terms and for extension.
-    #[must_use]
-    pub fn dictionary(&self) -> &Dictionary {
+    /// The concrete segment, not as a trait object.
+    pub(crate) fn base_segment(
+        &self,
+        predicate: Id,
+        direction: Direction,
+    ) -> Result<Option<&Arc<BaseSegment>>> {
+        let Some(index) = self.index.get(&predicate.bits()) else { return Ok(None) };
+        let Some([out, reverse]) = self.slots.get(*index) else { return Ok(None) };
+        let slot = match direction {
+            Direction::Out => out,
+            Direction::In => reverse,
+        };
+        slot.get(|bytes, name| {
+            let mut segment = BaseSegment::open(bytes, name)?;
+            if segment.predicate() != predicate || segment.direction() != direction {
+                return Err(Error::corrupt(name, "it is another segment"));
+            }
+            segment.count_untyped_keys(self.toc.classes.typed_end());
+            if let Some(slot) = self.orders.get(&(predicate.bits(), direction)) {
+                let property = self.ordered.iter().find(|(of, _)| *of == predicate);
+                segment.set_order(property.map_or(Id::UNBOUND, |(_, property)| *property), Arc::clone(slot));
+            }
+            Ok(Arc::new(segment))
+        })
+        .map(Some)
+    }
+
+    pub(crate) fn edge_table(&self) -> Result<Option<&EdgeTable>> {
+        self.edges.as_ref().map(|slot| slot.get(|bytes, name| EdgeTable::open(bytes, name))).transpose()
+    }
+}
+
+impl Base for Store {
+    fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    /// A number that is unique among all stores ever opened by this process.
-    #[must_use]
-    pub fn number(&self) -> u64 {
+    fn number(&self) -> u64 {
         self.number
     }
 
-    /// The generation in its manifest; `None` for a store in memory.
-    #[must_use]
-    pub fn generation(&self) -> Option<u64> {
+    fn generation(&self) -> Option<u64> {
         self.generation
     }
 
-    /// The log position in the manifest when this store was opened; `None` if the manifest states none. The
-    /// manifest may have changed since ([`crate::publish_log`]).
-    #[must_use]
-    pub fn checkpoint_position(&self) -> Option<CheckpointPosition> {
+    fn checkpoint_position(&self) -> Option<CheckpointPosition> {
         self.log
     }
 
-    /// Total size of its files in bytes; 0 in memory.
-    #[must_use]
-    pub fn file_bytes(&self) -> u64 {
+    fn file_bytes(&self) -> u64 {
         self.files.iter().map(|(_, record, _)| record.length).sum()
     }
 
-    /// The lines set by [`crate::StoreBuilder::set_constraints`].
-    #[must_use]
-    pub fn constraints(&self) -> &[String] {
+    fn constraints(&self) -> &[String] {
         &self.constraints
     }
 
-    /// [`Snapshot::segment`] as a shared pointer, for layers on top of this one.
-    ///
-    /// # Errors
-    /// Damaged segment.
-    pub fn segment_arc(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
+    fn segment_arc(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
         let segment = self.base_segment(predicate, direction)?;
         Ok(segment.map(|segment| -> Arc<dyn Segment> { Arc::<BaseSegment>::clone(segment) }))
     }
 
-    /// Subject, predicate, object and graph of an edge; `None` if there is no such edge.
-    ///
-    /// # Errors
-    /// Damaged edge table.
-    pub fn find_edge(&self, edge: Id) -> Result<Option<[Id; 4]>> {
+    fn find_edge(&self, edge: Id) -> Result<Option<[Id; 4]>> {
         Ok(self.edge_table()?.and_then(|table| table.row(edge)))
     }
 
-    /// Sizes in bytes of all parts of the store.
-    ///
-    /// # Errors
-    /// Damaged segment.
-    pub fn parts(&self) -> Result<Vec<PartSize>> {
+    fn parts(&self) -> Result<Vec<PartSize>> {
         let mut parts = Vec::new();
         for (predicate, _) in &self.toc.predicates {
             for direction in Direction::BOTH {
@@ -270,57 +283,12 @@ impl Store {
         Ok(parts)
     }
 
-    /// The concrete segment, not as a trait object.
-    pub(crate) fn base_segment(
-        &self,
-        predicate: Id,
-        direction: Direction,
-    ) -> Result<Option<&Arc<BaseSegment>>> {
-        let Some(index) = self.index.get(&predicate.bits()) else { return Ok(None) };
-        let Some([out, reverse]) = self.slots.get(*index) else { return Ok(None) };
-        let slot = match direction {
-            Direction::Out => out,
-            Direction::In => reverse,
-        };
-        slot.get(|bytes, name| {
-            let mut segment = BaseSegment::open(bytes, name)?;
-            if segment.predicate() != predicate || segment.direction() != direction {
-                return Err(Error::corrupt(name, "it is another segment"));
-            }
-            segment.count_untyped_keys(self.toc.classes.typed_end());
-            if let Some(slot) = self.orders.get(&(predicate.bits(), direction)) {
-                let property = self.orders().find(|(of, _)| *of == predicate);
-                segment.set_order(property.map_or(Id::UNBOUND, |(_, property)| property), Arc::clone(slot));
-            }
-            Ok(Arc::new(segment))
-        })
-        .map(Some)
+    fn orders(&self) -> &[(Id, Id)] {
+        &self.ordered
     }
 
-    /// Ordered predicates, ascending, each with its ordering property.
-    pub fn orders(&self) -> impl Iterator<Item = (Id, Id)> {
-        self.toc.orders.iter().map(|order| (order.predicate, order.property))
-    }
-
-    /// The orders by name, for building a store with the same orders.
-    ///
-    /// # Errors
-    /// Damaged dictionary.
-    pub fn order_names(&self) -> Result<Vec<OrderBy>> {
-        let text = |id| {
-            let mut text = String::new();
-            self.read_term(id, &mut String::new(), &mut |parts| parts.write_str(&mut text))?;
-            Ok::<_, Error>(text)
-        };
-        self.orders()
-            .map(|(predicate, property)| {
-                Ok(OrderBy { predicate: text(predicate)?, property: text(property)? })
-            })
-            .collect()
-    }
-
-    pub(crate) fn edge_table(&self) -> Result<Option<&EdgeTable>> {
-        self.edges.as_ref().map(|slot| slot.get(|bytes, name| EdgeTable::open(bytes, name))).transpose()
+    fn validate(&self) -> Result<()> {
+        self.validate_all()
     }
 }
 

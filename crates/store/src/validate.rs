@@ -5,7 +5,7 @@ use crate::locate::SegmentEntry;
 use crate::order::{self, Values};
 use crate::predicate_sets::PredicateSets;
 use crate::statistics::{Classes, collect};
-use crate::{BaseSegment, Store};
+use crate::{Base, BaseSegment, Store};
 use rustc_hash::FxHashMap;
 use vervet_codec::Locate;
 use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
@@ -13,13 +13,8 @@ use vervet_snapshot::{EntryFilter, Segment, SegmentStatistics};
 use xxhash_rust::xxh3::xxh3_64;
 
 impl Store {
-    /// Reads everything: checksums of whole files, the dictionary, every segment in both directions (which
-    /// must have the same entries), ids, the edge table, and all counts and statistics, which are recomputed.
-    /// Needs about 64 bytes for each entry of the largest predicate.
-    ///
-    /// # Errors
-    /// [`vervet_model::ErrorKind::Corrupt`] with the damage and its location.
-    pub fn validate(&self) -> Result<()> {
+    /// [`crate::Base::validate`].
+    pub(crate) fn validate_all(&self) -> Result<()> {
         for (name, record, bytes) in &self.files {
             if xxh3_64(bytes) != record.checksum {
                 return Err(Error::corrupt(name, "its checksum differs from the manifest"));
@@ -102,7 +97,7 @@ impl Store {
 
     /// Checks that the order columns equal recomputed ones.
     fn validate_orders(&self) -> Result<()> {
-        for (predicate, property) in self.orders() {
+        for &(predicate, property) in self.orders() {
             let values = self.walk(property, Direction::Out)?;
             let values = values.into_iter().map(|[subject, value, ..]| [subject, value]).collect();
             let values = Values::Pairs(values);

@@ -27,7 +27,6 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Result};
-use vervet_snapshot::Snapshot;
 
 /// A checkpoint is due when the delta reaches this share of the statements of its base…
 pub const CHECKPOINT_SHARE: f64 = 0.125;
@@ -117,7 +116,7 @@ impl Background {
         let cells = version.delta_cells();
         let old = base.statement_count() as f64;
         let terms = base.dictionary().vertex_count() + base.dictionary().literal_count();
-        let log_bytes_max = base_bytes(base).clamp(CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_BYTES);
+        let log_bytes_max = base_bytes(&**base).clamp(CHECKPOINT_LOG_BYTES_MIN, CHECKPOINT_LOG_BYTES);
         let memory_max = self.delta_bytes_max as f64 * CHECKPOINT_MEMORY_SHARE;
         let new_terms = new_term_count(version);
         (cells >= CHECKPOINT_CELLS_MIN && cells as f64 >= old * CHECKPOINT_SHARE)

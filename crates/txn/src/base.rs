@@ -10,7 +10,7 @@ use vervet_dictionary::{DictionaryBuilder, Extension};
 use vervet_env::Environment;
 use vervet_model::{Error, Id, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Estimated size of one statement of the base, in bytes.
 const STATEMENT_BYTES: u64 = 16;
@@ -67,7 +67,7 @@ pub(crate) fn build(
 }
 
 /// Estimated size of a base in bytes, also for a base in memory.
-pub(crate) fn base_bytes(base: &Store) -> u64 {
+pub(crate) fn base_bytes(base: &dyn Base) -> u64 {
     base.statement_count().saturating_mul(STATEMENT_BYTES)
 }
 

@@ -17,7 +17,7 @@ use vervet_dictionary::MutableDictionary;
 use vervet_env::Environment;
 use vervet_log::{LogId, Lsn, ReadOptions, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Result, Statement};
-use vervet_store::{CheckpointPosition, Store};
+use vervet_store::{Base, CheckpointPosition, Store};
 
 /// Maximum number of additions that are collected and added together.
 const BATCH: usize = 1 << 18;

@@ -18,7 +18,7 @@ use vervet_delta::Version;
 use vervet_log::Lsn;
 use vervet_model::{Error, ErrorKind, Result, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{Base, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
 
 /// Replacement of a graph: see [`crate::Transactions::replace_graph`].
 #[derive(Debug)]

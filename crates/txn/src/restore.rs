@@ -10,7 +10,7 @@ use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_snapshot::Snapshot;
-use vervet_store::{CheckpointPosition, Store};
+use vervet_store::{Base, CheckpointPosition, Store};
 
 /// Copies the backup in `backup` into `directory`, as a database; returns its number of statements. The copy
 /// verifies the checksums of all files. `report` is called with the number of bytes copied so far and the

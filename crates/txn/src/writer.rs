@@ -27,7 +27,7 @@ use vervet_env::Environment;
 use vervet_log::{Durability, Log, LogId, LogOptions, Lsn, RecoveryReport};
 use vervet_model::{Error, ErrorKind, Id, Result};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, CheckpointPosition, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, CheckpointPosition, Store, StoreBuilder, Target};
 
 /// See the header of this file.
 #[derive(Debug)]

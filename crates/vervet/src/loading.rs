@@ -10,7 +10,7 @@ use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Id, Inline, LiteralKind, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder};
+use vervet_store::{Base, BuildOptions, OrderBy, Store, StoreBuilder};
 use vervet_txn::ReplacementBase;
 
 /// The default cap on the memory of dictionary and statements in a load; beyond it, statements are sorted in
@@ -60,7 +60,7 @@ pub(crate) fn load(
             environment: context.environment.clone(),
             temp_dir: context.directory.map(Path::to_owned),
             log: replacement.log,
-            orders: orders(before.base(), options)?,
+            orders: orders(&**before.base(), options)?,
         })
         .watched_by(&watch),
         edges: before.edge_count(),
@@ -99,7 +99,7 @@ fn scope_letters(bits: u64) -> String {
 }
 
 /// The orders of the new version: those of `options`, then those of `before`.
-fn orders(before: &Store, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
+fn orders(before: &dyn Base, options: &LoadOptions<'_>) -> Result<Vec<OrderBy>> {
     let iri = |name: &str| match is_iri(name) {
         true => name.to_owned(),
         false => name_iri(KEY_NAMESPACE, name),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use vervet_env::{Fault, Simulation};
 use vervet_model::ErrorKind;
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, Store, Target};
+use vervet_store::{Base, BuildOptions, Store, Target};
 
 #[test]
 fn every_operation_may_fail() {

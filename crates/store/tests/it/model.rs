@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use vervet_env::Environment;
 use vervet_model::Direction;
 use vervet_snapshot::Snapshot;
-use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, Store, StoreBuilder, Target};
 
 #[test]
 fn random_graphs() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use vervet_env::Environment;
 use vervet_model::{Direction, ErrorKind, Id, Tag, order_key};
 use vervet_snapshot::{GraphFilter, OrderRange, OrderedEntry, Snapshot};
-use vervet_store::{BuildOptions, Statement, Store, Target};
+use vervet_store::{Base, BuildOptions, Statement, Store, Target};
 
 fn predicate(store: &Store, name: &str) -> Option<Id> {
     store.dictionary().lookup_iri(&format!("http://e/{name}")).expect("whole")
@@ -42,7 +42,7 @@ fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) -> 
     let mut listed = 0;
     let Some(property) = predicate(store, "p0").filter(|p| statements.iter().any(|s| s.predicate == *p))
     else {
-        assert_eq!(store.orders().count(), 0, "{context}");
+        assert_eq!(store.orders().len(), 0, "{context}");
         return 0;
     };
     for of in ORDERED.iter().filter_map(|name| predicate(store, name)) {

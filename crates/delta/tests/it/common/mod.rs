@@ -10,7 +10,7 @@ use vervet_env::Environment;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, LiteralKind, Result, Statement, Tag, order_key};
 use vervet_snapshot::{GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot};
-use vervet_store::{BuildOptions, OrderBy, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, OrderBy, StoreBuilder, Target};
 pub use vervet_testkit::{Random, check_segment, seed};
 
 /// A set of statements. See the rules in `Version`.
@@ -183,7 +183,7 @@ impl World {
     }
 
     /// A store of these statements, with the terms of the first dictionary or all terms.
-    pub fn build(&self, statements: &[Statement], whole: bool) -> Arc<Store> {
+    pub fn build(&self, statements: &[Statement], whole: bool) -> Arc<dyn Base> {
         let environment = Environment::simulated(1);
         let mut builder = StoreBuilder::new(BuildOptions {
             threads: 1,
@@ -201,7 +201,7 @@ impl World {
     }
 
     /// Whether all terms of a statement are in the dictionary of the first store.
-    pub fn is_early(&self, statement: &Statement, store: &Store) -> bool {
+    pub fn is_early(&self, statement: &Statement, store: &dyn Base) -> bool {
         let Statement { subject, predicate, object, graph, .. } = *statement;
         [subject, predicate, object, graph].into_iter().all(|id| match id.tag() {
             Tag::Vertex => id.payload() < store.vertex_count(),
@@ -216,7 +216,7 @@ impl World {
         let mut model = Model::default();
         for _ in 0..count {
             let statement = self.statement(&model, random);
-            if self.is_early(&statement, &empty) {
+            if self.is_early(&statement, &*empty) {
                 model.insert(statement);
             }
         }
@@ -296,7 +296,7 @@ pub fn compare(version: &Version, model: &Model, world: &World, random: &mut Ran
 
 /// Asserts that ordered predicates are listed in the order of the version's values.
 fn compare_orders(version: &Version, model: &Model, random: &mut Random, context: &str) {
-    for (predicate, property) in version.base().orders() {
+    for &(predicate, property) in version.base().orders() {
         let key_of = |subject: Id| {
             let values = model.statements.iter().filter(|s| s.predicate == property && s.subject == subject);
             values.map(|s| order_key(s.object)).filter(|key| key.is_bound()).min().unwrap_or_default()
