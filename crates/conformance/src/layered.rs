@@ -117,7 +117,9 @@ fn build(
     for quad in &stored {
         builder.add(&[ids.statement(quad)?])?;
     }
-    let mut version = Version::new(Arc::new(builder.finish(image, &Target::Memory)?), terms);
+    let partitioning = crate::partitions::of_case(random.0);
+    let base = vervet_partition::finish(builder, image, &Target::Memory, partitioning, None)?;
+    let mut version = Version::new(base, terms);
     let (mut many, mut single): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
     for quad in later.iter().chain(&later_noise) {
         (if random.chance(50) { &mut many } else { &mut single }).push(ids.statement(quad)?);

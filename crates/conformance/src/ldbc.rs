@@ -104,7 +104,7 @@ pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), St
     }
     let folder = root.join("data/ldbc-snb");
     for &set in &options.sets {
-        let database = Database::in_memory();
+        let database = crate::partitions::database(set.name());
         let archive = match set {
             Set::Tiny => Archive::open(&folder.join("tiny.tar.zst"), "vanilla/")?,
             Set::Tenth => Archive::open(&folder.join("sf0.1-partial.tar.zst"), "")?.with_messages()?,

@@ -29,6 +29,7 @@ mod test_failure;
 pub mod tinkerpop;
 mod update;
 
+pub mod partitions;
 pub use report::{Outcome, Report};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

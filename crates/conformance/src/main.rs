@@ -4,11 +4,10 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use vervet::Database;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, history, known, ldbc, lubm, random, random_gremlin, random_update, rdf,
-    social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
+    Outcome, Report, acid, history, known, ldbc, lubm, partitions, random, random_gremlin, random_update,
+    rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -20,11 +19,12 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
-                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]";
+                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]\n\
+                     each with [--partitions P]: databases in memory consist of P partitions, a power of two";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    match with_partitions(&mut arguments).and_then(|()| run(&arguments)) {
         Ok(report) => {
             println!("{report}");
             // Known failures are shown and counted, but do not fail the run.
@@ -35,6 +35,15 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Takes `--partitions P` out of the arguments, and chooses that number for all cases.
+fn with_partitions(arguments: &mut Vec<String>) -> Result<(), String> {
+    let Some(at) = arguments.iter().position(|argument| argument == "--partitions") else { return Ok(()) };
+    let count = arguments.get(at + 1).ok_or("--partitions needs a number")?;
+    let count = count.parse().map_err(|_| format!("not a number: {count}"))?;
+    arguments.drain(at..at + 2);
+    partitions::choose(count)
 }
 
 fn number(text: &String) -> Result<u64, String> {
@@ -49,7 +58,7 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let all = ["1", "10", "40"].map(str::to_owned);
             for scale in if scales.is_empty() { &all } else { scales } {
                 let scale = u32::try_from(number(scale)?).map_err(|error| error.to_string())?;
-                lubm::run(&data, scale, &Database::in_memory(), &mut report)?;
+                lubm::run(&data, scale, &partitions::database(scale), &mut report)?;
             }
         }
         Some((suite, [])) if suite == "sparql" || suite == "rdf" => {

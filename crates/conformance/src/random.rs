@@ -381,7 +381,7 @@ pub fn case(seed: u64) -> Result<Verdict, String> {
     }
     let case = Case::new(seed)?;
     let (trig, text) = (&case.trig, &case.text);
-    let database = Database::in_memory();
+    let database = crate::partitions::database(seed);
     database.load_text(Format::TriG, trig).map_err(|error| format!("seed {seed}: {error}\n{trig}"))?;
     let mut verdict = Verdict::Compared;
     for configuration in crate::CONFIGURATIONS {

@@ -121,7 +121,7 @@ impl Suite {
         written(&source, &base)?;
         let mut quads = Vec::new();
         source.export(Format::NQuads, &mut quads).map_err(|error| error.to_string())?;
-        let database = Database::in_memory();
+        let database = crate::partitions::database(number);
         let quads = String::from_utf8(quads).map_err(|error| error.to_string())?;
         database.load_text(Format::NQuads, &quads).map_err(|error| error.to_string())?;
         for statement in later {

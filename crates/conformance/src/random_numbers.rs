@@ -398,7 +398,7 @@ pub(crate) fn case(seed: u64) -> Result<(), String> {
     for (graph, questions) in [mixed, exact].iter().zip(questions) {
         let statements = graph.statements();
         let loaded = [0, statements.len() / 2, statements.len()][random.below(3)];
-        let database = Database::in_memory();
+        let database = crate::partitions::database(random.0);
         let run = || -> vervet::Result<()> {
             database.load_text(Format::Turtle, &statements[..loaded].join("\n"))?;
             database.update(&format!("INSERT DATA {{ {} }}", statements[loaded..].join("\n")))?;

@@ -78,7 +78,7 @@ fn outcome(test: &Test) -> Outcome {
 /// The database, or the loader's error.
 fn loaded(test: &Test, threads: usize) -> Result<Result<Database, vervet::Error>, String> {
     let file = test.action.as_ref().ok_or("the test has no document")?;
-    let database = Database::in_memory();
+    let database = crate::partitions::database(&test.name);
     let options = LoadOptions { base_iri: Some(file.iri.clone()), threads, ..LoadOptions::default() };
     let loaded = database.load(vec![Source::path(&file.path)], &options);
     Ok(loaded.map(|_| database))

@@ -122,7 +122,7 @@ fn negative(test: &Test) -> Result<(), TestFailure> {
 /// [`answer`] on an in-memory database, on one whose statements were all inserted by a transaction, and on
 /// one that was reopened from the files written by loads.
 fn evaluation(test: &Test) -> Result<(), TestFailure> {
-    let base = loaded(test, Database::in_memory())?;
+    let base = loaded(test, crate::partitions::database(&test.name))?;
     answer(test, &base)?;
     if let Some(delta) = inserted(&base)? {
         answer(test, &delta).map_err(|failure| match failure {
@@ -210,7 +210,7 @@ fn endpoints(test: &Test) -> Result<Option<Services>, TestFailure> {
     }
     let mut databases = Vec::new();
     for (endpoint, data) in &test.services {
-        let database = Database::in_memory();
+        let database = crate::partitions::database(&test.name);
         load(&database, data, None)?;
         databases.push((endpoint.clone(), database));
     }

@@ -9,7 +9,7 @@ use crate::Overlay;
 use crate::cell::CellKey;
 use crate::merged::Cells;
 use vervet_model::{Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, append_entries};
 
 /// Number of keys tested before the untouched ones among them are expanded.
 const STRETCH: usize = 256;
@@ -87,38 +87,9 @@ fn one(
     cursor: &mut Cursor,
     out: &mut Expansion,
 ) -> Result<()> {
-    let row = u32::try_from(cursor.row).unwrap_or(u32::MAX);
-    let once = !out.want_edges && !filter.parallel;
     let mut entries = match cursor.resume {
         from if from == Cursor::default().resume => overlay.all_entries(key, cells),
         from => overlay.entries_from(key, from),
     };
-    // An entry to resume with is never a repeated one, so nothing before it matters.
-    let mut last = None;
-    while let Some(entry) = entries.next()? {
-        let [neighbour, graph, edge] = entry;
-        if out.end.is_some_and(|(row, below)| row == cursor.row && neighbour >= below) {
-            break;
-        }
-        if !filter.graph.matches(graph) || out.want_edges && !edge.is_bound() {
-            continue;
-        }
-        if once && last.replace((neighbour, graph)) == Some((neighbour, graph)) {
-            continue;
-        }
-        if out.remaining_capacity() == 0 {
-            cursor.resume = entry;
-            return Ok(());
-        }
-        out.rows.push(row);
-        out.neighbours.push(neighbour);
-        if out.want_edges {
-            out.edges.push(edge);
-        }
-        if out.want_graphs {
-            out.graphs.push(graph);
-        }
-    }
-    *cursor = Cursor::at(cursor.row + 1);
-    Ok(())
+    append_entries(&mut || entries.next(), filter, cursor, out)
 }

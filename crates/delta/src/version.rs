@@ -1,8 +1,9 @@
 //! A version of the graph: a base and the differences from it.
 //!
 //! # Shape
-//! The base (a store, or several) and the terms, shared; persistent trees of changed predicates (each with an overlay for each
-//! direction), edges and graphs; counts. `snapshot` reads it, `bulk` adds many statements at once.
+//! The base (a store, or several) and the terms, shared; persistent trees of changed predicates (each with an
+//! overlay for each direction), edges and graphs; counts. `snapshot` reads it, `bulk` adds many statements at
+//! once.
 //! # Invariants
 //! 1. Both overlays of a predicate have the same statements.
 //! 2. The guarantees of a store hold: ids are known; an edge has one statement; the edge of a statement about

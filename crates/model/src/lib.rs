@@ -12,6 +12,7 @@ mod inline;
 mod iri;
 mod meter;
 mod multiplicity;
+mod partition;
 mod statement;
 mod suggest;
 mod sync;
@@ -30,6 +31,7 @@ pub use inline::{Inline, double_bounds, inline_id, integer_bounds, order_key, sh
 pub use iri::is_plain_iri;
 pub use meter::{METER_STEP, Meter, unmetered};
 pub use multiplicity::Multiplicity;
+pub use partition::{Partitioning, SLOTS};
 pub use statement::{Statement, drop_plain_twins};
 pub use suggest::nearest;
 pub use sync::lock;

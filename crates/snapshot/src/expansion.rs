@@ -1,6 +1,6 @@
 //! Parameters and results of an expansion: filters, cursors, output columns.
 
-use vervet_model::Id;
+use vervet_model::{Id, Result};
 
 /// Condition on the graph of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,6 +59,50 @@ pub fn successor([neighbour, graph, edge]: [Id; 3]) -> [Id; 3] {
         Some(next) => [neighbour, graph, Id::from_bits(next)],
         None => [neighbour, Id::from_bits(graph.bits() + 1), Id::UNBOUND],
     }
+}
+
+/// Appends the entries that `next` returns, those of one key from [`Cursor::resume`] on in ascending order,
+/// as far as they pass `filter` and fit: for segments that merge the entries of several lists. The key is
+/// that of the row of `cursor`, which moves to the next row, or to the first entry that does not fit.
+///
+/// # Errors
+/// Those of `next`.
+pub fn append_entries(
+    next: &mut dyn FnMut() -> Result<Option<[Id; 3]>>,
+    filter: EntryFilter,
+    cursor: &mut Cursor,
+    out: &mut Expansion,
+) -> Result<()> {
+    let row = u32::try_from(cursor.row).unwrap_or(u32::MAX);
+    let once = !out.want_edges && !filter.parallel;
+    // An entry to resume with is never a repeated one, so nothing before it matters.
+    let mut last = None;
+    while let Some(entry) = next()? {
+        let [neighbour, graph, edge] = entry;
+        if out.end.is_some_and(|(row, below)| row == cursor.row && neighbour >= below) {
+            break;
+        }
+        if !filter.graph.matches(graph) || out.want_edges && !edge.is_bound() {
+            continue;
+        }
+        if once && last.replace((neighbour, graph)) == Some((neighbour, graph)) {
+            continue;
+        }
+        if out.remaining_capacity() == 0 {
+            cursor.resume = entry;
+            return Ok(());
+        }
+        out.rows.push(row);
+        out.neighbours.push(neighbour);
+        if out.want_edges {
+            out.edges.push(edge);
+        }
+        if out.want_graphs {
+            out.graphs.push(graph);
+        }
+    }
+    *cursor = Cursor::at(cursor.row + 1);
+    Ok(())
 }
 
 /// Selection of the entries of a key by their order keys ([`vervet_model::order_key`]).

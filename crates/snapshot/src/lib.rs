@@ -20,7 +20,9 @@ mod overlaps;
 mod sketch;
 mod statistics;
 
-pub use expansion::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, successor};
+pub use expansion::{
+    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, append_entries, successor,
+};
 pub use overlaps::KeyOverlap;
 pub use sketch::KeySketch;
 pub use statistics::{ClassId, ClassPairCount, SegmentStatistics};

@@ -90,6 +90,28 @@ impl KeySketch {
         Self::with_totals(samples, rank_end)
     }
 
+    /// The sketch of the keys of all of `sketches`, which have no key in common and `samples_max` samples or
+    /// all their keys: exactly that of [`KeySketch::new`].
+    #[must_use]
+    pub fn merge<'a>(sketches: impl IntoIterator<Item = &'a Self>, samples_max: usize) -> Self {
+        let (mut kept, mut rank_end) = (Vec::new(), f64::INFINITY);
+        for sketch in sketches {
+            rank_end = rank_end.min(sketch.rank_end);
+            kept.extend(sketch.samples.iter().map(|sample| {
+                let weight = decode(low(*sample)) as f64;
+                (uniform(sample >> 16) / weight, *sample)
+            }));
+        }
+        kept.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        if let Some((rank, _)) = kept.get(samples_max.max(1)) {
+            rank_end = rank_end.min(*rank);
+        }
+        kept.truncate(samples_max.max(1));
+        let mut samples: Vec<u64> = kept.into_iter().map(|(_, sample)| sample).collect();
+        samples.sort_unstable();
+        Self::with_totals(samples, rank_end)
+    }
+
     /// A sketch from its parts; `None`: the samples do not ascend, or the rank is not positive.
     #[must_use]
     pub fn from_parts(samples: Vec<u64>, rank_end: f64) -> Option<Self> {
@@ -290,6 +312,18 @@ mod tests {
         let uniform = KeySketch::new(keys(0..100, |_| 3), 128);
         assert!((uniform.distinct(100.0) - 63.4).abs() < 1.0, "{}", uniform.distinct(100.0));
         assert!(uniform.distinct(1e9) <= 100.0 + 1e-9);
+    }
+
+    #[test]
+    fn merged_sketches_are_those_of_all_keys() {
+        for (count, samples) in [(10, 128), (100, 128), (500, 16), (40_000, 128), (3_000, 8)] {
+            let degree = |n: u64| 5_000 / (n + 1) + n % 3 + 1;
+            let whole = KeySketch::new(keys(0..count, degree), samples);
+            let parts = [0, 1, 2, 3]
+                .map(|part| KeySketch::new(keys((0..count).filter(|n| n % 4 == part), degree), samples));
+            assert_eq!(KeySketch::merge(&parts, samples), whole, "{count} keys");
+        }
+        assert_eq!(KeySketch::merge([], 8), KeySketch::new([], 8));
     }
 
     #[test]

@@ -2,16 +2,27 @@
 //! beyond reading it as a snapshot.
 //!
 //! # Implementations
-//! [`crate::Store`], one graph in memory or files; further ones may consist of several stores or servers.
+//! [`crate::Store`], one graph in memory or files; `vervet_partition::PartitionedBase`, several stores.
 //! # Invariants
 //! A base never changes. All methods of one base agree with its [`Snapshot`].
 
-use crate::{CheckpointPosition, OrderBy, PartSize};
+use crate::{CheckpointPosition, OrderBy};
 use std::fmt::Debug;
 use std::sync::Arc;
 use vervet_dictionary::Dictionary;
-use vervet_model::{Direction, Error, Id, Result};
+use vervet_model::{Direction, Error, Id, Partitioning, Result};
 use vervet_snapshot::{Segment, Snapshot};
+
+/// Size of one part of a store, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartSize {
+    /// The segment that the part belongs to, if any.
+    pub segment: Option<(Id, Direction)>,
+    /// Name of the part.
+    pub part: &'static str,
+    /// Size in bytes.
+    pub bytes: u64,
+}
 
 /// An immutable graph under a version. See the header of this file.
 pub trait Base: Snapshot + Debug {
@@ -20,6 +31,11 @@ pub trait Base: Snapshot + Debug {
 
     /// A number that is unique among all bases ever opened by this process.
     fn number(&self) -> u64;
+
+    /// The partitions that it consists of, for building another base with the same.
+    fn partitioning(&self) -> Partitioning {
+        Partitioning::WHOLE
+    }
 
     /// [`Snapshot::segment`] as a shared pointer, for layers on top of this one.
     ///

@@ -16,26 +16,30 @@
 //! builder with existing statements.
 
 use crate::buffers::{Buffers, EntryBuffer, PredicateBuffer};
-use crate::edges::{self, EdgeTable};
+use crate::edges::{self, EdgeRow, EdgeTable};
 use crate::encode::encode;
 use crate::entries::{Entries, KeyRuns, Narrow};
 use crate::files::{self, CheckpointPosition, HashedFile, Manifest, SegmentFile};
+use crate::halves;
 use crate::merge::{self, MergedRun};
 use crate::order::{self, OrderBy, Values};
 use crate::packed::PackedEntries;
 use crate::predicate_sets::PredicateSets;
 use crate::spill::{RunKind, Spill};
-use crate::statistics::{Classes, collect};
+use crate::statistics::{Classes, collect, collect_half};
 use crate::toc::{OrderSections, SectionLocation, Toc};
 use crate::{NewDictionary, Statement, Store, sort};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
-use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch, lock, vocab::RDF_TYPE};
+use vervet_model::{
+    Direction, Error, ErrorKind, Id, Partitioning, Result, Tag, Watch, lock, vocab::RDF_TYPE,
+};
+use vervet_snapshot::SegmentStatistics;
 
 /// Name of the dictionary under construction in error messages.
 const NEW_DICTIONARY: &str = "the new dictionary";
@@ -69,6 +73,18 @@ pub enum Target {
     Directory(PathBuf),
 }
 
+/// The stores of a graph in several partitions: see [`StoreBuilder::finish_parts`].
+#[derive(Debug)]
+pub struct PartStores {
+    /// One for each partition. Each has the out entries of the subjects that it owns, and of each predicate
+    /// the in entries of the objects that it owns; the rows of the edges that it owns; and the counts of all
+    /// ids and classes.
+    pub stores: Vec<Store>,
+    /// Split predicates, ascending, with the statistics of all their in entries: these are where the subjects
+    /// are, because few objects, such as types, have most of the entries.
+    pub split: Vec<(Id, SegmentStatistics)>,
+}
+
 /// Collects statements and builds a store from them.
 #[derive(Debug)]
 pub struct StoreBuilder<'w> {
@@ -96,6 +112,15 @@ type Check<'a> = &'a mut dyn FnMut(&Store) -> Result<()>;
 /// The sections of one predicate.
 struct EncodedPredicate {
     predicate: Id,
+    /// For each partition.
+    parts: Vec<EncodedPart>,
+    /// If it is split, the statistics of its in entries (see [`PartStores::split`]).
+    split: Option<SegmentStatistics>,
+}
+
+/// The sections of one predicate in one partition.
+struct EncodedPart {
+    /// Number of out entries.
     entries: u64,
     sections: [Vec<u8>; 2],
     order: Option<(Id, [Vec<u8>; 2])>,
@@ -112,6 +137,8 @@ struct BuildContext<'a> {
     run_bytes: u64,
     vertex_count: u64,
     literal_count: u64,
+    partitioning: Partitioning,
+    type_id: Id,
     watch: &'a Watch<'a>,
 }
 
@@ -264,16 +291,8 @@ impl<'w> StoreBuilder<'w> {
         let environment = self.options.environment.clone();
         match target {
             Target::Memory => {
-                let dictionary = Dictionary::open(new.into_image(self.watch)?, NEW_DICTIONARY)?;
-                let constraints = self.constraints.clone();
-                let mut sections = Vec::new();
-                let toc = self.build(&dictionary, &mut |bytes| {
-                    let (length, offset) = (bytes.len() as u64, sections.len() as u64);
-                    sections.push(Bytes::from(bytes));
-                    Ok(SectionLocation { offset, length, checksum: 0 })
-                })?;
-                let mut store = Store::in_memory(dictionary, toc, sections)?;
-                store.constraints = constraints;
+                let PartStores { mut stores, .. } = self.finish_parts(new, Partitioning::WHOLE)?;
+                let store = stores.pop().ok_or_else(|| Error::internal("a build without a store"))?;
                 check.map_or(Ok(()), |check| check(&store))?;
                 Ok(store)
             }
@@ -315,6 +334,34 @@ impl<'w> StoreBuilder<'w> {
         }
     }
 
+    /// Builds a store for each partition, in memory; all share one dictionary.
+    ///
+    /// # Errors
+    /// As [`StoreBuilder::finish`].
+    pub fn finish_parts<'d>(
+        self,
+        dictionary: impl Into<NewDictionary<'d>>,
+        partitioning: Partitioning,
+    ) -> Result<PartStores> {
+        let image = dictionary.into().into_image(self.watch)?;
+        let dictionary = Arc::new(Dictionary::open(image, NEW_DICTIONARY)?);
+        let constraints = self.constraints.clone();
+        let mut sections: Vec<Vec<Bytes>> = vec![Vec::new(); partitioning.count()];
+        let (tocs, split) = self.build(&dictionary, partitioning, &mut |part, bytes| {
+            let sections = &mut sections[part];
+            let (length, offset) = (bytes.len() as u64, sections.len() as u64);
+            sections.push(Bytes::from(bytes));
+            Ok(SectionLocation { offset, length, checksum: 0 })
+        })?;
+        let mut stores = Vec::with_capacity(tocs.len());
+        for (toc, sections) in tocs.into_iter().zip(sections) {
+            let mut store = Store::in_memory(Arc::clone(&dictionary), toc, sections)?;
+            store.constraints.clone_from(&constraints);
+            stores.push(store);
+        }
+        Ok(PartStores { stores, split })
+    }
+
     /// Writes the next generation of `dir` and publishes it.
     fn write_files(
         self,
@@ -337,7 +384,9 @@ impl<'w> StoreBuilder<'w> {
         let dictionary =
             Dictionary::open(files::map(&environment, dir, &dictionary_record)?, NEW_DICTIONARY)?;
         let mut file = SegmentFile::create(&environment, dir, generation)?;
-        let toc = self.build(&dictionary, &mut |bytes| file.section(&bytes))?;
+        let (mut tocs, _) =
+            self.build(&dictionary, Partitioning::WHOLE, &mut |_, bytes| file.section(&bytes))?;
+        let toc = tocs.pop().ok_or_else(|| Error::internal("a build without a table of contents"))?;
         drop(dictionary);
         let segments = file.finish(&toc)?;
         let synced = environment.files.sync_dir(dir);
@@ -355,12 +404,14 @@ impl<'w> StoreBuilder<'w> {
         Ok(manifest)
     }
 
-    /// Makes all sections, passes them to `sink` in a fixed order, and returns the table of contents.
+    /// Makes all sections, passes them with the number of their partition to `sink` in a fixed order, and
+    /// returns the tables of contents, and the split predicates.
     fn build(
         self,
         dictionary: &Dictionary,
-        sink: &mut (dyn FnMut(Vec<u8>) -> Result<SectionLocation> + Send),
-    ) -> Result<Toc> {
+        partitioning: Partitioning,
+        sink: &mut (dyn FnMut(usize, Vec<u8>) -> Result<SectionLocation> + Send),
+    ) -> Result<(Vec<Toc>, Vec<(Id, SegmentStatistics)>)> {
         let Self { options, watch, mut buffers, spill, edge_end, .. } = self;
         let spill = spill.as_ref();
         if let Some(spill) = spill {
@@ -396,12 +447,21 @@ impl<'w> StoreBuilder<'w> {
             toc.type_predicate = type_id;
         }
         watch.check()?;
-        let edges = edge_table(&buffers, watch)?;
-        toc.edge_count = edge_end;
-        if let Some((bytes, table)) = &edges {
-            toc.edge_count = edge_end.max(table.number_end());
-            toc.edges = Some(sink(bytes.clone())?);
+        let mut rows = edge_rows(&buffers);
+        let edges = edge_table(&mut rows, watch)?;
+        toc.edge_count = edge_end.max(edges.as_ref().map_or(0, |(_, table)| table.number_end()));
+        let mut tocs = vec![toc; partitioning.count()];
+        match &edges {
+            Some((bytes, _)) if partitioning.is_whole() => tocs[0].edges = Some(sink(0, bytes.clone())?),
+            _ => {
+                for (part, toc) in tocs.iter_mut().enumerate() {
+                    let owned = rows.iter().filter(|row| partitioning.owner(Id::from_bits(row[0])) == part);
+                    let bytes = edges::encode(&mut owned.copied().collect(), watch)?;
+                    toc.edges = bytes.map(|bytes| sink(part, bytes)).transpose()?;
+                }
+            }
         }
+        drop(rows);
         let edges = edges.as_ref().map(|(_, table)| table);
         let orders = orders(&options.orders, dictionary, &mut buffers, spill, watch)?;
         let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
@@ -414,32 +474,56 @@ impl<'w> StoreBuilder<'w> {
             run_bytes,
             vertex_count,
             literal_count,
+            partitioning,
+            type_id,
             watch,
         };
-        let mut graphs: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut rows = Vec::new();
-        let mut ordered = Vec::new();
+        let mut contents: Vec<Contents> = (0..partitioning.count()).map(|_| Contents::default()).collect();
+        let mut split = Vec::new();
         let mut accept = |built: EncodedPredicate| {
-            let [out, reverse] = built.sections;
-            rows.push((built.predicate, built.entries, [sink(out)?, sink(reverse)?]));
-            if let Some((property, [out, reverse])) = built.order {
-                let locations = [sink(out)?, sink(reverse)?];
-                ordered.push(OrderSections { predicate: built.predicate, property, locations });
+            let predicate = built.predicate;
+            split.extend(built.split.map(|statistics| (predicate, statistics)));
+            for ((part, contents), encoded) in contents.iter_mut().enumerate().zip(built.parts) {
+                let [out, reverse] = encoded.sections;
+                contents.rows.push((predicate, encoded.entries, [sink(part, out)?, sink(part, reverse)?]));
+                if let Some((property, [out, reverse])) = encoded.order {
+                    let locations = [sink(part, out)?, sink(part, reverse)?];
+                    contents.orders.push(OrderSections { predicate, property, locations });
+                }
+                for (graph, count) in encoded.graphs {
+                    *contents.graphs.entry(graph).or_default() += count;
+                }
             }
-            built.graphs.into_iter().for_each(|(graph, count)| *graphs.entry(graph).or_default() += count);
             Ok(())
         };
         in_order(buffers, options.threads, &|buffer| build_predicate(buffer, &context), &mut accept)?;
-        rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
-        ordered.sort_unstable_by_key(|order| order.predicate);
-        toc.orders = ordered;
-        for (predicate, entries, locations) in rows {
+        for (toc, contents) in tocs.iter_mut().zip(contents) {
+            contents.finish(toc);
+        }
+        split.sort_unstable_by_key(|(predicate, _)| *predicate);
+        Ok((tocs, split))
+    }
+}
+
+/// What is collected for a table of contents, predicate after predicate.
+#[derive(Default)]
+struct Contents {
+    rows: Vec<(Id, u64, [SectionLocation; 2])>,
+    orders: Vec<OrderSections>,
+    graphs: BTreeMap<u64, u64>,
+}
+
+impl Contents {
+    fn finish(mut self, toc: &mut Toc) {
+        self.rows.sort_unstable_by_key(|(predicate, ..)| *predicate);
+        self.orders.sort_unstable_by_key(|order| order.predicate);
+        toc.orders = self.orders;
+        for (predicate, entries, locations) in self.rows {
             toc.statement_count += entries;
             toc.predicates.push((predicate, entries));
             toc.segments.push(locations);
         }
-        toc.graphs = graphs.into_iter().map(|(graph, count)| (Id::from_bits(graph), count)).collect();
-        Ok(toc)
+        toc.graphs = self.graphs.into_iter().map(|(graph, count)| (Id::from_bits(graph), count)).collect();
     }
 }
 
@@ -475,8 +559,8 @@ fn orders(
     Ok(orders)
 }
 
-/// The edge table of all quads, and its section.
-fn edge_table(buffers: &[PredicateBuffer], watch: &Watch<'_>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
+/// The rows of the edges of all quads.
+fn edge_rows(buffers: &[PredicateBuffer]) -> Vec<EdgeRow> {
     let mut rows = Vec::with_capacity(buffers.iter().map(PredicateBuffer::quad_count).sum());
     for buffer in buffers {
         buffer.for_each_quad(|[subject, object, graph, edge]| {
@@ -485,7 +569,12 @@ fn edge_table(buffers: &[PredicateBuffer], watch: &Watch<'_>) -> Result<Option<(
             }
         });
     }
-    let Some(bytes) = edges::encode(&mut rows, watch)? else { return Ok(None) };
+    rows
+}
+
+/// The table of these rows, which are sorted, and its section.
+fn edge_table(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
+    let Some(bytes) = edges::encode(rows, watch)? else { return Ok(None) };
     let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
     Ok(Some((bytes, table)))
 }
@@ -621,7 +710,8 @@ fn build_quads<E: Entries + ?Sized>(
             if !graph.is_vertex() || graph.payload() >= context.vertex_count {
                 return Err(foreign(graph, "graph"));
             }
-            *built.graphs.entry(graph.bits()).or_default() += 1;
+            let part = context.partitioning.owner(Id::from_bits(out.key(index)));
+            *built.parts[part].graphs.entry(graph.bits()).or_default() += 1;
         }
         if edge.is_bound() && edge.tag() != Tag::Edge {
             return Err(foreign(edge, "edge"));
@@ -642,29 +732,110 @@ fn build_sections<E: Entries + ?Sized>(
     check_ids(&subjects.keys, false, context)?;
     check_ids(&objects.keys, true, context)?;
     watch.check()?;
+    let order = context.orders.iter().find(|order| order.predicate == predicate.bits());
+    let order = order.map(|PendingOrder { property, values, .. }| SectionOrder {
+        property: *property,
+        values,
+        by_edges: order::is_by_edges(out, values),
+    });
+    if !context.partitioning.is_whole() {
+        let is_type = predicate == context.type_id;
+        let is_split = is_type || halves::is_split(&objects, context.partitioning);
+        let parts = if E::COLUMNS {
+            let entry = |entries: &E, at: usize| {
+                [entries.key(at), entries.neighbour(at), entries.graph(at), entries.edge(at)]
+            };
+            build_halves(
+                predicate,
+                halves::cut([out, reverse], is_split, context.partitioning, entry),
+                order,
+                context,
+            )
+        } else {
+            let entry = |entries: &E, at: usize| [entries.key(at), entries.neighbour(at)];
+            build_halves(
+                predicate,
+                halves::cut([out, reverse], is_split, context.partitioning, entry),
+                order,
+                context,
+            )
+        };
+        let split = is_split.then(|| collect_half(reverse, &objects, &subjects.keys, context.classes));
+        return Ok(EncodedPredicate { predicate, parts: parts?, split });
+    }
     let [forward, backward] = collect(out, &subjects, &objects, context.classes);
     let sections = [
         encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward, watch)?,
         encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward, watch)?,
     ];
-    let order = match context.orders.iter().find(|order| order.predicate == predicate.bits()) {
-        Some(PendingOrder { property, values, .. }) => {
-            let of = |direction| (predicate, direction, *property);
+    let order = match order {
+        Some(order) => {
             let sections = [
-                order::encode(of(Direction::Out), out, &subjects, values, watch)?,
-                order::encode(of(Direction::In), reverse, &objects, values, watch)?,
+                order.encode(predicate, Direction::Out, out, &subjects, watch)?,
+                order.encode(predicate, Direction::In, reverse, &objects, watch)?,
             ];
-            Some((*property, sections))
+            Some((order.property, sections))
         }
         None => None,
     };
-    Ok(EncodedPredicate {
-        predicate,
-        entries: out.len() as u64,
-        sections,
-        order,
-        graphs: FxHashMap::default(),
-    })
+    let part = EncodedPart { entries: out.len() as u64, sections, order, graphs: FxHashMap::default() };
+    Ok(EncodedPredicate { predicate, parts: vec![part], split: None })
+}
+
+/// The sections of each partition from its halves, out and in.
+fn build_halves<T>(
+    predicate: Id,
+    halves: Vec<[Vec<T>; 2]>,
+    order: Option<SectionOrder<'_>>,
+    context: &BuildContext<'_>,
+) -> Result<Vec<EncodedPart>>
+where
+    [T]: Entries,
+{
+    let watch = context.watch;
+    let mut parts = Vec::with_capacity(halves.len());
+    for halves in halves {
+        let (mut sections, mut columns) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for (at, direction) in Direction::BOTH.into_iter().enumerate() {
+            let entries = halves[at].as_slice();
+            let runs = KeyRuns::of(entries);
+            let neighbours = halves::distinct_neighbours(entries, watch)?;
+            let statistics = collect_half(entries, &runs, &neighbours, context.classes);
+            sections[at] = encode(predicate, direction, entries, &runs, &neighbours, &statistics, watch)?;
+            if let Some(order) = order {
+                columns[at] = order.encode(predicate, direction, entries, &runs, watch)?;
+            }
+        }
+        parts.push(EncodedPart {
+            entries: Entries::len(halves[0].as_slice()) as u64,
+            sections,
+            order: order.map(|order| (order.property, columns)),
+            graphs: FxHashMap::default(),
+        });
+    }
+    Ok(parts)
+}
+
+/// The order of one predicate.
+#[derive(Clone, Copy)]
+struct SectionOrder<'a> {
+    property: Id,
+    values: &'a Values,
+    by_edges: bool,
+}
+
+impl SectionOrder<'_> {
+    fn encode<E: Entries + ?Sized>(
+        self,
+        predicate: Id,
+        direction: Direction,
+        entries: &E,
+        runs: &KeyRuns,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<u8>> {
+        let of = (predicate, direction, self.property);
+        order::encode(of, entries, runs, self.values, self.by_edges, watch)
+    }
 }
 
 /// Whether all `ids` can be subjects (or objects) of this store.

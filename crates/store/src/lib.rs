@@ -46,6 +46,7 @@ mod encode;
 mod entries;
 mod expand;
 mod files;
+mod halves;
 mod key_bitmaps;
 mod lazy_section;
 mod locate;
@@ -64,14 +65,15 @@ mod store;
 mod toc;
 mod validate;
 
-pub use base::Base;
-pub use builder::{BuildOptions, StoreBuilder, Target};
+pub use base::{Base, PartSize};
+pub use builder::{BuildOptions, PartStores, StoreBuilder, Target};
 pub use files::{CheckpointPosition, publish_log};
 pub use new_dictionary::NewDictionary;
 pub use order::OrderBy;
 pub use restore::copy_generation;
 pub use segment::BaseSegment;
 pub use statements::Statements;
-pub use store::{PartSize, Store};
+pub use store::Store;
+pub use validate::HalfSum;
 
 pub use vervet_model::Statement;

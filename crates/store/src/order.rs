@@ -75,7 +75,14 @@ impl Values {
     }
 }
 
-/// The section that orders `entries` by `property`. `runs` are their keys.
+/// Whether edges order the entries of a predicate: one of the edges has a value with an order key.
+pub(crate) fn is_by_edges<E: Entries + ?Sized>(entries: &E, values: &Values) -> bool {
+    let has_key = |index| entries.edge(index) != 0 && values.key_of(entries.edge(index)) != 0;
+    E::COLUMNS && (0..entries.len()).any(has_key)
+}
+
+/// The section that orders `entries` by `property`, of the edges if `by_edges`, else of the neighbours.
+/// `runs` are their keys.
 ///
 /// # Errors
 /// Those of `watch`.
@@ -84,26 +91,19 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     entries: &E,
     runs: &KeyRuns,
     values: &Values,
+    by_edges: bool,
     watch: &Watch<'_>,
 ) -> Result<Vec<u8>> {
     let count = entries.len();
     let mut ticker = watch.ticker();
-    let mut of_edge = |index| {
+    let key_of = |index| {
         ticker.step()?;
-        Ok(match entries.edge(index) {
+        Ok(match if by_edges { entries.edge(index) } else { entries.neighbour(index) } {
             0 => 0,
-            edge => values.key_of(edge),
+            of => values.key_of(of),
         })
     };
-    let mut keys: Vec<u64> =
-        if E::COLUMNS { (0..count).map(&mut of_edge).collect::<Result<_>>()? } else { Vec::new() };
-    if keys.iter().all(|key| *key == 0) {
-        let of_neighbour = |index| {
-            ticker.step()?;
-            Ok(values.key_of(entries.neighbour(index)))
-        };
-        keys = (0..count).map(of_neighbour).collect::<Result<_>>()?;
-    }
+    let keys: Vec<u64> = (0..count).map(key_of).collect::<Result<_>>()?;
     let base = keys.iter().copied().filter(|key| *key != 0).min().unwrap_or(0);
     let mut order: Vec<u32> = Vec::with_capacity(count);
     for range in runs.starts.windows(2).map(|pair| pair[0]..pair[1]) {

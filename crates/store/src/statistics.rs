@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! A class is a set of types; vertices without types have classes by their predicates (`predicate_sets.rs`).
-//! While a store is built, one byte for each vertex holds its class; class pairs are counted in a square table
-//! of classes (for a small segment in a sorted list). Afterwards only the counts are kept.
+//! While a store is built, one byte for each vertex holds its class; class pairs are counted in a square
+//! table of classes (for a small segment in a sorted list). Afterwards only the counts are kept.
 //! # Cost
 //! One table access for each entry of one direction; the other direction is the same table, transposed.
 
@@ -161,46 +161,82 @@ pub(crate) fn collect<E: Entries + ?Sized>(
         })
         .collect();
     reverse.sort_unstable_by_key(|class_pair| (class_pair.source, class_pair.target));
-    let has = |test: &dyn Fn(usize) -> bool| E::COLUMNS && (0..out.len()).any(test);
-    let has_named_graphs = has(&|index| out.graph(index) != 0);
-    let has_edges = has(&|index| out.edge(index) != 0);
-    let same = |a, b| {
-        out.key(a) == out.key(b) && out.neighbour(a) == out.neighbour(b) && out.graph(a) == out.graph(b)
-    };
-    // Equal pairs are adjacent in either direction, so one direction decides for both.
-    let has_parallel = has_edges && (1..out.len()).any(|index| same(index - 1, index));
-    let typed_end = classes.table.typed_end();
-    let of = |keys: &KeyRuns, neighbours: &KeyRuns, class_pairs: Vec<ClassPairCount>| {
-        let keys_of_class = keys_of_class(&keys.keys, classes);
-        let untyped_keys = ClassTable::untyped_keys(&keys_of_class, typed_end);
-        SegmentStatistics {
-            exact: true,
-            keys: keys.keys.len() as u64,
-            entries: out.len() as u64,
-            neighbours: neighbours.keys.len() as u64,
-            degree_max: keys.degrees().max().unwrap_or(0),
-            degree_squares: keys
-                .degrees()
-                .fold(0, |sum, degree| sum.saturating_add(degree.saturating_mul(degree))),
-            sketch: Some(KeySketch::new(
-                keys.keys.iter().map(|bits| Id::from_bits(*bits)).zip(keys.degrees()),
-                classes.samples,
-            )),
-            has_named_graphs,
+    let flags = ColumnFlags::of(out);
+    [
+        statistics_of(subjects, &objects.keys, flags, class_pairs, classes),
+        statistics_of(objects, &subjects.keys, flags, reverse, classes),
+    ]
+}
+
+/// Statistics of one direction of a predicate in one partition, whose other direction has other entries.
+/// `neighbours` are the distinct ones, ascending.
+pub(crate) fn collect_half<E: Entries + ?Sized>(
+    entries: &E,
+    keys: &KeyRuns,
+    neighbours: &[u64],
+    classes: &Classes,
+) -> SegmentStatistics {
+    let class_pairs = class_pairs(entries, keys, classes);
+    statistics_of(keys, neighbours, ColumnFlags::of(entries), class_pairs, classes)
+}
+
+/// What the columns of graphs and edges have.
+#[derive(Clone, Copy)]
+struct ColumnFlags {
+    has_named_graphs: bool,
+    has_edges: bool,
+    has_parallel: bool,
+}
+
+impl ColumnFlags {
+    /// Those of entries in either direction: equal pairs are adjacent in both.
+    fn of<E: Entries + ?Sized>(entries: &E) -> Self {
+        let has = |test: &dyn Fn(usize) -> bool| E::COLUMNS && (0..entries.len()).any(test);
+        let same = |a, b| {
+            entries.key(a) == entries.key(b)
+                && entries.neighbour(a) == entries.neighbour(b)
+                && entries.graph(a) == entries.graph(b)
+        };
+        let has_edges = has(&|index| entries.edge(index) != 0);
+        Self {
+            has_named_graphs: has(&|index| entries.graph(index) != 0),
             has_edges,
-            has_parallel,
-            // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
-            literals_only: neighbours
-                .keys
-                .first()
-                .is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
-            vertices_only: neighbours.keys.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
-            class_pairs,
-            keys_of_class,
-            untyped_keys,
+            has_parallel: has_edges && (1..entries.len()).any(|index| same(index - 1, index)),
         }
-    };
-    [of(subjects, objects, class_pairs), of(objects, subjects, reverse)]
+    }
+}
+
+fn statistics_of(
+    keys: &KeyRuns,
+    neighbours: &[u64],
+    flags: ColumnFlags,
+    class_pairs: Vec<ClassPairCount>,
+    classes: &Classes,
+) -> SegmentStatistics {
+    let keys_of_class = keys_of_class(&keys.keys, classes);
+    SegmentStatistics {
+        exact: true,
+        keys: keys.keys.len() as u64,
+        entries: keys.starts.last().map_or(0, |end| *end as u64),
+        neighbours: neighbours.len() as u64,
+        degree_max: keys.degrees().max().unwrap_or(0),
+        degree_squares: keys
+            .degrees()
+            .fold(0, |sum, degree| sum.saturating_add(degree.saturating_mul(degree))),
+        sketch: Some(KeySketch::new(
+            keys.keys.iter().map(|bits| Id::from_bits(*bits)).zip(keys.degrees()),
+            classes.samples,
+        )),
+        has_named_graphs: flags.has_named_graphs,
+        has_edges: flags.has_edges,
+        has_parallel: flags.has_parallel,
+        // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
+        literals_only: neighbours.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
+        vertices_only: neighbours.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
+        class_pairs,
+        untyped_keys: ClassTable::untyped_keys(&keys_of_class, classes.table.typed_end()),
+        keys_of_class,
+    }
 }
 
 fn keys_of_class(keys: &[u64], classes: &Classes) -> Vec<(ClassId, u64)> {

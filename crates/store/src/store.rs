@@ -9,7 +9,7 @@
 //! # Not here
 //! Versions: `vervet-delta` adds changes on top of each segment; all versions share this store.
 
-use crate::Base;
+use crate::base::{Base, PartSize};
 use crate::edges::EdgeTable;
 use crate::files::{self, CheckpointPosition, FileRecord, Manifest};
 use crate::lazy_section::LazySection;
@@ -34,7 +34,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 /// An immutable graph. See the header of this file.
 #[derive(Debug)]
 pub struct Store {
-    pub(crate) dictionary: Dictionary,
+    pub(crate) dictionary: Arc<Dictionary>,
     pub(crate) toc: Toc,
     /// From the bits of a predicate to its position in the table of contents.
     index: FxHashMap<u64, usize>,
@@ -52,25 +52,17 @@ pub struct Store {
     number: u64,
 }
 
-/// Size of one part of a store, in bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PartSize {
-    /// The segment that the part belongs to, if any.
-    pub segment: Option<(Id, Direction)>,
-    /// Name of the part.
-    pub part: &'static str,
-    /// Size in bytes.
-    pub bytes: u64,
-}
-
 impl Store {
+    /// The name of the edge table among [`Base::parts`].
+    pub const EDGE_TABLE: &'static str = "edge table";
+
     /// A store without statements.
     ///
     /// # Errors
     /// None at present.
     pub fn empty() -> Result<Self> {
         let image = DictionaryBuilder::new().finish()?;
-        let dictionary = Dictionary::open(Bytes::from(image), "empty dictionary")?;
+        let dictionary = Arc::new(Dictionary::open(Bytes::from(image), "empty dictionary")?);
         let classes = Classes::new::<[[u64; 2]]>(&[], 0, 0).table;
         Self::in_memory(dictionary, Toc { classes, ..Toc::default() }, Vec::new())
     }
@@ -108,7 +100,7 @@ impl Store {
         let toc = toc.map_err(|damaged| Error::corrupt(&segments_name, damaged.0))?;
         let dictionary_name = name(&manifest.dictionary);
         let image = files::map(environment, dir, &manifest.dictionary)?;
-        let dictionary = Dictionary::open(image.clone(), &dictionary_name)?;
+        let dictionary = Arc::new(Dictionary::open(image.clone(), &dictionary_name)?);
         if (dictionary.vertex_count(), dictionary.literal_count()) != (toc.vertex_count, toc.literal_count) {
             return Err(Error::corrupt(&dictionary_name, "it is not the dictionary of these segments"));
         }
@@ -129,7 +121,7 @@ impl Store {
     }
 
     /// A store of newly made sections; locations in `toc` are indices of sections.
-    pub(crate) fn in_memory(dictionary: Dictionary, toc: Toc, sections: Vec<Bytes>) -> Result<Self> {
+    pub(crate) fn in_memory(dictionary: Arc<Dictionary>, toc: Toc, sections: Vec<Bytes>) -> Result<Self> {
         let section = |location: &SectionLocation| {
             let index = usize::try_from(location.offset).ok()?;
             Some((sections.get(index)?.clone(), None))
@@ -138,7 +130,7 @@ impl Store {
     }
 
     fn assemble(
-        dictionary: Dictionary,
+        dictionary: Arc<Dictionary>,
         toc: Toc,
         file: &str,
         section: impl Fn(&SectionLocation) -> Option<(Bytes, Option<u64>)>,
@@ -276,7 +268,7 @@ impl Base for Store {
             }
         }
         if let Some(table) = self.edge_table()? {
-            parts.push(PartSize { segment: None, part: "edge table", bytes: table.size_bytes() });
+            parts.push(PartSize { segment: None, part: Self::EDGE_TABLE, bytes: table.size_bytes() });
         }
         let dictionary = self.dictionary.parts().into_iter();
         parts.extend(dictionary.map(|(part, bytes)| PartSize { segment: None, part, bytes }));

@@ -12,6 +12,22 @@ use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
 use vervet_snapshot::{EntryFilter, Segment, SegmentStatistics};
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Number and sum of hashes of the entries of one direction of a predicate: equal for both directions of all
+/// partitions together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HalfSum {
+    entries: u64,
+    sum: u64,
+}
+
+impl HalfSum {
+    /// Adds the entries of another partition.
+    pub fn add(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
 impl Store {
     /// [`crate::Base::validate`].
     pub(crate) fn validate_all(&self) -> Result<()> {
@@ -95,6 +111,37 @@ impl Store {
         sets.classify(classes, &watch)
     }
 
+    /// Reads the entries of one predicate and direction of a store of one partition: their order, ids, and
+    /// whether each belongs here by `is_owner`, which is called with subject and object.
+    ///
+    /// # Errors
+    /// [`vervet_model::ErrorKind::Corrupt`] with the damage and its location.
+    pub fn validate_half(
+        &self,
+        predicate: Id,
+        direction: Direction,
+        is_owner: &dyn Fn(Id, Id) -> bool,
+    ) -> Result<HalfSum> {
+        let name = format!("segment {predicate:?} {direction:?}");
+        let mut half = HalfSum::default();
+        if self.base_segment(predicate, direction)?.is_none_or(|segment| segment.statistics().entries == 0) {
+            return Ok(half);
+        }
+        for [key, neighbour, graph, edge] in self.walk(predicate, direction)? {
+            let [subject, object] = match direction {
+                Direction::Out => [key, neighbour],
+                Direction::In => [neighbour, key],
+            };
+            if !is_owner(Id::from_bits(subject), Id::from_bits(object)) {
+                return Err(Error::corrupt(name, "it has an entry of another partition"));
+            }
+            half.entries += 1;
+            let bytes = [subject, object, graph, edge].map(u64::to_le_bytes);
+            half.sum = half.sum.wrapping_add(xxh3_64(bytes.as_flattened()));
+        }
+        Ok(half)
+    }
+
     /// Checks that the order columns equal recomputed ones.
     fn validate_orders(&self) -> Result<()> {
         for &(predicate, property) in self.orders() {
@@ -105,7 +152,9 @@ impl Store {
                 let name = format!("order of segment {predicate:?} {direction:?}");
                 let entries = self.walk(predicate, direction)?;
                 let (runs, of) = (KeyRuns::of(entries.as_slice()), (predicate, direction, property));
-                let expected = order::encode(of, entries.as_slice(), &runs, &values, &Watch::new("check"))?;
+                let (entries, watch) = (entries.as_slice(), Watch::new("check"));
+                let by_edges = order::is_by_edges(entries, &values);
+                let expected = order::encode(of, entries, &runs, &values, by_edges, &watch)?;
                 let segment = self.base_segment(predicate, direction)?;
                 let column = segment.map(|segment| segment.order_column()).transpose()?.flatten();
                 if column.is_none_or(|column| column.bytes[..] != expected[..]) {

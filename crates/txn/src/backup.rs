@@ -7,7 +7,6 @@ use crate::recovery;
 use std::path::Path;
 use vervet_env::Environment;
 use vervet_model::{Error, ErrorKind, Result, Watch};
-use vervet_snapshot::Snapshot;
 use vervet_store::{CheckpointPosition, Target};
 
 /// See [`crate::Transactions::backup_watched`].

@@ -5,12 +5,13 @@
 //! for the new terms only. If at least half of its terms are new, it is built from scratch in memory.
 
 use crate::published::Published;
+use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, Extension};
 use vervet_env::Environment;
-use vervet_model::{Error, Id, Result, TermParts, Watch};
+use vervet_model::{Error, Id, Partitioning, Result, TermParts, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{Base, BuildOptions, CheckpointPosition, NewDictionary, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, CheckpointPosition, NewDictionary, StoreBuilder, Target};
 
 /// Estimated size of one statement of the base, in bytes.
 const STATEMENT_BYTES: u64 = 16;
@@ -26,7 +27,7 @@ const COPIED_STEPS: u64 = 6;
 /// Number of statements of one chunk.
 const CHUNK: usize = 1 << 16;
 
-/// A store with the statements of `published`, and its terms with numbers below `ends`.
+/// A base with the statements of `published`, and its terms with numbers below `ends`.
 pub(crate) fn build(
     environment: &Environment,
     published: &Published,
@@ -34,7 +35,7 @@ pub(crate) fn build(
     log: Option<CheckpointPosition>,
     target: &Target,
     watch: &Watch<'_>,
-) -> Result<Store> {
+) -> Result<Arc<dyn Base>> {
     let version = &published.version;
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,
@@ -63,7 +64,12 @@ pub(crate) fn build(
     }
     builder.add(&chunk)?;
     builder.set_constraints(published.constraints.texts());
-    builder.finish(dictionary(version, ends, environment, watch)?, target)
+    let partitioning = match target {
+        Target::Memory => version.base().partitioning(),
+        Target::Directory(_) => Partitioning::WHOLE,
+    };
+    let dictionary = dictionary(version, ends, environment, watch)?;
+    vervet_partition::finish(builder, dictionary, target, partitioning, None)
 }
 
 /// Estimated size of a base in bytes, also for a base in memory.

@@ -186,14 +186,8 @@ impl Checkpointer {
             return Ok(true);
         }
         let environment = self.writer.environment();
-        let base = Arc::new(base::build(
-            environment,
-            &from,
-            ends,
-            place,
-            &self.writer.target(),
-            &Watch::new("checkpoint"),
-        )?);
+        let base =
+            base::build(environment, &from, ends, place, &self.writer.target(), &Watch::new("checkpoint"))?;
         let mut merged = version.rebase_empty(base)?;
         let reached = self
             .head

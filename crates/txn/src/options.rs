@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use vervet_log::Durability;
+use vervet_model::Partitioning;
 
 /// Options of transactions.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Options {
     pub terms_max: u64,
     /// Maximum wait of a writer for a bulk load.
     pub load_wait: Duration,
+    /// The partitions of a graph in memory. A graph in a directory has one.
+    pub partitioning: Partitioning,
 }
 
 /// Default of [`Options::delta_bytes_max`].
@@ -47,6 +50,7 @@ impl Default for Options {
             log_bytes_max: LOG_BYTES_MAX_DEFAULT,
             terms_max: TERMS_MAX,
             load_wait: LOAD_WAIT_DEFAULT,
+            partitioning: Partitioning::WHOLE,
         }
     }
 }

@@ -46,11 +46,11 @@ impl Recovered {
     }
 }
 
-/// A version over a store, with no changes.
-pub(crate) fn version_of(store: Store) -> Version {
-    let dictionary = store.dictionary();
+/// A version over a base, with no changes.
+pub(crate) fn version_of(base: Arc<dyn Base>) -> Version {
+    let dictionary = base.dictionary();
     let terms = MutableDictionary::new(dictionary.vertex_count(), dictionary.literal_count());
-    Version::new(Arc::new(store), Arc::new(terms))
+    Version::new(base, Arc::new(terms))
 }
 
 /// Whether `directory` has a database.
@@ -126,7 +126,7 @@ pub(crate) fn recover(
     let mut replay = Replay {
         constraints: store.constraints().to_vec(),
         first: [store.dictionary().vertex_count(), store.dictionary().literal_count()],
-        version: version_of(store),
+        version: version_of(Arc::new(store)),
         timestamp,
         any_timestamp: place.is_none(),
         began: timestamp,

@@ -31,7 +31,7 @@ pub struct ReplacementBase<'a> {
 }
 
 impl ReplacementBase<'_> {
-    /// Makes the store, which keeps the constraints of the graph.
+    /// Makes the base, which keeps the constraints of the graph.
     ///
     /// # Errors
     /// [`ErrorKind::Constraint`]: the new graph violates one; then the directory is unchanged. As
@@ -42,12 +42,14 @@ impl ReplacementBase<'_> {
         dictionary: impl Into<NewDictionary<'d>>,
         target: &Target,
         watch: &Watch<'_>,
-    ) -> Result<Store> {
+    ) -> Result<Arc<dyn Base>> {
+        let partitioning = self.version.base().partitioning();
         if self.constraints.is_empty() {
-            return builder.finish(dictionary, target);
+            return vervet_partition::finish(builder, dictionary, target, partitioning, None);
         }
         builder.set_constraints(self.constraints.texts());
-        builder.finish_checked(dictionary, target, &mut |store| self.constraints.check_all(store, watch))
+        let mut check = |base: &dyn Base| self.constraints.check_all(base, watch);
+        vervet_partition::finish(builder, dictionary, target, partitioning, Some(&mut check))
     }
 }
 
@@ -55,7 +57,7 @@ impl ReplacementBase<'_> {
 pub(crate) fn replace_graph<T>(
     head: &CommitHead,
     writer: &Writer,
-    build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Store, T)>,
+    build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Arc<dyn Base>, T)>,
 ) -> Result<T> {
     let _one = writer.lock_manifest();
     writer.take_ownership()?;
@@ -76,16 +78,16 @@ pub(crate) fn replace_graph<T>(
         }
     };
     let Published { version, constraints, .. } = &*before;
-    let (store, result) = match build(&ReplacementBase { version, log: place, constraints }) {
+    let (base, result) = match build(&ReplacementBase { version, log: place, constraints }) {
         Ok(built) => built,
         Err(error) => return Err(failed_load(writer, version, error)),
     };
     let mut guard = head.lock();
     assert!(Arc::ptr_eq(guard.published(), &before), "no commit during a load");
-    let dictionary = store.dictionary();
+    let dictionary = base.dictionary();
     let (vertices, literals) = (dictionary.vertex_count(), dictionary.literal_count());
     let terms = before.version.terms().seal_and_succeed(vertices, literals);
-    let version = Version::new(Arc::new(store), terms);
+    let version = Version::new(base, terms);
     writer.numbering().reserve_edges(version.edge_count());
     let published = Arc::new(before.with(version, timestamp));
     guard.push(timestamp, CommitScope::WholeGraph);

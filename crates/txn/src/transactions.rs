@@ -32,8 +32,9 @@ use std::time::Duration;
 use vervet_delta::Version;
 use vervet_env::Environment;
 use vervet_log::{Durability, Log};
-use vervet_model::{ErrorKind, Result, Watch};
-use vervet_store::Store;
+use vervet_model::{ErrorKind, Partitioning, Result, Watch};
+use vervet_partition::PartitionedBase;
+use vervet_store::{Base, Store};
 
 /// See the header of this file.
 #[derive(Debug)]
@@ -51,7 +52,11 @@ impl Transactions {
     /// # Errors
     /// None at present.
     pub fn in_memory(environment: Environment, options: Options) -> Result<Arc<Self>> {
-        let version = version_of(Store::empty()?);
+        let base: Arc<dyn Base> = match options.partitioning {
+            Partitioning::WHOLE => Arc::new(Store::empty()?),
+            several => Arc::new(PartitionedBase::empty(several)?),
+        };
+        let version = version_of(base);
         Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
     }
 
@@ -96,7 +101,7 @@ impl Transactions {
 
     /// An empty graph without files.
     fn empty(environment: Environment, directory: &Path, options: Options) -> Result<Arc<Self>> {
-        let version = version_of(Store::empty()?);
+        let version = version_of(Arc::new(Store::empty()?));
         Ok(Self::new(environment, Some(directory), options, version, Timestamp::default(), Arc::default()))
     }
 
@@ -217,7 +222,7 @@ impl Transactions {
     /// Those of `build`, and nothing is changed; as [`Transactions::begin`].
     pub fn replace_graph<T>(
         &self,
-        build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Store, T)>,
+        build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Arc<dyn Base>, T)>,
     ) -> Result<T> {
         replacement::replace_graph(&self.head, &self.writer, build)
     }

@@ -90,7 +90,7 @@ pub use vervet_driver_local::on_heavy;
 pub use vervet_env::Environment;
 pub use vervet_graph::{Edge, EdgeRange, Element, Graph, Vertex};
 pub use vervet_load::{Format, LoadOptions, LoadReport, Mapping, Progress, Schema, Source, schema};
-pub use vervet_model::{Direction, Error, ErrorKind, Id, Position, Result, Watch};
+pub use vervet_model::{Direction, Error, ErrorKind, Id, Partitioning, Position, Result, Watch};
 pub use vervet_txn::{
     CheckpointStatus, ConflictCounts, Constraint, ConstraintKind, Counts, Damage, Durability, Isolation,
     StorageStatus, Timestamp,

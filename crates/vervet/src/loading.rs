@@ -3,6 +3,7 @@
 use crate::query::run::seed;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, hash_blank, hash_iri, hash_literal};
 use vervet_env::Environment;
@@ -10,7 +11,7 @@ use vervet_load::{LoadOptions, LoadReport, Source, Target, TermRef};
 use vervet_model::vocab::{KEY_NAMESPACE, is_iri, name_iri};
 use vervet_model::{Id, Inline, LiteralKind, Result, Statement, Watch};
 use vervet_snapshot::Snapshot;
-use vervet_store::{Base, BuildOptions, OrderBy, Store, StoreBuilder};
+use vervet_store::{Base, BuildOptions, OrderBy, StoreBuilder};
 use vervet_txn::ReplacementBase;
 
 /// The default cap on the memory of dictionary and statements in a load; beyond it, statements are sorted in
@@ -33,14 +34,14 @@ pub(crate) struct LoadContext<'a> {
     pub memory_bytes: Option<u64>,
 }
 
-/// Builds a new store from the existing statements and those of `sources`. Never changes the old store.
+/// Builds a new base from the existing statements and those of `sources`. Never changes the old store.
 pub(crate) fn load(
     replacement: &ReplacementBase<'_>,
     sources: Vec<Source>,
     options: &LoadOptions<'_>,
     context: &LoadContext<'_>,
     mut skipped: &mut dyn Write,
-) -> Result<(Store, LoadReport)> {
+) -> Result<(Arc<dyn Base>, LoadReport)> {
     let before = replacement.version;
     let threads = options.threads.max(1);
     let memory_bytes = context.memory_bytes.unwrap_or(LOAD_MEMORY_DEFAULT_BYTES);

@@ -11,6 +11,7 @@ use vervet_algebra::Dataset;
 use vervet_driver_local::{CutPolicy, Parallelism};
 pub use vervet_driver_local::{HEAVY_FROM_DEFAULT, THREADS_MAX};
 use vervet_env::Environment;
+use vervet_model::Partitioning;
 use vervet_results::TableOptions;
 use vervet_txn::Durability;
 
@@ -106,6 +107,9 @@ pub struct DatabaseOptions {
     /// Whether to take ownership of a directory on opening rather than with the first transaction or load. A
     /// process that is going to write then reads the log once instead of twice.
     pub to_write: bool,
+    /// Number of partitions of a database in memory: see [`vervet_txn::Options::partitioning`]. Every answer
+    /// is the same for each number; one partition is the fastest in one process.
+    pub partitioning: Partitioning,
 }
 
 impl Default for DatabaseOptions {
@@ -119,6 +123,7 @@ impl Default for DatabaseOptions {
             delta_bytes_max: vervet_txn::DELTA_BYTES_MAX_DEFAULT,
             log_bytes_max: vervet_txn::LOG_BYTES_MAX_DEFAULT,
             to_write: false,
+            partitioning: Partitioning::WHOLE,
         }
     }
 }
@@ -131,6 +136,7 @@ impl DatabaseOptions {
         options.checkpoints = self.checkpoints;
         options.delta_bytes_max = self.delta_bytes_max;
         options.log_bytes_max = self.log_bytes_max;
+        options.partitioning = self.partitioning;
         options
     }
 }

@@ -23,6 +23,7 @@ const LAYERS: &[&str] = &[
     "vervet-generate",
     "vervet-dictionary",
     "vervet-store",
+    "vervet-partition",
     "vervet-delta",
     "vervet-txn",
     "vervet-expression",

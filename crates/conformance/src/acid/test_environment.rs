@@ -77,7 +77,7 @@ impl TestEnvironment {
     ) -> Result<Self, String> {
         let database = match folder {
             Some(folder) => open(folder)?,
-            None => Database::in_memory(),
+            None => crate::partitions::database(seed),
         };
         let (tally, notes) = Default::default();
         Ok(Self { isolation, sleep, database, seed, tally, notes })
@@ -85,7 +85,9 @@ impl TestEnvironment {
 
     /// Commits the start graph, given as an update request.
     pub(super) fn start(&self, request: &str) -> Result<(), String> {
-        self.database.update(request).map(drop).map_err(|error| format!("start graph: {error}"))
+        // The start graph becomes the base, which has the partitions.
+        let written = self.database.update(request).and_then(|_| self.database.checkpoint());
+        written.map(drop).map_err(|error| format!("start graph: {error}"))
     }
 
     /// Runs `work` once for each of `clients`, at most [`THREADS`] at a time, started in the given order;

@@ -57,7 +57,7 @@ impl Workload {
     }
 
     fn open(&self) -> std::result::Result<Database, String> {
-        let Some(place) = &self.place else { return Ok(Database::in_memory()) };
+        let Some(place) = &self.place else { return Ok(crate::partitions::database(self.transactions)) };
         let options = DatabaseOptions { durability: place.durability, ..DatabaseOptions::default() };
         Database::open_or_create_with(&place.directory, options).map_err(|error| error.to_string())
     }

@@ -62,7 +62,7 @@ impl Graphs {
         let vertices: Vec<GraphVertex> = GraphReader::new(BufReader::new(file))
             .collect::<Result<_, _>>()
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        let database = Database::in_memory();
+        let database = crate::partitions::database(name);
         match self.configuration {
             Configuration::Base => {
                 let text = triples(&vertices).map_err(|error| error.to_string())?;

@@ -131,7 +131,7 @@ impl Run<'_> {
         let block = step.block.as_deref().unwrap_or_default();
         if let Some(name) = text.strip_prefix("the ").and_then(|text| text.strip_suffix(" graph")) {
             self.graph = Some(match name {
-                "empty" => ScenarioGraph::Empty(Database::in_memory(), OnceCell::new()),
+                "empty" => ScenarioGraph::Empty(crate::partitions::database(text), OnceCell::new()),
                 name => ScenarioGraph::Named(graphs.named(name)?),
             });
         } else if text == "the graph initializer of" {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vervet_env::{Environment, Fault, SeededRandom, SimulatedClock, Simulation};
 use vervet_model::{ErrorKind, Result, Watch};
-use vervet_store::{BuildOptions, Store, StoreBuilder, Target};
+use vervet_store::{Base, BuildOptions, StoreBuilder, Target};
 use vervet_txn::{Durability, Isolation, Options, ReplacementBase, Transaction, Transactions, continued};
 
 const DIR: &str = "/db";
@@ -261,7 +261,11 @@ impl Life {
 }
 
 /// A bulk load, as the facade does it.
-fn build(environment: &Environment, replacement: &ReplacementBase<'_>, rows: &[Row]) -> Result<Store> {
+fn build(
+    environment: &Environment,
+    replacement: &ReplacementBase<'_>,
+    rows: &[Row],
+) -> Result<Arc<dyn Base>> {
     let version = replacement.version;
     let mut dictionary = {
         let terms = version.terms();

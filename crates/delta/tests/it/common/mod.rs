@@ -8,7 +8,7 @@ use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, MutableDictionary};
 use vervet_env::Environment;
 use vervet_model::vocab::RDF_TYPE;
-use vervet_model::{Direction, Id, LiteralKind, Result, Statement, Tag, order_key};
+use vervet_model::{Direction, Id, LiteralKind, Partitioning, Result, Statement, Tag, order_key};
 use vervet_snapshot::{GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot};
 use vervet_store::{Base, BuildOptions, OrderBy, StoreBuilder, Target};
 pub use vervet_testkit::{Random, check_segment, seed};
@@ -195,9 +195,13 @@ impl World {
         });
         builder.add(statements).expect("room");
         let image = if whole { &self.whole } else { &self.dictionary };
-        let store = builder.finish(image.clone(), &Target::Memory).expect("a good graph");
-        store.validate().expect("whole");
-        Arc::new(store)
+        // One or several partitions, of which versions must not see anything.
+        let partitioning = Partitioning::new(1 << (statements.len() % 4)).expect("a power of two");
+        let image = image.clone();
+        let base = vervet_partition::finish(builder, image, &Target::Memory, partitioning, None);
+        let base = base.expect("a good graph");
+        base.validate().expect("whole");
+        base
     }
 
     /// Whether all terms of a statement are in the dictionary of the first store.

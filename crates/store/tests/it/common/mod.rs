@@ -186,6 +186,11 @@ impl Graph {
     }
 
     pub fn try_build(&self, options: BuildOptions, target: &Target) -> vervet_model::Result<Store> {
+        self.builder(options)?.finish(self.dictionary.clone(), target)
+    }
+
+    /// A builder with all statements.
+    pub fn builder(&self, options: BuildOptions) -> vervet_model::Result<StoreBuilder<'static>> {
         let mut builder = StoreBuilder::new(options);
         for chunk in self.statements.chunks(50) {
             if chunk.iter().all(|s| !s.graph.is_bound() && !s.edge.is_bound()) {
@@ -196,7 +201,7 @@ impl Graph {
                 builder.add(chunk)?;
             }
         }
-        builder.finish(self.dictionary.clone(), target)
+        Ok(builder)
     }
 }
 
@@ -218,15 +223,21 @@ pub fn options(environment: &Environment) -> BuildOptions {
     }
 }
 
-/// Compares all results of a snapshot with the statements.
+/// Compares all results of a store with the statements.
 pub fn compare(store: &Store, graph: &Graph, random: &mut Random, context: &str) {
     let set = graph.set();
-    assert_eq!(store.statement_count(), set.len() as u64, "{context}");
     let mut all: Vec<Statement> = store.statements().collect::<Result<_, _>>().expect("whole");
     let by_predicate = |s: &Statement| (s.predicate, s.subject, s.object, s.graph, s.edge);
     assert!(all.is_sorted_by_key(by_predicate), "{context}");
     all.sort_unstable();
     assert!(all.iter().eq(set.iter()), "{context}: statements");
+    compare_snapshot(store, graph, random, context);
+}
+
+/// Compares all results of a snapshot with the statements.
+pub fn compare_snapshot(store: &dyn Snapshot, graph: &Graph, random: &mut Random, context: &str) {
+    let set = graph.set();
+    assert_eq!(store.statement_count(), set.len() as u64, "{context}");
     let count = |of: &dyn Fn(&Statement) -> Id| {
         let mut counts = std::collections::BTreeMap::new();
         set.iter().map(of).filter(|id| id.is_bound()).for_each(|id| *counts.entry(id).or_insert(0_u64) += 1);

@@ -1,0 +1,24 @@
+//! A graph in several partitions, read as one.
+//!
+//! [`PartitionedBase`] is a [`vervet_store::Base`] over a store for each partition. Versions, transactions
+//! and queries over it are those of any base, so every suite can run over partitions in one process, and what
+//! it finds holds for partitions on several servers.
+//!
+//! # Shape
+//! `keyed`: a segment whose keys are each in one partition: keys are sorted by owner, each partition answers
+//! for its own, the answers are laid back in the order of the rows. `split`: a segment whose keys may have
+//! entries in all partitions: entries are merged. `statistics`: those of all partitions together, exact.
+//! `base`: the graph.
+//! # Not here
+//! Which partition owns an id ([`vervet_model::Partitioning`]); how stores of partitions are built
+//! (`vervet_store::StoreBuilder::finish_parts`); changes, which `vervet-delta` adds on top.
+#![forbid(unsafe_code)]
+
+mod base;
+mod build;
+mod keyed;
+mod split;
+mod statistics;
+
+pub use base::PartitionedBase;
+pub use build::finish;

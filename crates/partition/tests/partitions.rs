@@ -1,0 +1,145 @@
+//! A graph in several partitions against the list of its statements, and against one store with them.
+//!
+//! Random graphs with parallel edges, named graphs, literals and edges as neighbours, statements about edges,
+//! types, orders by a property; 2 to 64 partitions; in memory, sorted in memory or in temporary files.
+
+#[path = "../../store/tests/it/common/mod.rs"]
+mod common;
+
+use common::{Graph, GraphParameters, Random, compare_snapshot, options, seed};
+use std::path::PathBuf;
+use vervet_env::Environment;
+use vervet_model::{Direction, Id, Partitioning};
+use vervet_partition::PartitionedBase;
+use vervet_snapshot::{ClassId, GraphFilter, OrderRange, Snapshot};
+use vervet_store::{Base, BuildOptions, Store, Target};
+
+fn partitioned(graph: &Graph, options: BuildOptions, partitioning: Partitioning) -> PartitionedBase {
+    let builder = graph.builder(options).expect("a good graph");
+    let stores = builder.finish_parts(graph.dictionary.clone(), partitioning).expect("a good graph");
+    PartitionedBase::new(partitioning, stores).expect("one store for each partition")
+}
+
+/// Compares what the list of statements does not have: statistics, classes, orders.
+fn compare_with_store(base: &PartitionedBase, whole: &Store, random: &mut Random, context: &str) -> usize {
+    assert_eq!(base.orders(), whole.orders(), "{context}");
+    assert_eq!(base.edge_count(), whole.edge_count(), "{context}");
+    for class in (0..20).map(ClassId) {
+        assert_eq!(base.class_size(class), whole.class_size(class), "{context}");
+    }
+    let mut listed = 0;
+    for (predicate, _) in whole.predicates() {
+        for direction in Direction::BOTH {
+            let context = format!("{context}, {predicate:?} {direction:?}");
+            let segment = |base: &dyn Base| base.segment_arc(*predicate, direction).expect("whole");
+            let (ours, theirs) = (segment(base).expect("entries"), segment(whole).expect("entries"));
+            assert_eq!(ours.statistics(), theirs.statistics(), "{context}");
+            assert_eq!(ours.order(), theirs.order(), "{context}");
+            let (mut keys, mut points) = (Vec::new(), Vec::new());
+            theirs.keys(Id::UNBOUND, usize::MAX, &mut keys).expect("whole");
+            ours.split(random.pick(&keys), 4, 2, &mut points).expect("whole");
+            assert!(points.is_sorted_by(|a, b| a < b) && points.len() <= 4, "{context}: {points:?}");
+            if ours.order().is_none() {
+                continue;
+            }
+            for _ in 0..6 {
+                let key = random.pick(&keys);
+                let bound = |random: &mut Random| random.one_in(2).then(|| Id::vertex(random.below(90)));
+                let range = OrderRange {
+                    from: bound(random).unwrap_or_default(),
+                    before: Id::UNBOUND,
+                    descending: random.one_in(2),
+                    limit: usize::try_from(random.below(9)).expect("small"),
+                };
+                let (mut found, mut expected) = (Vec::new(), Vec::new());
+                ours.ordered(key, &range, GraphFilter::Any, &mut found).expect("ordered");
+                theirs.ordered(key, &range, GraphFilter::Any, &mut expected).expect("ordered");
+                assert_eq!(found, expected, "{context}: {key:?} {range:?}");
+                listed += expected.len();
+            }
+        }
+    }
+    listed
+}
+
+#[test]
+fn partitions_are_the_whole_graph() {
+    let seed = seed();
+    let mut listed = 0;
+    for round in 0..150 {
+        let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let shape = GraphParameters::random(&mut random);
+        let graph = Graph::random(shape, &mut random);
+        let partitioning = Partitioning::new(2 << random.below(6)).expect("a power of two");
+        let context = format!("seed {seed}, round {round}, {shape:?}, {partitioning:?}");
+        let environment = Environment::simulated(seed);
+        let whole = graph.build(options(&environment), &Target::Memory);
+        let spilling = BuildOptions {
+            threads: 3,
+            memory_bytes: random.below(4000),
+            temp_dir: Some(PathBuf::from("/db")),
+            ..options(&environment)
+        };
+        let options = if random.one_in(2) { options(&environment) } else { spilling };
+        let base = partitioned(&graph, options, partitioning);
+        base.validate().unwrap_or_else(|error| panic!("{context}: {error}"));
+        compare_snapshot(&base, &graph, &mut random, &context);
+        listed += compare_with_store(&base, &whole, &mut random, &context);
+    }
+    assert!(listed > 500, "only {listed} entries were listed by an order");
+}
+
+/// Predicates of both kinds, with more entries than one batch.
+#[test]
+fn large_predicates_are_split_or_keyed() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape = GraphParameters {
+        vertices: 3_000,
+        statements: 12_000,
+        predicates: 4,
+        types: 400,
+        edges: false,
+        named_graphs: false,
+    };
+    let graph = Graph::random(shape, &mut random);
+    let environment = Environment::simulated(seed);
+    let whole = graph.build(options(&environment), &Target::Memory);
+    for count in [2, 16, 256] {
+        let context = format!("seed {seed}, {count} partitions");
+        let partitioning = Partitioning::new(count).expect("a power of two");
+        let builder = graph.builder(options(&environment)).expect("a good graph");
+        let stores = builder.finish_parts(graph.dictionary.clone(), partitioning).expect("a good graph");
+        let split = stores.split.len();
+        assert!(split > 0 && split < graph.predicates.len(), "{context}: {split} split predicates");
+        let base = PartitionedBase::new(partitioning, stores).expect("one store for each partition");
+        base.validate().unwrap_or_else(|error| panic!("{context}: {error}"));
+        compare_snapshot(&base, &graph, &mut random, &context);
+        compare_with_store(&base, &whole, &mut random, &context);
+    }
+}
+
+#[test]
+fn stores_of_other_partitions_are_refused() {
+    let mut random = Random(5);
+    let shape = GraphParameters {
+        vertices: 50,
+        statements: 300,
+        predicates: 3,
+        types: 2,
+        edges: true,
+        named_graphs: true,
+    };
+    let graph = Graph::random(shape, &mut random);
+    let (two, four) = (Partitioning::new(2).expect("two"), Partitioning::new(4).expect("four"));
+    let parts = |partitioning| {
+        let builder = graph.builder(options(&Environment::simulated(1))).expect("a good graph");
+        builder.finish_parts(graph.dictionary.clone(), partitioning).expect("a good graph")
+    };
+    assert!(PartitionedBase::new(four, parts(two)).is_err(), "two stores for four partitions");
+    let mut swapped = parts(two);
+    swapped.stores.swap(0, 1);
+    let base = PartitionedBase::new(two, swapped).expect("two stores");
+    let error = base.validate().expect_err("entries are at the wrong partition").to_string();
+    assert!(error.contains("another partition"), "{error}");
+}
