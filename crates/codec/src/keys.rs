@@ -15,6 +15,7 @@ use crate::bitmap::{BLOCK_BYTES, Bitmap, BitmapView};
 use crate::bytes::{Damaged, Reader, write_u64};
 use crate::locate::{Locate, NONE};
 use crate::sparse::{Sparse, SparseView};
+use crate::stride::Stride;
 use crate::tiered::{Tiered, TieredView};
 use std::cmp::Ordering;
 
@@ -25,6 +26,8 @@ const BITMAP_FACTOR: u64 = 5;
 const JOIN_KEY_TAGS: std::ops::RangeInclusive<u64> = 1..=2;
 /// A bitmap of at most this many bytes is always used: there are few segments, and it stays in a cache.
 const BITMAP_BYTES: u64 = 1 << 16;
+/// Marks a stride before the number of parts, which is small.
+const STRIDED: u64 = 1 << 63;
 /// Shift to the bits that are equal for keys with the same tag.
 const TAG_SHIFT: u32 = 60;
 
@@ -52,6 +55,8 @@ pub struct KeySet {
     /// The parts with the position of their first key, ascending.
     parts: Vec<(u32, KeyPart)>,
     count: u32,
+    /// Parts have the stored forms of keys.
+    stride: Stride,
 }
 
 impl KeySet {
@@ -60,6 +65,21 @@ impl KeySet {
     /// # Errors
     /// Too many keys.
     pub fn write(keys: &[u64], body: &mut Vec<u8>) -> Result<Self, Damaged> {
+        Self::write_strided(keys, Stride::default(), body)
+    }
+
+    /// [`KeySet::write`] for keys that all have the low bits of `stride`.
+    ///
+    /// # Errors
+    /// As [`KeySet::write`].
+    pub fn write_strided(keys: &[u64], stride: Stride, body: &mut Vec<u8>) -> Result<Self, Damaged> {
+        let closed: Vec<u64>;
+        let keys = if stride.is_none() {
+            keys
+        } else {
+            closed = keys.iter().map(|key| stride.close(*key)).collect();
+            closed.as_slice()
+        };
         let count =
             u32::try_from(keys.len()).ok().filter(|count| *count < NONE).ok_or(Damaged("too many keys"))?;
         let mut parts = Vec::new();
@@ -68,11 +88,21 @@ impl KeySet {
             parts.push((position, write_part(part, body)));
             position += u32::try_from(part.len()).map_err(|_| Damaged("too many keys"))?;
         }
-        Ok(Self { parts, count })
+        Ok(Self { parts, count, stride })
+    }
+
+    /// The stored form of a key, for [`KeySet::view`].
+    #[inline]
+    #[must_use]
+    pub const fn stride(&self) -> Stride {
+        self.stride
     }
 
     /// Appends the descriptor.
     pub fn write_meta(&self, meta: &mut Vec<u8>) {
+        if !self.stride.is_none() {
+            write_u64(STRIDED | self.stride.code(), meta);
+        }
         write_u64(self.parts.len() as u64, meta);
         for (_, part) in &self.parts {
             match part {
@@ -104,7 +134,14 @@ impl KeySet {
     pub fn read_meta(meta: &mut Reader<'_>, section_bytes: usize) -> Result<Self, Damaged> {
         let mut parts: Vec<(u32, KeyPart)> = Vec::new();
         let mut total = 0_u64;
-        for _ in 0..meta.list_length()? {
+        let mut length = meta.u64()?;
+        let mut stride = Stride::default();
+        if length & STRIDED != 0 {
+            stride = Stride::from_code(length ^ STRIDED)?;
+            length = meta.u64()?;
+        }
+        // Each part takes numbers of the metadata, so a wrong length ends with them.
+        for _ in 0..length {
             let position = u32::try_from(total).map_err(|_| Damaged("too many keys"))?;
             let part = match meta.u64()? {
                 0 => KeyPart::Range { first: meta.u64()?, count: meta.u64()? },
@@ -118,7 +155,7 @@ impl KeySet {
         }
         let count =
             u32::try_from(total).ok().filter(|count| *count < NONE).ok_or(Damaged("too many keys"))?;
-        Ok(Self { parts, count })
+        Ok(Self { parts, count, stride })
     }
 
     /// Number of keys.
@@ -145,7 +182,7 @@ impl KeySet {
         self.parts.iter().map(|(_, part)| size(part)).sum()
     }
 
-    /// A view of the set in the bytes of its section.
+    /// A view of the set in the bytes of its section, for keys in their stored form ([`KeySet::stride`]).
     #[inline]
     #[must_use]
     pub fn view<'a>(&'a self, section: &'a [u8]) -> KeySetView<'a> {
@@ -158,6 +195,7 @@ impl KeySet {
     /// Number of keys below `key`: the position of the first one that is not below.
     #[must_use]
     pub fn lower_bound(&self, section: &[u8], key: u64) -> u64 {
+        let key = self.stride.close_up(key);
         let mut below = 0;
         for (base, part) in &self.parts {
             match (part.first(section) >> TAG_SHIFT).cmp(&(key >> TAG_SHIFT)) {
@@ -177,7 +215,7 @@ impl KeySet {
             let base = u64::from(*base);
             let stop = (base + part.len()).min(end);
             if at >= base && at < stop {
-                part.list(section, at - base, stop - base, &mut out);
+                part.list(section, at - base, stop - base, &mut |stored| out(self.stride.open(stored)));
                 at = stop;
             }
         }

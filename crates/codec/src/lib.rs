@@ -23,6 +23,7 @@ mod keys;
 mod locate;
 mod packed;
 mod sparse;
+mod stride;
 mod tiered;
 mod varint;
 
@@ -35,5 +36,6 @@ pub use keys::{KeyPart, KeySet, KeySetView, OffsetPart, PartsView, RangeView};
 pub use locate::{Locate, NONE};
 pub use packed::{Packed, PackedView};
 pub use sparse::{Sparse, SparseView};
+pub use stride::Stride;
 pub use tiered::{Tiered, TieredView};
 pub use varint::{VARINT_BYTES_MAX, read_varint, write_varint};

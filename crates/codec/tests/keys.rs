@@ -6,7 +6,7 @@
 #![expect(clippy::cast_possible_truncation, reason = "small numbers of a test")]
 
 use std::collections::BTreeSet;
-use vervet_codec::{KeySet, KeySetView, Locate, NONE, OffsetPart, PADDING, Reader};
+use vervet_codec::{KeySet, KeySetView, Locate, NONE, OffsetPart, PADDING, Reader, Stride};
 
 /// A small generator of random numbers (xorshift64*).
 struct Random(u64);
@@ -24,10 +24,27 @@ impl Random {
     }
 }
 
+/// Checks a set of these keys, and one of keys with equal low bits.
 fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
+    check_strided(keys, Stride::default(), random, context);
+    if keys.contains(&u64::MAX) {
+        // Never a key that is stored: it marks keys with other low bits.
+        return;
+    }
+    let bits = 1 + random.below(8) as u32;
+    let residue = random.below(1 << bits);
+    let ending = |key: &u64| match key >> 60 {
+        1..=3 => key >> bits << bits | residue,
+        _ => *key,
+    };
+    let stride = Stride::new(bits, residue).expect("few bits");
+    check_strided(&keys.iter().map(ending).collect(), stride, random, &format!("{context}, {stride:?}"));
+}
+
+fn check_strided(keys: &BTreeSet<u64>, stride: Stride, random: &mut Random, context: &str) {
     let keys: Vec<u64> = keys.iter().copied().collect();
     let mut section = vec![0xAA; 5];
-    let written = KeySet::write(&keys, &mut section).expect("few keys");
+    let written = KeySet::write_strided(&keys, stride, &mut section).expect("few keys");
     section.extend([0xFF; PADDING]);
     let mut meta = Vec::new();
     written.write_meta(&mut meta);
@@ -35,19 +52,20 @@ fn check(keys: &BTreeSet<u64>, random: &mut Random, context: &str) {
     assert_eq!(set, written, "{context}");
     assert_eq!(set.len(), keys.len(), "{context}");
     let view = set.view(&section);
+    let position_of = |key: u64| view.position(stride.close(key));
     for (position, key) in keys.iter().enumerate() {
-        assert_eq!(view.position(*key) as usize, position, "{context}, key {key:#x}");
+        assert_eq!(position_of(*key) as usize, position, "{context}, key {key:#x}");
         for stranger in [key.wrapping_sub(1), key.wrapping_add(1), key ^ (1 << 60), random.next()] {
             let expected = keys.binary_search(&stranger).map_or(NONE, |position| position as u32);
-            assert_eq!(view.position(stranger), expected, "{context}, key {stranger:#x}");
+            assert_eq!(position_of(stranger), expected, "{context}, key {stranger:#x}");
             let below = keys.partition_point(|key| *key < stranger) as u64;
             assert_eq!(set.lower_bound(&section, stranger), below, "{context}, key {stranger:#x}");
         }
     }
     for key in [0, 1, u64::MAX, 1 << 60] {
-        assert_eq!(view.position(key) != NONE, keys.binary_search(&key).is_ok(), "{context}, key {key:#x}");
+        assert_eq!(position_of(key) != NONE, keys.binary_search(&key).is_ok(), "{context}, key {key:#x}");
     }
-    if let KeySetView::Parts(parts) = view {
+    if let (KeySetView::Parts(parts), true) = (view, stride.is_none()) {
         assert!(parts.of_all(std::iter::empty()).is_none(), "{context}");
         for _ in 0..if keys.is_empty() { 0 } else { 50 } {
             // Members and non-members, with one tag or several.

@@ -56,6 +56,7 @@ impl Partitioning {
 
 /// The slot of an id. A part of the format of databases: it never changes.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "below the number of slots")]
 const fn slot(id: Id) -> usize {
     let bits = match id.tag() {
         Tag::Vertex | Tag::Edge | Tag::Literal => id.payload(),

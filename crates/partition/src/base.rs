@@ -22,6 +22,9 @@ use vervet_model::{
 use vervet_snapshot::{ClassId, KeySketch, Segment, SegmentStatistics, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
 
+/// A segment, once it was asked for; `None`: there are no entries.
+type SegmentSlot = OnceLock<Option<Arc<dyn Segment>>>;
+
 /// See the header of this file.
 pub struct PartitionedBase {
     partitioning: Partitioning,
@@ -32,7 +35,7 @@ pub struct PartitionedBase {
     graphs: Vec<(Id, u64)>,
     statements: u64,
     /// By predicate (bits) and direction.
-    segments: FxHashMap<u64, [OnceLock<Option<Arc<dyn Segment>>>; 2]>,
+    segments: FxHashMap<u64, [SegmentSlot; 2]>,
 }
 
 impl fmt::Debug for PartitionedBase {

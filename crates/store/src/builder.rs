@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use vervet_codec::Stride;
 use vervet_dictionary::Dictionary;
 use vervet_env::{Bytes, Environment};
 use vervet_model::{
@@ -73,6 +74,9 @@ pub enum Target {
     Directory(PathBuf),
 }
 
+/// Predicates with the statistics of all their in entries.
+type SplitPredicates = Vec<(Id, SegmentStatistics)>;
+
 /// The stores of a graph in several partitions: see [`StoreBuilder::finish_parts`].
 #[derive(Debug)]
 pub struct PartStores {
@@ -82,7 +86,7 @@ pub struct PartStores {
     pub stores: Vec<Store>,
     /// Split predicates, ascending, with the statistics of all their in entries: these are where the subjects
     /// are, because few objects, such as types, have most of the entries.
-    pub split: Vec<(Id, SegmentStatistics)>,
+    pub split: SplitPredicates,
 }
 
 /// Collects statements and builds a store from them.
@@ -411,7 +415,7 @@ impl<'w> StoreBuilder<'w> {
         dictionary: &Dictionary,
         partitioning: Partitioning,
         sink: &mut (dyn FnMut(usize, Vec<u8>) -> Result<SectionLocation> + Send),
-    ) -> Result<(Vec<Toc>, Vec<(Id, SegmentStatistics)>)> {
+    ) -> Result<(Vec<Toc>, SplitPredicates)> {
         let Self { options, watch, mut buffers, spill, edge_end, .. } = self;
         let spill = spill.as_ref();
         if let Some(spill) = spill {
@@ -456,7 +460,8 @@ impl<'w> StoreBuilder<'w> {
             _ => {
                 for (part, toc) in tocs.iter_mut().enumerate() {
                     let owned = rows.iter().filter(|row| partitioning.owner(Id::from_bits(row[0])) == part);
-                    let bytes = edges::encode(&mut owned.copied().collect(), watch)?;
+                    let stride = halves::stride(partitioning, part);
+                    let bytes = edges::encode(&mut owned.copied().collect(), stride, watch)?;
                     toc.edges = bytes.map(|bytes| sink(part, bytes)).transpose()?;
                 }
             }
@@ -574,7 +579,7 @@ fn edge_rows(buffers: &[PredicateBuffer]) -> Vec<EdgeRow> {
 
 /// The table of these rows, which are sorted, and its section.
 fn edge_table(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Option<(Vec<u8>, EdgeTable)>> {
-    let Some(bytes) = edges::encode(rows, watch)? else { return Ok(None) };
+    let Some(bytes) = edges::encode(rows, Stride::default(), watch)? else { return Ok(None) };
     let table = EdgeTable::open(Bytes::from(bytes.clone()), &"the new edge table")?;
     Ok(Some((bytes, table)))
 }
@@ -748,6 +753,7 @@ fn build_sections<E: Entries + ?Sized>(
             build_halves(
                 predicate,
                 halves::cut([out, reverse], is_split, context.partitioning, entry),
+                is_split,
                 order,
                 context,
             )
@@ -756,6 +762,7 @@ fn build_sections<E: Entries + ?Sized>(
             build_halves(
                 predicate,
                 halves::cut([out, reverse], is_split, context.partitioning, entry),
+                is_split,
                 order,
                 context,
             )
@@ -763,10 +770,11 @@ fn build_sections<E: Entries + ?Sized>(
         let split = is_split.then(|| collect_half(reverse, &objects, &subjects.keys, context.classes));
         return Ok(EncodedPredicate { predicate, parts: parts?, split });
     }
+    let stride = Stride::default();
     let [forward, backward] = collect(out, &subjects, &objects, context.classes);
     let sections = [
-        encode(predicate, Direction::Out, out, &subjects, &objects.keys, &forward, watch)?,
-        encode(predicate, Direction::In, reverse, &objects, &subjects.keys, &backward, watch)?,
+        encode((predicate, Direction::Out, stride), out, &subjects, &objects.keys, &forward, watch)?,
+        encode((predicate, Direction::In, stride), reverse, &objects, &subjects.keys, &backward, watch)?,
     ];
     let order = match order {
         Some(order) => {
@@ -786,6 +794,7 @@ fn build_sections<E: Entries + ?Sized>(
 fn build_halves<T>(
     predicate: Id,
     halves: Vec<[Vec<T>; 2]>,
+    is_split: bool,
     order: Option<SectionOrder<'_>>,
     context: &BuildContext<'_>,
 ) -> Result<Vec<EncodedPart>>
@@ -794,14 +803,18 @@ where
 {
     let watch = context.watch;
     let mut parts = Vec::with_capacity(halves.len());
-    for halves in halves {
+    for (part, halves) in halves.into_iter().enumerate() {
         let (mut sections, mut columns) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
         for (at, direction) in Direction::BOTH.into_iter().enumerate() {
             let entries = halves[at].as_slice();
             let runs = KeyRuns::of(entries);
             let neighbours = halves::distinct_neighbours(entries, watch)?;
             let statistics = collect_half(entries, &runs, &neighbours, context.classes);
-            sections[at] = encode(predicate, direction, entries, &runs, &neighbours, &statistics, watch)?;
+            let is_owner = direction == Direction::Out || !is_split;
+            let stride =
+                if is_owner { halves::stride(context.partitioning, part) } else { Stride::default() };
+            sections[at] =
+                encode((predicate, direction, stride), entries, &runs, &neighbours, &statistics, watch)?;
             if let Some(order) = order {
                 columns[at] = order.encode(predicate, direction, entries, &runs, watch)?;
             }

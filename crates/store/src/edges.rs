@@ -8,7 +8,7 @@
 
 use crate::encode::optional_id;
 use crate::sort;
-use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, write_u64};
+use vervet_codec::{Array, Codes, Damaged, KeySet, Locate, NONE, Reader, Stride, write_u64};
 use vervet_env::Bytes;
 use vervet_model::{Error, ErrorKind, Id, Result, Tag, Watch};
 
@@ -24,8 +24,8 @@ pub(crate) struct EdgeTable {
 /// Edge, subject, predicate, object, graph, as bits.
 pub(crate) type EdgeRow = [u64; 5];
 
-/// The section of a table with these rows. `None` if there are none.
-pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Option<Vec<u8>>> {
+/// The section of a table with these rows, whose edges all have `stride`. `None` if there are none.
+pub(crate) fn encode(rows: &mut Vec<EdgeRow>, stride: Stride, watch: &Watch<'_>) -> Result<Option<Vec<u8>>> {
     sort_rows(rows, watch)?;
     if let Some(pair) = rows.windows(2).find(|pair| pair[0][0] == pair[1][0]) {
         let number = Id::from_bits(pair[0][0]).payload();
@@ -36,7 +36,7 @@ pub(crate) fn encode(rows: &mut Vec<EdgeRow>, watch: &Watch<'_>) -> Result<Optio
     }
     let mut body = Vec::new();
     let ids: Vec<u64> = rows.iter().map(|row| row[0]).collect();
-    let keys = KeySet::write(&ids, &mut body)
+    let keys = KeySet::write_strided(&ids, stride, &mut body)
         .map_err(|_| Error::new(ErrorKind::Unsupported, "more than 4,294,967,294 edges"))?;
     let mut meta = Vec::new();
     keys.write_meta(&mut meta);
@@ -127,12 +127,12 @@ impl EdgeTable {
 
     /// Whether an edge with this id exists.
     pub(crate) fn contains(&self, edge: u64) -> bool {
-        self.keys.view(&self.bytes).position(edge) != NONE
+        self.keys.view(&self.bytes).position(self.keys.stride().close(edge)) != NONE
     }
 
     /// Subject, predicate, object, graph.
     pub(crate) fn row(&self, edge: Id) -> Option<[Id; 4]> {
-        let position = self.keys.view(&self.bytes).position(edge.bits());
+        let position = self.keys.view(&self.bytes).position(self.keys.stride().close(edge.bits()));
         if position == NONE {
             return None;
         }
@@ -169,6 +169,6 @@ mod tests {
         }
         let row = [Id::edge(7).bits(), 1, 2, 3, 0];
         let twice = &mut vec![row, [Id::edge(6).bits(), 1, 2, 3, 0], row];
-        assert!(encode(twice, &Watch::new("test")).is_err(), "one edge twice");
+        assert!(encode(twice, Stride::default(), &Watch::new("test")).is_err(), "one edge twice");
     }
 }

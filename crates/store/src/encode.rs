@@ -7,7 +7,7 @@
 
 use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
-use vervet_codec::{Array, Codes, KeySet, Packed, write_u64};
+use vervet_codec::{Array, Codes, KeySet, Packed, Stride, write_u64};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch};
 use vervet_snapshot::SegmentStatistics;
 
@@ -52,10 +52,10 @@ fn optional_value(bits: u64) -> u64 {
 /// cache, and so are their neighbours unless there are many and they have edges. Entries from or to values,
 /// and the edge column, may be framed.
 ///
-/// `watch` gets a step for each entry, and is checked before each part.
+/// `stride`: of the keys, for a partition that owns them all. `watch` gets a step for each entry, and is
+/// checked before each part.
 pub(crate) fn encode<E: Entries + ?Sized>(
-    predicate: Id,
-    direction: Direction,
+    (predicate, direction, stride): (Id, Direction, Stride),
     entries: &E,
     runs: &KeyRuns,
     others: &[u64],
@@ -70,7 +70,7 @@ pub(crate) fn encode<E: Entries + ?Sized>(
     let minimum = others.first().copied().unwrap_or(0);
     let maximum = others.last().copied().unwrap_or(0);
     let mut body = Vec::with_capacity(count * 4);
-    let keys = KeySet::write(&runs.keys, &mut body).map_err(|_| {
+    let keys = KeySet::write_strided(&runs.keys, stride, &mut body).map_err(|_| {
         Error::new(ErrorKind::Unsupported, "a predicate has more than 4,294,967,294 keys in one direction")
     })?;
     let is_walked =

@@ -10,6 +10,7 @@
 
 use crate::entries::{Entries, KeyRuns};
 use crate::sort;
+use vervet_codec::Stride;
 use vervet_model::{Id, Partitioning, Result, Watch};
 
 /// Predicates with more entries for each distinct object are split.
@@ -47,6 +48,13 @@ pub(crate) fn cut<E: Entries + ?Sized, T>(
         halves[partitioning.owner(Id::from_bits(owner))][1].push(entry(reverse, index));
     }
     halves
+}
+
+/// The stride of the keys that a partition owns.
+pub(crate) fn stride(partitioning: Partitioning, part: usize) -> Stride {
+    let stride = Stride::new(partitioning.count().trailing_zeros(), part as u64);
+    debug_assert!(stride.is_some(), "partitions are at most the slots");
+    stride.unwrap_or_default()
 }
 
 /// The distinct neighbours of entries, ascending.

@@ -9,7 +9,7 @@
 
 use crate::encode::SegmentLayout;
 use std::ops::Range;
-use vervet_codec::{ArrayView, CodesView, FramedView, KeySetView, Locate, NONE, OffsetPart};
+use vervet_codec::{ArrayView, CodesView, FramedView, KeySetView, Locate, NONE, OffsetPart, Stride};
 use vervet_model::Id;
 use vervet_snapshot::EntryFilter;
 
@@ -19,7 +19,9 @@ pub(crate) const CHUNK: usize = 64;
 
 /// A segment and its bytes, for a batch of accesses.
 pub(crate) struct SegmentView<'a> {
-    pub(crate) keys: KeySetView<'a>,
+    /// For keys in their stored form.
+    keys: KeySetView<'a>,
+    stride: Stride,
     pub(crate) offsets: Option<ArrayView<'a>>,
     pub(crate) neighbours: CodesView<'a>,
     pub(crate) graphs: Option<ArrayView<'a>>,
@@ -70,6 +72,7 @@ impl<'a> SegmentView<'a> {
     pub(crate) fn new(bytes: &'a [u8], parts: &'a SegmentLayout) -> Self {
         Self {
             keys: parts.keys.view(bytes),
+            stride: parts.keys.stride(),
             offsets: parts.offsets.map(|part| part.view(bytes)),
             neighbours: parts.neighbours.view(bytes),
             graphs: parts.graphs.map(|part| part.view(bytes)),
@@ -82,6 +85,20 @@ impl<'a> SegmentView<'a> {
     /// Locates the first [`CHUNK`] of `keys` (or all).
     #[inline]
     pub(crate) fn locate(&self, keys: &[Id], located: &mut EntryRanges) {
+        if self.stride.is_none() {
+            return self.locate_stored(keys, located);
+        }
+        let mut stored = [Id::UNBOUND; CHUNK];
+        let keys = &keys[..keys.len().min(CHUNK)];
+        for (stored, key) in stored.iter_mut().zip(keys) {
+            *stored = Id::from_bits(self.stride.close(key.bits()));
+        }
+        self.locate_stored(&stored[..keys.len()], located);
+    }
+
+    /// [`Self::locate`] for keys in their stored form.
+    #[inline]
+    fn locate_stored(&self, keys: &[Id], located: &mut EntryRanges) {
         match self.keys {
             KeySetView::Range(view) => self.locate_with::<_, false>(&view, keys, located),
             KeySetView::Bitmap(view) => self.locate_counting::<_, false>(&view, keys, located),
@@ -146,13 +163,13 @@ impl<'a> SegmentView<'a> {
             // SAFETY: the only feature that the function requires has just been detected.
             return unsafe { self.position_popcnt(key) };
         }
-        self.keys.position(key.bits())
+        self.keys.position(self.stride.close(key.bits()))
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "popcnt")]
     fn position_popcnt(&self, key: Id) -> u32 {
-        self.keys.position(key.bits())
+        self.keys.position(self.stride.close(key.bits()))
     }
 
     /// `MEMO`: whether reusing the previous row's result is cheaper than another look-up.

@@ -7,7 +7,6 @@ use crate::predicate_sets::PredicateSets;
 use crate::statistics::{Classes, collect};
 use crate::{Base, BaseSegment, Store};
 use rustc_hash::FxHashMap;
-use vervet_codec::Locate;
 use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
 use vervet_snapshot::{EntryFilter, Segment, SegmentStatistics};
 use xxhash_rust::xxh3::xxh3_64;
@@ -228,7 +227,7 @@ impl BaseSegment {
         let mut all = Vec::new();
         let mut entries: Vec<SegmentEntry> = Vec::new();
         for (position, key) in keys.iter().enumerate() {
-            if view.keys.position(key.bits()) as usize != position {
+            if view.position(*key) as usize != position {
                 return Err(Error::corrupt(name, "a key is not found where it is listed"));
             }
             self.entries_of(*key, filter, &mut entries);

@@ -81,7 +81,7 @@ fn database() -> (Environment, PathBuf, String) {
     let dir = PathBuf::from("/db");
     graph.build(options(&environment), &Target::Directory(dir.clone()));
     let answers = read_all(&environment, &dir).expect("whole");
-    assert!(Store::open(&environment, &dir).expect("whole").orders().len() > 0, "seed {seed}: no order");
+    assert!(!Store::open(&environment, &dir).expect("whole").orders().is_empty(), "seed {seed}: no order");
     (environment, dir, answers)
 }
 
