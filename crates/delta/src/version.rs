@@ -368,8 +368,8 @@ impl Version {
     }
 
     /// Fingerprint of the structure: equal for versions over one base in which the same predicates have
-    /// changes, of the same kinds (named graphs, edges, parallel edges, values), and that both have new
-    /// literals or not. Assumptions of a plan about one of them hold for the others, except those about
+    /// changes, of the same kinds (any entries, named graphs, edges, parallel edges, values), and that both
+    /// have statements, and new literals, or not. Assumptions of a plan about one of them hold for the others, except those about
     /// single keys and terms.
     /// # Cost
     /// Some nanoseconds for each predicate with changes, once for each version.
@@ -378,8 +378,9 @@ impl Version {
         *self.structure.get_or_init(|| {
             let mut hasher = rustc_hash::FxHasher::default();
             (self.literal_end > self.base.literal_count()).hash(&mut hasher);
+            (self.statements > 0).hash(&mut hasher);
             for predicate in self.predicates.iter_from(Id::UNBOUND) {
-                predicate.id.hash(&mut hasher);
+                (predicate.id, predicate.entries() > 0).hash(&mut hasher);
                 for direction in Direction::BOTH {
                     let statistics = predicate.side(direction).statistics();
                     let flags = [

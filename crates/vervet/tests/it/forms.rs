@@ -144,6 +144,31 @@ fn plans_are_cached_by_names_of_parameters_and_prefixes() {
     assert_eq!(rows(text, &prefixed("http://example.org/")), (all.0, 1));
 }
 
+/// A plan that rests on a predicate, or a graph, without statements is not used once there are some.
+#[test]
+fn plans_of_an_emptied_graph_are_not_used_again() {
+    let database = Database::in_memory();
+    let data = "<urn:v> <urn:p0> <urn:o> . <urn:v> <urn:p1> <urn:o> .";
+    database.load_text(Format::NTriples, &data.replace(" . ", " .\n")).expect("it loads");
+    let ask = |text: &str| match database.query(text).expect("it runs") {
+        Answer::Boolean(value) => value,
+        other => panic!("no truth value: {other:?}"),
+    };
+    let joined = "ASK { ?a <urn:p0> ?c . ?a <urn:p1> ?e }";
+    for (remove, text) in [
+        ("CLEAR DEFAULT", "ASK { ?a <urn:p0> ?c }"),
+        ("DELETE WHERE { ?s ?p ?o }", joined),
+        ("DELETE WHERE { ?s <urn:p1> ?o }", joined),
+    ] {
+        assert!(ask(text), "{text} before {remove}");
+        database.update(remove).expect("it runs");
+        assert!(!ask(text), "{text} after {remove}");
+        let insert = "INSERT DATA { <urn:z> <urn:p0> <urn:o> . <urn:z> <urn:p1> <urn:o> }";
+        database.update(insert).expect("it runs");
+        assert!(ask(text), "{text} after {remove} and an insertion");
+    }
+}
+
 #[test]
 fn parameters_are_bound_again_and_again() {
     let database = sample();
