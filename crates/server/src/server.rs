@@ -246,7 +246,8 @@ impl Server {
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, state.wait_until_idle()).await;
         });
         io_threads.end(CANCEL_TIMEOUT);
-        done
+        // A worker thread may still have the database, and would lose its buffers at the end of the process.
+        done.and(state.database.sync())
     }
 
     async fn serve(self, io_threads: &IoThreads) -> Result<()> {

@@ -203,6 +203,17 @@ impl Transactions {
         self.background.checkpointer().checkpoint()
     }
 
+    /// Makes all commits so far durable, whatever [`crate::Options::durability`] says.
+    ///
+    /// # Errors
+    /// I/O errors; as after any failed sync of the log, nothing is written until the graph is opened again.
+    pub fn sync(&self) -> Result<()> {
+        match self.writer.open_log() {
+            Some(log) => log.sync().map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a checkpoint is due.
     #[must_use]
     pub fn wants_checkpoint(&self) -> bool {
