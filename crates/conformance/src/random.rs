@@ -319,6 +319,10 @@ impl Case {
         } else {
             query(&mut random)
         };
+        if text.contains("<=") || text.contains(">=") {
+            // In Oxigraph a term is `<=` itself, also NaN; by XPath no comparison with NaN is true.
+            trig = trig.replace("\"NaN\"", "\"-INF\"");
+        }
         let store = Store::new().map_err(|error| error.to_string())?;
         store
             .load_from_slice(oxigraph::io::RdfFormat::TriG, trig.as_bytes())
