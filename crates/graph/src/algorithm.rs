@@ -17,8 +17,8 @@
 //! results are combined in order, including sums of floating-point numbers.
 //! # Source
 //! Semantics are those of the vertex programs of Apache TinkerPop 3.8.1 (PageRank, PeerPressure,
-//! ConnectedComponent, ShortestPath), which pass messages; here each round is one pass over the arcs. Those of
-//! simple graphs have the semantics of NetworkX 3.6.
+//! ConnectedComponent, ShortestPath), which pass messages; here each round is one pass over the arcs. Those
+//! of simple graphs have the semantics of NetworkX 3.6.
 
 mod adjacency;
 mod arcs;

@@ -1,8 +1,8 @@
 //! Communities by semi-synchronous label propagation.
 //!
 //! Vertices are coloured so that neighbours differ. In a round, the colours take turns; all vertices of a
-//! colour take the most frequent label among their neighbours at once, on several threads. Ties: the own label
-//! if it is among them, else the greatest.
+//! colour take the most frequent label among their neighbours at once, on several threads. Ties: the own
+//! label if it is among them, else the greatest.
 //! # Source
 //! G. Cordasco, L. Gargano, "Community Detection via Semi-Synchronous Label Propagation Algorithms", BASNA
 //! 2010; colouring and ties as in NetworkX's `label_propagation_communities`, so results are equal.

@@ -1,8 +1,8 @@
-//! Communities by the Louvain method: greedy moves of vertices that raise the modularity, then the same on the
-//! graph of communities, until nothing is gained.
+//! Communities by the Louvain method: greedy moves of vertices that raise the modularity, then the same on
+//! the graph of communities, until nothing is gained.
 //! # Source
-//! V. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre, "Fast unfolding of communities in large networks", J.
-//! Stat. Mech. P10008, 2008.
+//! V. Blondel, J.-L. Guillaume, R. Lambiotte, E. Lefebvre, "Fast unfolding of communities in large networks",
+//! J. Stat. Mech. P10008, 2008.
 
 use super::{Adjacency, ResourceLimits};
 use rustc_hash::FxHashMap;
