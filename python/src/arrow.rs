@@ -1,15 +1,17 @@
 //! Results as Arrow streams.
 //!
-//! A column has the type of its values if they have one: integers int64, other numbers float64, booleans,
-//! dates date32, date-times timestamps in microseconds (with the time zone UTC if all have a time zone). All
-//! other columns are texts: lexical forms, IRIs, labels of blank nodes. Unbound cells are null.
+//! A column has the type of its values if they have one: integers int64, decimals (also with integers)
+//! decimal128 with the digits that they need, other numbers float64, booleans, dates date32, date-times
+//! timestamps in microseconds (with the time zone UTC if all have a time zone). All other columns are texts:
+//! lexical forms, IRIs, labels of blank nodes. Unbound cells are null.
 //! # Cost
 //! Two passes over a column: one decides the type, and ends with the first text; one builds the batches.
 
 use crate::cells::Table;
+use crate::decimal;
 use crate::literals::{boolean, double, is_integer_type, is_number, zone_of_date_time};
 use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, LargeStringBuilder,
+    BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder, LargeStringBuilder,
     TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -21,6 +23,9 @@ use vervet::gremlin::{Extended, Value};
 use vervet::{Id, Result};
 use vervet_model::{Inline, LiteralKind, Tag, TermParts, days_from_civil, with_parts};
 
+/// Digits of an integer of 64 bits.
+const INTEGER_DIGITS: u8 = 19;
+
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
 
@@ -30,6 +35,8 @@ enum Scalar {
     Null,
     Boolean(bool),
     Integer(i64),
+    /// An integer, and the number of its digits behind the point.
+    Decimal(i128, u8),
     Float(f64),
     /// Days since 1970.
     Date(i32),
@@ -44,6 +51,8 @@ enum Kind {
     Unknown,
     Boolean,
     Integer,
+    /// Decimals, and integers among them: the most digits before and behind the point.
+    Decimal(u8, u8),
     Float,
     Date,
     DateTime(bool),
@@ -56,6 +65,9 @@ impl Kind {
             Scalar::Null => Self::Unknown,
             Scalar::Boolean(_) => Self::Boolean,
             Scalar::Integer(_) => Self::Integer,
+            Scalar::Decimal(value, scale) => {
+                Self::Decimal(decimal::digits(value).saturating_sub(scale), scale)
+            }
             Scalar::Float(_) => Self::Float,
             Scalar::Date(_) => Self::Date,
             Scalar::DateTime(_, has_zone) => Self::DateTime(has_zone),
@@ -67,7 +79,18 @@ impl Kind {
         match (self, other) {
             (Self::Unknown, other) | (other, Self::Unknown) => other,
             (one, other) if one == other => one,
-            (Self::Integer | Self::Float, Self::Integer | Self::Float) => Self::Float,
+            (Self::Decimal(a, scale_a), Self::Decimal(b, scale_b)) => {
+                let (whole, scale) = (a.max(b), scale_a.max(scale_b));
+                // More digits than a decimal of 128 bits has.
+                if whole + scale > decimal::DIGITS_MAX { Self::Float } else { Self::Decimal(whole, scale) }
+            }
+            (Self::Decimal(whole, scale), Self::Integer) | (Self::Integer, Self::Decimal(whole, scale)) => {
+                Self::Decimal(INTEGER_DIGITS, 0).with(Self::Decimal(whole, scale))
+            }
+            (
+                Self::Integer | Self::Decimal(..) | Self::Float,
+                Self::Integer | Self::Decimal(..) | Self::Float,
+            ) => Self::Float,
             _ => Self::Text,
         }
     }
@@ -76,6 +99,7 @@ impl Kind {
         match self {
             Self::Boolean => DataType::Boolean,
             Self::Integer => DataType::Int64,
+            Self::Decimal(whole, scale) => DataType::Decimal128((whole + scale).max(1), scale.cast_signed()),
             Self::Float => DataType::Float64,
             Self::Date => DataType::Date32,
             Self::DateTime(has_zone) => {
@@ -211,10 +235,16 @@ fn write_scalar(scalar: Scalar, text: &mut String) {
         Scalar::Null | Scalar::Text => {}
         Scalar::Boolean(truth) => Inline::Boolean(truth).write_lexical(text),
         Scalar::Integer(number) => Inline::Integer(number).write_lexical(text),
+        Scalar::Decimal(value, scale) => text.push_str(&decimal::text(value, scale.cast_signed())),
         Scalar::Float(number) => text.push_str(&number.to_string()),
         Scalar::Date(days) => Inline::Date(days.into()).write_lexical(text),
         Scalar::DateTime(micros, _) => Inline::DateTime(micros.div_euclid(1000)).write_lexical(text),
     }
+}
+
+/// The number of a decimal, as its lexical form is read.
+fn float(value: i128, scale: u8) -> f64 {
+    decimal::text(value, scale.cast_signed()).parse().unwrap_or(f64::NAN)
 }
 
 /// The type of a column.
@@ -249,8 +279,21 @@ fn build(table: &Table, column: usize, name: &str, kind: Kind, rows: Range<usize
         Kind::Float => built!(
             Float64Builder::with_capacity(length),
             Scalar::Float(number) => number,
-            Scalar::Integer(number) => number as f64
+            Scalar::Integer(number) => number as f64,
+            Scalar::Decimal(value, scale) => float(value, scale)
         ),
+        Kind::Decimal(_, digits) => {
+            let mut builder = Decimal128Builder::with_capacity(length).with_data_type(kind.data_type());
+            each_cell(table, column, name, rows, false, &mut |scalar, _| {
+                builder.append_option(match scalar {
+                    Scalar::Integer(number) => decimal::rescaled(number.into(), 0, digits),
+                    Scalar::Decimal(value, scale) => decimal::rescaled(value, scale, digits),
+                    _ => None,
+                });
+                true
+            })?;
+            Arc::new(builder.finish())
+        }
         Kind::Date => built!(Date32Builder::with_capacity(length), Scalar::Date(days) => days),
         Kind::DateTime(_) => built!(
             TimestampMicrosecondBuilder::with_capacity(length).with_data_type(kind.data_type()),
@@ -304,7 +347,10 @@ fn of_literal(text: &str, datatype: &str) -> Option<Scalar> {
     match datatype.strip_prefix("http://www.w3.org/2001/XMLSchema#")? {
         "boolean" => boolean(text).map(Scalar::Boolean),
         "double" | "float" => double(text).map(Scalar::Float),
-        "decimal" if is_number(text, true) => text.parse().ok().map(Scalar::Float),
+        "decimal" if is_number(text, true) => match decimal::parsed(text) {
+            Some((value, scale)) => Some(Scalar::Decimal(value, scale)),
+            None => text.parse().ok().map(Scalar::Float),
+        },
         "date" => date(text).map(Scalar::Date),
         "dateTime" => date_time(text),
         _ => None,
@@ -357,10 +403,14 @@ fn of_value(value: &Value, text: &mut String) -> Scalar {
         Value::Boolean(truth) => Scalar::Boolean(*truth),
         Value::Float(number) => Scalar::Float((*number).into()),
         Value::Double(number) => Scalar::Float(*number),
-        Value::BigDecimal(number) => match number.to_plain_string().parse() {
-            Ok(number) => Scalar::Float(number),
-            Err(_) => written(&number),
-        },
+        Value::BigDecimal(number) => {
+            let plain = number.to_plain_string();
+            match (decimal::parsed(&plain), plain.parse()) {
+                (Some((value, scale)), _) => Scalar::Decimal(value, scale),
+                (None, Ok(number)) => Scalar::Float(number),
+                (None, Err(_)) => written(&number),
+            }
+        }
         Value::BigInteger(number) => match i64::try_from(number.as_ref()) {
             Ok(number) => Scalar::Integer(number),
             Err(_) => written(&number),

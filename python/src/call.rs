@@ -10,7 +10,9 @@ use pyo3::types::{PyBool, PyDict};
 use std::time::Duration;
 use vervet::gremlin::Value;
 use vervet::update::UpdateReport;
-use vervet::{Answer, Error, ErrorKind, GremlinOptions, GremlinResults, QueryOptions, Term};
+use vervet::{
+    Answer, Dataset, Error, ErrorKind, GremlinOptions, GremlinResults, NamedNode, QueryOptions, Term,
+};
 use vervet_sparql::well_known_prefixes;
 
 /// Limits of calls.
@@ -20,6 +22,17 @@ pub(crate) struct Options {
     timeout: Option<Duration>,
     memory_limit_bytes: Option<u64>,
     threads: Option<usize>,
+    text: TextOptions,
+}
+
+/// What a query or an update takes from its caller rather than from its text.
+#[derive(Clone, Debug, Default)]
+struct TextOptions {
+    /// The graphs whose merge is the default graph; `None`: that of the database.
+    default_graphs: Option<Vec<NamedNode>>,
+    /// Prefixes that the text need not declare, beside the well-known ones.
+    prefixes: Vec<(String, String)>,
+    base_iri: Option<String>,
 }
 
 #[pymethods]
@@ -31,7 +44,25 @@ impl Options {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: at least 1"));
         }
-        Ok(Self { timeout, memory_limit_bytes, threads })
+        Ok(Self { timeout, memory_limit_bytes, threads, text: TextOptions::default() })
+    }
+
+    /// The same limits, with the context of a query: the graphs whose merge is its default graph, prefixes
+    /// and a base.
+    #[pyo3(signature = (default_graphs, prefixes, base_iri))]
+    fn with_context(
+        &self,
+        default_graphs: Option<Vec<String>>,
+        prefixes: Vec<(String, String)>,
+        base_iri: Option<String>,
+    ) -> PyResult<Self> {
+        let node = |iri: String| {
+            NamedNode::new(&iri)
+                .map_err(|error| PyValueError::new_err(format!("{iri:?} is not an IRI: {error}")))
+        };
+        let graphs = default_graphs.map(|graphs| graphs.into_iter().map(node).collect::<PyResult<_>>());
+        let text = TextOptions { default_graphs: graphs.transpose()?, prefixes, base_iri };
+        Ok(Self { text, ..self.clone() })
     }
 }
 
@@ -44,6 +75,10 @@ impl Options {
         self.threads
     }
 
+    pub(crate) fn memory_limit_bytes(&self) -> Option<u64> {
+        self.memory_limit_bytes
+    }
+
     pub(crate) fn query(&self, text: &str, attempt: &Attempt, parameters: &[(String, Term)]) -> QueryOptions {
         QueryOptions {
             timeout: attempt.timeout,
@@ -51,10 +86,30 @@ impl Options {
             memory_limit_bytes: self.memory_limit_bytes,
             cancel: Some(attempt.cancel.clone()),
             parameters: parameters.to_vec(),
-            prefixes: used_prefixes(text),
+            prefixes: self.used_prefixes(text),
+            base_iri: self.text.base_iri.clone(),
+            dataset: self
+                .text
+                .default_graphs
+                .as_ref()
+                .map(|graphs| Dataset { default: Some(graphs.clone()), named: None }),
             threads: self.threads,
             ..QueryOptions::default()
         }
+    }
+
+    /// The prefixes that a text may use without declaring them: those of its context, and the well-known ones
+    /// as on the command line. None if it seems to use none: only then its plan is kept for the next run.
+    fn used_prefixes(&self, text: &str) -> Vec<(String, String)> {
+        let lower = text.to_ascii_lowercase();
+        let uses = |prefix: &str| {
+            let name = format!("{prefix}:");
+            text.contains(&name) && !lower.contains(&format!("prefix {}", name.to_ascii_lowercase()))
+        };
+        let own = self.text.prefixes.iter().filter(|(prefix, _)| uses(prefix)).cloned();
+        let known = well_known_prefixes().iter().filter(|(prefix, _)| uses(prefix));
+        let known = known.filter(|(prefix, _)| self.text.prefixes.iter().all(|(own, _)| own != prefix));
+        own.chain(known.map(|&(prefix, iri)| (prefix.to_owned(), iri.to_owned()))).collect()
     }
 
     pub(crate) fn gremlin(&self, attempt: &Attempt, bindings: &[(String, Value)]) -> GremlinOptions {
@@ -68,18 +123,6 @@ impl Options {
             ..GremlinOptions::default()
         }
     }
-}
-
-/// The well-known prefixes that a text may use without declaring them, as on the command line. None if it
-/// seems to use none: only then its plan is kept for the next run.
-fn used_prefixes(text: &str) -> Vec<(String, String)> {
-    let lower = text.to_ascii_lowercase();
-    let uses = |prefix: &str| {
-        let name = format!("{prefix}:");
-        text.contains(&name) && !lower.contains(&format!("prefix {name}"))
-    };
-    let used = well_known_prefixes().iter().filter(|(prefix, _)| uses(prefix));
-    used.map(|&(prefix, iri)| (prefix.to_owned(), iri.to_owned())).collect()
 }
 
 /// # Errors

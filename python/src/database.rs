@@ -2,20 +2,21 @@
 
 use crate::call::{Options, answer_object, check_process, counts, terms_of, values_of, values_rows};
 use crate::error::raised;
+use crate::load::load;
+use crate::network::Network;
 use crate::result::Rows;
 use crate::run::{Running, run, run_once};
+use crate::server::{Listening, Server, Serving};
 use crate::transaction::Transaction;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 use vervet::update::UpdateOptions;
-use vervet::{
-    DatabaseOptions, Durability, Error, ErrorKind, Format, Id, Isolation, LoadOptions, NamedNode, Source,
-    TransactionOptions,
-};
+use vervet::{DatabaseOptions, Durability, Error, ErrorKind, Id, Isolation, TransactionOptions};
+use vervet_model::lock;
 use vervet_snapshot::Snapshot;
 
 /// An open database, shared by threads.
@@ -26,6 +27,8 @@ pub(crate) struct Database {
     open: RwLock<Option<vervet::Database>>,
     read_only: bool,
     running: Arc<Running>,
+    /// Servers of this database that run.
+    servers: Mutex<Vec<Arc<Serving>>>,
     /// The process that opened it. A child of `fork` has none of its threads.
     process: u32,
 }
@@ -36,7 +39,11 @@ impl Drop for Database {
             // The database belongs to the parent: its files and threads are not to be touched.
             let open = self.open.get_mut();
             std::mem::forget(open.map(Option::take));
+            std::mem::forget(std::mem::take(&mut self.servers));
+            return;
         }
+        // Without waiting for their threads, which would keep the interpreter lock.
+        lock(&self.servers).iter().for_each(|server| server.begin_stop());
     }
 }
 
@@ -89,13 +96,18 @@ impl Database {
         });
         let open = open.map_err(|error| raised(&error))?;
         let process = std::process::id();
-        Ok(Self { open: RwLock::new(Some(open)), read_only, running: Arc::default(), process })
+        let (running, servers) = Default::default();
+        Ok(Self { open: RwLock::new(Some(open)), read_only, running, servers, process })
     }
 
-    /// Closes the database. Calls under way and open transactions keep it until they end.
+    /// Closes the database and stops its servers. Calls under way and open transactions keep it until they
+    /// end.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             check_process(self.process)?;
+            for server in std::mem::take(&mut *lock(&self.servers)) {
+                server.stop()?;
+            }
             let open = self.open.write().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             drop(open);
             Ok(())
@@ -197,66 +209,58 @@ impl Database {
         })
     }
 
-    /// Loads files and texts: paths, and pairs of a name and bytes.
-    #[pyo3(signature = (sources, options, format, graph, base_iri, skip_errors, id_column, row_ids, label))]
-    #[allow(clippy::too_many_arguments, reason = "its caller has names for them")]
+    /// Loads files, texts and tables.
+    #[pyo3(signature = (sources, how, options, tick))]
     fn load<'py>(
         &self,
         py: Python<'py>,
         sources: Vec<Bound<'py, PyAny>>,
+        how: &Bound<'py, PyDict>,
         options: &Options,
-        format: Option<&str>,
-        graph: Option<&str>,
-        base_iri: Option<String>,
-        skip_errors: bool,
-        id_column: Option<String>,
-        row_ids: bool,
-        label: Option<String>,
+        tick: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let database = self.open()?;
-        let sources = sources.iter().map(source).collect::<PyResult<Vec<_>>>()?;
-        let format = match format {
-            None => None,
-            Some(name) => Some(Format::from_name(name).ok_or_else(|| {
-                PyValueError::new_err(format!("{name:?} is not a format: see docs/loading.md"))
-            })?),
-        };
-        let graph = match graph {
-            None => None,
-            Some(iri) => Some(
-                NamedNode::new(iri)
-                    .map_err(|error| PyValueError::new_err(format!("{iri:?} is not an IRI: {error}")))?,
-            ),
-        };
-        let report = run_once(py, &self.running, None, |attempt| {
-            self.check_writable()?;
-            let mut load = LoadOptions {
-                format,
-                graph: graph.clone(),
-                base_iri: base_iri.clone(),
-                skip_errors,
-                id_column: id_column.clone(),
-                row_ids,
-                default_label: label.clone(),
-                cancelled: Some(attempt.cancel.as_atomic()),
-                ..LoadOptions::default()
-            };
-            if let Some(threads) = options.threads() {
-                load.threads = threads;
-            }
-            database.load(sources.iter().map(SourceOf::open).collect(), &load)
-        })?;
-        let dict = PyDict::new(py);
-        for (name, number) in [
-            ("statements", report.statements),
-            ("added", report.added),
-            ("skipped", report.skipped),
-            ("bytes", report.bytes),
-        ] {
-            dict.set_item(name, number)?;
-        }
-        dict.set_item("remarks", report.remarks(false, |number| number.to_string()))?;
-        Ok(dict)
+        self.check_writable().map_err(|error| raised(&error))?;
+        load(py, &database, &self.running, &sources, how, options, tick)
+    }
+
+    /// The vertices and edges of a property graph, or of IRIs, for algorithms.
+    #[pyo3(signature = (labels, vertices, directed, options))]
+    fn network(
+        &self,
+        py: Python<'_>,
+        labels: Vec<String>,
+        vertices: Vec<String>,
+        directed: bool,
+        options: &Options,
+    ) -> PyResult<Network> {
+        let database = self.open()?;
+        run_once(py, &self.running, options.timeout(), |attempt| {
+            let snapshot = database.snapshot();
+            Network::read(&snapshot, &labels, &vertices, directed, &self.running, attempt, options)
+        })
+    }
+
+    /// Serves the database over HTTP until the server is stopped or the database is closed.
+    #[pyo3(signature = (host, ports, read_only, allow_plain_http, options))]
+    fn serve(
+        &self,
+        py: Python<'_>,
+        host: &str,
+        ports: Vec<u16>,
+        read_only: bool,
+        allow_plain_http: bool,
+        options: &Options,
+    ) -> PyResult<Server> {
+        let database = self.open()?;
+        let serving = py.detach(|| {
+            let read_only = read_only || self.read_only;
+            let how = Listening { host, ports: &ports, read_only, allow_plain_http };
+            Serving::start(database, &how, options.threads())
+        });
+        let serving = Arc::new(serving.map_err(|error| raised(&error))?);
+        py.detach(|| lock(&self.servers).push(Arc::clone(&serving)));
+        Ok(Server::new(serving, self.process))
     }
 
     /// Begins a transaction.
@@ -347,28 +351,6 @@ fn named(view: &dyn Snapshot, list: &[(Id, u64)]) -> vervet::Result<Vec<(String,
     }
     named.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     Ok(named)
-}
-
-/// A source of a load, which can be opened again.
-enum SourceOf {
-    Path(PathBuf),
-    Bytes(String, Arc<[u8]>),
-}
-
-impl SourceOf {
-    fn open(&self) -> Source {
-        match self {
-            Self::Path(path) => Source::path(path),
-            Self::Bytes(name, bytes) => Source::bytes(name, Arc::clone(bytes)),
-        }
-    }
-}
-
-fn source(object: &Bound<'_, PyAny>) -> PyResult<SourceOf> {
-    if let Ok((name, bytes)) = object.extract::<(String, Vec<u8>)>() {
-        return Ok(SourceOf::Bytes(name, bytes.into()));
-    }
-    object.extract().map(SourceOf::Path)
 }
 
 fn durability_of(level: &Bound<'_, PyAny>) -> PyResult<Durability> {

@@ -4,11 +4,19 @@ use crate::arrow::TableReader;
 use crate::cells::Table;
 use crate::error::raised;
 use crate::gremlin_values;
+use crate::run::{Running, run_once};
+use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use vervet::{Error, ErrorKind};
 
 /// The rows of a query or a traversal. Holds the snapshot that was read.
 #[pyclass(frozen, name = "Rows", module = "vervet._vervet")]
@@ -37,6 +45,12 @@ impl Rows {
     #[getter]
     fn count(&self) -> u64 {
         self.table.len()
+    }
+
+    /// Whether they are the triples of a graph.
+    #[getter]
+    fn is_graph(&self) -> bool {
+        matches!(*self.table, Table::Graph(_))
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -73,6 +87,44 @@ impl Rows {
             PyTuple::new(py, [gremlin_values::object(py, value)?, count.into_pyobject(py)?.into_any()])
         });
         PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Writes the rows into a Parquet file; returns their number.
+    fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        let table = &self.table;
+        run_once(py, &Running::default(), None, |attempt| {
+            let failed = |error: &dyn std::fmt::Display| {
+                Error::new(ErrorKind::Io, format!("could not write {}: {error}", path.display()))
+            };
+            let reader = TableReader::new(Arc::clone(table))?;
+            let properties = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .set_created_by("vervet".to_owned())
+                .build();
+            // Beside the file, so that one that is read has all rows.
+            let mut beside = path.clone().into_os_string();
+            beside.push(".incomplete");
+            let file = File::create(&beside).map_err(|error| failed(&error))?;
+            let write = || {
+                let writer = ArrowWriter::try_new(file, reader.schema(), Some(properties));
+                let mut writer = writer.map_err(|error| failed(&error))?;
+                for batch in reader {
+                    if attempt.cancel.is_cancelled() {
+                        return Err(Error::new(ErrorKind::Cancelled, "the export was cancelled"));
+                    }
+                    writer.write(&batch.map_err(|error| failed(&error))?).map_err(|error| failed(&error))?;
+                }
+                writer.close().map_err(|error| failed(&error))?;
+                std::fs::rename(&beside, &path).map_err(|error| failed(&error))
+            };
+            let written = write();
+            if written.is_err() {
+                // The error of the export matters more.
+                let _ = std::fs::remove_file(&beside);
+            }
+            written
+        })?;
+        Ok(self.table.len())
     }
 
     /// The rows as a capsule of the Arrow C stream interface.

@@ -92,7 +92,7 @@ pub(crate) fn run<T: Send>(
     });
     match first {
         Err(error) if may_repeat && error.kind() == ErrorKind::Deadline => {
-            run_beside(py, running, timeout, started, &work)
+            run_beside(py, running, timeout, started, None, &work)
         }
         done => done.map_err(|error| raised(&error)),
     }
@@ -109,9 +109,23 @@ pub(crate) fn run_once<T: Send>(
     work: impl Fn(&Attempt) -> Result<T> + Sync,
 ) -> PyResult<T> {
     match on_main_thread(py)? {
-        true => run_beside(py, running, timeout, Instant::now(), &work),
+        true => run_beside(py, running, timeout, Instant::now(), None, &work),
         false => run_in_place(py, running, timeout, &work),
     }
+}
+
+/// Runs `work`, which may not run twice, on another thread, and calls `tick` meanwhile, every 50 ms. An
+/// exception of `tick` cancels the work.
+///
+/// # Errors
+/// As [`run`]; exceptions of `tick`.
+pub(crate) fn run_watched<T: Send>(
+    py: Python<'_>,
+    running: &Running,
+    tick: Tick<'_>,
+    work: impl Fn(&Attempt) -> Result<T> + Sync,
+) -> PyResult<T> {
+    run_beside(py, running, None, Instant::now(), Some(tick), &work)
 }
 
 fn run_in_place<T: Send>(
@@ -128,12 +142,16 @@ fn run_in_place<T: Send>(
     .map_err(|error| raised(&error))
 }
 
+/// Called while work runs.
+type Tick<'t> = &'t (dyn Fn(Python<'_>) -> PyResult<()> + Sync);
+
 /// Runs `work` on another thread while this one checks for signals.
 fn run_beside<T: Send>(
     py: Python<'_>,
     running: &Running,
     timeout: Option<Duration>,
     started: Instant,
+    tick: Option<Tick<'_>>,
     work: &(impl Fn(&Attempt) -> Result<T> + Sync),
 ) -> PyResult<T> {
     py.detach(|| {
@@ -158,9 +176,16 @@ fn run_beside<T: Send>(
                         };
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                        if interrupted.is_some() {
+                            continue;
+                        }
+                        let check = |py: Python<'_>| {
+                            py.check_signals()?;
+                            tick.map_or(Ok(()), |tick| tick(py))
+                        };
+                        if let Err(interrupt) = Python::attach(check) {
                             registered.token.cancel();
-                            interrupted.get_or_insert(interrupt);
+                            interrupted = Some(interrupt);
                         }
                     }
                     Err(RecvTimeoutError::Disconnected) => match worker.join() {

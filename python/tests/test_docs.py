@@ -15,12 +15,13 @@ PYTHON = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md"]
 
 
-@pytest.mark.parametrize("name", ["vervet", "vervet.database", "vervet.result", "vervet.elements", "vervet.errors"])
+@pytest.mark.parametrize("name", ["__init__", "database", "result", "elements", "networkx", "rdflib"])
 def test_docstrings(name):
-    module = importlib.import_module(name)
+    if name == "rdflib":
+        pytest.importorskip("rdflib", reason="rdflib is not installed")
+    module = vervet if name == "__init__" else importlib.import_module(f"vervet.{name}")
     failed, tried = doctest.testmod(module, extraglobs={"vervet": vervet}, optionflags=FLAGS)
-    assert failed == 0
-    assert tried > 0 or name == "vervet.errors"
+    assert failed == 0 and tried > 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -30,12 +31,14 @@ def test_pages(page, tmp_path, monkeypatch):
         pytest.skip(f"{page} is not in this copy of the package")
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
-    blocks = re.findall(r"(?:<!-- needs (\S+) -->\n)?```python\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"(?:<!-- needs ([\w ]+) -->\n)?```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     parser, names, tried = doctest.DocTestParser(), {}, 0
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     for needed, block in blocks:
-        if needed and importlib.util.find_spec(needed) is None:
+        missing = [name for name in needed.split() if importlib.util.find_spec(name) is None]
+        if missing:
+            print(f"{page.name}: a block is left out: {', '.join(missing)} is not installed")
             continue
         test = parser.get_doctest(block, names, page.name, str(page), text[: text.index(block)].count("\n"))
         assert test.examples, block

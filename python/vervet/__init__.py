@@ -29,7 +29,9 @@ from .errors import (
     UnsupportedError,
     VervetError,
 )
+from .progress import LoadProgress
 from .result import GremlinResult, Result
+from .server import Server
 
 __all__ = [
     "open",
@@ -38,6 +40,8 @@ __all__ = [
     "Result",
     "GremlinResult",
     "LoadReport",
+    "LoadProgress",
+    "Server",
     "UpdateReport",
     "IRI",
     "BlankNode",

@@ -2,9 +2,21 @@
 
 import builtins
 import os
+from collections.abc import Callable
 from typing import Any, final
 
-__all__ = ["IRI", "BlankNode", "Literal", "Triple", "Options", "Rows", "Database", "Transaction"]
+__all__ = [
+    "IRI",
+    "BlankNode",
+    "Literal",
+    "Triple",
+    "Options",
+    "Rows",
+    "Database",
+    "Transaction",
+    "Server",
+    "Network",
+]
 
 @final
 class IRI:
@@ -94,6 +106,14 @@ class Options:
     def __new__(
         cls, timeout: float | None, memory_limit_bytes: int | None, threads: int | None
     ) -> Options: ...
+    def with_context(
+        self,
+        default_graphs: list[str] | None,
+        prefixes: list[tuple[str, str]],
+        base_iri: str | None,
+    ) -> Options:
+        """The same limits, with the context of a query: the graphs whose merge is its default graph, prefixes
+        and a base."""
 
 @final
 class Rows:
@@ -105,6 +125,9 @@ class Rows:
     @property
     def count(self) -> int:
         """The number of rows."""
+    @property
+    def is_graph(self) -> bool:
+        """Whether they are the triples of a graph."""
     def __len__(self) -> int: ...
     def rows(self, start: int, count: int, terms: bool = False) -> list[tuple[Any, ...]]:
         """`count` rows from `start` on, as tuples."""
@@ -112,6 +135,8 @@ class Rows:
         """`count` results of a traversal from `start` on; rows for a query."""
     def counted(self) -> list[tuple[Any, int]]:
         """The results of a traversal, each with its number of consecutive occurrences."""
+    def write_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Writes the rows into a Parquet file; returns their number."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a capsule of the Arrow C stream interface."""
 
@@ -133,7 +158,8 @@ class Database:
     def read_only(self) -> bool:
         """Whether it was opened to be read only."""
     def close(self) -> None:
-        """Closes the database. Calls under way and open transactions keep it until they end."""
+        """Closes the database and stops its servers. Calls under way and open transactions keep it until they
+        end."""
     def cancel(self) -> int:
         """Cancels all calls under way; returns their number."""
     def query(self, text: str, parameters: dict[str, Any], options: Options) -> Rows | bool:
@@ -147,16 +173,19 @@ class Database:
     def load(
         self,
         sources: list[Any],
+        how: dict[str, Any],
         options: Options,
-        format: str | None,
-        graph: str | None,
-        base_iri: str | None,
-        skip_errors: bool,
-        id_column: str | None,
-        row_ids: bool,
-        label: str | None,
+        tick: Callable[[int, int | None, int, int, int], None] | None,
     ) -> dict[str, Any]:
-        """Loads files and texts: paths, and pairs of a name and bytes."""
+        """Loads files, texts and tables: paths, and pairs of a name and bytes or a table."""
+    def network(
+        self, labels: list[str], vertices: list[str], directed: bool, options: Options
+    ) -> Network:
+        """The vertices and edges of a property graph, or of IRIs, for algorithms."""
+    def serve(
+        self, host: str, ports: list[int], read_only: bool, allow_plain_http: bool, options: Options
+    ) -> Server:
+        """Serves the database over HTTP until the server is stopped or the database is closed."""
     def begin(self, snapshot_isolation: bool) -> Transaction:
         """Begins a transaction."""
     def info(self) -> dict[str, Any]:
@@ -181,3 +210,67 @@ class Transaction:
         """Makes the changes visible and durable."""
     def roll_back(self) -> None:
         """Discards the changes."""
+
+@final
+class Server:
+    """A server of an open database."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The address as text, and the port."""
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+    def stop(self) -> None:
+        """Shuts it down: requests under way have ten seconds."""
+
+@final
+class Network:
+    """A graph of numbered vertices, without parallel edges."""
+
+    def __new__(cls, degrees: bytes, neighbours: bytes, directed: bool, options: Options) -> Network: ...
+    def __len__(self) -> int: ...
+    @property
+    def arc_count(self) -> int:
+        """The number of arcs; an undirected edge is two, a loop one."""
+    def names(self) -> list[int | str]:
+        """The names of the vertices of a database: integers and texts."""
+    def neighbours(self, vertex: int) -> list[int]:
+        """The neighbours of a vertex that its arcs lead to, ascending."""
+    def predecessors(self, vertex: int) -> list[int]:
+        """The neighbours of a vertex whose arcs lead to it, ascending."""
+    def page_rank(
+        self,
+        alpha: float,
+        rounds_max: int,
+        tolerance: float,
+        first: list[float] | None,
+        jumps: list[float] | None,
+        dangling: list[float] | None,
+    ) -> list[float] | None:
+        """PageRank; `None` if it does not converge."""
+    def weak_components(self) -> list[int]:
+        """The number of the weak component of each vertex."""
+    def strong_components(self) -> list[int]:
+        """The number of the strong component of each vertex."""
+    def search(
+        self, source: int, target: int | None, steps_max: int | None, backwards: bool
+    ) -> tuple[list[int], list[int], list[int]]:
+        """The vertices that a breadth-first search reaches, their steps and predecessors; from the targets of
+        arcs to their sources if `backwards`."""
+    def core_numbers(self) -> list[int]:
+        """The core number of each vertex."""
+    def triangles(self) -> list[int]:
+        """The number of triangles with each vertex."""
+    def degrees(self) -> list[int]:
+        """The number of neighbours of each vertex other than itself."""
+    def betweenness(self, sources: list[int], endpoints: bool) -> list[float]:
+        """The sum of the dependencies of `sources` on each vertex."""
+    def louvain(
+        self, resolution: float, threshold: float, levels_max: int | None, seed: int | None
+    ) -> list[list[int]]:
+        """The community of each vertex at each level."""
+    def label_propagation(self) -> list[int]:
+        """The label of each vertex."""
+    def cancel(self) -> int:
+        """Cancels all calls under way; returns their number."""

@@ -6,17 +6,20 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal as OneOf, TypeVar
+from typing import Any, Literal as OneOf, Protocol, TypeVar, runtime_checkable
 
 from . import _vervet
 from .elements import Edge, Vertex
 from .errors import ConflictError, InputError
+from .networkx import Graph
+from .progress import LoadProgress, display as _display
 from .result import GremlinResult, Result
+from .server import Server
 
-__all__ = ["open", "Database", "Transaction", "LoadReport", "UpdateReport"]
+__all__ = ["open", "Database", "Transaction", "LoadReport", "UpdateReport", "SupportsArrow"]
 
 _T = TypeVar("_T")
 
@@ -26,6 +29,14 @@ _ATTEMPTS_MAX = 100
 """Attempts of `Database.transact` under conflicts."""
 _PAUSE_MAX = 0.02
 """The longest pause between two attempts, in seconds."""
+
+
+@runtime_checkable
+class SupportsArrow(Protocol):
+    """A table that other libraries can read: it has the Arrow C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a capsule."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,11 @@ class Database:
 
     def load(
         self,
-        *sources: str | os.PathLike[str],
+        *sources: str | os.PathLike[str] | SupportsArrow,
+        vertices: str | None = None,
+        edges: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
         format: str | None = None,
         graph: str | _vervet.IRI | None = None,
         base_iri: str | None = None,
@@ -154,11 +169,24 @@ class Database:
         id_column: str | None = None,
         row_ids: bool = False,
         label: str | None = None,
+        name: str = "table",
+        progress: bool | Callable[[LoadProgress], Any] | None = None,
     ) -> LoadReport:
-        """Loads files: all of them, or none if there is an error.
+        """Loads files and tables: all of them, or none if there is an error.
 
-        :param sources: paths of files or folders. The extension has the format: ``.ttl``, ``.nt``, ``.csv``,
-            ``.parquet``, ``.graphml``, ``.graphson`` and more, also with ``.gz`` or ``.zst``.
+        A table is a data frame of pandas or polars, or anything else with ``__arrow_c_stream__``. Its columns
+        mean what those of a Parquet file mean; a table with the columns ``subject``, ``predicate``,
+        ``object``, and perhaps ``graph``, ``datatype`` and ``language``, has statements.
+
+        :param sources: tables, and paths of files or folders. The extension has the format: ``.ttl``,
+            ``.nt``, ``.csv``, ``.parquet``, ``.graphml``, ``.graphson`` and more, also with ``.gz`` or
+            ``.zst``.
+        :param vertices: every row of every table is a vertex with this label. Without ``id_column`` and
+            ``row_ids``, the first column has the ids. An ``id_column`` is a property as well, unless its name
+            is ``id``.
+        :param edges: every row of every table is an edge with this label.
+        :param source: the column with the ids of the sources of these edges; by default the first one.
+        :param target: the column with the ids of their targets; by default the second one.
         :param format: the format of all files, such as ``"ttl"``.
         :param graph: the named graph of statements without one.
         :param base_iri: the base of relative IRIs.
@@ -166,9 +194,25 @@ class Database:
         :param id_column: the column with ids in tables of vertices.
         :param row_ids: number the rows of tables of vertices without ids.
         :param label: the label of vertices and edges without one.
+        :param name: the name of tables in errors.
+        :param progress: show progress, by default in a notebook and on a terminal; or a function that is
+            called with a `LoadProgress` from time to time.
         """
-        paths = [os.fspath(source) for source in sources]
-        return self._load(paths, format, graph, base_iri, skip_errors, id_column, row_ids, label)
+        files = [
+            (name, source) if isinstance(source, SupportsArrow) else os.fspath(source) for source in sources
+        ]
+        mapping = _mapping(vertices, edges, source, target, id_column, row_ids)
+        options = {
+            "format": format,
+            "graph": graph,
+            "base_iri": base_iri,
+            "skip_errors": skip_errors,
+            "id_column": None if mapping else id_column,
+            "row_ids": None if mapping else row_ids,
+            "label": label,
+            "mapping": mapping,
+        }
+        return self._load(files, options, progress)
 
     def load_text(
         self,
@@ -190,26 +234,54 @@ class Database:
         1
         """
         data = text.encode() if isinstance(text, str) else text
-        return self._load([(name, data)], format, graph, base_iri, skip_errors, None, False, None)
+        options = {"format": format, "graph": graph, "base_iri": base_iri, "skip_errors": skip_errors}
+        return self._load([(name, data)], options, False)
 
     def _load(
         self,
         sources: list[Any],
-        format: str | None,
-        graph: str | _vervet.IRI | None,
-        base_iri: str | None,
-        skip_errors: bool,
-        id_column: str | None,
-        row_ids: bool,
-        label: str | None,
+        how: dict[str, Any],
+        progress: bool | Callable[[LoadProgress], Any] | None,
     ) -> LoadReport:
-        graph = None if graph is None else str(graph)
-        options = self._options
-        report = self._core.load(
-            sources, options, format, graph, base_iri, skip_errors, id_column, row_ids, label
-        )
+        if how["graph"] is not None:
+            how["graph"] = str(how["graph"])
+        display = _display(progress)
+        if display is None:
+            report = self._core.load(sources, how, self._options, None)
+        else:
+            with display:
+                report = self._core.load(sources, how, self._options, display)
         report["remarks"] = tuple(report["remarks"])
         return LoadReport(**report)
+
+    def serve(
+        self,
+        port: int | None = None,
+        *,
+        host: str = "127.0.0.1",
+        read_only: bool = False,
+        allow_plain_http: bool = False,
+    ) -> Server:
+        """Serves the web console and the endpoints of SPARQL and Gremlin on this open database, in the
+        background, until the server is stopped or the database is closed.
+
+        Everyone who reaches the address may write, unless it is read only; by default these are the programs
+        of this machine.
+
+        :param port: the port; by default 7878, or a free one if that is taken. 0: a free one.
+        :param host: the address or name to listen on.
+        :param read_only: refuse changes by clients.
+        :param allow_plain_http: listen on addresses that other machines reach, without encryption.
+
+        >>> from urllib.request import urlopen
+        >>> db = vervet.open()
+        >>> with db.serve(port=0) as server:
+        ...     urlopen(server.url + "query?query=ASK%7B%7D").status
+        200
+        """
+        ports = [7878, 0] if port is None else [port]
+        core = self._core.serve(host, ports, read_only, allow_plain_http, self._options)
+        return Server(core, self._core)
 
     def vertex(self, label: str | None = None, /, **properties: Any) -> Vertex | None:
         """A vertex with this label and these values of properties, or ``None``. Which one is not determined
@@ -221,6 +293,24 @@ class Database:
         'Vienna'
         """
         return _vertex(self, label, properties)
+
+    def networkx(
+        self,
+        edges: str | Iterable[str] = (),
+        *,
+        vertices: str | Iterable[str] = (),
+        directed: bool = True,
+    ) -> Graph:
+        """The graph of some edges for the algorithms of NetworkX, which run in the database; see
+        `vervet.networkx`.
+
+        :param edges: labels, or IRIs of predicates; by default all edges and all vertices.
+        :param vertices: labels of vertices that are part of the graph even without such edges.
+        :param directed: whether edges have a direction.
+        """
+        labels = [edges] if isinstance(edges, str) else list(edges)
+        others = [vertices] if isinstance(vertices, str) else list(vertices)
+        return Graph(self._core.network(labels, others, directed, self._options), directed)
 
     def transaction(self, *, isolation: OneOf["serializable", "snapshot"] = "serializable") -> Transaction:
         """Begins a transaction. As a context manager it commits at the end, and rolls back on an exception.
@@ -284,8 +374,8 @@ class Database:
         return self._core.cancel()
 
     def close(self) -> None:
-        """Closes the database. Calls under way and open transactions keep it until they end; results stay
-        readable."""
+        """Closes the database and stops its servers. Calls under way and open transactions keep it until they
+        end; results stay readable."""
         self._core.close()
 
     @property
@@ -444,3 +534,42 @@ def _vertex(reader: Database | Transaction, label: str | None, properties: dict[
         script += f".has({_quoted(key)}, {name})"
     found = reader.gremlin(script + ".limit(1)", **bindings).values()
     return found[0] if found else None
+
+
+def _mapping(
+    vertices: str | None,
+    edges: str | None,
+    source: str | None,
+    target: str | None,
+    id_column: str | None,
+    row_ids: bool,
+) -> str | None:
+    """The mapping of tables whose rows all are vertices or edges; ``None`` if their columns tell."""
+    if vertices is not None and edges is not None:
+        raise TypeError("the rows are vertices or edges: give one of the two")
+    if edges is None and (source is not None or target is not None):
+        raise TypeError("source and target are columns of edges: give their label too, edges=…")
+    if edges is not None and (source is None) != (target is None):
+        raise TypeError("give both columns, source=… and target=…, or none")
+    if vertices is None and edges is None:
+        return None
+    # The texts of TOML have the escapes of JSON.
+    quoted = json.dumps
+    lines = ["[[file]]", 'name = "*"']
+    if edges is not None:
+        if id_column is not None or row_ids:
+            raise TypeError("id_column and row_ids are for vertices")
+        lines.append(f"edges = {quoted(edges)}")
+        ends = [("from", source), ("to", target)]
+        columns = [f"{{ name = {quoted(name)}, is = {quoted(role)} }}" for role, name in ends if name]
+    else:
+        lines.append(f"vertices = {quoted(vertices)}")
+        columns = []
+        if row_ids:
+            lines.append("row_ids = true")
+        elif id_column is not None:
+            kept = "" if id_column == "id" else f", property = {quoted(id_column)}"
+            columns.append(f'{{ name = {quoted(id_column)}, is = "id"{kept} }}')
+    if columns:
+        lines.append(f"columns = [{', '.join(columns)}]")
+    return "\n".join(lines)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._vervet import IRI, BlankNode, Literal, Rows
+from .picture import Picture
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +23,8 @@ _LIST_ROWS = 8192
 """Rows decoded at a time for a list. Other threads run between two batches."""
 _SHOWN_ROWS = 20
 """Rows of a table as text or HTML."""
+_DRAWN_ROWS = 200
+"""Rows whose vertices and edges are drawn."""
 _SHOWN_COLUMNS = 60
 """Characters of a cell of a table as text."""
 
@@ -91,9 +95,10 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow record batches, for any library that reads one.
 
-        A column has the type of its values: ``int64``, ``float64`` (also decimals, and integers among
-        floats), ``bool``, ``date32``, ``timestamp[us]``, with the time zone UTC if all values have a time
-        zone. A column of other or mixed values is ``large_string``: lexical forms and IRIs.
+        A column has the type of its values: ``int64``, ``decimal128`` (decimals, and integers among them),
+        ``float64`` (also other numbers among floats), ``bool``, ``date32``, ``timestamp[us]``, with the time
+        zone UTC if all values have a time zone. A column of other or mixed values is ``large_string``:
+        lexical forms and IRIs.
         """
         return self._rows.__arrow_c_stream__(requested_schema)
 
@@ -110,14 +115,22 @@ class Result:
         return polars.DataFrame(self)
 
     def df(self) -> pandas.DataFrame:
-        """The rows as a data frame of pandas; by pyarrow if it is installed, else by Python values."""
+        """The rows as a data frame of pandas; by pyarrow if it is installed, else by Python values.
+
+        Decimals are ``float64``: pandas would have them as objects.
+        """
         import pandas
 
         try:
-            import pyarrow  # noqa: F401
+            import pyarrow
         except ImportError:
             return pandas.DataFrame.from_records(Result.rows(self), columns=list(self.columns))
-        return self.arrow().to_pandas()
+        table = self.arrow()
+        fields = [
+            pyarrow.field(field.name, pyarrow.float64()) if pyarrow.types.is_decimal(field.type) else field
+            for field in table.schema
+        ]
+        return table.cast(pyarrow.schema(fields)).to_pandas()
 
     def __repr__(self) -> str:
         columns = ", ".join(self.columns)
@@ -146,7 +159,21 @@ class Result:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return table + (f"<p>{html.escape(note)}</p>" if note else "")
+        table += f"<p>{html.escape(note)}</p>" if note else ""
+        picture = self._picture().svg()
+        return table if picture is None else f"<div>{picture}</div>{table}"
+
+    def _picture(self) -> Picture:
+        """The vertices and edges of the first rows."""
+        picture = Picture()
+        if self._rows.is_graph:
+            picture.add_triples(self._rows.rows(0, _DRAWN_ROWS, True))
+        return picture
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> int:
+        """Writes the rows into a Parquet file, with the types of `__arrow_c_stream__` and compressed by zstd;
+        returns their number. The file appears when it is complete."""
+        return self._rows.write_parquet(path)
 
 
 class GremlinResult(Result):
@@ -184,6 +211,12 @@ class GremlinResult(Result):
         for start in range(0, len(self), _LIST_ROWS):
             every += rows.values(start, _LIST_ROWS)
         return every
+
+    def _picture(self) -> Picture:
+        picture = Picture()
+        for value in self._rows.values(0, _DRAWN_ROWS):
+            picture.add_value(value)
+        return picture
 
     def counted(self) -> list[tuple[Any, int]]:
         """The results, each with its number of consecutive occurrences. A traversal may have more results

@@ -62,7 +62,9 @@ impl CancelToken {
     }
 
     /// The flag, for lower layers.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }

@@ -69,7 +69,32 @@ fn assemble(folder: &Path) -> std::io::Result<PathBuf> {
     }
     let name = if cfg!(windows) { "_vervet.pyd" } else { "_vervet.abi3.so" };
     fs::copy(module, package.join(name))?;
+    // As an installation would: NetworkX and rdflib find the package by its entry points.
+    let metadata = path.join("vervet-0.dist-info");
+    fs::create_dir_all(&metadata)?;
+    fs::write(metadata.join("METADATA"), "Metadata-Version: 2.1\nName: vervet\nVersion: 0\n")?;
+    let project = fs::read_to_string(folder.join("pyproject.toml"))?;
+    fs::write(metadata.join("entry_points.txt"), entry_points(&project))?;
     path.canonicalize()
+}
+
+/// The entry points of a `pyproject.toml` as `entry_points.txt` has them.
+fn entry_points(project: &str) -> String {
+    let mut text = String::new();
+    let mut is_inside = false;
+    for line in project.lines() {
+        if line.starts_with('[') {
+            let group = line.strip_prefix("[project.entry-points.").and_then(|rest| rest.strip_suffix(']'));
+            is_inside = group.is_some();
+            if let Some(group) = group {
+                text.push_str(&format!("[{}]\n", group.trim_matches('"')));
+            }
+        } else if is_inside && line.contains('=') {
+            text.push_str(&line.replace('"', ""));
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// The reason why the tests cannot run with this interpreter, if any.
@@ -95,7 +120,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PYTHON_MIN, missing, version};
+    use super::{PYTHON_MIN, entry_points, missing, version};
     use std::process::Command;
 
     #[test]
@@ -103,6 +128,13 @@ mod tests {
         assert_eq!(version("3 9\n"), Some((3, 9)));
         assert!(version("3 9\n") < Some(PYTHON_MIN) && version("3 14\n") > Some(PYTHON_MIN));
         assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn entry_points_are_those_of_the_project() {
+        let project =
+            "[project]\nname = \"x\"\n\n[project.entry-points.\"a.b\"]\nc = \"d.e:f\"\n\n[tool.x]\ny = 1\n";
+        assert_eq!(entry_points(project), "[a.b]\nc = d.e:f\n");
     }
 
     #[test]
