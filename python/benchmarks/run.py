@@ -109,6 +109,7 @@ def frames(data, against, repeat):
         if importlib.util.find_spec(library) is None:
             print(f"\n{library} is not installed: left out")
             continue
+        importlib.import_module(library)
         table = Table(f"A result of {data.rows:,} rows and three columns into {library}")
         table.add("vervet", lambda own=own: getattr(db.query(QUERY), own)())
         if "pyoxigraph" in stores:
@@ -147,11 +148,11 @@ def frames(data, against, repeat):
 
         table.add("pyoxigraph", oxigraph_points)
     if "ladybug" in stores:
-        prepared = stores["ladybug"].prepare("MATCH (p:person) WHERE p.id = $id RETURN p.name")
+        point = "MATCH (p:person) WHERE p.id = $id RETURN p.name"
 
         def ladybug_points():
             for number in points:
-                stores["ladybug"].execute(prepared, {"id": number}).get_all()
+                stores["ladybug"].execute(point, {"id": number}).get_all()
             return len(points)
 
         table.add("ladybug", ladybug_points)
@@ -159,8 +160,9 @@ def frames(data, against, repeat):
         few = min(data.rows, 20_000)
         graph = rdflib_graph(data, few)
         import rdflib
+        from rdflib.plugins.sparql import prepareQuery
 
-        prepared = rdflib.plugins.sparql.prepareQuery(text)
+        prepared = prepareQuery(text)
 
         def rdflib_points():
             for number in points[:200]:
@@ -365,7 +367,7 @@ def rdflib_queries(data, against, repeat):
 
 def machine():
     try:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run(["git", "-C", os.path.dirname(__file__), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         commit = "?"
     return f"commit {commit}, Python {platform.python_version()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}"

@@ -27,7 +27,7 @@ pub(crate) fn parsed(text: &str) -> Option<(i128, u8)> {
 /// The number of decimal digits; 0 has none.
 pub(crate) fn digits(value: i128) -> u8 {
     let value = value.unsigned_abs();
-    if value == 0 { 0 } else { value.ilog10() as u8 + 1 }
+    value.checked_ilog10().map_or(0, |log| u8::try_from(log).unwrap_or(u8::MAX - 1) + 1)
 }
 
 /// The integer with more digits behind the point.

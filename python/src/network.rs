@@ -172,8 +172,8 @@ impl Network {
 }
 
 /// The numbers of a native array of 32 bits.
+#[allow(clippy::host_endian_bytes, reason = "`array('I')` of Python has the byte order of the machine")]
 fn numbers(bytes: &[u8]) -> Vec<u32> {
-    // `array('I')` of Python has the byte order of the machine.
     bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect()
 }
 

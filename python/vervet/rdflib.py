@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
@@ -407,13 +408,20 @@ def _to_vervet(term: Any) -> Any:
     raise TypeError(f"{term!r} cannot be stored: expected an IRI, a blank node or a literal")
 
 
+@functools.lru_cache(maxsize=256)
+def _datatype(iri: str) -> Any:
+    """The IRI of a datatype: there are few of them, and rdflib checks each."""
+    return rdflib.URIRef(iri)
+
+
 def _from_vervet(term: Any) -> Any:
     """A term of Vervet as one of rdflib."""
     if term is None:
         return None
     if isinstance(term, _vervet.IRI):
         text = term.value
-        return rdflib.URIRef(unquote(text[len(_RELATIVE) :]) if text.startswith(_RELATIVE) else text)
+        # Without rdflib's own check: the database has only valid IRIs.
+        return str.__new__(rdflib.URIRef, unquote(text[len(_RELATIVE) :]) if text.startswith(_RELATIVE) else text)
     if isinstance(term, _vervet.BlankNode):
         return rdflib.BNode(term.value)
     if isinstance(term, _vervet.Literal):
@@ -423,7 +431,7 @@ def _from_vervet(term: Any) -> Any:
         datatype = term.datatype.value
         if datatype == "http://www.w3.org/2001/XMLSchema#string":
             return rdflib.Literal(term.lexical)
-        return rdflib.Literal(term.lexical, datatype=rdflib.URIRef(datatype), normalize=False)
+        return rdflib.Literal(term.lexical, datatype=_datatype(datatype), normalize=False)
     raise TypeError(f"rdflib has no term for {term!r}")
 
 

@@ -1,6 +1,8 @@
 //! The algorithms of simple graphs against definitions of a few lines, on random graphs, with one and with
 //! three threads. NetworkX judges them too (python/tests/test_networkx.py).
 
+#![allow(clippy::cast_possible_truncation, reason = "the graphs are small")]
+
 use std::collections::{BTreeSet, VecDeque};
 use vervet_graph::algorithm::{
     Adjacency, BreadthFirst, Louvain, PowerIteration, ResourceLimits, betweenness, core_numbers,

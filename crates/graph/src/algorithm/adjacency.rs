@@ -179,6 +179,12 @@ impl Adjacency {
     }
 }
 
+/// The number of a vertex or of something that each vertex has at most one of: [`Adjacency::new`] checks that
+/// they fit.
+pub(super) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

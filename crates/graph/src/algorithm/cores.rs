@@ -2,6 +2,7 @@
 //! # Source
 //! V. Batagelj, M. Zaversnik, "An O(m) Algorithm for Cores Decomposition of Networks", 2003.
 
+use super::adjacency::number;
 use super::{Adjacency, ResourceLimits};
 use vervet_model::Result;
 
@@ -18,8 +19,8 @@ pub fn core_numbers(graph: &Adjacency, limits: &ResourceLimits<'_>) -> Result<Ve
     limits.control.grow(bytes)?;
     let degree = |vertex: usize| {
         let neighbours = graph.neighbours(vertex);
-        let has_loop = neighbours.binary_search(&(vertex as u32)).is_ok();
-        (neighbours.len() - usize::from(has_loop)) as u32
+        let has_loop = neighbours.binary_search(&number(vertex)).is_ok();
+        number(neighbours.len() - usize::from(has_loop))
     };
     let mut degrees: Vec<u32> = (0..count).map(degree).collect();
     // Vertices by degree, the first position of each degree, and the position of each vertex.

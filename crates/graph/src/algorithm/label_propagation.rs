@@ -7,6 +7,7 @@
 //! G. Cordasco, L. Gargano, "Community Detection via Semi-Synchronous Label Propagation Algorithms", BASNA
 //! 2010; colouring and ties as in NetworkX's `label_propagation_communities`, so results are equal.
 
+use super::adjacency::number;
 use super::parallel_chunks::in_chunks;
 use super::{Adjacency, ResourceLimits};
 use vervet_model::Result;
@@ -109,7 +110,7 @@ fn coloured(graph: &Adjacency, limits: &ResourceLimits<'_>) -> Result<Vec<Vec<u3
         // The first gap.
         let free = (0_u32..).zip(&used).find(|(number, used)| number != *used);
         let free = free.map_or(used.len(), |(number, _)| number as usize);
-        colour[vertex as usize] = free as u32;
+        colour[vertex as usize] = number(free);
         match colours.get_mut(free) {
             Some(members) => members.push(vertex),
             None => colours.push(vec![vertex]),

@@ -3,6 +3,7 @@
 //! R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1(2), 1972, with an explicit
 //! stack, so that long paths do not exhaust that of the thread.
 
+use super::adjacency::number;
 use super::{Adjacency, ResourceLimits};
 use vervet_model::Result;
 
@@ -29,7 +30,7 @@ pub fn strong_components(graph: &Adjacency, limits: &ResourceLimits<'_>) -> Resu
         if order[root] != 0 {
             continue;
         }
-        path.push((root as u32, 0));
+        path.push((number(root), 0));
         while let Some((vertex, followed)) = path.last_mut() {
             limits.control.work(1)?;
             let at = *vertex as usize;

@@ -3,6 +3,7 @@
 //! T. Schank, D. Wagner, "Finding, Counting and Listing All Triangles in Large Graphs", WEA 2005 (*forward*):
 //! arcs lead from the smaller to the larger degree, so that lists are short.
 
+use super::adjacency::number;
 use super::parallel_chunks::in_chunks;
 use super::{Adjacency, ResourceLimits};
 use std::cmp::Ordering;
@@ -29,7 +30,7 @@ pub fn triangles(graph: &Adjacency, limits: &ResourceLimits<'_>) -> Result<Vec<u
         for vertex in chunk {
             let all = graph.neighbours(vertex);
             limits.control.work(1 + all.len())?;
-            let own = rank(vertex as u32);
+            let own = rank(number(vertex));
             lists.push(all.iter().copied().filter(|other| rank(*other) > own).collect::<Vec<u32>>());
         }
         Ok(lists)
