@@ -369,8 +369,8 @@ impl Version {
 
     /// Fingerprint of the structure: equal for versions over one base in which the same predicates have
     /// changes, of the same kinds (any entries, named graphs, edges, parallel edges, values), and that both
-    /// have statements, and new literals, or not. Assumptions of a plan about one of them hold for the others, except those about
-    /// single keys and terms.
+    /// have statements, and new literals, or not. Assumptions of a plan about one of them hold for the
+    /// others, except those about single keys and terms.
     /// # Cost
     /// Some nanoseconds for each predicate with changes, once for each version.
     #[must_use]

@@ -497,8 +497,8 @@ impl Database {
         self.inner.transactions.checkpoint()
     }
 
-    /// Makes all commits so far durable, whatever [`DatabaseOptions::durability`] says. Dropping the last clone
-    /// of a database does it, too; a process that ends while another thread has a clone does not.
+    /// Makes all commits so far durable, whatever [`DatabaseOptions::durability`] says. Dropping the last
+    /// clone of a database does it, too; a process that ends while another thread has a clone does not.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io), such as a full disk.
