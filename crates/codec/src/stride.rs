@@ -105,14 +105,12 @@ mod tests {
             assert_eq!(Stride::from_code(stride.code()).ok(), Some(stride));
             let mut last = None;
             for tag in [1_u64, 2, 3, 4, 12] {
-                for number in (0..500).chain([1 << 40, (1 << 59) + 7]) {
-                    let number = if tag <= 3 { number << bits & ((1 << 60) - 1) | residue } else { number };
+                for number in (0..500).chain([1 << 40]) {
+                    let number = if tag <= 3 { number << bits | residue } else { number };
                     let key = tag << 60 | number;
                     let stored = stride.close(key);
                     assert_eq!(stride.open(stored), key, "{stride:?} {key:x}");
-                    if number >> 59 == 0 {
-                        assert!(last.replace(stored).is_none_or(|last| last < stored), "{stride:?} {key:x}");
-                    }
+                    assert!(last.replace(stored).is_none_or(|last| last < stored), "{stride:?} {key:x}");
                 }
             }
         }
@@ -125,7 +123,7 @@ mod tests {
     fn bounds_are_those_of_the_keys() {
         let stride = Stride::new(3, 5).expect("few bits");
         let keys: Vec<u64> = (0..50).map(|n| 1 << 60 | n << 3 | 5).collect();
-        for key in (0..420).map(|n| 1_u64 << 60 | n) {
+        for key in (0..=405).map(|n| 1_u64 << 60 | n) {
             let below = keys.iter().filter(|other| **other < key).count() as u64;
             assert_eq!(stride.close_up(key) & 0xFFFF, below, "{key:x}");
             let is_key = keys.contains(&key);
