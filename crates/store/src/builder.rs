@@ -190,7 +190,7 @@ impl<'w> StoreBuilder<'w> {
         self.edge_end = self.edge_end.max(end);
     }
 
-    /// Sets the result of [`Store::constraints`]: lines whose meaning belongs to the caller.
+    /// Sets the result of [`crate::Base::constraints`]: lines whose meaning belongs to the caller.
     pub fn set_constraints(&mut self, constraints: Vec<String>) {
         self.constraints = constraints;
     }
