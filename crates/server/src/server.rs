@@ -247,7 +247,10 @@ impl Server {
         });
         io_threads.end(CANCEL_TIMEOUT);
         // A worker thread may still have the database, and would lose its buffers at the end of the process.
-        done.and(state.database.sync())
+        if let Err(error) = state.database.sync() {
+            tracing::error!(%error, "the last commits could not be made durable");
+        }
+        done
     }
 
     async fn serve(self, io_threads: &IoThreads) -> Result<()> {
