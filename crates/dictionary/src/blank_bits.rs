@@ -4,8 +4,8 @@
 //! A word of 64 bits for 32 vertices: their bits in the lower half, and the bit [`KNOWN`] once they have been
 //! read. In memory only.
 //! # Cost
-//! A quarter of a byte for each vertex, allocated on first access. The record of a vertex takes 36 ns (BSBM,
-//! 2026-11-27); a known bit takes 1 to 2, and no access reads more than the two blocks of its word.
+//! A quarter of a byte for each vertex, allocated on first access. A known bit is one load; no access reads
+//! more than the two blocks of its word.
 
 use crate::record_blocks::BLOCK_OF;
 use std::sync::OnceLock;

@@ -7,9 +7,9 @@
 //! Two strings with different numbers have different texts, so their ranks decide. A literal of another type
 //! has no rank, since literals with equal texts are in the order of their numbers.
 //! # Cost
-//! Some 10 ns for each literal of the dictionary, once. The requests for a rank pay for that: each makes
-//! [`ENTRIES_PER_REQUEST`] entries, at most twice the time of reading the text that the caller then reads
-//! instead. From then on 2 to 5 ns a rank, against 150 for a text (BSBM, 2026-11-27).
+//! One pass over the order of texts, once. The requests for a rank pay for that: each makes
+//! [`ENTRIES_PER_REQUEST`] entries, and its caller then reads the text instead. From then on a rank is one
+//! load (docs/benchmarks/outside.md: MIN of strings in a third of the time).
 
 use crate::record_blocks::BLOCK_OF;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
