@@ -19,6 +19,7 @@ mod sync;
 mod term_conversion;
 mod term_parts;
 mod text_search;
+mod thread_limits;
 mod triple;
 pub mod vocab;
 mod watch;
@@ -40,6 +41,7 @@ pub use term_parts::{LiteralKind, TermParts};
 pub use text_search::{
     SEARCH_WORDS_MAX, SearchClause, SearchError, TextSearch, WORD_BYTES_MAX, Words, for_each_word,
 };
+pub use thread_limits::{EnteredLimits, ThreadLimits, cancelled_error, deadline_error};
 pub use triple::{
     TRIPLE_DEPTH_MAX, is_triple_text, mentions_edge, replace_blank_labels, term_depth, triple_depth,
     triple_parts, write_triple,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_expression::Interrupt;
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, cancelled_error, deadline_error};
 
 /// Limits that may abort a query.
 #[derive(Clone, Debug, Default)]
@@ -194,14 +194,12 @@ impl<'q> Control<'q> {
             return Err(Error::new(ErrorKind::Cancelled, "another thread of the query has stopped it"));
         }
         if self.limits.cancelled.as_ref().is_some_and(|flag| flag.load(Relaxed)) {
-            return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled"));
+            return Err(cancelled_error());
         }
         if let Some((deadline, timeout)) = self.limits.deadline
             && now.is_some_and(|now| now >= deadline)
         {
-            let message = format!("the query did not end within its timeout of {timeout:?}");
-            return Err(Error::new(ErrorKind::Deadline, message)
-                .with_hint("raise the timeout, or restrict the query (more constants, LIMIT)"));
+            return Err(deadline_error(timeout));
         }
         Ok(())
     }
