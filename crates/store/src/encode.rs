@@ -6,6 +6,7 @@
 //! at the end of the body may touch.
 
 use crate::entries::{Entries, KeyRuns};
+use crate::statistics_bytes::{flag, write_statistics};
 use rustc_hash::FxHashMap;
 use vervet_codec::{Array, Codes, KeySet, Packed, Stride, write_u64};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag, Watch};
@@ -132,17 +133,6 @@ fn write_column(count: usize, value: impl Fn(usize) -> u64 + Copy, body: &mut Ve
     Array::write_small((0..count).map(value), count, 0, maximum, body)
 }
 
-/// Flag bits of the metadata.
-pub(crate) mod flag {
-    pub(crate) const NAMED_GRAPHS: u64 = 1;
-    pub(crate) const EDGES: u64 = 2;
-    pub(crate) const LITERALS_ONLY: u64 = 4;
-    pub(crate) const VERTICES_ONLY: u64 = 8;
-    pub(crate) const PARALLEL: u64 = 16;
-    pub(crate) const ALL_EDGES: u64 = 32;
-    pub(crate) const SKETCH: u64 = 64;
-}
-
 /// The metadata of a section: predicate, direction, statistics, descriptors.
 fn write_meta(
     predicate: Id,
@@ -151,44 +141,10 @@ fn write_meta(
     parts: &SegmentLayout,
 ) -> Vec<u8> {
     let mut meta = Vec::new();
-    let flags = [
-        (statistics.has_named_graphs, flag::NAMED_GRAPHS),
-        (statistics.has_edges, flag::EDGES),
-        (statistics.literals_only, flag::LITERALS_ONLY),
-        (statistics.vertices_only, flag::VERTICES_ONLY),
-        (statistics.has_parallel, flag::PARALLEL),
-        (parts.all_edges, flag::ALL_EDGES),
-        (statistics.sketch.is_some(), flag::SKETCH),
-    ];
-    let flags = flags.iter().map(|(set, bit)| if *set { *bit } else { 0 }).sum();
-    for number in [
-        predicate.bits(),
-        u64::from(direction as u8),
-        flags,
-        statistics.keys,
-        statistics.entries,
-        statistics.neighbours,
-        statistics.degree_max,
-        statistics.class_pairs.len() as u64,
-    ] {
-        write_u64(number, &mut meta);
-    }
-    for class_pair in &statistics.class_pairs {
-        write_u64(u64::from(class_pair.source.0) << 16 | u64::from(class_pair.target.0), &mut meta);
-        write_u64(class_pair.entries, &mut meta);
-    }
-    write_u64(statistics.keys_of_class.len() as u64, &mut meta);
-    for (class, keys) in &statistics.keys_of_class {
-        write_u64(u64::from(class.0), &mut meta);
-        write_u64(*keys, &mut meta);
-    }
-    if let Some(sketch) = &statistics.sketch {
-        let (samples, rank_end) = sketch.parts();
-        for number in [statistics.degree_squares, rank_end.to_bits(), samples.len() as u64] {
-            write_u64(number, &mut meta);
-        }
-        samples.iter().for_each(|sample| write_u64(*sample, &mut meta));
-    }
+    write_u64(predicate.bits(), &mut meta);
+    write_u64(u64::from(direction as u8), &mut meta);
+    let more = if parts.all_edges { flag::ALL_EDGES } else { 0 };
+    write_statistics(statistics, more, &mut meta);
     parts.keys.write_meta(&mut meta);
     parts.neighbours.write_meta(&mut meta);
     for part in [&parts.offsets, &parts.graphs, &parts.edges] {

@@ -61,6 +61,7 @@ mod sort;
 mod spill;
 mod statements;
 mod statistics;
+mod statistics_bytes;
 mod store;
 mod toc;
 mod validate;
@@ -73,6 +74,7 @@ pub use order::OrderBy;
 pub use restore::copy_generation;
 pub use segment::BaseSegment;
 pub use statements::Statements;
+pub use statistics_bytes::{read_statistics, write_statistics};
 pub use store::Store;
 pub use validate::HalfSum;
 

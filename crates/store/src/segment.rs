@@ -19,19 +19,20 @@
 //! Changes since the segment was built: `vervet-delta` wraps this segment behind the same trait, reads the
 //! entries of a key and merges its own into them.
 
-use crate::encode::{SegmentLayout, flag, optional_id};
+use crate::encode::{SegmentLayout, optional_id};
 use crate::key_bitmaps::{self, BitmapLookup, KeyBitmap, KeyBitmaps};
 use crate::lazy_section::LazySection;
 use crate::locate::{SegmentEntry, SegmentView};
 use crate::order::OrderColumn;
 use crate::statistics::ClassTable;
+use crate::statistics_bytes::{flag, read_statistics};
 use std::sync::Arc;
 use vervet_codec::{Array, ArrayView, Codes, Damaged, KeySet, NONE, Reader};
 use vervet_env::Bytes;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Tag};
 use vervet_snapshot::{
-    ClassId, ClassPairCount, Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, OrderRange,
-    OrderedEntry, Segment, SegmentStatistics,
+    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    SegmentStatistics,
 };
 
 /// Number of keys checked at a time when a bitmap is built.
@@ -213,44 +214,6 @@ impl BaseSegment {
         let named = matches!(filter.graph, GraphFilter::Named(_) | GraphFilter::AnyNamed);
         named && self.parts.graphs.is_none() || want_edges && self.parts.edges.is_none()
     }
-}
-
-fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64), Damaged> {
-    let flags = meta.u64()?;
-    let class = |number: u64| {
-        let class = u16::try_from(number).ok().filter(|class| usize::from(*class) < ClassId::COUNT_MAX);
-        class.map(ClassId).ok_or(Damaged("class number too large"))
-    };
-    let mut statistics = SegmentStatistics {
-        exact: true,
-        keys: meta.u64()?,
-        entries: meta.u64()?,
-        neighbours: meta.u64()?,
-        degree_max: meta.u64()?,
-        has_named_graphs: flags & flag::NAMED_GRAPHS != 0,
-        has_edges: flags & flag::EDGES != 0,
-        has_parallel: flags & flag::PARALLEL != 0,
-        literals_only: flags & flag::LITERALS_ONLY != 0,
-        vertices_only: flags & flag::VERTICES_ONLY != 0,
-        ..SegmentStatistics::default()
-    };
-    for _ in 0..meta.list_length()? {
-        let classes = meta.u64()?;
-        let (source, target) = (class(classes >> 16)?, class(classes & 0xFFFF)?);
-        statistics.class_pairs.push(ClassPairCount { source, target, entries: meta.u64()? });
-    }
-    for _ in 0..meta.list_length()? {
-        statistics.keys_of_class.push((class(meta.u64()?)?, meta.u64()?));
-    }
-    if flags & flag::SKETCH != 0 {
-        statistics.degree_squares = meta.u64()?;
-        let rank_end = f64::from_bits(meta.u64()?);
-        let count = meta.list_length()?;
-        let samples = (0..count).map(|_| meta.u64()).collect::<Result<Vec<u64>, _>>()?;
-        let sketch = KeySketch::from_parts(samples, rank_end).ok_or(Damaged("samples out of order"))?;
-        statistics.sketch = Some(sketch);
-    }
-    Ok((statistics, flags))
 }
 
 impl Segment for BaseSegment {
