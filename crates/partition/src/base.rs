@@ -1,17 +1,20 @@
-//! The base over a store for each partition.
+//! The base over partitions: a store for each one of this process, and other servers for the rest.
 //!
 //! # Invariants
 //! All stores have one dictionary, and the same counts of ids and classes; every statement is in two halves,
-//! each at one partition: [`PartitionedBase::validate`] checks it.
+//! each at one partition: [`PartitionedBase::validate`] checks it. There is one store at least.
 //! # Cost
-//! A segment is made from those of all partitions on first use. See `keyed` and `split`.
+//! A segment is made from those of all parts on first use. See `keyed` and `split`.
 
+use crate::bytes::{self, Request};
+use crate::call::{PartSegment, answer, empty_answer};
+use crate::catalog::Catalog;
 use crate::keyed::KeyedSegment;
+use crate::remote::Remote;
+use crate::routes::Routes;
 use crate::split::SplitSegment;
-use crate::statistics::merge;
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +22,7 @@ use vervet_dictionary::Dictionary;
 use vervet_model::{
     Direction, Error, ErrorKind, Id, LiteralKind, Meter, Partitioning, Result, Tag, TermParts, TextSearch,
 };
-use vervet_snapshot::{ClassId, KeySketch, Segment, SegmentStatistics, Snapshot};
+use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
 
 /// A segment, once it was asked for; `None`: there are no entries.
@@ -27,48 +30,89 @@ type SegmentSlot = OnceLock<Option<Arc<dyn Segment>>>;
 
 /// See the header of this file.
 pub struct PartitionedBase {
-    partitioning: Partitioning,
-    stores: Vec<Store>,
-    /// By predicate (bits): the statistics of all in entries.
-    split: FxHashMap<u64, SegmentStatistics>,
-    predicates: Vec<(Id, u64)>,
-    graphs: Vec<(Id, u64)>,
-    statements: u64,
-    /// By predicate (bits) and direction.
-    segments: FxHashMap<u64, [SegmentSlot; 2]>,
+    routes: Arc<Routes>,
+    /// The partitions of this process, with their numbers, ascending.
+    stores: Vec<(usize, Arc<Store>)>,
+    remotes: Vec<Arc<dyn Remote>>,
+    catalog: Arc<Catalog>,
+    /// From the bits of a predicate to its position in the catalog.
+    index: FxHashMap<u64, usize>,
+    /// By position in the catalog, and direction.
+    segments: Vec<[SegmentSlot; 2]>,
 }
 
 impl fmt::Debug for PartitionedBase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = (self.partitioning.count(), self.statements);
-        write!(f, "PartitionedBase({} partitions, {} statements)", counts.0, counts.1)
+        let counts = (self.stores.len(), self.partitioning().count(), self.catalog.statements);
+        write!(f, "PartitionedBase({} of {} partitions, {} statements)", counts.0, counts.1, counts.2)
     }
 }
 
 impl PartitionedBase {
-    /// The graph of these stores.
+    /// The graph of these stores, which are all partitions.
     ///
     /// # Errors
-    /// Internal: their number is not that of the partitions.
+    /// Internal: their number is not that of the partitions. Damaged segment.
     pub fn new(partitioning: Partitioning, PartStores { stores, split }: PartStores) -> Result<Self> {
         if stores.len() != partitioning.count() {
             return Err(Error::internal("there is not one store for each partition"));
         }
-        let sum = |lists: &mut dyn Iterator<Item = &[(Id, u64)]>| -> Vec<(Id, u64)> {
-            let mut counts: BTreeMap<Id, u64> = BTreeMap::new();
-            lists.flatten().for_each(|(id, count)| *counts.entry(*id).or_default() += count);
-            counts.into_iter().filter(|(_, count)| *count > 0).collect()
-        };
-        let predicates = sum(&mut stores.iter().map(Snapshot::predicates));
-        Ok(Self {
-            partitioning,
-            graphs: sum(&mut stores.iter().map(Snapshot::graphs)),
-            statements: stores.iter().map(Snapshot::statement_count).sum(),
-            segments: predicates.iter().map(|(id, _)| (id.bits(), Default::default())).collect(),
-            predicates,
-            split: split.into_iter().map(|(id, statistics)| (id.bits(), statistics)).collect(),
+        let catalog = Catalog::of(&stores.iter().collect::<Vec<_>>(), split)?;
+        let routes = Routes::new(partitioning, (0..stores.len()).map(Some).collect());
+        let stores = stores.into_iter().map(Arc::new).enumerate().collect();
+        Ok(Self::with_catalog(routes, stores, Vec::new(), Arc::new(catalog)))
+    }
+
+    /// The graph of the partitions of this process and of those of `remotes`. Parts are numbered in this
+    /// order in `routes`.
+    pub(crate) fn with_catalog(
+        routes: Routes,
+        stores: Vec<(usize, Arc<Store>)>,
+        remotes: Vec<Arc<dyn Remote>>,
+        catalog: Arc<Catalog>,
+    ) -> Self {
+        let predicates = catalog.predicates.iter();
+        Self {
+            index: predicates
+                .zip(0..)
+                .map(|((predicate, _), position)| (predicate.bits(), position))
+                .collect(),
+            segments: catalog.predicates.iter().map(|_| Default::default()).collect(),
+            routes: Arc::new(routes),
             stores,
-        })
+            remotes,
+            catalog,
+        }
+    }
+
+    /// The number of partitions of the whole graph.
+    #[must_use]
+    pub fn partitioning(&self) -> Partitioning {
+        self.routes.partitioning()
+    }
+
+    /// The partitions that this process has, ascending.
+    pub fn own_partitions(&self) -> impl Iterator<Item = usize> {
+        self.stores.iter().map(|(partition, _)| *partition)
+    }
+
+    /// Appends to `out` the answer to a request of another server ([`Remote::send`]). It reads what this
+    /// process has: a base with partitions of other servers answers for its own only if it has no `remotes`.
+    ///
+    /// # Errors
+    /// The bytes are not a request; damaged data.
+    pub fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match bytes::read_request(request)? {
+            Request::FindEdge(edge) => bytes::write_edge(self.find_edge(edge)?, out),
+            Request::Segment(predicate, direction, call) => {
+                let reply = match self.segment_slot(predicate, direction)? {
+                    Some(segment) => answer(&**segment, &call)?,
+                    None => empty_answer(&call),
+                };
+                bytes::write_reply(&reply, out);
+            }
+        }
+        Ok(())
     }
 
     /// A graph without statements.
@@ -82,52 +126,45 @@ impl PartitionedBase {
 
     /// The first store, for everything that all have: terms, classes, bounds of numbers.
     fn first(&self) -> &Store {
-        &self.stores[0]
+        &self.stores[0].1
     }
 
-    /// The segment of each partition, if it has entries.
-    fn parts(&self, predicate: Id, direction: Direction) -> Result<Vec<Option<Arc<dyn Segment>>>> {
-        let part = |store: &Store| -> Result<Option<Arc<dyn Segment>>> {
+    /// The segment of each part, if it has entries; that of another server may have none.
+    fn parts(&self, predicate: Id, direction: Direction) -> Result<Vec<Option<PartSegment>>> {
+        let local = |(_, store): &(usize, Arc<Store>)| -> Result<Option<PartSegment>> {
             let segment = store.segment_arc(predicate, direction)?;
-            Ok(segment.filter(|segment| segment.statistics().entries > 0))
+            Ok(segment.filter(|segment| segment.statistics().entries > 0).map(PartSegment::Local))
         };
-        self.stores.iter().map(part).collect()
+        let mut parts = self.stores.iter().map(local).collect::<Result<Vec<_>>>()?;
+        let remote = |remote: &Arc<dyn Remote>| PartSegment::Remote(Arc::clone(remote), predicate, direction);
+        parts.extend(self.remotes.iter().map(remote).map(Some));
+        Ok(parts)
     }
 
-    /// Number of distinct keys of a predicate in a direction.
-    fn key_count(&self, predicate: Id, direction: Direction) -> Result<u64> {
-        match self.split.get(&predicate.bits()).filter(|_| direction == Direction::In) {
-            Some(statistics) => Ok(statistics.keys),
-            None => {
-                let parts = self.parts(predicate, direction)?;
-                Ok(parts.iter().flatten().map(|part| part.statistics().keys).sum())
-            }
-        }
-    }
-
-    fn make_segment(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
+    fn make_segment(&self, position: usize, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
+        let predicate = self.catalog.predicates[position].0;
         let parts = self.parts(predicate, direction)?;
         if parts.iter().all(Option::is_none) {
             return Ok(None);
         }
         let order = self.orders().iter().find(|(of, _)| *of == predicate).map(|(_, property)| *property);
-        if let Some(statistics) = self.split.get(&predicate.bits()).filter(|_| direction == Direction::In) {
-            let statistics = statistics.clone();
-            let parts = parts.into_iter().flatten().collect();
-            return Ok(Some(Arc::new(SplitSegment { parts, statistics, order })));
-        }
-        let neighbours = self.key_count(predicate, direction.reverse())?;
-        let statistics = merge(&parts, neighbours, KeySketch::samples_for(self.predicates.len()));
-        Ok(Some(Arc::new(KeyedSegment { partitioning: self.partitioning, parts, statistics, order })))
+        let known = &self.catalog.segments[position];
+        let statistics = known.statistics[direction as usize].clone();
+        let routes = Arc::clone(&self.routes);
+        Ok(Some(match known.is_split && direction == Direction::In {
+            true => Arc::new(SplitSegment { routes, parts, statistics, order }),
+            false => Arc::new(KeyedSegment { routes, parts, statistics, order }),
+        }))
     }
 
     fn segment_slot(&self, predicate: Id, direction: Direction) -> Result<Option<&Arc<dyn Segment>>> {
-        let Some(slots) = self.segments.get(&predicate.bits()) else { return Ok(None) };
+        let Some(position) = self.index.get(&predicate.bits()).copied() else { return Ok(None) };
+        let Some(slots) = self.segments.get(position) else { return Ok(None) };
         let slot = &slots[direction as usize];
         let segment = match slot.get() {
             Some(segment) => segment,
             None => {
-                let segment = self.make_segment(predicate, direction)?;
+                let segment = self.make_segment(position, direction)?;
                 slot.get_or_init(|| segment)
             }
         };
@@ -145,7 +182,7 @@ impl Base for PartitionedBase {
     }
 
     fn partitioning(&self) -> Partitioning {
-        self.partitioning
+        self.routes.partitioning()
     }
 
     fn segment_arc(&self, predicate: Id, direction: Direction) -> Result<Option<Arc<dyn Segment>>> {
@@ -153,7 +190,14 @@ impl Base for PartitionedBase {
     }
 
     fn find_edge(&self, edge: Id) -> Result<Option<[Id; 4]>> {
-        self.stores[self.partitioning.owner(edge)].find_edge(edge)
+        let Some(part) = self.routes.part(edge) else { return Ok(None) };
+        if let Some((_, store)) = self.stores.get(part) {
+            return store.find_edge(edge);
+        }
+        let Some(remote) = self.remotes.get(part - self.stores.len()) else { return Ok(None) };
+        let mut request = Vec::new();
+        bytes::write_find_edge(edge, &mut request);
+        bytes::read_edge(&remote.send(&request)?.receive()?)
     }
 
     fn orders(&self) -> &[(Id, Id)] {
@@ -169,7 +213,7 @@ impl Base for PartitionedBase {
     }
 
     fn file_bytes(&self) -> u64 {
-        self.stores.iter().map(Base::file_bytes).sum()
+        self.stores.iter().map(|(_, store)| store.file_bytes()).sum()
     }
 
     fn constraints(&self) -> &[String] {
@@ -178,7 +222,7 @@ impl Base for PartitionedBase {
 
     fn parts(&self) -> Result<Vec<PartSize>> {
         let mut sizes: Vec<PartSize> = Vec::new();
-        for (partition, store) in self.stores.iter().enumerate() {
+        for (position, (_, store)) in self.stores.iter().enumerate() {
             for size in store.parts()? {
                 let is_dictionary = size.segment.is_none() && size.part != Store::EDGE_TABLE;
                 let known = |one: &&mut PartSize| one.segment == size.segment && one.part == size.part;
@@ -186,7 +230,7 @@ impl Base for PartitionedBase {
                     Some(known) if !is_dictionary => known.bytes += size.bytes,
                     // All stores have the dictionary of the first.
                     Some(_) => {}
-                    None if is_dictionary && partition > 0 => {}
+                    None if is_dictionary && position > 0 => {}
                     None => sizes.push(size),
                 }
             }
@@ -196,19 +240,19 @@ impl Base for PartitionedBase {
 
     fn validate(&self) -> Result<()> {
         self.dictionary().validate()?;
-        for (predicate, _) in &self.predicates {
-            let is_split = self.split.contains_key(&predicate.bits());
+        for ((predicate, _), known) in self.catalog.predicates.iter().zip(&self.catalog.segments) {
             let mut sums = [HalfSum::default(); 2];
-            for (partition, store) in self.stores.iter().enumerate() {
+            for (partition, store) in &self.stores {
                 for (sum, direction) in sums.iter_mut().zip(Direction::BOTH) {
                     let is_owner = |subject: Id, object: Id| {
-                        let by_subject = direction == Direction::Out || is_split;
-                        self.partitioning.owner(if by_subject { subject } else { object }) == partition
+                        let by_subject = direction == Direction::Out || known.is_split;
+                        self.partitioning().owner(if by_subject { subject } else { object }) == *partition
                     };
                     sum.add(store.validate_half(*predicate, direction, &is_owner)?);
                 }
             }
-            if sums[0] != sums[1] {
+            // Halves at other servers are not here to be compared.
+            if self.stores.len() == self.partitioning().count() && sums[0] != sums[1] {
                 let name = format!("predicate {predicate:?}");
                 return Err(Error::corrupt(name, "its directions have different entries"));
             }
@@ -262,11 +306,11 @@ impl Snapshot for PartitionedBase {
     }
 
     fn predicates(&self) -> &[(Id, u64)] {
-        &self.predicates
+        &self.catalog.predicates
     }
 
     fn graphs(&self) -> &[(Id, u64)] {
-        &self.graphs
+        &self.catalog.graphs
     }
 
     fn type_predicate(&self) -> Option<Id> {
@@ -286,7 +330,7 @@ impl Snapshot for PartitionedBase {
     }
 
     fn statement_count(&self) -> u64 {
-        self.statements
+        self.catalog.statements
     }
 
     fn edge(&self, edge: Id) -> Result<[Id; 4]> {

@@ -1,90 +1,120 @@
 //! A segment over partitions in which each key is at its owner.
 //!
 //! # Shape
-//! A call with several keys becomes one call for each partition that owns some of them, with those keys in
-//! the order of their rows; the answers are laid back in that order. A call for one key goes to its owner.
+//! A call with several keys becomes one call for each part (a partition of this process, or another server
+//! with several) that owns some of them, with those keys in the order of their rows; the answers are laid
+//! back in that order. A call for one key goes to its owner. Calls to other servers are under way together.
 //! # Cost
-//! Beyond the calls of the partitions: two passes over the keys, and a copy of each entry. Entries of rows
-//! that no longer fit into the output are read again by the next call.
+//! Beyond the calls of the parts: two passes over the keys, and a copy of each entry. Entries of rows that no
+//! longer fit into the output are read again by the next call, so an expansion asks for no more rows than are
+//! likely to fit.
 
+use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind, ask, gather};
+use crate::routes::Routes;
+use std::borrow::Cow;
 use std::sync::Arc;
-use vervet_model::{Id, Partitioning, Result};
+use vervet_model::{Id, Result};
 use vervet_snapshot::{
     Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment, SegmentStatistics,
-    keys_up_to,
+    keys_up_to, successor,
 };
+
+/// Entries of a key that are read at a time from another server.
+const ENTRIES_AT_ONCE: usize = 1 << 14;
 
 /// See the header of this file.
 pub(crate) struct KeyedSegment {
-    pub(crate) partitioning: Partitioning,
-    /// For each partition its segment, if it has entries.
-    pub(crate) parts: Vec<Option<Arc<dyn Segment>>>,
+    pub(crate) routes: Arc<Routes>,
+    /// The parts, each if it has entries.
+    pub(crate) parts: Vec<Option<PartSegment>>,
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
 }
 
-/// The keys of one partition among those of a call.
-#[derive(Default)]
-struct Share {
+/// The keys of one part among those of a call.
+struct Share<'s> {
+    part: &'s PartSegment,
     /// Their rows, ascending.
     rows: Vec<usize>,
     keys: Vec<Id>,
 }
 
 impl KeyedSegment {
-    fn owner(&self, key: Id) -> Option<&dyn Segment> {
-        self.parts.get(self.partitioning.owner(key))?.as_deref()
+    fn owner(&self, key: Id) -> Option<&PartSegment> {
+        self.parts.get(self.routes.part(key)?)?.as_ref()
     }
 
-    /// The keys of each partition from `first` on, for those that have entries.
-    fn shares(&self, keys: &[Id], first: usize) -> impl Iterator<Item = (&dyn Segment, Share)> {
-        let mut shares: Vec<Share> = self.parts.iter().map(|_| Share::default()).collect();
-        for (row, key) in keys.iter().enumerate().skip(first) {
-            let share = &mut shares[self.partitioning.owner(*key)];
-            share.rows.push(row);
-            share.keys.push(*key);
+    /// The keys of each part at the rows of `rows`, for those that have entries.
+    fn shares(&self, keys: &[Id], rows: std::ops::Range<usize>) -> Vec<Share<'_>> {
+        let share = |part| Share { part, rows: Vec::new(), keys: Vec::new() };
+        let mut shares: Vec<Option<Share<'_>>> =
+            self.parts.iter().map(|part| part.as_ref().map(share)).collect();
+        for row in rows {
+            let share =
+                keys.get(row).and_then(|key| self.routes.part(*key)).and_then(|part| shares.get_mut(part));
+            if let Some(Some(share)) = share {
+                share.rows.push(row);
+                share.keys.push(keys[row]);
+            }
         }
-        let with_entries = self.parts.iter().zip(shares).filter(|(_, share)| !share.rows.is_empty());
-        with_entries.filter_map(|(part, share)| Some((part.as_deref()?, share)))
+        shares.into_iter().flatten().filter(|share| !share.rows.is_empty()).collect()
     }
 
-    /// Calls `ask` for each partition with its share of `keys`; `ask` appends the positions of the keys of
-    /// that share that pass. Appends their rows to `out`, ascending.
-    fn rows_that_pass(
+    /// Makes a call of each share of `keys`, whose answers are positions of keys that pass, and appends their
+    /// rows to `out`, ascending.
+    fn rows_that_pass<'c>(
         &self,
         keys: &[Id],
-        mut ask: impl FnMut(&dyn Segment, &Share, &mut Vec<u32>) -> Result<()>,
+        call: impl Fn(&Share<'_>) -> Call<'c>,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let (start, mut positions) = (out.len(), Vec::new());
-        for (part, share) in self.shares(keys, 0) {
-            positions.clear();
-            ask(part, &share, &mut positions)?;
-            let rows = positions.iter().filter_map(|position| share.rows.get(*position as usize));
-            out.extend(rows.filter_map(|row| u32::try_from(*row).ok()));
+        for first in (0..keys.len()).step_by(ROWS_MAX) {
+            let start = out.len();
+            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX));
+            let calls: Vec<_> = shares.iter().map(|share| (share.part, call(share))).collect();
+            for (share, reply) in shares.iter().zip(gather(&calls)?) {
+                let Reply::Rows(positions) = reply else { return Err(another_kind()) };
+                let rows = positions.iter().filter_map(|position| share.rows.get(*position as usize));
+                out.extend(rows.filter_map(|row| u32::try_from(*row).ok()));
+            }
+            out[start..].sort_unstable();
         }
-        out[start..].sort_unstable();
         Ok(())
     }
 
-    /// Expands the rows from that of `cursor`, which begins a row, as far as whole rows fit.
+    /// The number of rows whose entries are likely to fill `capacity`.
+    fn rows_for(&self, capacity: usize) -> usize {
+        let (keys, entries) = (self.statistics.keys.max(1), self.statistics.entries.max(1));
+        let rows = u128::from(keys) * (capacity as u128 * 5 / 4) / u128::from(entries);
+        usize::try_from(rows).unwrap_or(ROWS_MAX).saturating_add(16).min(ROWS_MAX)
+    }
+
+    /// Expands some of the rows from that of `cursor`, which begins a row, as far as whole rows fit. `true`:
+    /// the row of `cursor` does not fit.
     fn expand_whole_rows(
         &self,
         keys: &[Id],
         filter: EntryFilter,
         cursor: &mut Cursor,
         out: &mut Expansion,
-    ) -> Result<()> {
-        let mut answers = Vec::new();
-        // The first row that some partition did not finish.
-        let mut end = keys.len();
-        for (part, share) in self.shares(keys, cursor.row) {
-            let mut found = Expansion::new(out.remaining_capacity());
-            (found.want_edges, found.want_graphs) = (out.want_edges, out.want_graphs);
+    ) -> Result<bool> {
+        let capacity = out.remaining_capacity().min(ROWS_MAX);
+        // The first row that some part did not finish.
+        let mut end = keys.len().min(cursor.row.saturating_add(self.rows_for(capacity)));
+        let window_end = end;
+        let shares = self.shares(keys, cursor.row..end);
+        let call = |share: &Share<'_>| {
             let limit = out.end.and_then(|(row, below)| Some((share.rows.binary_search(&row).ok()?, below)));
-            found.end = limit;
-            let mut reached = Cursor::default();
-            part.expand(&share.keys, filter, &mut reached, &mut found)?;
+            let (want_edges, want_graphs) = (out.want_edges, out.want_graphs);
+            let shape = Shape { want_edges, want_graphs, capacity, end: limit };
+            Call::Expand { keys: Cow::Owned(share.keys.clone()), filter, cursor: Cursor::default(), shape }
+        };
+        let calls: Vec<_> = shares.iter().map(|share| (share.part, call(share))).collect();
+        let replies = gather(&calls)?;
+        drop(calls);
+        let mut answers = Vec::with_capacity(replies.len());
+        for (share, reply) in shares.into_iter().zip(replies) {
+            let Reply::Expansion(reached, found) = reply else { return Err(another_kind()) };
             end = end.min(share.rows.get(reached.row).copied().unwrap_or(end));
             answers.push((share, found, 0));
         }
@@ -100,7 +130,7 @@ impl KeyedSegment {
                 let is_of_row = |position: &u32| share.rows.get(*position as usize) == Some(&cursor.row);
                 let count = found.rows[*at..].iter().take_while(|position| is_of_row(position)).count();
                 if count > out.remaining_capacity() {
-                    return Ok(());
+                    return Ok(true);
                 }
                 let taken = *at..*at + count;
                 *at += count;
@@ -115,7 +145,7 @@ impl KeyedSegment {
             }
             *cursor = Cursor::at(cursor.row + 1);
         }
-        Ok(())
+        Ok(end < window_end)
     }
 }
 
@@ -132,15 +162,17 @@ impl Segment for KeyedSegment {
         out: &mut Expansion,
     ) -> Result<()> {
         while cursor.row < keys.len() && out.remaining_capacity() > 0 {
-            if *cursor == Cursor::at(cursor.row) {
-                self.expand_whole_rows(keys, filter, cursor, out)?;
+            if *cursor == Cursor::at(cursor.row) && !self.expand_whole_rows(keys, filter, cursor, out)? {
+                continue;
             }
             // A row that does not fit whole, or that the caller has begun.
-            if let Some(key) = keys.get(cursor.row).filter(|_| out.remaining_capacity() > 0) {
-                let end = cursor.row + 1;
+            let capacity = out.remaining_capacity();
+            if let Some(key) = keys.get(cursor.row).filter(|_| capacity > 0) {
+                let row = cursor.row;
                 match self.owner(*key) {
-                    Some(part) => part.expand(&keys[..end], filter, cursor, out)?,
-                    None => *cursor = Cursor::at(end),
+                    Some(PartSegment::Local(part)) => part.expand(&keys[..=row], filter, cursor, out)?,
+                    Some(part) => expand_row(part, *key, filter, cursor, out)?,
+                    None => *cursor = Cursor::at(row + 1),
                 }
             }
         }
@@ -148,30 +180,39 @@ impl Segment for KeyedSegment {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        self.owner(key).map_or(Ok(()), |part| part.split(key, parts, entries_min, out))
+        let Some(part) = self.owner(key) else { return Ok(()) };
+        let Reply::Ids(points) = ask(part, Call::Split { key, parts: parts.min(ROWS_MAX), entries_min })?
+        else {
+            return Err(another_kind());
+        };
+        out.extend(points);
+        Ok(())
     }
 
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
         out.resize(keys.len(), 0);
-        let mut degrees = Vec::new();
-        for (part, share) in self.shares(keys, 0) {
-            part.degrees(&share.keys, filter, &mut degrees)?;
-            for (row, degree) in share.rows.iter().zip(&degrees) {
-                out[*row] = *degree;
+        for first in (0..keys.len()).step_by(ROWS_MAX) {
+            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX));
+            let call = |share: &Share<'_>| Call::Degrees { keys: Cow::Owned(share.keys.clone()), filter };
+            let calls: Vec<_> = shares.iter().map(|share| (share.part, call(share))).collect();
+            for (share, reply) in shares.iter().zip(gather(&calls)?) {
+                let Reply::Numbers(degrees) = reply else { return Err(another_kind()) };
+                for (row, degree) in share.rows.iter().zip(&degrees) {
+                    out[*row] = *degree;
+                }
             }
         }
         Ok(())
     }
 
     fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
-        let mut own = Vec::new();
-        let ask = |part: &dyn Segment, share: &Share, positions: &mut Vec<u32>| {
-            own.clear();
-            own.extend(share.rows.iter().filter_map(|row| neighbours.get(*row)));
-            part.check(&share.keys, &own, filter, positions)
+        let call = |share: &Share<'_>| Call::Check {
+            keys: Cow::Owned(share.keys.clone()),
+            neighbours: share.rows.iter().filter_map(|row| neighbours.get(*row)).copied().collect(),
+            filter,
         };
-        self.rows_that_pass(keys, ask, out)
+        self.rows_that_pass(keys, call, out)
     }
 
     fn check_constant(
@@ -181,14 +222,20 @@ impl Segment for KeyedSegment {
         filter: EntryFilter,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let ask = |part: &dyn Segment, share: &Share, positions: &mut Vec<u32>| {
-            part.check_constant(&share.keys, neighbour, filter, positions)
+        let call = |share: &Share<'_>| Call::CheckConstant {
+            keys: Cow::Owned(share.keys.clone()),
+            neighbour,
+            filter,
         };
-        self.rows_that_pass(keys, ask, out)
+        self.rows_that_pass(keys, call, out)
     }
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
-        self.owner(key).map_or(Ok(()), |part| part.neighbours(key, filter, out))
+        match self.owner(key) {
+            Some(PartSegment::Local(part)) => part.neighbours(key, filter, out),
+            Some(part) => part_neighbours(part, key, filter, out),
+            None => Ok(()),
+        }
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
@@ -200,11 +247,19 @@ impl Segment for KeyedSegment {
     }
 
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
-        self.owner(key).map_or(Ok(()), |part| part.entries(key, from, limit, out))
+        match self.owner(key) {
+            Some(PartSegment::Local(part)) => part.entries(key, from, limit, out),
+            Some(part) => part_entries(part, key, from, limit, out),
+            None => Ok(()),
+        }
     }
 
     fn keys_below(&self, key: Id) -> Result<u64> {
-        self.parts.iter().flatten().try_fold(0, |sum, part| Ok(sum + part.keys_below(key)?))
+        let calls: Vec<_> = self.parts.iter().flatten().map(|part| (part, Call::KeysBelow { key })).collect();
+        gather(&calls)?.into_iter().try_fold(0, |sum, reply| match reply {
+            Reply::Numbers(numbers) => Ok(sum + numbers.iter().sum::<u64>()),
+            _ => Err(another_kind()),
+        })
     }
 
     fn order(&self) -> Option<Id> {
@@ -218,25 +273,131 @@ impl Segment for KeyedSegment {
         graph: GraphFilter,
         out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
-        self.owner(key).map_or(Ok(()), |part| part.ordered(key, range, graph, out))
+        match self.owner(key) {
+            Some(part) => part_ordered(part, key, range, graph, out),
+            None => Ok(()),
+        }
     }
 }
 
-/// [`Segment::keys`] over segments that may have equal keys.
+/// Expands one row of another server from `cursor` on.
+fn expand_row(
+    part: &PartSegment,
+    key: Id,
+    filter: EntryFilter,
+    cursor: &mut Cursor,
+    out: &mut Expansion,
+) -> Result<()> {
+    let row = cursor.row;
+    let shape = Shape {
+        want_edges: out.want_edges,
+        want_graphs: out.want_graphs,
+        capacity: out.remaining_capacity().min(ROWS_MAX),
+        end: out.end.filter(|(of, _)| *of == row).map(|(_, below)| (0, below)),
+    };
+    let from = Cursor { row: 0, ..*cursor };
+    let call = Call::Expand { keys: Cow::Owned(vec![key]), filter, cursor: from, shape };
+    let Reply::Expansion(reached, found) = ask(part, call)? else { return Err(another_kind()) };
+    out.rows.extend(std::iter::repeat_n(u32::try_from(row).unwrap_or(u32::MAX), found.len()));
+    out.neighbours.extend_from_slice(&found.neighbours);
+    out.edges.extend_from_slice(&found.edges);
+    out.graphs.extend_from_slice(&found.graphs);
+    *cursor = if reached.row == 0 { Cursor { row, ..reached } } else { Cursor::at(row + 1) };
+    Ok(())
+}
+
+/// [`Segment::entries`] of a part.
+pub(crate) fn part_entries(
+    part: &PartSegment,
+    key: Id,
+    mut from: [Id; 3],
+    limit: usize,
+    out: &mut Vec<[Id; 3]>,
+) -> Result<()> {
+    let mut left = limit;
+    while left > 0 {
+        let limit = left.min(ENTRIES_AT_ONCE);
+        let Reply::Entries(entries) = ask(part, Call::Entries { key, from, limit })? else {
+            return Err(another_kind());
+        };
+        out.extend_from_slice(&entries);
+        left -= entries.len().min(left);
+        match entries.last().filter(|_| entries.len() == limit) {
+            Some(last) => from = successor(*last),
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+/// [`Segment::neighbours`] of a part at another server.
+pub(crate) fn part_neighbours(
+    part: &PartSegment,
+    key: Id,
+    filter: EntryFilter,
+    out: &mut Vec<Id>,
+) -> Result<()> {
+    let (mut from, mut entries, mut last) = ([Id::UNBOUND; 3], Vec::new(), None);
+    loop {
+        entries.clear();
+        part_entries(part, key, from, ENTRIES_AT_ONCE, &mut entries)?;
+        for [neighbour, graph, _] in &entries {
+            if filter.graph.matches(*graph) && last.replace(*neighbour) != Some(*neighbour) {
+                out.push(*neighbour);
+            }
+        }
+        match entries.last().filter(|_| entries.len() == ENTRIES_AT_ONCE) {
+            Some(entry) => from = successor(*entry),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// [`Segment::ordered`] of a part.
+pub(crate) fn part_ordered(
+    part: &PartSegment,
+    key: Id,
+    range: &OrderRange,
+    graph: GraphFilter,
+    out: &mut Vec<OrderedEntry>,
+) -> Result<()> {
+    if let PartSegment::Local(segment) = part {
+        return segment.ordered(key, range, graph, out);
+    }
+    if range.limit > ROWS_MAX {
+        // Not reached by queries, which ask for a page; a limit without an end would be an answer without one.
+        return Err(vervet_model::Error::new(
+            vervet_model::ErrorKind::Unsupported,
+            format!("more than {ROWS_MAX} entries in their order from another server at once"),
+        ));
+    }
+    let Reply::Ordered(entries) = ask(part, Call::Ordered { key, range: *range, graph })? else {
+        return Err(another_kind());
+    };
+    out.extend(entries);
+    Ok(())
+}
+
+/// [`Segment::keys`] over parts that may have equal keys.
 pub(crate) fn merged_keys<'a>(
-    parts: impl Iterator<Item = &'a Arc<dyn Segment>>,
+    parts: impl Iterator<Item = &'a PartSegment>,
     from: Id,
     limit: usize,
     out: &mut Vec<Id>,
 ) -> Result<Option<Id>> {
+    let of_part = limit.min(ROWS_MAX);
+    let calls: Vec<_> = parts.map(|part| (part, Call::Keys { from, limit: of_part })).collect();
     let mut all = Vec::new();
     let mut next: Option<Id> = None;
-    for part in parts {
-        if let Some(of_part) = part.keys(from, limit, &mut all)? {
-            next = Some(next.map_or(of_part, |next| next.min(of_part)));
-        }
+    for reply in gather(&calls)? {
+        let Reply::Keys(keys, of_part) = reply else { return Err(another_kind()) };
+        all.extend(keys);
+        next = match (next, of_part) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
     }
-    // A partition has listed all its keys below where it continues.
+    // A part has listed all its keys below where it continues.
     all.retain(|key| next.is_none_or(|next| *key < next));
     all.sort_unstable();
     all.dedup();

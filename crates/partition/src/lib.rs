@@ -16,9 +16,17 @@
 
 mod base;
 mod build;
+mod bytes;
+mod call;
+mod catalog;
+mod directory;
 mod keyed;
+mod remote;
+mod routes;
 mod split;
 mod statistics;
 
 pub use base::PartitionedBase;
 pub use build::finish;
+pub use directory::{PartitionDirectory, RemotePart};
+pub use remote::{Answer, Remote};

@@ -2,12 +2,16 @@
 //! other objects that have too many for one partition.
 //!
 //! # Shape
-//! A call goes to all partitions that have entries of the predicate. The neighbours, which are subjects, are
-//! each in one partition, so degrees are sums, and sorted lists are merged.
+//! A call goes to all parts (partitions of this process, other servers) that have entries of the predicate.
+//! The neighbours, which are subjects, are each in one partition, so degrees are sums, sorted lists are
+//! merged, and a check goes to the part that has the neighbour.
 //! # Cost
-//! Calls of all partitions; entries are read in chunks that grow fourfold.
+//! Calls of all parts; entries are read in chunks that grow fourfold, the first chunks of all parts together.
 
-use crate::keyed::merged_keys;
+use crate::call::{Call, PartSegment, ROWS_MAX, Reply, another_kind, gather};
+use crate::keyed::{merged_keys, part_entries, part_neighbours, part_ordered};
+use crate::routes::Routes;
+use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
 use vervet_snapshot::{
@@ -27,14 +31,16 @@ const KEYS_AHEAD: usize = 1_024;
 
 /// See the header of this file.
 pub(crate) struct SplitSegment {
-    pub(crate) parts: Vec<Arc<dyn Segment>>,
+    pub(crate) routes: Arc<Routes>,
+    /// The parts, each if it has entries.
+    pub(crate) parts: Vec<Option<PartSegment>>,
     pub(crate) statistics: SegmentStatistics,
     pub(crate) order: Option<Id>,
 }
 
-/// The entries of one key in one partition.
+/// The entries of one key in one part.
 struct Entries<'a> {
-    part: &'a dyn Segment,
+    part: &'a PartSegment,
     key: Id,
     chunk: Vec<[Id; 3]>,
     at: usize,
@@ -44,60 +50,101 @@ struct Entries<'a> {
 }
 
 impl Entries<'_> {
+    /// Continues after a chunk that was just read.
+    fn asked(&mut self) {
+        self.ask = if self.chunk.len() < self.ask { 0 } else { (self.ask * 4).min(CHUNK_MAX) };
+        self.from = self.chunk.last().map_or(self.from, |last| successor(*last));
+    }
+
     fn peek(&mut self) -> Result<Option<[Id; 3]>> {
         if self.at == self.chunk.len() && self.ask > 0 {
             self.chunk.clear();
             self.at = 0;
-            self.part.entries(self.key, self.from, self.ask, &mut self.chunk)?;
-            self.ask = if self.chunk.len() < self.ask { 0 } else { (self.ask * 4).min(CHUNK_MAX) };
-            self.from = self.chunk.last().map_or(self.from, |last| successor(*last));
+            part_entries(self.part, self.key, self.from, self.ask, &mut self.chunk)?;
+            self.asked();
         }
         Ok(self.chunk.get(self.at).copied())
     }
 }
 
+/// The entries of a key in all parts, ascending.
+struct Merged<'a> {
+    lists: Vec<Entries<'a>>,
+}
+
+impl Merged<'_> {
+    fn next(&mut self) -> Result<Option<[Id; 3]>> {
+        let mut least: Option<(usize, [Id; 3])> = None;
+        for (position, list) in self.lists.iter_mut().enumerate() {
+            if let Some(entry) = list.peek()?
+                && least.is_none_or(|(_, least)| entry < least)
+            {
+                least = Some((position, entry));
+            }
+        }
+        let Some((position, entry)) = least else { return Ok(None) };
+        self.lists[position].at += 1;
+        Ok(Some(entry))
+    }
+}
+
 impl SplitSegment {
-    /// Calls `each` with the entries of `key` from `from` on, ascending, while it returns `true`.
-    fn for_each(&self, key: Id, from: [Id; 3], each: &mut dyn FnMut([Id; 3]) -> bool) -> Result<()> {
-        let mut next = self.merged(key, from);
-        while let Some(entry) = next()? {
-            if !each(entry) {
-                break;
-            }
-        }
-        Ok(())
+    fn parts(&self) -> impl Iterator<Item = &PartSegment> {
+        self.parts.iter().flatten()
     }
 
-    /// A function that returns these entries, one after the other.
-    fn merged(&self, key: Id, from: [Id; 3]) -> impl FnMut() -> Result<Option<[Id; 3]>> {
-        let entries = |part| Entries { part, key, chunk: Vec::new(), at: 0, ask: CHUNK_FIRST, from };
-        let mut lists: Vec<Entries<'_>> = self.parts.iter().map(|part| entries(&**part)).collect();
-        move || {
-            let mut least: Option<(usize, [Id; 3])> = None;
-            for (position, list) in lists.iter_mut().enumerate() {
-                if let Some(entry) = list.peek()?
-                    && least.is_none_or(|(_, least)| entry < least)
-                {
-                    least = Some((position, entry));
-                }
+    /// The entries of `key` from `from` on, of which about `count` will be read.
+    fn merged(&self, key: Id, from: [Id; 3], count: usize) -> Result<Merged<'_>> {
+        let has_remote = self.parts().any(|part| matches!(part, PartSegment::Remote(..)));
+        // A further chunk of a partition here costs little, one of another server a round trip.
+        let of_each = (count / self.parts().count().max(1)).saturating_mul(5) / 4 + 16;
+        let ask = if has_remote { of_each.clamp(CHUNK_FIRST, CHUNK_MAX) } else { CHUNK_FIRST };
+        let entries = |part| Entries { part, key, chunk: Vec::new(), at: 0, ask, from };
+        let mut lists: Vec<Entries<'_>> = self.parts().map(entries).collect();
+        if has_remote {
+            let call = |list: &Entries<'_>| Call::Entries { key, from, limit: list.ask };
+            let calls: Vec<_> = lists.iter().map(|list| (list.part, call(list))).collect();
+            for (list, reply) in lists.iter_mut().zip(gather(&calls)?) {
+                let Reply::Entries(chunk) = reply else { return Err(another_kind()) };
+                list.chunk = chunk;
+                list.asked();
             }
-            let Some((position, entry)) = least else { return Ok(None) };
-            lists[position].at += 1;
-            Ok(Some(entry))
         }
+        Ok(Merged { lists })
     }
 
-    /// Appends the union of the rows that `ask` appends for each partition, ascending.
-    fn rows_of_any(
+    /// Makes a call with the rows of the part that has their neighbours, whose answers are positions of these
+    /// rows, and appends the rows to `out`, ascending. `part_of`: the part of a row.
+    fn rows_of_parts<'c>(
         &self,
-        ask: impl Fn(&dyn Segment, &mut Vec<u32>) -> Result<()>,
+        rows: usize,
+        part_of: impl Fn(usize) -> Option<usize>,
+        call: impl Fn(&[usize]) -> Call<'c>,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        let mut rows = Vec::new();
-        self.parts.iter().try_for_each(|part| ask(&**part, &mut rows))?;
-        rows.sort_unstable();
-        rows.dedup();
-        out.append(&mut rows);
+        for first in (0..rows).step_by(ROWS_MAX) {
+            let start = out.len();
+            let mut shares: Vec<Vec<usize>> = vec![Vec::new(); self.parts.len()];
+            for row in first..rows.min(first + ROWS_MAX) {
+                if let Some(share) = part_of(row).and_then(|part| shares.get_mut(part)) {
+                    share.push(row);
+                }
+            }
+            let mut calls = Vec::new();
+            let mut asked = Vec::new();
+            for (part, share) in self.parts.iter().zip(shares) {
+                if let Some(part) = part.as_ref().filter(|_| !share.is_empty()) {
+                    calls.push((part, call(&share)));
+                    asked.push(share);
+                }
+            }
+            for (share, reply) in asked.iter().zip(gather(&calls)?) {
+                let Reply::Rows(positions) = reply else { return Err(another_kind()) };
+                let rows = positions.iter().filter_map(|position| share.get(*position as usize));
+                out.extend(rows.filter_map(|row| u32::try_from(*row).ok()));
+            }
+            out[start..].sort_unstable();
+        }
         Ok(())
     }
 }
@@ -115,8 +162,8 @@ impl Segment for SplitSegment {
         out: &mut Expansion,
     ) -> Result<()> {
         while let Some(key) = keys.get(cursor.row).filter(|_| out.remaining_capacity() > 0) {
-            let mut next = self.merged(*key, cursor.resume);
-            append_entries(&mut next, filter, cursor, out)?;
+            let mut merged = self.merged(*key, cursor.resume, out.remaining_capacity())?;
+            append_entries(&mut || merged.next(), filter, cursor, out)?;
         }
         Ok(())
     }
@@ -130,13 +177,18 @@ impl Segment for SplitSegment {
             return Ok(());
         }
         let mut points = Vec::new();
-        if count <= LISTED_PER_PARTITION * self.parts.len() {
+        if count <= LISTED_PER_PARTITION * self.routes.partitioning().count() {
             // Partitions with a few entries each would name no points.
             self.neighbours(key, EntryFilter::ALL, &mut points)?;
             points.drain(..points.len().min(1));
         } else {
-            let least = entries_min.div_ceil(self.parts.len());
-            self.parts.iter().try_for_each(|part| part.split(key, ranges, least, &mut points))?;
+            let least = entries_min.div_ceil(self.routes.partitioning().count());
+            let call = || Call::Split { key, parts: ranges.min(ROWS_MAX), entries_min: least };
+            let calls: Vec<_> = self.parts().map(|part| (part, call())).collect();
+            for reply in gather(&calls)? {
+                let Reply::Ids(of_part) = reply else { return Err(another_kind()) };
+                points.extend(of_part);
+            }
             points.sort_unstable();
         }
         points.dedup();
@@ -148,16 +200,26 @@ impl Segment for SplitSegment {
     fn degrees(&self, keys: &[Id], filter: EntryFilter, out: &mut Vec<u64>) -> Result<()> {
         out.clear();
         out.resize(keys.len(), 0);
-        let mut degrees = Vec::new();
-        for part in &self.parts {
-            part.degrees(keys, filter, &mut degrees)?;
-            out.iter_mut().zip(&degrees).for_each(|(sum, degree)| *sum += degree);
+        for first in (0..keys.len()).step_by(ROWS_MAX) {
+            let end = keys.len().min(first + ROWS_MAX);
+            let call = || Call::Degrees { keys: Cow::Borrowed(&keys[first..end]), filter };
+            let calls: Vec<_> = self.parts().map(|part| (part, call())).collect();
+            for reply in gather(&calls)? {
+                let Reply::Numbers(degrees) = reply else { return Err(another_kind()) };
+                out[first..end].iter_mut().zip(&degrees).for_each(|(sum, degree)| *sum += degree);
+            }
         }
         Ok(())
     }
 
     fn check(&self, keys: &[Id], neighbours: &[Id], filter: EntryFilter, out: &mut Vec<u32>) -> Result<()> {
-        self.rows_of_any(|part, rows| part.check(keys, neighbours, filter, rows), out)
+        let call = |rows: &[usize]| Call::Check {
+            keys: rows.iter().filter_map(|row| keys.get(*row)).copied().collect(),
+            neighbours: rows.iter().filter_map(|row| neighbours.get(*row)).copied().collect(),
+            filter,
+        };
+        let part_of = |row: usize| self.routes.part(*neighbours.get(row)?);
+        self.rows_of_parts(keys.len(), part_of, call, out)
     }
 
     fn check_constant(
@@ -167,18 +229,28 @@ impl Segment for SplitSegment {
         filter: EntryFilter,
         out: &mut Vec<u32>,
     ) -> Result<()> {
-        self.rows_of_any(|part, rows| part.check_constant(keys, neighbour, filter, rows), out)
+        let call = |rows: &[usize]| Call::CheckConstant {
+            keys: rows.iter().filter_map(|row| keys.get(*row)).copied().collect(),
+            neighbour,
+            filter,
+        };
+        self.rows_of_parts(keys.len(), |_| self.routes.part(neighbour), call, out)
     }
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
         let first = out.len();
-        self.parts.iter().try_for_each(|part| part.neighbours(key, filter, out))?;
+        for part in self.parts() {
+            match part {
+                PartSegment::Local(segment) => segment.neighbours(key, filter, out)?,
+                PartSegment::Remote(..) => part_neighbours(part, key, filter, out)?,
+            }
+        }
         out[first..].sort_unstable();
         Ok(())
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
-        merged_keys(self.parts.iter(), from, limit, out)
+        merged_keys(self.parts(), from, limit, out)
     }
 
     fn keys_up_to(&self, from: Id, last: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
@@ -190,10 +262,14 @@ impl Segment for SplitSegment {
         if limit == 0 {
             return Ok(());
         }
-        self.for_each(key, from, &mut |entry| {
+        let mut merged = self.merged(key, from, limit)?;
+        while let Some(entry) = merged.next()? {
             out.push(entry);
-            out.len() < end
-        })
+            if out.len() == end {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Lists the keys, of which split predicates have few.
@@ -219,7 +295,7 @@ impl Segment for SplitSegment {
         out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
         let mut all = Vec::new();
-        self.parts.iter().try_for_each(|part| part.ordered(key, range, graph, &mut all))?;
+        self.parts().try_for_each(|part| part_ordered(part, key, range, graph, &mut all))?;
         all.sort_unstable_by_key(|entry| (entry.order_key, entry.neighbour, entry.graph, entry.edge));
         if range.descending {
             all.reverse();

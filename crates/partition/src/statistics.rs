@@ -7,12 +7,9 @@ use vervet_snapshot::{ClassId, ClassPairCount, KeySketch, Segment, SegmentStatis
 
 /// Statistics of a segment with `neighbours` distinct neighbours, the keys of the other direction.
 /// `samples_max` is that of the sketches.
-pub(crate) fn merge(
-    parts: &[Option<Arc<dyn Segment>>],
-    neighbours: u64,
-    samples_max: usize,
-) -> SegmentStatistics {
-    let all: Vec<&SegmentStatistics> = parts.iter().flatten().map(|part| part.statistics()).collect();
+pub(crate) fn merge(parts: &[Arc<dyn Segment>], neighbours: u64, samples_max: usize) -> SegmentStatistics {
+    let all: Vec<&SegmentStatistics> =
+        parts.iter().map(|part| part.statistics()).filter(|one| one.entries > 0).collect();
     let sum = |of: fn(&SegmentStatistics) -> u64| all.iter().map(|one| of(one)).fold(0, u64::saturating_add);
     let any = |of: fn(&SegmentStatistics) -> bool| all.iter().any(|one| of(one));
     let every = |of: fn(&SegmentStatistics) -> bool| !all.is_empty() && all.iter().all(|one| of(one));

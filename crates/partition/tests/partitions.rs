@@ -7,10 +7,14 @@
 mod common;
 
 use common::{Graph, GraphParameters, Random, compare_snapshot, options, seed};
+use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_env::Environment;
+use vervet_model::Result;
 use vervet_model::{Direction, Id, Partitioning};
-use vervet_partition::PartitionedBase;
+use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote};
 use vervet_snapshot::{ClassId, GraphFilter, OrderRange, Snapshot};
 use vervet_store::{Base, BuildOptions, Store, Target};
 
@@ -142,4 +146,163 @@ fn stores_of_other_partitions_are_refused() {
     let base = PartitionedBase::new(two, swapped).expect("two stores");
     let error = base.validate().expect_err("entries are at the wrong partition").to_string();
     assert!(error.contains("another partition"), "{error}");
+}
+
+/// A server of this process: requests are answered at once.
+#[derive(Debug)]
+struct Twin {
+    name: String,
+    base: Arc<PartitionedBase>,
+    requests: AtomicU64,
+}
+
+struct Answered(Result<Vec<u8>>);
+
+impl Answer for Answered {
+    fn receive(self: Box<Self>) -> Result<Vec<u8>> {
+        self.0
+    }
+}
+
+impl Remote for Twin {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn send<'a>(&'a self, request: &[u8]) -> Result<Box<dyn Answer + 'a>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let mut out = Vec::new();
+        let answer = self.base.answer(request, &mut out).map(|()| out);
+        Ok(Box::new(Answered(answer)))
+    }
+}
+
+/// Writes `graph` to a directory, and opens it as `servers` servers, each with some of the partitions.
+fn served(
+    graph: &Graph,
+    environment: &Environment,
+    count: usize,
+    servers: usize,
+) -> Vec<(Arc<PartitionedBase>, Vec<Arc<Twin>>)> {
+    let partitioning = Partitioning::new(count).expect("a power of two");
+    let path = Path::new("/cluster");
+    let builder = graph.builder(options(environment)).expect("a good graph");
+    PartitionDirectory::write(builder, graph.dictionary.clone(), partitioning, environment, path)
+        .expect("written");
+    let directory = PartitionDirectory::open(environment, path).expect("a catalog");
+    assert_eq!(directory.partitioning(), partitioning);
+    let own =
+        |server: usize| (0..count).filter(|partition| partition % servers == server).collect::<Vec<_>>();
+    directory.verify_files(&own(0)).expect("whole");
+    let others = |server: usize| (0..servers).filter(move |other| *other != server);
+    let empty = |server: usize| -> Vec<_> { others(server).map(|other| (refusing(), own(other))).collect() };
+    let answering: Vec<Arc<PartitionedBase>> = (0..servers)
+        .map(|server| directory.bases(&own(server), &empty(server)).expect("all partitions")[0].clone())
+        .collect();
+    let serve = |server: usize| {
+        let twin = |other: usize| {
+            let base = Arc::clone(&answering[other]);
+            Arc::new(Twin { name: format!("server {other}"), base, requests: AtomicU64::new(0) })
+        };
+        let twins: Vec<Arc<Twin>> = others(server).map(twin).collect();
+        let remotes: Vec<_> = others(server)
+            .zip(&twins)
+            .map(|(other, twin)| (Arc::clone(twin) as Arc<dyn Remote>, own(other)))
+            .collect();
+        let [_, reading] = directory.bases(&own(server), &remotes).expect("all partitions");
+        (reading, twins)
+    };
+    (0..servers).map(serve).collect()
+}
+
+/// A server that answers nothing.
+fn refusing() -> Arc<dyn Remote> {
+    #[derive(Debug)]
+    struct Refusing;
+    impl Remote for Refusing {
+        fn name(&self) -> &'static str {
+            "refusing"
+        }
+
+        fn send<'a>(&'a self, _: &[u8]) -> Result<Box<dyn Answer + 'a>> {
+            unreachable!("a server that answers asks no other")
+        }
+    }
+    Arc::new(Refusing)
+}
+
+/// The same comparisons as with partitions in one process, from each of several servers.
+#[test]
+fn servers_are_the_whole_graph() {
+    let seed = seed();
+    let (mut listed, mut requests) = (0, 0);
+    for round in 0..60 {
+        let mut random = Random(seed.wrapping_add(round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let shape = GraphParameters::random(&mut random);
+        let graph = Graph::random(shape, &mut random);
+        let servers = 2 + usize::try_from(random.below(4)).expect("small");
+        let count = 8 << random.below(3);
+        let context = format!("seed {seed}, round {round}, {shape:?}, {servers} servers, {count} partitions");
+        let environment = Environment::simulated(seed);
+        let whole = graph.build(options(&environment), &Target::Memory);
+        for (base, twins) in served(&graph, &environment, count, servers) {
+            compare_snapshot(&*base, &graph, &mut random, &context);
+            listed += compare_with_store(&base, &whole, &mut random, &context);
+            requests += twins.iter().map(|twin| twin.requests.load(Ordering::Relaxed)).sum::<u64>();
+        }
+    }
+    assert!(listed > 500, "only {listed} entries were listed by an order");
+    assert!(requests > 10_000, "only {requests} requests");
+}
+
+/// Lists of more rows and entries than one request may ask for.
+#[test]
+fn large_lists_take_several_requests() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape = GraphParameters {
+        vertices: 2_000,
+        statements: 90_000,
+        predicates: 2,
+        types: 90_000,
+        edges: false,
+        named_graphs: false,
+    };
+    let graph = Graph::random(shape, &mut random);
+    let environment = Environment::simulated(seed);
+    for (base, _) in served(&graph, &environment, 4, 2) {
+        compare_snapshot(&*base, &graph, &mut random, &format!("seed {seed}"));
+    }
+}
+
+/// No bytes make a server panic or answer more than was asked for.
+#[test]
+fn arbitrary_requests_are_refused_or_answered() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let graph = Graph::random(GraphParameters::random(&mut random), &mut random);
+    let environment = Environment::simulated(seed);
+    let partitioning = Partitioning::new(4).expect("four");
+    let base = partitioned(&graph, options(&environment), partitioning);
+    let mut answered = 0;
+    for round in 0..20_000_u64 {
+        let kind = 1 + round % 11;
+        let predicate = random.pick(&graph.predicates);
+        let mut request = vec![u8::try_from(kind).expect("small")];
+        if random.one_in(2) {
+            let mut bits = predicate.bits();
+            while bits >= 0x80 {
+                request.push((bits & 0x7F) as u8 | 0x80);
+                bits >>= 7;
+            }
+            request.push(bits as u8);
+        }
+        for _ in 0..random.below(30) {
+            let byte = random.below(256);
+            request.push(u8::try_from(if random.one_in(2) { byte % 4 } else { byte }).expect("a byte"));
+        }
+        let mut out = Vec::new();
+        answered += u64::from(base.answer(&request, &mut out).is_ok());
+    }
+    assert!(answered > 100, "seed {seed}: only {answered} were requests");
 }

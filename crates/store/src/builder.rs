@@ -75,7 +75,7 @@ pub enum Target {
 }
 
 /// Predicates with the statistics of all their in entries.
-type SplitPredicates = Vec<(Id, SegmentStatistics)>;
+pub type SplitPredicates = Vec<(Id, SegmentStatistics)>;
 
 /// The stores of a graph in several partitions: see [`StoreBuilder::finish_parts`].
 #[derive(Debug)]
@@ -172,6 +172,14 @@ impl<'w> StoreBuilder<'w> {
     #[must_use]
     pub fn watched_by(self, watch: &'w Watch<'w>) -> Self {
         Self { watch, ..self }
+    }
+
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.options.environment
+    }
+
+    pub(crate) fn watch(&self) -> &'w Watch<'w> {
+        self.watch
     }
 
     /// Estimated number of steps of a [`Watch`] for building the store.
@@ -387,7 +395,8 @@ impl<'w> StoreBuilder<'w> {
         // From here on its pages are those of the file.
         let dictionary =
             Dictionary::open(files::map(&environment, dir, &dictionary_record)?, NEW_DICTIONARY)?;
-        let mut file = SegmentFile::create(&environment, dir, generation)?;
+        let mut file =
+            SegmentFile::create(&environment, dir.join(files::segments_name(generation)), generation)?;
         let (mut tocs, _) =
             self.build(&dictionary, Partitioning::WHOLE, &mut |_, bytes| file.section(&bytes))?;
         let toc = tocs.pop().ok_or_else(|| Error::internal("a build without a table of contents"))?;
@@ -410,7 +419,7 @@ impl<'w> StoreBuilder<'w> {
 
     /// Makes all sections, passes them with the number of their partition to `sink` in a fixed order, and
     /// returns the tables of contents, and the split predicates.
-    fn build(
+    pub(crate) fn build(
         self,
         dictionary: &Dictionary,
         partitioning: Partitioning,

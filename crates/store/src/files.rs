@@ -71,13 +71,15 @@ pub struct CheckpointPosition {
     pub begun: bool,
 }
 
-/// A file as recorded in the manifest.
+/// A file as recorded in a manifest or a catalog.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct FileRecord {
-    pub(crate) name: String,
-    pub(crate) length: u64,
+pub struct FileRecord {
+    /// Name in its directory.
+    pub name: String,
+    /// Length in bytes.
+    pub length: u64,
     /// xxh3 of the whole file; compared by validation, not on opening.
-    pub(crate) checksum: u64,
+    pub checksum: u64,
 }
 
 impl CheckpointPosition {
@@ -368,8 +370,9 @@ pub(crate) struct SegmentFile {
 }
 
 impl SegmentFile {
-    pub(crate) fn create(environment: &Environment, dir: &Path, generation: u64) -> Result<Self> {
-        let mut file = HashedFile::create(environment, dir.join(segments_name(generation)))?;
+    /// `generation`: the number in its tail.
+    pub(crate) fn create(environment: &Environment, path: PathBuf, generation: u64) -> Result<Self> {
+        let mut file = HashedFile::create(environment, path)?;
         file.write(&MAGIC)?;
         file.write(&VERSION.to_le_bytes())?;
         Ok(Self { file, generation })

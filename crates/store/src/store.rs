@@ -93,30 +93,43 @@ impl Store {
         dir: &Path,
         manifest: &Manifest,
     ) -> Result<Self> {
-        let name = |record: &FileRecord| dir.join(&record.name).display().to_string();
-        let segments_name = name(&manifest.segments);
-        let segments = files::map(environment, dir, &manifest.segments)?;
-        let toc = files::read_toc(&segments, manifest.generation);
-        let toc = toc.map_err(|damaged| Error::corrupt(&segments_name, damaged.0))?;
-        let dictionary_name = name(&manifest.dictionary);
+        let name = dir.join(&manifest.dictionary.name).display().to_string();
         let image = files::map(environment, dir, &manifest.dictionary)?;
-        let dictionary = Arc::new(Dictionary::open(image.clone(), &dictionary_name)?);
+        let dictionary = Arc::new(Dictionary::open(image.clone(), &name)?);
+        let segments = (&manifest.segments, manifest.generation);
+        let mut store = Self::open_files(environment, dir, segments, (&manifest.dictionary, dictionary))?;
+        store.log = manifest.log;
+        store.generation = Some(manifest.generation);
+        store.constraints.clone_from(&manifest.constraints);
+        store.files.push((name, manifest.dictionary.clone(), image));
+        Ok(store)
+    }
+
+    /// The store of a segment file, which has this number in its tail, with the dictionary of another file.
+    pub(crate) fn open_files(
+        environment: &Environment,
+        dir: &Path,
+        (record, number): (&FileRecord, u64),
+        (dictionary_record, dictionary): (&FileRecord, Arc<Dictionary>),
+    ) -> Result<Self> {
+        let name = dir.join(&record.name).display().to_string();
+        let segments = files::map(environment, dir, record)?;
+        let toc = files::read_toc(&segments, number);
+        let toc = toc.map_err(|damaged| Error::corrupt(&name, damaged.0))?;
         if (dictionary.vertex_count(), dictionary.literal_count()) != (toc.vertex_count, toc.literal_count) {
-            return Err(Error::corrupt(&dictionary_name, "it is not the dictionary of these segments"));
+            let dictionary_name = dir.join(&dictionary_record.name);
+            return Err(Error::corrupt(
+                dictionary_name.display(),
+                "it is not the dictionary of these segments",
+            ));
         }
         let section = |location: &SectionLocation| {
             let offset = usize::try_from(location.offset).ok()?;
             let end = offset.checked_add(usize::try_from(location.length).ok()?)?;
             Some((segments.checked_slice(offset..end)?, Some(location.checksum)))
         };
-        let mut store = Self::assemble(dictionary, toc, &segments_name, section)?;
-        store.log = manifest.log;
-        store.generation = Some(manifest.generation);
-        store.constraints.clone_from(&manifest.constraints);
-        store.files = vec![
-            (segments_name, manifest.segments.clone(), segments.clone()),
-            (dictionary_name, manifest.dictionary.clone(), image),
-        ];
+        let mut store = Self::assemble(dictionary, toc, &name, section)?;
+        store.files = vec![(name, record.clone(), segments.clone())];
         Ok(store)
     }
 

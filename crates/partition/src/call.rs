@@ -1,0 +1,199 @@
+//! Calls of a segment as values: what a part of a graph is asked, and what it answers, here or at another
+//! server.
+
+use crate::remote::Remote;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vervet_model::{Direction, Error, Id, Result};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment};
+
+/// Maximum number of rows, keys or entries that one call to another server asks for, which bounds the size of
+/// requests and answers.
+pub(crate) const ROWS_MAX: usize = 1 << 16;
+
+/// A call of a [`Segment`]; the parameters are those of its method. Lists are at most [`ROWS_MAX`] long for
+/// another server.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Call<'a> {
+    /// From the first row on.
+    Expand {
+        keys: Cow<'a, [Id]>,
+        filter: EntryFilter,
+        cursor: Cursor,
+        shape: Shape,
+    },
+    Split {
+        key: Id,
+        parts: usize,
+        entries_min: usize,
+    },
+    Degrees {
+        keys: Cow<'a, [Id]>,
+        filter: EntryFilter,
+    },
+    Check {
+        keys: Cow<'a, [Id]>,
+        neighbours: Cow<'a, [Id]>,
+        filter: EntryFilter,
+    },
+    CheckConstant {
+        keys: Cow<'a, [Id]>,
+        neighbour: Id,
+        filter: EntryFilter,
+    },
+    Keys {
+        from: Id,
+        limit: usize,
+    },
+    Entries {
+        key: Id,
+        from: [Id; 3],
+        limit: usize,
+    },
+    KeysBelow {
+        key: Id,
+    },
+    Ordered {
+        key: Id,
+        range: OrderRange,
+        graph: GraphFilter,
+    },
+}
+
+/// What an expansion shall fill, see [`Expansion`].
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Shape {
+    pub(crate) want_edges: bool,
+    pub(crate) want_graphs: bool,
+    pub(crate) capacity: usize,
+    pub(crate) end: Option<(usize, Id)>,
+}
+
+/// The answer to a [`Call`].
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    Expansion(Cursor, Expansion),
+    /// Of `Split`.
+    Ids(Vec<Id>),
+    /// Of `Degrees` and `KeysBelow`.
+    Numbers(Vec<u64>),
+    /// Of `Check` and `CheckConstant`.
+    Rows(Vec<u32>),
+    Keys(Vec<Id>, Option<Id>),
+    Entries(Vec<[Id; 3]>),
+    Ordered(Vec<OrderedEntry>),
+}
+
+/// One part of a segment.
+#[derive(Clone)]
+pub(crate) enum PartSegment {
+    /// A partition of this process.
+    Local(Arc<dyn Segment>),
+    /// All partitions of another server.
+    Remote(Arc<dyn Remote>, Id, Direction),
+}
+
+/// The answer of a segment of this process.
+pub(crate) fn answer(segment: &dyn Segment, call: &Call<'_>) -> Result<Reply> {
+    Ok(match call {
+        Call::Expand { keys, filter, cursor, shape } => {
+            let mut found = Expansion::new(shape.capacity);
+            (found.want_edges, found.want_graphs, found.end) =
+                (shape.want_edges, shape.want_graphs, shape.end);
+            let mut reached = *cursor;
+            segment.expand(keys, *filter, &mut reached, &mut found)?;
+            Reply::Expansion(reached, found)
+        }
+        Call::Split { key, parts, entries_min } => {
+            let mut points = Vec::new();
+            segment.split(*key, *parts, *entries_min, &mut points)?;
+            Reply::Ids(points)
+        }
+        Call::Degrees { keys, filter } => {
+            let mut degrees = Vec::new();
+            segment.degrees(keys, *filter, &mut degrees)?;
+            Reply::Numbers(degrees)
+        }
+        Call::Check { keys, neighbours, filter } => {
+            let mut rows = Vec::new();
+            segment.check(keys, neighbours, *filter, &mut rows)?;
+            Reply::Rows(rows)
+        }
+        Call::CheckConstant { keys, neighbour, filter } => {
+            let mut rows = Vec::new();
+            segment.check_constant(keys, *neighbour, *filter, &mut rows)?;
+            Reply::Rows(rows)
+        }
+        Call::Keys { from, limit } => {
+            let mut keys = Vec::new();
+            let next = segment.keys(*from, *limit, &mut keys)?;
+            Reply::Keys(keys, next)
+        }
+        Call::Entries { key, from, limit } => {
+            let mut entries = Vec::new();
+            segment.entries(*key, *from, *limit, &mut entries)?;
+            Reply::Entries(entries)
+        }
+        Call::KeysBelow { key } => Reply::Numbers(vec![segment.keys_below(*key)?]),
+        Call::Ordered { key, range, graph } => {
+            let mut entries = Vec::new();
+            segment.ordered(*key, range, *graph, &mut entries)?;
+            Reply::Ordered(entries)
+        }
+    })
+}
+
+/// The answer of a predicate without entries.
+pub(crate) fn empty_answer(call: &Call<'_>) -> Reply {
+    match call {
+        Call::Expand { keys, .. } => Reply::Expansion(Cursor::at(keys.len()), Expansion::default()),
+        Call::Split { .. } => Reply::Ids(Vec::new()),
+        Call::Degrees { keys, .. } => Reply::Numbers(vec![0; keys.len()]),
+        Call::Check { .. } | Call::CheckConstant { .. } => Reply::Rows(Vec::new()),
+        Call::Keys { .. } => Reply::Keys(Vec::new(), None),
+        Call::Entries { .. } => Reply::Entries(Vec::new()),
+        Call::KeysBelow { .. } => Reply::Numbers(vec![0]),
+        Call::Ordered { .. } => Reply::Ordered(Vec::new()),
+    }
+}
+
+/// The answers of parts, in this order. Requests to other servers are sent first, then the parts of this
+/// process answer, then the answers of the others are awaited: their work overlaps.
+pub(crate) fn gather(calls: &[(&PartSegment, Call<'_>)]) -> Result<Vec<Reply>> {
+    let mut awaited = Vec::new();
+    for (index, (part, call)) in calls.iter().enumerate() {
+        if let PartSegment::Remote(remote, predicate, direction) = part {
+            let mut request = Vec::new();
+            crate::bytes::write_call(*predicate, *direction, call, &mut request);
+            awaited.push((index, remote.send(&request)?));
+        }
+    }
+    let mut replies: Vec<Option<Reply>> = Vec::with_capacity(calls.len());
+    for (part, call) in calls {
+        replies.push(match part {
+            PartSegment::Local(segment) => Some(answer(&**segment, call)?),
+            PartSegment::Remote(..) => None,
+        });
+    }
+    for (index, answer) in awaited {
+        let bytes = answer.receive()?;
+        let (part, call) = &calls[index];
+        let reply = crate::bytes::read_reply(&bytes, call);
+        replies[index] = Some(reply.map_err(|error| match part {
+            PartSegment::Remote(remote, ..) => error.context(format_args!("server {}", remote.name())),
+            PartSegment::Local(_) => error,
+        })?);
+    }
+    Ok(replies.into_iter().flatten().collect())
+}
+
+/// [`gather`] for one part.
+pub(crate) fn ask(part: &PartSegment, call: Call<'_>) -> Result<Reply> {
+    let replies = gather(&[(part, call)])?;
+    replies.into_iter().next().ok_or_else(another_kind)
+}
+
+/// The error of an answer that belongs to another kind of call.
+pub(crate) fn another_kind() -> Error {
+    Error::internal("an answer is not of the kind of its call")
+}
