@@ -9,7 +9,8 @@
 //! longer fit into the output are read again by the next call, so an expansion asks for no more rows than are
 //! likely to fit.
 
-use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind, ask, gather};
+use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
+use crate::gather::{ask, gather};
 use crate::routes::Routes;
 use std::borrow::Cow;
 use std::sync::Arc;

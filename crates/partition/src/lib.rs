@@ -5,13 +5,15 @@
 //! it finds holds for partitions on several servers.
 //!
 //! # Shape
-//! `keyed`: a segment whose keys are each in one partition: keys are sorted by owner, each partition answers
-//! for its own, the answers are laid back in the order of the rows. `split`: a segment whose keys may have
-//! entries in all partitions: entries are merged. `statistics`: those of all partitions together, exact.
-//! `base`: the graph.
+//! A part is a partition of this process or another server ([`Remote`]). `keyed`: a segment whose keys are
+//! each in one part: keys are sorted by owner, each part answers for its own, the answers are laid back in the
+//! order of the rows. `split`: a segment whose keys may have entries in all parts: entries are merged.
+//! `call`, `bytes`, `gather`: calls of segments as values, their bytes, and asking several parts together.
+//! `catalog`: statistics of all partitions, exact. `base`: the graph. `directory`: its files.
 //! # Not here
 //! Which partition owns an id ([`vervet_model::Partitioning`]); how stores of partitions are built
-//! (`vervet_store::StoreBuilder::finish_parts`); changes, which `vervet-delta` adds on top.
+//! (`vervet_store::StoreBuilder`); connections to other servers (`vervet-peer`); changes, which
+//! `vervet-delta` adds on top.
 #![forbid(unsafe_code)]
 
 mod base;
@@ -20,6 +22,7 @@ mod bytes;
 mod call;
 mod catalog;
 mod directory;
+mod gather;
 mod keyed;
 mod remote;
 mod routes;

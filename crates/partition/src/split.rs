@@ -8,7 +8,8 @@
 //! # Cost
 //! Calls of all parts; entries are read in chunks that grow fourfold, the first chunks of all parts together.
 
-use crate::call::{Call, PartSegment, ROWS_MAX, Reply, another_kind, gather};
+use crate::call::{Call, PartSegment, ROWS_MAX, Reply, another_kind};
+use crate::gather::gather;
 use crate::keyed::{merged_keys, part_entries, part_neighbours, part_ordered};
 use crate::routes::Routes;
 use std::borrow::Cow;

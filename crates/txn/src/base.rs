@@ -5,11 +5,13 @@
 //! for the new terms only. If at least half of its terms are new, it is built from scratch in memory.
 
 use crate::published::Published;
+use std::path::Path;
 use std::sync::Arc;
 use vervet_delta::Version;
 use vervet_dictionary::{DictionaryBuilder, Extension};
 use vervet_env::Environment;
 use vervet_model::{Error, Id, Partitioning, Result, TermParts, Watch};
+use vervet_partition::PartitionDirectory;
 use vervet_snapshot::Snapshot;
 use vervet_store::{Base, BuildOptions, CheckpointPosition, NewDictionary, StoreBuilder, Target};
 
@@ -36,15 +38,49 @@ pub(crate) fn build(
     target: &Target,
     watch: &Watch<'_>,
 ) -> Result<Arc<dyn Base>> {
+    let temp_dir = match target {
+        Target::Directory(directory) => Some(directory.as_path()),
+        Target::Memory => None,
+    };
+    let (builder, dictionary) = copy(environment, published, ends, (log, temp_dir), watch)?;
+    let partitioning = match target {
+        Target::Memory => published.version.base().partitioning(),
+        Target::Directory(_) => Partitioning::WHOLE,
+    };
+    vervet_partition::finish(builder, dictionary, target, partitioning, None)
+}
+
+/// Writes the statements and terms of `published` in partitions to `directory`.
+pub(crate) fn write_partitions(
+    environment: &Environment,
+    published: &Published,
+    partitioning: Partitioning,
+    directory: &Path,
+    watch: &Watch<'_>,
+) -> Result<PartitionDirectory> {
+    let terms = published.version.terms();
+    let ends = [terms.vertex_end(), terms.literal_end()];
+    let created = environment.files.create_dir_all(directory);
+    created
+        .map_err(|error| Error::io(format_args!("create the directory {}", directory.display()), &error))?;
+    let (builder, dictionary) = copy(environment, published, ends, (None, Some(directory)), watch)?;
+    PartitionDirectory::write(builder, dictionary, partitioning, environment, directory)
+}
+
+/// A builder with the statements of `published`, and a dictionary with its terms with numbers below `ends`.
+fn copy<'v>(
+    environment: &Environment,
+    published: &'v Published,
+    ends: [u64; 2],
+    (log, temp_dir): (Option<CheckpointPosition>, Option<&Path>),
+    watch: &'v Watch<'v>,
+) -> Result<(StoreBuilder<'v>, NewDictionary<'v>)> {
     let version = &published.version;
     let mut builder = StoreBuilder::new(BuildOptions {
         threads: 1,
         memory_bytes: MEMORY_BYTES,
         environment: environment.clone(),
-        temp_dir: match target {
-            Target::Directory(directory) => Some(directory.clone()),
-            Target::Memory => None,
-        },
+        temp_dir: temp_dir.map(Path::to_owned),
         log,
         orders: version.base().order_names()?,
     })
@@ -64,12 +100,7 @@ pub(crate) fn build(
     }
     builder.add(&chunk)?;
     builder.set_constraints(published.constraints.texts());
-    let partitioning = match target {
-        Target::Memory => version.base().partitioning(),
-        Target::Directory(_) => Partitioning::WHOLE,
-    };
-    let dictionary = dictionary(version, ends, environment, watch)?;
-    vervet_partition::finish(builder, dictionary, target, partitioning, None)
+    Ok((builder, dictionary(version, ends, environment, watch)?))
 }
 
 /// Estimated size of a base in bytes, also for a base in memory.

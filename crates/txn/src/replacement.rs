@@ -60,6 +60,7 @@ pub(crate) fn replace_graph<T>(
     build: impl FnOnce(&ReplacementBase<'_>) -> Result<(Arc<dyn Base>, T)>,
 ) -> Result<T> {
     let _one = writer.lock_manifest();
+    writer.check_failure()?;
     writer.take_ownership()?;
     let _gate = writer.numbering().exclude();
     let loading = head.begin_load();

@@ -287,6 +287,7 @@ impl Transaction {
 
     fn change(&mut self, change: Mutation) -> Result<bool> {
         self.check_whole()?;
+        self.transactions.writer().check_failure()?;
         let statement = &change.statement;
         if !self.untracked {
             let reads = self.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -351,6 +352,7 @@ impl Transaction {
 
     fn change_all(&mut self, statements: &[Statement], added: bool) -> Result<()> {
         self.check_whole()?;
+        self.transactions.writer().check_failure()?;
         let changes = statements.iter().map(|&statement| Mutation { statement, added });
         if self.may_buffer(statements.len(), changes.clone()) {
             let version = &self.began.version;

@@ -13,7 +13,7 @@
 
 use crate::background::Background;
 use crate::backup;
-use crate::base::new_term_count;
+use crate::base::{self, new_term_count};
 use crate::commit::Committer;
 use crate::commit_head::CommitHead;
 use crate::constraint::Constraint;
@@ -32,8 +32,8 @@ use std::time::Duration;
 use vervet_delta::Version;
 use vervet_env::Environment;
 use vervet_log::{Durability, Log};
-use vervet_model::{ErrorKind, Partitioning, Result, Watch};
-use vervet_partition::PartitionedBase;
+use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
+use vervet_partition::{PartitionDirectory, PartitionedBase};
 use vervet_store::{Base, Store};
 
 /// See the header of this file.
@@ -58,6 +58,22 @@ impl Transactions {
         };
         let version = version_of(base);
         Ok(Self::new(environment, None, options, version, Timestamp::default(), Arc::default()))
+    }
+
+    /// The graph of `base`, which nothing changes: a transaction that would, a load and a new constraint fail
+    /// with `refusal`.
+    #[must_use]
+    pub fn read_only(
+        environment: Environment,
+        base: Arc<dyn Base>,
+        options: Options,
+        refusal: Error,
+    ) -> Arc<Self> {
+        let version = version_of(base);
+        let transactions =
+            Self::new(environment, None, options, version, Timestamp::default(), Arc::default());
+        transactions.writer.fail(refusal);
+        transactions
     }
 
     /// Opens the graph in a directory: everything committed at some moment during the call, also by a
@@ -254,6 +270,21 @@ impl Transactions {
     /// As [`Transactions::backup`]; those of `watch`, and then nothing of the copy remains.
     pub fn backup_watched(&self, to: &Path, watch: &Watch<'_>) -> Result<u64> {
         backup::backup(self.writer.environment(), &self.current(), to, watch)
+    }
+
+    /// Writes the current graph in several partitions to a directory without one. Blocks no transaction.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: the directory has such a graph. A full disk and other I/O errors; those of
+    /// `watch`.
+    pub fn write_partitions(
+        &self,
+        partitioning: Partitioning,
+        directory: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<PartitionDirectory> {
+        let environment = self.writer.environment();
+        base::write_partitions(environment, &self.current(), partitioning, directory, watch)
     }
 
     /// The constraints of every version from the newest one on, ascending.

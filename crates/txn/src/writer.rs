@@ -284,6 +284,7 @@ impl Writer {
     /// # Errors
     /// Those of [`Writer::log`] and [`Numbering::admit_term`]; [`ErrorKind::Conflict`]: a load has added it.
     pub(crate) fn intern(&self, version: &Version, term: TermRef<'_>) -> Result<Id> {
+        self.check_failure()?;
         let _admitted = self.numbering.admit_term(&self.head, version)?;
         let is_in_new_base = self.head.with_newest(|newest| {
             let base = newest.version.base();

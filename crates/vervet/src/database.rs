@@ -13,8 +13,10 @@ use vervet_graph::Graph;
 use vervet_kernel::Gate;
 use vervet_load::{Format, LoadOptions, LoadReport, Source};
 use vervet_model::vocab::EDGE_ID;
-use vervet_model::{Direction, Error, Id, Result, Watch, lock};
+use vervet_model::{Direction, Error, Id, Partitioning, Result, Watch, lock};
+use vervet_partition::PartitionDirectory;
 use vervet_snapshot::Snapshot;
+use vervet_store::Base;
 use vervet_txn::{Constraint, Counts, Damage, Durability, Published, StorageStatus, Timestamp, Transactions};
 
 /// Loads with fewer statements leave too little free memory for the allocator to be worth returning.
@@ -299,6 +301,34 @@ impl Database {
         report: &mut dyn FnMut(u64, u64) -> Result<()>,
     ) -> Result<u64> {
         vervet_txn::restore(environment, backup.as_ref(), directory.as_ref(), report)
+    }
+
+    /// A database over a graph that nothing changes, such as one in partitions on several servers. Changes
+    /// fail with `refusal`.
+    #[must_use]
+    pub fn read_only(base: Arc<dyn Base>, refusal: Error, options: &DatabaseOptions) -> Self {
+        let environment = options.environment.clone();
+        let transactions =
+            Transactions::read_only(environment.clone(), base, options.of_transactions(), refusal);
+        Self::new(environment, None, transactions, options.gate)
+    }
+
+    /// Writes the current graph in several partitions to a directory without one, for the servers of a
+    /// cluster (`vervet cluster init`). Blocks nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the directory has such a graph.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io); those of `watch`.
+    ///
+    /// # Cost
+    /// As a checkpoint: the whole graph is sorted and encoded; up to 1 GB of memory, then temporary files.
+    pub fn write_partitions(
+        &self,
+        partitioning: Partitioning,
+        directory: impl AsRef<Path>,
+        watch: &Watch<'_>,
+    ) -> Result<PartitionDirectory> {
+        self.inner.transactions.write_partitions(partitioning, directory.as_ref(), watch)
     }
 
     fn new(
