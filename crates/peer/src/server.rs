@@ -73,6 +73,7 @@ struct Shared {
     hello: Hello,
     handler: Arc<dyn Handler>,
     connections: Connections,
+    connections_max: usize,
     refusals: Mutex<Refusals>,
     /// The listener is open.
     is_listening: AtomicBool,
@@ -99,6 +100,20 @@ impl PeerServer {
         hello: Hello,
         handler: Arc<dyn Handler>,
     ) -> Result<Self> {
+        Self::bind_with_limit(address, identity, hello, handler, CONNECTIONS_MAX)
+    }
+
+    /// As [`PeerServer::bind`], with another limit than [`CONNECTIONS_MAX`].
+    ///
+    /// # Errors
+    /// As [`PeerServer::bind`].
+    pub fn bind_with_limit(
+        address: &str,
+        identity: Arc<Identity>,
+        hello: Hello,
+        handler: Arc<dyn Handler>,
+        connections_max: usize,
+    ) -> Result<Self> {
         let listener = TcpListener::bind(address)
             .map_err(|error| Error::io(format!("listen for other servers on {address}"), &error))?;
         let address = listener.local_addr().map_err(|error| Error::io("listen for other servers", &error))?;
@@ -107,6 +122,7 @@ impl PeerServer {
             hello,
             handler,
             connections: Connections::new(),
+            connections_max,
             refusals: Mutex::default(),
             is_listening: AtomicBool::new(true),
         });
@@ -191,8 +207,8 @@ fn accept(listener: TcpListener, shared: &Arc<Shared>) {
         }
         match accepted {
             Ok((socket, from)) => {
-                if threads.len() >= CONNECTIONS_MAX + REFUSED_CONNECTIONS_MAX {
-                    shared.refuse(from, &too_many());
+                if threads.len() >= shared.connections_max + REFUSED_CONNECTIONS_MAX {
+                    shared.refuse(from, &too_many(shared.connections_max));
                     continue;
                 }
                 let shared = Arc::clone(shared);
@@ -210,8 +226,8 @@ fn accept(listener: TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn too_many() -> Error {
-    Error::new(ErrorKind::Unavailable, format!("there are {CONNECTIONS_MAX} connections already"))
+fn too_many(connections_max: usize) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("there are {connections_max} connections already"))
         .with_hint("run the query again later")
 }
 
@@ -306,8 +322,8 @@ fn greet(shared: &Shared, stream: &mut FrameStream, count: usize) -> Result<(), 
         let hint = "give each server the files that were made for it with the cluster";
         return Err(StreamError::Ended(Error::new(ErrorKind::Unavailable, message).with_hint(hint)));
     }
-    if count > CONNECTIONS_MAX {
-        return Err(StreamError::Ended(too_many()));
+    if count > shared.connections_max {
+        return Err(StreamError::Ended(too_many(shared.connections_max)));
     }
     stream.write_frame(FrameKind::Hello, [&shared.hello.encode(&received.from), &[]], &mut wait)
 }

@@ -94,3 +94,18 @@ fn files_that_do_not_belong_together_are_refused() {
         assert!(Identity::from_pem(authority, certificate, key).is_err());
     }
 }
+
+#[test]
+fn connections_beyond_the_limit_are_refused() {
+    let handler = Arc::new(TestHandler);
+    let server = PeerServer::bind_with_limit("127.0.0.1:0", identity("b"), hello("b"), handler, 4).unwrap();
+    let peer = peer_as(&server, "b", identity("a"), hello("a"));
+    let pending: Vec<_> = (0..4).map(|_| peer.send(b"e").unwrap()).collect();
+    let error = unavailable(peer.send(b"e"), "there are 4 connections already");
+    assert_eq!(error.hint(), Some("run the query again later"));
+    refused(&server, 1, "there are 4 connections already");
+    for pending in pending {
+        assert_eq!(pending.receive().unwrap(), b"");
+    }
+    works(&peer);
+}
