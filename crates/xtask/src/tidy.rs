@@ -17,6 +17,7 @@ const LAYERS: &[&str] = &[
     "vervet-env",
     "vervet-codec",
     "vervet-log",
+    "vervet-peer",
     "vervet-snapshot",
     "vervet-testkit",
     "vervet-algebra",
