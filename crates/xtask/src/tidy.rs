@@ -39,6 +39,7 @@ const LAYERS: &[&str] = &[
     "vervet-graph",
     "vervet-traversal",
     "vervet",
+    "vervet-cluster",
     "vervet-server",
     "vervet-hostile",
     "vervet-cli",

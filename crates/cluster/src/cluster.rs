@@ -1,0 +1,163 @@
+//! One server of a cluster: its database, and its connections to the others.
+
+use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
+use crate::map::{ClusterMap, ServerEntry};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use vervet::{Database, DatabaseOptions};
+use vervet_model::{Error, ErrorKind, Result};
+use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote, RemotePart};
+use vervet_peer::{Counts, Handler, Hello, Identity, Peer, PeerServer, Pending};
+
+/// See the header of this file. Dropping it ends its listener and connections.
+#[derive(Debug)]
+pub struct Cluster {
+    map: ClusterMap,
+    database: Database,
+    peers: Vec<Arc<PeerPart>>,
+    server: PeerServer,
+    partitions: usize,
+    statements: u64,
+}
+
+/// The state of a cluster as one of its servers sees it.
+#[derive(Clone, Debug)]
+pub struct ClusterStatus {
+    /// Name of the cluster.
+    pub name: String,
+    /// Number of partitions.
+    pub partitions: usize,
+    /// Statements of the whole graph.
+    pub statements: u64,
+    /// Connections from other servers.
+    pub connections: usize,
+    /// All servers, in the order of the map.
+    pub servers: Vec<ServerStatus>,
+}
+
+/// The state of one server.
+#[derive(Clone, Debug)]
+pub struct ServerStatus {
+    /// Its entry in the map.
+    pub entry: ServerEntry,
+    /// Whether it is the server that tells.
+    pub is_own: bool,
+    /// Time of a request without work to it; the reason why it does not answer.
+    pub answers: Result<Duration>,
+    /// What was sent to it and received; all zero for the server itself.
+    pub counts: Counts,
+}
+
+/// Another server as a part of the graph.
+#[derive(Debug)]
+struct PeerPart(Peer);
+
+impl Remote for PeerPart {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn send<'a>(&'a self, request: &[u8]) -> Result<Box<dyn Answer + 'a>> {
+        Ok(Box::new(PendingAnswer(self.0.send(request)?)))
+    }
+}
+
+struct PendingAnswer<'p>(Pending<'p>);
+
+impl Answer for PendingAnswer<'_> {
+    fn receive(self: Box<Self>) -> Result<Vec<u8>> {
+        self.0.receive()
+    }
+}
+
+/// Answers the requests of other servers from the own partitions.
+struct OwnPartitions(Arc<PartitionedBase>);
+
+impl Handler for OwnPartitions {
+    fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.0.answer(request, out)
+    }
+}
+
+impl Cluster {
+    /// Opens the server in a directory that [`crate::init`] made: listens for the other servers, and connects
+    /// to them when they are first needed, so servers start in any order.
+    ///
+    /// # Errors
+    /// Input: the map, a certificate or a partition is missing or wrong. Corrupt: a file is damaged. Io: the
+    /// address is in use.
+    pub fn open(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
+        let map = ClusterMap::read(directory)?;
+        let own = map.own()?.clone();
+        let read = |name: &str| {
+            let path = directory.join(name);
+            std::fs::read(&path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
+        };
+        let identity =
+            Identity::from_pem(&read(AUTHORITY_FILE)?, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
+        let identity = Arc::new(identity);
+        let files = PartitionDirectory::open(&options.environment, &directory.join(DATA))?;
+        let hello = || Hello { cluster: files.build(), server: own.name.clone() };
+        let mut peers = Vec::new();
+        let mut remotes: Vec<RemotePart> = Vec::new();
+        for entry in map.servers.iter().filter(|entry| entry.name != own.name) {
+            let peer = Peer::new(&entry.name, &entry.address, Arc::clone(&identity), hello());
+            let peer = Arc::new(PeerPart(peer));
+            remotes.push((Arc::clone(&peer) as Arc<dyn Remote>, entry.partitions.clone()));
+            peers.push(peer);
+        }
+        let [answering, reading] = files.bases(&own.partitions, &remotes)?;
+        let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
+        let server = PeerServer::bind(&bind, identity, hello(), Arc::new(OwnPartitions(answering)))?;
+        let refusal = Error::new(
+            ErrorKind::Unsupported,
+            "this graph is spread over several servers, which only read it",
+        )
+        .with_hint("change the database that the cluster was made from, and make the cluster again");
+        let (partitions, statements) = (files.partitioning().count(), files.statement_count());
+        let database = Database::read_only(reading, refusal, options);
+        Ok(Self { map, database, peers, server, partitions, statements })
+    }
+
+    /// The whole graph.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn map(&self) -> &ClusterMap {
+        &self.map
+    }
+
+    /// What was sent to each other server and received, in the order of the map.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(String, Counts)> {
+        self.peers.iter().map(|peer| (peer.0.name().to_owned(), peer.0.counts())).collect()
+    }
+
+    /// The state of all servers. Asks each, one after the other: see [`vervet_model::ThreadLimits`].
+    #[must_use]
+    pub fn status(&self) -> ClusterStatus {
+        let mut peers = self.peers.iter();
+        let server = |entry: &ServerEntry| {
+            let is_own = entry.name == self.map.server;
+            let peer = if is_own { None } else { peers.next() };
+            ServerStatus {
+                entry: entry.clone(),
+                is_own,
+                answers: peer.map_or(Ok(Duration::ZERO), |peer| peer.0.ping()),
+                counts: peer.map(|peer| peer.0.counts()).unwrap_or_default(),
+            }
+        };
+        ClusterStatus {
+            name: self.map.name.clone(),
+            partitions: self.partitions,
+            statements: self.statements,
+            connections: self.server.connection_count(),
+            servers: self.map.servers.iter().map(server).collect(),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A graph over several servers: the map of the cluster, its files, and the connections between its servers.
+//!
+//! [`init`] cuts a graph into partitions and writes a directory for each server; [`Cluster::open`] opens one:
+//! a [`vervet::Database`] that has some partitions itself and reads the others from their servers. So every
+//! query language, interface and endpoint works on every server, and gives the answers of one database.
+//!
+//! # Shape
+//! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
+//! # Not here
+//! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
+//! Changes: a cluster is loaded as a whole, and only read.
+#![forbid(unsafe_code)]
+
+mod cluster;
+mod init;
+mod map;
+
+pub use cluster::{Cluster, ClusterStatus, ServerStatus};
+pub use init::{InitOptions, init};
+pub use map::{ClusterMap, MAP_FILE, ServerEntry};

@@ -1,0 +1,194 @@
+//! The map of a cluster: its servers, their addresses and partitions. A file, `cluster.toml`, that each
+//! server has; only `server`, the name of the server itself, differs.
+
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use vervet_model::{Error, ErrorKind, Result};
+
+/// Name of the file.
+pub const MAP_FILE: &str = "cluster.toml";
+
+/// Longest file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The map. See the header of this file.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterMap {
+    /// Name of the cluster, as in its certificates.
+    pub name: String,
+    /// Name of the server that has this file.
+    pub server: String,
+    /// Where it listens for the others (`host:port`), if not at its address in `servers`.
+    #[serde(default)]
+    pub bind: Option<String>,
+    /// All servers.
+    pub servers: Vec<ServerEntry>,
+}
+
+/// A server of the map.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerEntry {
+    /// Its name, as in its certificate: letters, digits, `-`.
+    pub name: String,
+    /// Where the other servers reach it: `host:port`.
+    pub address: String,
+    /// Where clients reach it, for people and the console.
+    #[serde(default)]
+    pub http: Option<String>,
+    /// The partitions that it has.
+    pub partitions: Vec<usize>,
+}
+
+impl ClusterMap {
+    /// Reads the map in a directory.
+    ///
+    /// # Errors
+    /// Input: there is none, it is not a map, or names no server as its own. Io.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(MAP_FILE);
+        let wrong = |what: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Input, format!("{}: {what}", path.display()))
+        };
+        let text = match std::fs::metadata(&path) {
+            Ok(file) if file.len() > FILE_BYTES_MAX => return Err(wrong(&"the file is too long")),
+            Ok(_) => std::fs::read_to_string(&path),
+            Err(error) => Err(error),
+        };
+        let text = text.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::new(
+                ErrorKind::Input,
+                format!("there is no server of a cluster in {}", directory.display()),
+            )
+            .with_hint("make its directory with `vervet cluster init`, or check the path"),
+            std::io::ErrorKind::InvalidData => wrong(&"it is not a text"),
+            _ => Error::io(format_args!("read {}", path.display()), &error),
+        })?;
+        let map: Self = toml::from_str(&text).map_err(|error| wrong(&error.to_string().trim_end()))?;
+        map.check().map_err(|error| error.context(path.display()))?;
+        Ok(map)
+    }
+
+    /// The map as the text of its file. Its strings have been checked ([`ClusterMap::check`]), so they need no
+    /// escapes.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text =
+            "# The map of a cluster, written by `vervet cluster init`. All servers have the same, \
+                        but for `server`.\n"
+                .to_owned();
+        let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
+        line("name", &self.name);
+        line("server", &self.server);
+        self.bind.iter().for_each(|bind| line("bind", bind));
+        for entry in &self.servers {
+            text.push_str("\n[[servers]]\n");
+            let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
+            line("name", &entry.name);
+            line("address", &entry.address);
+            entry.http.iter().for_each(|http| line("http", http));
+            text.push_str(&format!("partitions = {:?}\n", entry.partitions));
+        }
+        text
+    }
+
+    /// Checks names.
+    ///
+    /// # Errors
+    /// Input.
+    pub fn check(&self) -> Result<()> {
+        let wrong = |what: String| Err(Error::new(ErrorKind::Input, what));
+        let entries = self.servers.iter();
+        let strings = entries.flat_map(|entry| entry.http.iter().chain([&entry.address]));
+        if let Some(text) = strings.chain(&self.bind).chain([&self.name]).find(|text| !is_printable(text)) {
+            return wrong(format!("{text:?} has characters that names and addresses do not have"));
+        }
+        let mut names = BTreeSet::new();
+        for entry in &self.servers {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+            if entry.name.is_empty() || entry.name.len() > 63 || !entry.name.chars().all(is_plain) {
+                return wrong(format!("`{}` is not a name of a server: letters, digits, `-`", entry.name));
+            }
+            if !names.insert(&entry.name) {
+                return wrong(format!("two servers have the name `{}`", entry.name));
+            }
+            if !entry
+                .address
+                .rsplit_once(':')
+                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+            {
+                return wrong(format!(
+                    "`{}` is not an address (host:port) of server {}",
+                    entry.address, entry.name
+                ));
+            }
+        }
+        if !names.contains(&self.server) {
+            return wrong(format!("no entry of `servers` has the name of this server, `{}`", self.server));
+        }
+        Ok(())
+    }
+
+    /// The entry of the server itself.
+    ///
+    /// # Errors
+    /// As [`ClusterMap::check`].
+    pub fn own(&self) -> Result<&ServerEntry> {
+        let own = self.servers.iter().find(|entry| entry.name == self.server);
+        own.ok_or_else(|| Error::new(ErrorKind::Input, format!("server `{}` is not in the map", self.server)))
+    }
+}
+
+/// Whether it is printable ASCII without quotes and backslashes.
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && !matches!(byte, b'"' | b'\\'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> ClusterMap {
+        let server = |name: &str, partitions| ServerEntry {
+            name: name.to_owned(),
+            address: "127.0.0.1:7100".to_owned(),
+            http: None,
+            partitions,
+        };
+        let servers = vec![server("a", vec![0, 2]), server("b", vec![1, 3])];
+        ClusterMap { name: "c".to_owned(), server: "b".to_owned(), bind: None, servers }
+    }
+
+    #[test]
+    fn a_map_is_its_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join(MAP_FILE), map().to_text()).expect("written");
+        assert_eq!(ClusterMap::read(directory.path()).expect("a map"), map());
+        assert_eq!(map().own().expect("in the map").partitions, [1, 3]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let read = |text: &str| {
+            std::fs::write(directory.path().join(MAP_FILE), text).expect("written");
+            ClusterMap::read(directory.path()).expect_err("wrong").message().to_owned()
+        };
+        let text = map().to_text();
+        for (from, to, expected) in [
+            ("server = \"b\"", "server = \"d\"", "`d`"),
+            ("name = \"a\"", "name = \"b\"", "two servers"),
+            ("127.0.0.1:7100", "127.0.0.1", "not an address"),
+            ("name = \"a\"", "name = \"a b\"", "not a name"),
+            ("partitions", "parts", "unknown field"),
+        ] {
+            let message = read(&text.replacen(from, to, 1));
+            assert!(message.contains(expected), "{to}: {message}");
+        }
+        std::fs::remove_file(directory.path().join(MAP_FILE)).expect("removed");
+        let error = ClusterMap::read(directory.path()).expect_err("no map");
+        assert_eq!(error.kind(), ErrorKind::Input);
+    }
+}
