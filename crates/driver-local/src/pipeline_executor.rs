@@ -218,6 +218,7 @@ impl<'a> PipelineExecutor<'a> {
         }
         let thread = self.threads.get(self.created.fetch_add(1, Relaxed));
         let Some(&(control, evaluator)) = thread else { return Ok(None) };
+        let _limits = control.enter();
         let run = self.run.for_thread(control, evaluator);
         Ok(Some(PipelineCopy { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
     }

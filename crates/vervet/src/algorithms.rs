@@ -181,6 +181,7 @@ impl GraphSnapshot {
         each: &mut dyn FnMut(FoundPath<'_>) -> Result<()>,
     ) -> Result<()> {
         let control = options.control(self.gate.clone());
+        let _limits = control.enter();
         let limits = ResourceLimits { control: &control, threads: 1 };
         let follow = options.follow.unwrap_or(Follow::Both);
         let targets: Option<HashSet<Id>> = targets.map(|all| all.iter().map(|vertex| vertex.id()).collect());
@@ -206,6 +207,7 @@ impl GraphSnapshot {
         run: &mut dyn FnMut(&Network, &ResourceLimits<'_>) -> Result<Vec<T>>,
     ) -> Result<Vec<(Vertex, T)>> {
         let control = options.control(self.gate.clone());
+        let _limits = control.enter();
         let limits = ResourceLimits { control: &control, threads: threads(options.threads) };
         let follow = options.follow.unwrap_or(follow);
         let network = Network::read(self.as_snapshot(), &options.labels, follow, &limits)?;

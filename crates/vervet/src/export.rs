@@ -46,6 +46,7 @@ impl Database {
     /// As [`Database::export`]; limits.
     pub fn export_with(&self, format: Format, options: &QueryOptions, out: &mut dyn Write) -> Result<u64> {
         let control = control(options, options.begin(), self.driver().gate());
+        let _limits = control.enter();
         write(&self.published().version, format, &control, options.progress.as_ref(), out)
     }
 }

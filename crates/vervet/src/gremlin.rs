@@ -267,6 +267,7 @@ impl Database {
         if !script.mutates {
             let snapshot = self.snapshot();
             let control = Control::with_gate(limits, self.driver().gate());
+            let _limits = control.enter();
             let mut host = SnapshotHost { database: self, snapshot, options };
             return run::all(&script.statements, &mut host, &control, options, &mut |value, count| {
                 if keeps {
@@ -277,6 +278,7 @@ impl Database {
         }
         let results = self.transact(|transaction| {
             let control = Control::with_gate(limits.clone(), self.driver().gate());
+            let _limits = control.enter();
             let mut results = Vec::new();
             run::all_in(transaction, &script.statements, &control, options, &mut |value, count| {
                 control.grow(run::result_bytes(&value, &control)?)?;
@@ -355,6 +357,7 @@ impl Transaction {
     ) -> Result<()> {
         let limits = options.limits(self.started);
         let control = Control::with_gate(limits, self.database.driver().gate());
+        let _limits = control.enter();
         let mut counted = |value: Value, count: u64| {
             if keeps {
                 control.grow(run::result_bytes(&value, &control)?)?;

@@ -202,6 +202,7 @@ impl Transaction {
         let planning = watched(planning, options);
         let started = self.started.unwrap_or_else(|| options.begin());
         let control = control(options, started, None);
+        let _limits = control.enter();
         let resolved;
         let query = match prepared.compiled().is_federated {
             true => {
@@ -246,6 +247,7 @@ impl Transaction {
         let gate = self.database.driver().gate();
         let started = self.started.unwrap_or_else(|| options.query.begin());
         let control = control(&options.query, started, gate.clone());
+        let _limits = control.enter();
         let mut target = TransactionTarget { inner: &mut self.inner, gate };
         let done = update::run_under(&request, &mut target, &environment, options, control);
         if done.is_err() {

@@ -154,6 +154,7 @@ pub fn run(
     options: &mut UpdateOptions<'_>,
 ) -> Result<UpdateReport> {
     let control = control(&options.query, options.query.begin(), target.gate());
+    let _limits = control.enter();
     run_under(update, target, environment, options, control)
 }
 

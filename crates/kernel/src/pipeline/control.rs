@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_expression::Interrupt;
-use vervet_model::{Error, ErrorKind, Result, cancelled_error, deadline_error};
+use vervet_model::{EnteredLimits, Error, ErrorKind, Result, ThreadLimits, cancelled_error, deadline_error};
 
 /// Limits that may abort a query.
 #[derive(Clone, Debug, Default)]
@@ -202,6 +202,12 @@ impl<'q> Control<'q> {
             return Err(deadline_error(timeout));
         }
         Ok(())
+    }
+
+    /// Makes deadline and cancellation those of the calling thread, for code below that waits.
+    pub fn enter(&self) -> EnteredLimits {
+        let Limits { cancelled, deadline, .. } = &self.limits;
+        ThreadLimits { cancelled: cancelled.clone(), deadline: *deadline }.enter()
     }
 
     /// Time until the deadline; `None`: no deadline.

@@ -38,6 +38,7 @@ impl Execution<'_> {
     /// The limits of this run.
     pub(crate) fn control(&self) -> Control<'_> {
         let control = control(self.options, self.started, self.database.driver().gate());
+        let _limits = control.enter();
         control.with_reoptimizer(&self.plan)
     }
 

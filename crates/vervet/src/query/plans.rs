@@ -47,6 +47,7 @@ impl Compiled {
             return Ok(Cow::Borrowed(&self.query));
         }
         let control = control(options, started, None);
+        let _limits = control.enter();
         Ok(Cow::Owned(federation::resolved(&self.query, options, &control)?))
     }
 
@@ -62,6 +63,7 @@ impl Compiled {
     ) -> Result<Arc<Plan>> {
         if self.is_federated || planning.unexpected_rows <= 0.0 {
             let control = control(options, started, None);
+            let _limits = control.enter();
             return Ok(CachedPlan::make(resolved, published, planning, &control)?.plan);
         }
         if let Some(cached) = &*self.plan.read().unwrap_or_else(PoisonError::into_inner)
@@ -70,6 +72,7 @@ impl Compiled {
             return Ok(Arc::clone(&cached.plan));
         }
         let control = control(options, started, None);
+        let _limits = control.enter();
         let cached = CachedPlan::make(&self.query, published, planning, &control)?;
         let plan = Arc::clone(&cached.plan);
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Some(cached);
