@@ -172,6 +172,8 @@ pub(crate) enum Command {
     Generate(GenerateArguments),
     /// Serve a database over HTTP: SPARQL, graph store, Gremlin, and a web console
     Serve(ServeArguments),
+    /// A graph over several servers: make their directories, look at them, or try it on this machine
+    Cluster(ClusterArguments),
     /// Ask a server whether it responds, or accepts writes; exit code 1 if not
     Health(HealthArguments),
     /// Read a password from standard input and print its hash, for the configuration of serve
@@ -190,6 +192,64 @@ pub(crate) struct CompletionsArguments {
     /// The shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArguments {
+    #[command(subcommand)]
+    pub command: ClusterCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ClusterCommand {
+    /// Cut a graph into partitions, and make the directory of each server
+    Init(ClusterInitArguments),
+    /// Show the servers of a cluster: partitions, whether they answer, bytes
+    Status(ClusterStatusArguments),
+    /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
+    Demo(ClusterDemoArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterInitArguments {
+    /// New directory; each server gets a directory in it
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// The database whose graph the cluster gets
+    #[arg(long, value_name = "DB")]
+    pub from: PathBuf,
+    /// Number of servers
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub servers: u16,
+    /// Number of partitions, a power of two: more than servers, so that they can be moved later
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub partitions: u16,
+    /// Host of the servers, for the map; edit cluster.toml where they have different ones
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    pub host: String,
+    /// Port of the first server for the others; the next servers have the next ports
+    #[arg(long, value_name = "PORT", default_value_t = 7900)]
+    pub port: u16,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterStatusArguments {
+    /// Address of any of its servers (default: 127.0.0.1:7878)
+    #[arg(value_name = "URL", value_parser = server_url)]
+    pub url: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ClusterDemoArguments {
+    /// Number of servers
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub servers: u16,
+    /// Files to load instead of the air routes
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Do not open the console in a browser
+    #[arg(long)]
+    pub no_browser: bool,
 }
 
 #[derive(Args, Debug)]
@@ -491,8 +551,11 @@ pub(crate) struct ExportArguments {
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct ServeArguments {
     /// Directory of the database
-    #[arg(value_name = "DB")]
-    pub database: PathBuf,
+    #[arg(value_name = "DB", required_unless_present = "cluster", conflicts_with = "cluster")]
+    pub database: Option<PathBuf>,
+    /// Serve as a part of a cluster: the directory that `vervet cluster init` made for this server
+    #[arg(long, value_name = "DIR", conflicts_with = "create")]
+    pub cluster: Option<PathBuf>,
     /// Create an empty database if there is none (otherwise a missing database is an error)
     #[arg(long, conflicts_with = "read_only")]
     pub create: bool,

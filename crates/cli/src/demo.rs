@@ -20,7 +20,7 @@ static NODES: &[u8] = include_bytes!("../demo/air-routes-nodes.csv.zst");
 static EDGES: &[u8] = include_bytes!("../demo/air-routes-edges.csv.zst");
 
 /// The tour in the console.
-static SAVED_QUERIES: &str = include_str!("../demo/tour.toml");
+pub(crate) static SAVED_QUERIES: &str = include_str!("../demo/tour.toml");
 
 /// A stop of the tour: a title, and what it runs and shows.
 struct Stop {
@@ -183,7 +183,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> Outcome {
     out.finish()
 }
 
-fn sources() -> Vec<Source> {
+/// The air routes.
+pub(crate) fn sources() -> Vec<Source> {
     vec![Source::bytes("air-routes-nodes.csv.zst", NODES), Source::bytes("air-routes-edges.csv.zst", EDGES)]
 }
 

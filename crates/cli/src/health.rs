@@ -51,6 +51,16 @@ pub(crate) fn run(arguments: &HealthArguments) -> Outcome {
 
 /// The URL, and the status and the first line of its response.
 fn ask(url: &str) -> vervet::Result<(String, StatusCode, String)> {
+    let mut answer = agent(url).get(url).call().map_err(|error| failed(url, &error))?;
+    // A longer response is cut: it is another server's.
+    let mut bytes = Vec::new();
+    let mut body = answer.body_mut().as_reader().take(RESPONSE_BYTES_MAX);
+    body.read_to_end(&mut bytes).map_err(|error| failed(url, &error))?;
+    Ok((url.to_owned(), answer.status(), first_line(&bytes)))
+}
+
+/// A client for requests without secrets to the server of a URL.
+pub(crate) fn agent(url: &str) -> ureq::Agent {
     // A certificate has the public name of the server. The request has no secrets.
     let tls = TlsConfig::builder().disable_verification(is_loopback(url)).build();
     let config = ureq::Agent::config_builder()
@@ -60,13 +70,7 @@ fn ask(url: &str) -> vervet::Result<(String, StatusCode, String)> {
         .http_status_as_error(false)
         .tls_config(tls)
         .build();
-    let mut answer =
-        ureq::Agent::new_with_config(config).get(url).call().map_err(|error| failed(url, &error))?;
-    // A longer response is cut: it is another server's.
-    let mut bytes = Vec::new();
-    let mut body = answer.body_mut().as_reader().take(RESPONSE_BYTES_MAX);
-    body.read_to_end(&mut bytes).map_err(|error| failed(url, &error))?;
-    Ok((url.to_owned(), answer.status(), first_line(&bytes)))
+    ureq::Agent::new_with_config(config)
 }
 
 /// The first line with text, without control characters, as far as it is worth showing.
@@ -81,7 +85,7 @@ fn first_line(bytes: &[u8]) -> String {
     shown
 }
 
-fn failed(url: &str, reason: &dyn Display) -> Error {
+pub(crate) fn failed(url: &str, reason: &dyn Display) -> Error {
     Error::new(ErrorKind::Input, format!("{url}: {reason}"))
 }
 

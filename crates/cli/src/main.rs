@@ -12,6 +12,7 @@
 mod arguments;
 mod backup;
 mod check;
+mod cluster;
 mod completions;
 mod constraint;
 mod demo;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),
+        Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Password => password::run(),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -3,30 +3,32 @@
 
 use crate::arguments::{LogFormat, ServeArguments};
 use crate::output::{self, Outcome};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use vervet::{Database, DatabaseOptions, ErrorKind};
+use vervet_cluster::Cluster;
 use vervet_server::{BIND_DEFAULT, SavedQueries, Server, ServerOptions};
 
 /// The version of the program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
-    let options = options_of(arguments)?;
-    // A server with write access takes ownership of the directory before it answers.
-    let open = DatabaseOptions {
+    let mut options = options_of(arguments)?;
+    let open = |to_write| DatabaseOptions {
         durability: arguments.durability,
-        to_write: !options.read_only,
+        to_write,
         ..DatabaseOptions::default()
     };
-    let database = match arguments.create && !options.read_only {
-        true => Database::open_or_create_with(&arguments.database, open)?,
-        false => Database::open_with(&arguments.database, open).map_err(|error| match error.kind() {
-            ErrorKind::Input if !options.read_only => error.with_hint(format!(
-                "check the path, load data with vervet load {0} FILE…, or create an empty database with vervet serve {0} --create",
-                arguments.database.display()
-            )),
-            _ => error,
-        })?,
+    let database = match (&arguments.cluster, &arguments.database) {
+        (Some(directory), _) => {
+            let cluster = Arc::new(Cluster::open(directory, &open(false))?);
+            let database = cluster.database().clone();
+            options.cluster = Some(cluster);
+            database
+        }
+        (None, Some(directory)) => open_database(directory, arguments, open(!options.read_only))?,
+        (None, None) => unreachable!("one of them is required"),
     };
     let statements = database.snapshot().statement_count();
     let rights = match (options.read_only, options.users.len()) {
@@ -66,6 +68,25 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
     Ok(())
 }
 
+/// The database to serve. A server with write access takes ownership of the directory before it answers.
+fn open_database(
+    directory: &Path,
+    arguments: &ServeArguments,
+    open: DatabaseOptions,
+) -> vervet::Result<Database> {
+    let to_write = open.to_write;
+    match arguments.create && to_write {
+        true => Database::open_or_create_with(directory, open),
+        false => Database::open_with(directory, open).map_err(|error| match error.kind() {
+            ErrorKind::Input if to_write => error.with_hint(format!(
+                "check the path, load data with vervet load {0} FILE…, or create an empty database with vervet serve {0} --create",
+                directory.display()
+            )),
+            _ => error,
+        }),
+    }
+}
+
 /// The current options of command line and configuration file together.
 fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     let mut options = match &arguments.config {
@@ -80,7 +101,7 @@ fn options_of(arguments: &ServeArguments) -> vervet::Result<ServerOptions> {
     options.hosts.extend(arguments.hosts.iter().cloned());
     options.signals = true;
     options.slow_query = arguments.slow_query_ms.map(Duration::from_millis).or(options.slow_query);
-    options.read_only |= arguments.read_only;
+    options.read_only |= arguments.read_only || arguments.cluster.is_some();
     if let Some(file) = &arguments.queries {
         options.queries = SavedQueries::from_file(file)?;
     }

@@ -8,6 +8,7 @@
 //! ```
 
 pub(crate) mod api;
+pub(crate) mod cluster;
 pub(crate) mod console;
 pub(crate) mod protocol;
 pub(crate) mod query;

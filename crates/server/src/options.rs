@@ -4,7 +4,9 @@
 use crate::saved_queries::SavedQueries;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use vervet_cluster::Cluster;
 
 /// The default address to listen on.
 pub const BIND_DEFAULT: &str = "127.0.0.1:7878";
@@ -41,6 +43,8 @@ pub struct ServerOptions {
     pub slow_query: Option<Duration>,
     /// Queries that the console offers.
     pub queries: SavedQueries,
+    /// The cluster of which the server is a part, for `/cluster`.
+    pub cluster: Option<Arc<Cluster>>,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -59,6 +63,7 @@ impl Default for ServerOptions {
             tls: None,
             slow_query: Some(SLOW_QUERY_DEFAULT),
             queries: SavedQueries::default(),
+            cluster: None,
             limits: Limits::default(),
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::context::RequestContext;
 use crate::endpoints::api;
+use crate::endpoints::cluster;
 use crate::endpoints::console;
 use crate::endpoints::protocol;
 use crate::endpoints::protocol::Endpoint;
@@ -148,7 +149,11 @@ async fn route(context: &mut RequestContext<'_>, body: Incoming) -> Outcome {
             context.allow(Role::Read).await?;
             Ok(full(StatusCode::OK, metrics::CONTENT_TYPE, context.state.metrics.text()))
         }
-        "/health" | "/ready" | "/metrics" => Err(not_allowed("GET, HEAD, OPTIONS")),
+        "/cluster" if reads => {
+            context.allow(Role::Read).await?;
+            cluster::answer(context).await
+        }
+        "/health" | "/ready" | "/metrics" | "/cluster" => Err(not_allowed("GET, HEAD, OPTIONS")),
         _ if path == "/store" || path.starts_with("/store/") => {
             context.kind = RequestKind::Store;
             store::answer(context, body).await

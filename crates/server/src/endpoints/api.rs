@@ -106,7 +106,7 @@ async fn stop(context: &RequestContext<'_>, number: &str) -> Outcome {
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn json_reply(value: &Value) -> crate::http::reply::Reply {
+pub(crate) fn json_reply(value: &Value) -> crate::http::reply::Reply {
     full(StatusCode::OK, "application/json", value.to_string())
 }
 

@@ -1,0 +1,243 @@
+//! `vervet cluster`: makes the directories of a cluster, shows its servers, or starts one on this machine.
+
+use crate::arguments::{
+    ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterStatusArguments,
+};
+use crate::output::{self, Outcome, Output};
+use crate::progress::Bar;
+use crate::table::Table;
+use crate::{demo, health, input, interrupt};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use vervet::{Database, Error, ErrorKind, LoadOptions, Source, Watch};
+use vervet_cluster::{InitOptions, init};
+use vervet_server::BIND_DEFAULT;
+
+/// Partitions of the demonstration.
+const DEMO_PARTITIONS: usize = 16;
+
+/// Time between two looks at the servers of the demonstration.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
+    match &arguments.command {
+        ClusterCommand::Init(arguments) => make(arguments),
+        ClusterCommand::Status(arguments) => status(arguments),
+        ClusterCommand::Demo(arguments) => demonstrate(arguments),
+    }
+}
+
+fn make(arguments: &ClusterInitArguments) -> Outcome {
+    let running = interrupt::start();
+    let database = Database::open(&arguments.from)?;
+    let (servers, partitions) = (usize::from(arguments.servers), usize::from(arguments.partitions));
+    // The first port for clients is the one of a single server.
+    let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, 7878));
+    let bar = Bar::new();
+    let report = |done, total| bar.built(done, total, "written");
+    let watch = Watch::new("cluster").cancelled_by(running.token.as_atomic()).reporting_to(&report);
+    let made = init(&database, &options, &arguments.directory, &watch);
+    bar.finish();
+    let made = made?;
+    running.finish();
+    let mut out = Output::standard();
+    for (server, directory) in options.servers.iter().zip(&made) {
+        let http = server.http.as_deref().unwrap_or(BIND_DEFAULT);
+        writeln!(out, "vervet serve --cluster {} --bind {http}", directory.display())?;
+    }
+    eprintln!(
+        "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it"
+    );
+    out.finish()
+}
+
+fn status(arguments: &ClusterStatusArguments) -> Outcome {
+    let url = arguments.url.clone().unwrap_or_else(|| format!("http://{BIND_DEFAULT}"));
+    let status = ask(&url)?;
+    let mut out = Output::standard();
+    write_status(&status, &mut out)?;
+    out.finish()
+}
+
+/// `/cluster` of a server.
+fn ask(url: &str) -> vervet::Result<Value> {
+    let url = format!("{}/cluster", url.trim_end_matches('/'));
+    let mut answer = health::agent(&url).get(&url).call().map_err(|error| health::failed(&url, &error))?;
+    let status = answer.status();
+    let text = answer.body_mut().read_to_string().map_err(|error| health::failed(&url, &error))?;
+    if !status.is_success() {
+        return Err(health::failed(&url, &format!("{status}: {}", text.trim())));
+    }
+    serde_json::from_str(&text)
+        .map_err(|error| health::failed(&url, &format!("not the state of a cluster: {error}")))
+}
+
+fn write_status(status: &Value, out: &mut dyn Write) -> Outcome {
+    let number = |value: &Value| value.as_u64().map(output::count).unwrap_or_default();
+    writeln!(
+        out,
+        "{} statements in {} partitions",
+        number(&status["statements"]),
+        number(&status["partitions"])
+    )?;
+    let mut table = Table::new(&[
+        "server",
+        "clients",
+        ">partitions",
+        ">answers",
+        ">requests",
+        ">bytes sent",
+        ">received",
+    ]);
+    for server in status["servers"].as_array().into_iter().flatten() {
+        let is_own = server["self"].as_bool() == Some(true);
+        let answers = match (is_own, server["microseconds"].as_u64(), server["error"].as_str()) {
+            (true, ..) => "asked".to_owned(),
+            (_, Some(time), _) => output::time(Duration::from_micros(time)),
+            (_, None, error) => format!("no: {}", error.unwrap_or_default()),
+        };
+        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+        let partitions = server["partitions"].as_array().map(Vec::len).unwrap_or_default();
+        table.row([
+            text("name"),
+            text("http"),
+            partitions.to_string(),
+            answers,
+            number(&server["requests"]),
+            number(&server["bytesSent"]),
+            number(&server["bytesReceived"]),
+        ]);
+    }
+    table.write("", out)?;
+    Ok(())
+}
+
+/// A server of the demonstration, which ends with this value.
+struct Server {
+    name: String,
+    process: Child,
+    has_ended: bool,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It only reads: there is nothing to save.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
+    let running = interrupt::start();
+    let count = usize::from(arguments.servers);
+    let folder = tempfile::Builder::new().prefix("vervet-cluster-").tempdir()?;
+    let database = Database::in_memory();
+    let sources: Vec<Source> = match arguments.data.is_empty() {
+        true => demo::sources(),
+        false => arguments.data.iter().map(|file| input::source(file)).collect(),
+    };
+    let bar = Bar::new();
+    let options = LoadOptions {
+        progress: Some(&bar),
+        cancelled: Some(interrupt::requested()),
+        ..LoadOptions::default()
+    };
+    let loaded = database.load(sources, &options);
+    bar.finish();
+    loaded?;
+    let mut options =
+        InitOptions::on_host(count, DEMO_PARTITIONS.max(count.next_power_of_two()), "127.0.0.1", (0, 0));
+    options.name = "demo".to_owned();
+    // Held until all are chosen, so that no two are equal.
+    let ports =
+        (0..2 * count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<std::io::Result<Vec<_>>>()?;
+    for (server, ports) in options.servers.iter_mut().zip(ports.chunks(2)) {
+        server.address = ports[0].local_addr()?.to_string();
+        server.http = Some(ports[1].local_addr()?.to_string());
+    }
+    drop(ports);
+    let watch = Watch::new("demo").cancelled_by(running.token.as_atomic());
+    let directories = init(&database, &options, &folder.path().join("servers"), &watch)?;
+    drop(database);
+    let queries = folder.path().join("tour.toml");
+    std::fs::write(&queries, demo::SAVED_QUERIES)?;
+    let mut servers = Vec::new();
+    for (server, directory) in options.servers.iter().zip(&directories) {
+        let http = server.http.as_deref().unwrap_or_default();
+        servers.push(start(&server.name, directory, http, arguments.data.is_empty().then_some(&queries))?);
+    }
+    let first = format!("http://{}", options.servers[0].http.as_deref().unwrap_or_default());
+    let mut out = Output::standard();
+    write_status(&ask(&first)?, &mut out)?;
+    writeln!(out, "\nthe console of each server has the whole graph: {first}/ (Ctrl-C ends all)")?;
+    out.flush()?;
+    if !arguments.no_browser {
+        open_browser(&format!("{first}/"));
+    }
+    while !running.token.is_cancelled() {
+        std::thread::sleep(LOOK_INTERVAL);
+        if running.token.is_cancelled() {
+            // Ctrl-C in a terminal ends the servers as well.
+            break;
+        }
+        for server in &mut servers {
+            if let Some(status) = server.process.try_wait()?.filter(|_| !server.has_ended) {
+                server.has_ended = true;
+                eprintln!(
+                    "server {} has ended ({status}); queries that need its partitions fail until it is started again",
+                    server.name
+                );
+            }
+        }
+    }
+    // Ctrl-C is how a demonstration ends.
+    running.finish();
+    Ok(())
+}
+
+/// Starts a server, and waits until it listens.
+fn start(name: &str, directory: &Path, http: &str, queries: Option<&PathBuf>) -> vervet::Result<Server> {
+    let failed = |error: std::io::Error| Error::io(format!("start server {name}"), &error);
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.args(["serve", "--bind", http, "--cluster"]).arg(directory);
+    if let Some(queries) = queries {
+        command.arg("--queries").arg(queries);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let process = command.spawn().map_err(failed)?;
+    let mut server = Server { name: name.to_owned(), process, has_ended: false };
+    let output = server.process.stderr.take();
+    let mut lines = BufReader::new(output.ok_or_else(|| Error::internal("a process without output"))?);
+    let mut line = String::new();
+    lines.read_line(&mut line).map_err(failed)?;
+    if !line.contains(" at http") {
+        let mut rest = String::new();
+        let _ = std::io::Read::read_to_string(&mut lines, &mut rest);
+        let what = format!("server {name} did not start: {}{rest}", line);
+        return Err(Error::new(ErrorKind::Unavailable, what.trim_end().replace('\n', "; ")));
+    }
+    // Later lines are for the terminal of this process.
+    std::thread::spawn(move || {
+        for line in lines.lines().map_while(Result::ok) {
+            eprintln!("{line}");
+        }
+    });
+    Ok(server)
+}
+
+/// Opens an address in the browser of the user, if there is one.
+fn open_browser(address: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let quiet = Command::new(program)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    // Without one the address has been printed.
+    drop(quiet);
+}

@@ -1,0 +1,55 @@
+//! `/cluster`: the servers of a cluster, their partitions, and what this server has sent to each.
+
+use crate::context::RequestContext;
+use crate::endpoints::api::json_reply;
+use crate::endpoints::update;
+use crate::http::reply::{Failure, Outcome};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use vervet_cluster::{ClusterStatus, ServerStatus};
+use vervet_model::ThreadLimits;
+
+/// Servers that do not answer in this time, all together, are reported so.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(crate) async fn answer(context: &RequestContext<'_>) -> Outcome {
+    let Some(cluster) = context.state.options.cluster.clone() else {
+        return Err(Failure::new(StatusCode::NOT_FOUND, "this server is not a part of a cluster"));
+    };
+    let status = update::work(context.state, context.describe("cluster"), move |_, _| {
+        let deadline = Instant::now().checked_add(STATUS_TIMEOUT).map(|end| (end, STATUS_TIMEOUT));
+        let _limits = ThreadLimits { cancelled: None, deadline }.enter();
+        Ok(cluster.status())
+    })
+    .await?;
+    Ok(json_reply(&described(&status)))
+}
+
+fn described(status: &ClusterStatus) -> Value {
+    json!({
+        "name": status.name,
+        "partitions": status.partitions,
+        "statements": status.statements,
+        "connections": status.connections,
+        "servers": status.servers.iter().map(server).collect::<Vec<_>>(),
+    })
+}
+
+fn server(server: &ServerStatus) -> Value {
+    let counts = &server.counts;
+    json!({
+        "name": server.entry.name,
+        "self": server.is_own,
+        "address": server.entry.address,
+        "http": server.entry.http,
+        "partitions": server.entry.partitions,
+        "answers": server.answers.is_ok(),
+        "microseconds": server.answers.as_ref().ok().map(|time| u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+        "error": server.answers.as_ref().err().map(|error| error.message()),
+        "requests": counts.requests,
+        "bytesSent": counts.bytes_sent,
+        "bytesReceived": counts.bytes_received,
+        "failures": counts.failures,
+    })
+}
