@@ -110,6 +110,7 @@ pub fn run(root: &Path, options: &Options, report: &mut Report) -> Result<(), St
             Set::Tenth => Archive::open(&folder.join("sf0.1-partial.tar.zst"), "")?.with_messages()?,
         };
         load(&database, archive)?;
+        let database = crate::cluster::spread(database)?;
         let cases = expected::read(&folder.join(format!("expected-{}.jsonl", set.name())))?;
         for &language in &options.languages {
             let mut number = 0;

@@ -17,6 +17,7 @@ pub fn run(data: &Path, scale: u32, database: &Database, report: &mut Report) ->
     if database.snapshot().statement_count() == 0 {
         database.load_file(&file).map_err(|error| error.to_string())?;
     }
+    let database = &crate::cluster::spread(database.clone())?;
     let expected = fs::read_to_string(folder.join(format!("expected/lubm-{scale}.json")))
         .map_err(|error| format!("could not read the expected answers: {error}"))?;
     let expected: Value = serde_json::from_str(&expected).map_err(|error| error.to_string())?;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, history, known, ldbc, lubm, partitions, random, random_gremlin, random_update,
-    rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
+    Outcome, Report, acid, cluster, history, known, ldbc, lubm, partitions, random, random_gremlin,
+    random_update, rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -20,11 +20,18 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]\n\
-                     each with [--partitions P]: databases in memory consist of P partitions, a power of two";
+                     each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
+                     lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes";
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    match with_partitions(&mut arguments).and_then(|()| run(&arguments)) {
+    if arguments == [cluster::SERVER] {
+        cluster::serve();
+        return ExitCode::SUCCESS;
+    }
+    let chosen = take(&mut arguments, "--partitions", partitions::choose)
+        .and_then(|()| take(&mut arguments, "--cluster", cluster::choose));
+    match chosen.and_then(|()| run(&arguments)) {
         Ok(report) => {
             println!("{report}");
             // Known failures are shown and counted, but do not fail the run.
@@ -37,13 +44,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Takes `--partitions P` out of the arguments, and chooses that number for all cases.
-fn with_partitions(arguments: &mut Vec<String>) -> Result<(), String> {
-    let Some(at) = arguments.iter().position(|argument| argument == "--partitions") else { return Ok(()) };
-    let count = arguments.get(at + 1).ok_or("--partitions needs a number")?;
+/// Takes an option with a number out of the arguments, and chooses that number for all cases.
+fn take(
+    arguments: &mut Vec<String>,
+    option: &str,
+    choose: fn(usize) -> Result<(), String>,
+) -> Result<(), String> {
+    let Some(at) = arguments.iter().position(|argument| argument == option) else { return Ok(()) };
+    let count = arguments.get(at + 1).ok_or_else(|| format!("{option} needs a number"))?;
     let count = count.parse().map_err(|_| format!("not a number: {count}"))?;
     arguments.drain(at..at + 2);
-    partitions::choose(count)
+    choose(count)
 }
 
 fn number(text: &String) -> Result<u64, String> {

@@ -387,6 +387,7 @@ pub fn case(seed: u64) -> Result<Verdict, String> {
     let (trig, text) = (&case.trig, &case.text);
     let database = crate::partitions::database(seed);
     database.load_text(Format::TriG, trig).map_err(|error| format!("seed {seed}: {error}\n{trig}"))?;
+    let database = crate::cluster::spread(database)?;
     let mut verdict = Verdict::Compared;
     for configuration in crate::CONFIGURATIONS {
         let ours = ours(&database, text, configuration, true);

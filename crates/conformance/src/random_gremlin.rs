@@ -71,7 +71,7 @@ pub struct Suite {
 struct GeneratedGraph {
     number: u64,
     graph: Graph,
-    database: Database,
+    database: crate::cluster::Spread,
 }
 
 impl Suite {
@@ -130,6 +130,7 @@ impl Suite {
         if let Some(peer) = &mut self.peer {
             peer.make(&graph.statements())?;
         }
+        let database = crate::cluster::spread(database)?;
         Ok(GeneratedGraph { number, graph, database })
     }
 

@@ -25,7 +25,7 @@ use vervet_traversal::{literal, vertex_name};
 
 /// A graph and its elements.
 pub(super) struct Graph {
-    pub(super) database: Database,
+    pub(super) database: crate::cluster::Spread,
     pub(super) elements: Elements,
     /// Its server, started on first use.
     pub(super) server: OnceCell<Running>,
@@ -72,6 +72,7 @@ impl Graphs {
                 write(&database, &vertices).map_err(|error| error.to_string())?
             }
         }
+        let database = crate::cluster::spread(database)?;
         let elements = Elements::of(&database).map_err(|error| error.to_string())?;
         let graph = Rc::new(Graph { database, elements, server: OnceCell::new() });
         self.named.insert(name.to_owned(), graph.clone());

@@ -55,7 +55,7 @@ impl ScenarioGraph {
 
     fn server(&self) -> Result<&Running, String> {
         let (database, cell) = match self {
-            Self::Named(graph) => (&graph.database, &graph.server),
+            Self::Named(graph) => (&*graph.database, &graph.server),
             Self::Empty(database, cell) => (database, cell),
         };
         if cell.get().is_none() {

@@ -1,0 +1,167 @@
+//! Databases of cases spread over several processes.
+//!
+//! With `--cluster N`, the graph of a case is cut into partitions for N servers. This program is the first of
+//! them and asks the queries; the others are processes that it starts once, which open and close the servers
+//! of each case.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use vervet::{Database, DatabaseOptions};
+use vervet_cluster::{Cluster, InitOptions, init};
+use vervet_model::Watch;
+
+static SERVERS: OnceLock<usize> = OnceLock::new();
+
+/// Partitions of each server, so that each has several.
+const PARTITIONS_EACH: usize = 4;
+
+/// The argument with which this program starts itself as a server.
+pub const SERVER: &str = "cluster-server";
+
+thread_local! {
+    /// The processes of the other servers.
+    static PROCESSES: RefCell<Vec<Process>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Spreads the databases of all cases over this number of processes from now on.
+///
+/// # Errors
+/// It is not from 1 to 16; another one was chosen before.
+pub fn choose(count: usize) -> Result<(), String> {
+    if !(1..=16).contains(&count) {
+        return Err(format!("{count} processes: 1 to 16 are possible"));
+    }
+    SERVERS.set(count).map_err(|_| "the number of processes is chosen twice".to_owned())
+}
+
+/// A database of a case, with the servers that it needs.
+pub(crate) struct Spread {
+    database: Database,
+    servers: Option<Servers>,
+}
+
+impl Deref for Spread {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.database
+    }
+}
+
+struct Servers {
+    _own: Cluster,
+    others: Vec<PathBuf>,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        PROCESSES.with_borrow_mut(|processes| {
+            for (process, directory) in processes.iter_mut().zip(&self.others) {
+                let _ = process.tell("close", directory);
+            }
+        });
+    }
+}
+
+/// The graph of `database` over the processes that were chosen; `database` itself without a choice.
+pub(crate) fn spread(database: Database) -> Result<Spread, String> {
+    let Some(&count) = SERVERS.get() else { return Ok(Spread { database, servers: None }) };
+    let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
+    let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let partitions = (count * PARTITIONS_EACH).next_power_of_two();
+    let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
+    // Held until all are chosen, so that no two are equal.
+    let mut ports = Vec::new();
+    for server in &mut options.servers {
+        let port = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
+        server.address = port.local_addr().map_err(|error| failed(&error))?.to_string();
+        ports.push(port);
+    }
+    drop(ports);
+    let directory = folder.path().join("servers");
+    let mut made =
+        init(&database, &options, &directory, &Watch::new("case")).map_err(|error| failed(&error))?;
+    let others = made.split_off(1);
+    PROCESSES.with_borrow_mut(|processes| {
+        while processes.len() < others.len() {
+            processes.push(Process::start()?);
+        }
+        processes.iter_mut().zip(&others).try_for_each(|(process, directory)| process.tell("open", directory))
+    })?;
+    let own = Cluster::open(&made[0], &DatabaseOptions::default()).map_err(|error| failed(&error))?;
+    let database = own.database().clone();
+    Ok(Spread { database, servers: Some(Servers { _own: own, others, _folder: folder }) })
+}
+
+impl Spread {
+    /// Whether it is spread over processes, and so cannot be changed.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.servers.is_some()
+    }
+}
+
+/// A process with servers; it ends with its input.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start() -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.arg(SERVER).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("could not start a server: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("a process without pipes".to_owned());
+        };
+        Ok(Self { child, input, output: BufReader::new(output) })
+    }
+
+    fn tell(&mut self, what: &str, directory: &Path) -> Result<(), String> {
+        let sent = writeln!(self.input, "{what} {}", directory.display()).and_then(|()| self.input.flush());
+        sent.map_err(|error| format!("a server has ended: {error}"))?;
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).map_err(|error| format!("a server has ended: {error}"))?;
+        if answer.trim_end() == "done" { Ok(()) } else { Err(format!("a server: {}", answer.trim_end())) }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Opens and closes servers as lines of standard input say, until its end.
+pub fn serve() {
+    let mut open: BTreeMap<String, Cluster> = BTreeMap::new();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let answer = match line.split_once(' ') {
+            Some(("open", directory)) => {
+                match Cluster::open(Path::new(directory), &DatabaseOptions::default()) {
+                    Ok(cluster) => {
+                        open.insert(directory.to_owned(), cluster);
+                        "done".to_owned()
+                    }
+                    Err(error) => error.to_string().replace('\n', " "),
+                }
+            }
+            Some(("close", directory)) => {
+                open.remove(directory);
+                "done".to_owned()
+            }
+            _ => "not a request".to_owned(),
+        };
+        println!("{answer}");
+    }
+}
