@@ -8,7 +8,7 @@ use std::time::Duration;
 use vervet::{Database, DatabaseOptions};
 use vervet_model::{Error, ErrorKind, Result};
 use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote, RemotePart};
-use vervet_peer::{Counts, Handler, Hello, Identity, Peer, PeerServer, Pending};
+use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer, Pending};
 
 /// See the header of this file. Dropping it ends its listener and connections.
 #[derive(Debug)]
@@ -136,6 +136,12 @@ impl Cluster {
     #[must_use]
     pub fn counts(&self) -> Vec<(String, Counts)> {
         self.peers.iter().map(|peer| (peer.0.name().to_owned(), peer.0.counts())).collect()
+    }
+
+    /// The faults of the connections to another server, for tests.
+    #[must_use]
+    pub fn faults(&self, server: &str) -> Option<&Faults> {
+        self.peers.iter().find(|peer| peer.0.name() == server).map(|peer| peer.0.faults())
     }
 
     /// The state of all servers. Asks each, one after the other: see [`vervet_model::ThreadLimits`].

@@ -71,8 +71,8 @@ impl ClusterMap {
         Ok(map)
     }
 
-    /// The map as the text of its file. Its strings have been checked ([`ClusterMap::check`]), so they need no
-    /// escapes.
+    /// The map as the text of its file. Its strings have been checked ([`ClusterMap::check`]), so they need
+    /// no escapes.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text =

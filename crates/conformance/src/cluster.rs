@@ -74,7 +74,10 @@ impl Drop for Servers {
 pub(crate) fn spread(database: Database) -> Result<Spread, String> {
     let Some(&count) = SERVERS.get() else { return Ok(Spread { database, servers: None }) };
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
-    let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+    // In memory where that is possible: each file is synced.
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let folder = folder.map_err(|error| failed(&error))?;
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
     let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
     // Held until all are chosen, so that no two are equal.

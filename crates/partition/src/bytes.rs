@@ -1,8 +1,8 @@
 //! Bytes of calls and answers between servers.
 //!
 //! # Shape
-//! A request: a byte for its kind, its parameters. Numbers are LEB128 varints. A list of ids: its length, then
-//! the difference of each id from the one before, zigzag-encoded: ascending keys take some 3 bytes. The
+//! A request: a byte for its kind, its parameters. Numbers are LEB128 varints. A list of ids: its length,
+//! then the difference of each id from the one before, zigzag-encoded: ascending keys take some 3 bytes. The
 //! version of these bytes is the protocol number of the connection.
 //! # Invariants
 //! Whatever the bytes are, reading does not panic, and allocates at most in proportion to their number.

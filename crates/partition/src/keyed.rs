@@ -366,7 +366,8 @@ pub(crate) fn part_ordered(
         return segment.ordered(key, range, graph, out);
     }
     if range.limit > ROWS_MAX {
-        // Not reached by queries, which ask for a page; a limit without an end would be an answer without one.
+        // Not reached by queries, which ask for a page; a limit without an end would be an answer without
+        // one.
         return Err(vervet_model::Error::new(
             vervet_model::ErrorKind::Unsupported,
             format!("more than {ROWS_MAX} entries in their order from another server at once"),

@@ -6,8 +6,8 @@
 //!
 //! # Shape
 //! A part is a partition of this process or another server ([`Remote`]). `keyed`: a segment whose keys are
-//! each in one part: keys are sorted by owner, each part answers for its own, the answers are laid back in the
-//! order of the rows. `split`: a segment whose keys may have entries in all parts: entries are merged.
+//! each in one part: keys are sorted by owner, each part answers for its own, the answers are laid back in
+//! the order of the rows. `split`: a segment whose keys may have entries in all parts: entries are merged.
 //! `call`, `bytes`, `gather`: calls of segments as values, their bytes, and asking several parts together.
 //! `catalog`: statistics of all partitions, exact. `base`: the graph. `directory`: its files.
 //! # Not here

@@ -1,0 +1,225 @@
+//! Several servers of one graph in this process, over loopback: every answer is that of one database, and
+//! faults are errors, never wrong answers.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use vervet::{Database, DatabaseOptions, ErrorKind, Format, OutputFormat, QueryOptions};
+use vervet_cluster::{Cluster, InitOptions, MAP_FILE, init};
+use vervet_model::Watch;
+use vervet_peer::{ALWAYS, FaultPlan};
+
+/// A graph with types, edges with properties, named graphs, values of several types, and a hub.
+fn graph() -> Database {
+    let mut text = String::new();
+    for number in 0..600_u32 {
+        let next = (number * 7 + 1) % 600;
+        text.push_str(&format!(
+            "<urn:v{number}> a <urn:T{}> ; <urn:next> <urn:v{next}> ; <urn:hub> <urn:v0> ; <urn:size> {} ; \
+             <urn:name> \"name {number}\" .\n",
+            number % 3,
+            number % 50,
+        ));
+        text.push_str(&format!(
+            "<urn:v{number}> <urn:near> <urn:v{}> ~ <urn:vervet:edge:{number}> .\n",
+            number / 2
+        ));
+        text.push_str(&format!("<urn:vervet:edge:{number}> <urn:vervet:key:since> {} .\n", number % 20));
+        text.push_str(&format!("<urn:g{}> {{ <urn:v{number}> <urn:in> \"g\" }}\n", number % 4));
+    }
+    let database = Database::in_memory();
+    database.load_text(Format::TriG, &text).expect("a graph");
+    database
+}
+
+const QUERIES: &[&str] = &[
+    "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }",
+    "SELECT * { <urn:v5> ?p ?o }",
+    "SELECT ?s { ?s <urn:hub> <urn:v0> ; <urn:size> 7 }",
+    "SELECT ?a ?c { ?a <urn:next> ?b . ?b <urn:next> ?c . ?c a <urn:T1> }",
+    "SELECT ?t (COUNT(*) AS ?n) (SUM(?z) AS ?sum) { ?s a ?t ; <urn:size> ?z } GROUP BY ?t",
+    "SELECT ?b { <urn:v3> <urn:next>+ ?b }",
+    "SELECT (COUNT(*) AS ?n) { ?a <urn:next>/<urn:near>* ?b }",
+    "SELECT ?s ?x { ?s <urn:size> 3 OPTIONAL { ?s <urn:near> ?x . ?x a <urn:T2> } }",
+    "SELECT ?s { ?s a <urn:T0> FILTER NOT EXISTS { ?s <urn:next> ?o . ?o <urn:size> ?z FILTER(?z > 10) } }",
+    "SELECT ?s { { ?s <urn:size> 1 } UNION { ?s <urn:size> 2 } MINUS { ?s a <urn:T1> } }",
+    "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?s <urn:in> ?o } } GROUP BY ?g",
+    "SELECT ?e ?since { ?a <urn:near> ?b ~ ?e . ?e <urn:vervet:key:since> ?since FILTER(?since > 18) }",
+    "SELECT ?n { ?s <urn:name> ?n FILTER(CONTAINS(?n, \"99\")) }",
+    "SELECT ?s ?z { ?s <urn:size> ?z ; <urn:name> ?n } ORDER BY DESC(?z) ?n LIMIT 20",
+    "SELECT DISTINCT ?z { ?s <urn:size> ?z }",
+    "ASK { ?a <urn:near> ?b . ?b <urn:near> ?a }",
+];
+
+/// `count` servers of the graph, and the folder of their directories.
+fn start(database: &Database, count: usize) -> (Vec<Cluster>, Vec<PathBuf>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut options = InitOptions::on_host(count, 16, "127.0.0.1", (0, 0));
+    let ports: Vec<_> = options
+        .servers
+        .iter_mut()
+        .map(|server| {
+            let port = TcpListener::bind("127.0.0.1:0").expect("a port");
+            server.address = port.local_addr().expect("an address").to_string();
+            port
+        })
+        .collect();
+    drop(ports);
+    let watch = Watch::new("test");
+    let directories = init(database, &options, &folder.path().join("servers"), &watch).expect("made");
+    let servers = directories.iter().map(|directory| open(directory)).collect();
+    (servers, directories, folder)
+}
+
+fn open(directory: &Path) -> Cluster {
+    Cluster::open(directory, &DatabaseOptions::default()).expect("a server")
+}
+
+fn rows(database: &Database, query: &str, options: &QueryOptions) -> vervet::Result<Vec<String>> {
+    let mut bytes = Vec::new();
+    database.write(query, options, OutputFormat::Tsv, &mut bytes)?;
+    let mut rows: Vec<String> =
+        String::from_utf8(bytes).expect("a text").lines().map(str::to_owned).collect();
+    if !query.contains("ORDER BY") {
+        rows.sort();
+    }
+    Ok(rows)
+}
+
+#[test]
+fn every_server_answers_as_one_database() {
+    let database = graph();
+    let (servers, ..) = start(&database, 3);
+    for server in &servers {
+        for query in QUERIES {
+            for threads in [1, 3] {
+                let options = QueryOptions {
+                    heavy_from: Duration::ZERO,
+                    ..QueryOptions::default().with_threads(threads)
+                };
+                let expected = rows(&database, query, &options).expect("an answer");
+                let found = rows(server.database(), query, &options).expect("an answer");
+                assert_eq!(found, expected, "{query}");
+            }
+        }
+        for (traversal, expected) in [
+            ("g.V().hasLabel('x').count()", database.gremlin("g.V().hasLabel('x').count()")),
+            ("g.V().out().out().count()", database.gremlin("g.V().out().out().count()")),
+            ("g.E().has('since', 3).count()", database.gremlin("g.E().has('since', 3).count()")),
+        ] {
+            let found = server.database().gremlin(traversal).expect("an answer");
+            let expected = expected.expect("an answer");
+            let texts = |results: &vervet::gremlin::GremlinResults| -> Vec<String> {
+                results.values().map(ToString::to_string).collect()
+            };
+            assert_eq!(texts(&found), texts(&expected), "{traversal}");
+        }
+        let status = server.status();
+        assert_eq!(status.servers.iter().filter(|server| server.answers.is_ok()).count(), 3, "{status:?}");
+        assert!(server.counts().iter().all(|(_, counts)| counts.requests > 0 && counts.failures == 0));
+    }
+}
+
+#[test]
+fn changes_are_refused_at_once() {
+    let (servers, ..) = start(&graph(), 2);
+    let database = servers[0].database();
+    let kind = |result: vervet::Result<()>| result.map_err(|error| error.kind());
+    let update = database.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }").map(drop);
+    assert_eq!(kind(update), Err(ErrorKind::Unsupported));
+    let load = database.load_text(Format::NTriples, "<urn:a> <urn:b> <urn:c> .").map(drop);
+    assert_eq!(kind(load), Err(ErrorKind::Unsupported));
+    assert_eq!(kind(database.gremlin("g.addV('x')").map(drop)), Err(ErrorKind::Unsupported));
+    let error = database.update("DELETE WHERE { <urn:v1> ?p ?o }").map(drop).expect_err("read only");
+    assert!(error.message().contains("several servers") && error.hint().is_some(), "{error}");
+    assert_eq!(rows(database, QUERIES[0], &QueryOptions::default()).expect("unchanged").len(), 2);
+}
+
+#[test]
+fn a_server_that_ends_and_returns() {
+    let database = graph();
+    let (mut servers, directories, _folder) = start(&database, 3);
+    let query = QUERIES[3];
+    let expected = rows(&database, query, &QueryOptions::default()).expect("an answer");
+    drop(servers.pop());
+    let begun = Instant::now();
+    let error = rows(servers[0].database(), query, &QueryOptions::default()).expect_err("a part is missing");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.message().contains("server c"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "a closed port answers at once");
+    let status = servers[0].status();
+    assert_eq!(status.servers.iter().filter(|server| server.answers.is_err()).count(), 1);
+    servers.push(open(&directories[2]));
+    assert_eq!(rows(servers[0].database(), query, &QueryOptions::default()).expect("an answer"), expected);
+}
+
+#[test]
+fn faults_are_errors_and_the_next_query_is_right() {
+    let database = graph();
+    let (servers, ..) = start(&database, 2);
+    let query = QUERIES[3];
+    let expected = rows(&database, query, &QueryOptions::default()).expect("an answer");
+    let faults = servers[0].faults("b").expect("another server");
+    let limited = QueryOptions { timeout: Some(Duration::from_millis(700)), ..QueryOptions::default() };
+    let plans = [
+        FaultPlan { dropped_requests: ALWAYS, ..FaultPlan::default() },
+        FaultPlan { dropped_answers: ALWAYS, ..FaultPlan::default() },
+        FaultPlan { cut_requests: ALWAYS, ..FaultPlan::default() },
+        FaultPlan { cut_answers: ALWAYS, ..FaultPlan::default() },
+        FaultPlan { garbage_requests: ALWAYS, seed: 3, ..FaultPlan::default() },
+        FaultPlan { garbage_answers: ALWAYS, seed: 4, ..FaultPlan::default() },
+    ];
+    for plan in plans {
+        let context = format!("{plan:?}");
+        faults.set(plan);
+        let begun = Instant::now();
+        let error = rows(servers[0].database(), query, &limited).expect_err(&context);
+        assert!(matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Deadline), "{context}: {error}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{context}: the query has a deadline");
+        faults.set(FaultPlan::default());
+        let found = rows(servers[0].database(), query, &QueryOptions::default());
+        assert_eq!(found.expect("an answer"), expected, "after {context}");
+    }
+    // Slow, but right.
+    faults.set(FaultPlan { delay: Duration::from_millis(20), ..FaultPlan::default() });
+    let found = rows(servers[0].database(), query, &QueryOptions::default());
+    assert_eq!(found.expect("an answer"), expected);
+}
+
+#[test]
+fn servers_of_other_data_are_refused() {
+    let database = graph();
+    let (first, first_directories, _one) = start(&database, 2);
+    drop(first);
+    let (second, second_directories, _two) = start(&database, 2);
+    drop(second);
+    // The data of one build with the certificates and the map of another.
+    fs::remove_dir_all(second_directories[1].join("data")).expect("removed");
+    fs::rename(first_directories[1].join("data"), second_directories[1].join("data")).expect("moved");
+    let servers: Vec<Cluster> = second_directories.iter().map(|directory| open(directory)).collect();
+    let error = rows(servers[0].database(), QUERIES[3], &QueryOptions::default()).expect_err("other data");
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    drop(servers);
+    // A map in which a partition is twice, or nowhere.
+    let path = second_directories[0].join(MAP_FILE);
+    let map = fs::read_to_string(&path).expect("a map");
+    for (from, to) in [("[0, 2,", "[0, 1, 2,"), ("[0, 2,", "[0,"), ("[0, 2,", "[0, 2, 99,")] {
+        fs::write(&path, map.replacen(from, to, 1)).expect("written");
+        let error = Cluster::open(&second_directories[0], &DatabaseOptions::default()).expect_err(to);
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+    }
+    fs::write(&path, &map).expect("written");
+    // A damaged catalog, and a missing partition.
+    let catalog = second_directories[0].join("data/catalog.vvc");
+    let mut bytes = fs::read(&catalog).expect("a catalog");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::remove_file(&catalog).expect("removed");
+    fs::write(&catalog, &bytes).expect("written");
+    let error = Cluster::open(&second_directories[0], &DatabaseOptions::default()).expect_err("damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    fs::remove_file(second_directories[1].join("data/partition-0001.vvs")).expect("removed");
+    let error = Cluster::open(&second_directories[1], &DatabaseOptions::default()).expect_err("missing");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
