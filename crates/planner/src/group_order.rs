@@ -135,7 +135,7 @@ impl Planner<'_> {
         partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<()> {
-        let parts = self.parts_linked_by_ranges(&group, partial)?;
+        let (parts, patterns) = self.parts_linked_by_ranges(&group, partial)?;
         if parts.is_empty() || !self.may_compare(2) {
             return self.lower_joined(group, partial, needed);
         }
@@ -145,7 +145,7 @@ impl Planner<'_> {
         if partial.cost - before < self.options.compare_from_cost {
             return Ok(());
         }
-        let mut of_parts = JoinGroup { patterns: Vec::new(), ..group };
+        let mut of_parts = JoinGroup { patterns, ..group };
         of_parts.others.extend(&parts);
         self.lower_joined(of_parts, &mut separate, needed)?;
         let total = |partial: &PartialPlan| partial.cost + partial.rows * cost::FUTURE_ROW;

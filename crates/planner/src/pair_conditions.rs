@@ -21,7 +21,7 @@ use crate::lower::Planner;
 use crate::partial_plan::PartialPlan;
 use crate::scope::{expression_variables, possible};
 use std::rc::Rc;
-use vervet_algebra::{Expression, Node, VariableSet};
+use vervet_algebra::{Expression, Node, Pattern, VariableSet};
 use vervet_kernel::plan::{JoinKind, Step};
 use vervet_model::Result;
 
@@ -225,43 +225,45 @@ impl Planner<'_> {
         filters.iter().any(|one| sides.comparison(one).is_some())
     }
 
-    /// The connected components of the patterns, if comparisons link some of them; otherwise none.
-    pub(crate) fn parts_linked_by_ranges(
+    /// The connected components of the patterns that comparisons link, and all other patterns.
+    pub(crate) fn parts_linked_by_ranges<'q>(
         &self,
-        group: &JoinGroup<'_>,
+        group: &JoinGroup<'q>,
         partial: &PartialPlan,
-    ) -> Result<Vec<Node>> {
+    ) -> Result<(Vec<Node>, Vec<&'q Pattern>)> {
         let is_constant = |one: &Expression| matches!(one, Expression::Constant(_));
         let is_comparison = |one: &Conjunct| match &*one.expression {
             Expression::Compare(_, a, b) => !is_constant(a) && !is_constant(b),
             _ => false,
         };
         if !self.options.ranges || group.patterns.len() < 2 || !group.filters.iter().any(is_comparison) {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         let components = connected(group.patterns.clone(), &partial.possible, self.control)?;
         let sets: Vec<VariableSet> = components
             .iter()
             .map(|patterns| patterns.iter().flat_map(|pattern| pattern.variables()).collect())
             .collect();
-        let mut is_linked = false;
+        let mut is_linked = vec![false; sets.len()];
         for conjunct in group.filters.iter().filter(|one| is_comparison(one)) {
             self.control.work(sets.len() + 1)?;
-            for left in &sets {
+            for (at, left) in sets.iter().enumerate() {
                 let rest = conjunct.variables.clone().minus(left);
                 if rest.is_empty() || !conjunct.variables.intersects(left) {
                     continue;
                 }
                 let sides = Sides { left: left.clone(), right: rest.clone(), both: VariableSet::default() };
-                is_linked |=
+                is_linked[at] |=
                     sides.comparison(conjunct).is_some() && sets.iter().any(|one| rest.is_subset(one));
             }
         }
-        if !is_linked {
-            return Ok(Vec::new());
+        let (mut linked, mut others) = (Vec::new(), Vec::new());
+        for (patterns, is_linked) in components.into_iter().zip(is_linked) {
+            match is_linked {
+                true => linked.push(Node::Patterns(patterns.into_iter().cloned().collect())),
+                false => others.extend(patterns),
+            }
         }
-        let part =
-            |patterns: Vec<&vervet_algebra::Pattern>| Node::Patterns(patterns.into_iter().cloned().collect());
-        Ok(components.into_iter().map(part).collect())
+        Ok((linked, others))
     }
 }

@@ -201,6 +201,15 @@ fn comparisons_hold_in_every_place() {
             ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x - 2 < ?y && ?y < ?x + 2) }", true),
             ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(?x = ?y && STR(?x) < STR(?y)) }", false),
             ("SELECT * { ?a :p ?x . ?b :q ?y FILTER(STRLEN(STR(?x)) < STRLEN(STR(?y)) && ?a = :a1) }", true),
+            // Beside a part that nothing links.
+            ("SELECT (COUNT(*) AS ?n) { ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x < ?y) }", true),
+            ("SELECT ?z { ?a :p ?x . ?b :q ?y . ?c :r ?z FILTER(?x < ?y) }", true),
+            ("SELECT (COUNT(DISTINCT ?z) AS ?n) { ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x < ?y) }", true),
+            (
+                "SELECT (COUNT(*) AS ?n) { ?a :p ?x . ?b :q ?y . ?c :n ?z ; :p ?m FILTER(?x < ?y && ?z < 3) }",
+                true,
+            ),
+            ("SELECT * { ?a :p ?x . ?b :q ?y . ?c :r ?z FILTER(?x < ?y && (?a != ?c || ?z != :b2)) }", true),
             // Optional parts.
             ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
             ("SELECT ?a ?x { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
@@ -230,6 +239,10 @@ fn comparisons_hold_in_every_place() {
     let text = format!("{PREFIXES}SELECT * {{ ?a :p ?x . ?b :q ?y FILTER(?x < ?y) }}");
     let plan = database.prepare(&text).unwrap().explain().unwrap();
     assert!(plan.contains("join if ?x < ?y"), "{plan}");
+    let text =
+        format!("{PREFIXES}SELECT (COUNT(*) AS ?n) {{ ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x < ?y) }}");
+    let plan = database.prepare(&text).unwrap().explain().unwrap();
+    assert!(plan.contains("join if ?x < ?y") && plan.contains("product"), "{plan}");
 }
 
 /// Many constant strings are a hash set.
