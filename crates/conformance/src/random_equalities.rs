@@ -172,7 +172,12 @@ impl Generator<'_> {
     fn ranges(&mut self, parts: &[Own]) -> String {
         let (a, b) = (self.one(&parts[0]), self.one(&parts[1]));
         let inequality = self.inequality(&a, &b);
-        match self.random.below(4) {
+        match self.random.below(6) {
+            4 => {
+                let third = self.random.below(parts.len());
+                let (c, d) = (self.one(&parts[third]), self.one(&parts[(third + 1) % parts.len()]));
+                format!("{inequality} && {}", self.inequality(&c, &d))
+            }
             0 if self.random.chance(50) => self.band(parts),
             0 => format!("{inequality} && {}", self.equality(parts)),
             1 => format!("{} && {inequality}", self.equality(parts)),
@@ -220,11 +225,14 @@ impl Generator<'_> {
         if !outer.is_empty() && self.random.chance(70) {
             parts[0][0] = self.one(outer);
         }
-        if self.random.chance(10) {
+        let is_range = self.random.chance(35);
+        if is_range && self.random.chance(15) {
+            parts.push(vec![self.new_variable(), self.new_variable()]);
+        }
+        if self.random.chance(if is_range { 30 } else { 10 }) {
             parts[0][1] = parts[1][0].clone();
         }
         let mut texts: Vec<String> = parts.iter_mut().map(|own| self.part(own, depth)).collect();
-        let is_range = self.random.chance(35);
         let condition = if is_range { self.ranges(&parts) } else { self.condition(&parts) };
         texts.push(format!("FILTER({condition})"));
         if self.random.chance(40) {

@@ -262,11 +262,11 @@ impl<'a> Planner<'a> {
         needed: &VariableSet,
         filters: Vec<Conjunct>,
     ) -> Result<()> {
-        let needed_later = filters.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let bound = possible(node);
         // Pushes down the conditions whose variables this node binds.
         let (inside, outside): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|filter| filter.variables.is_subset(&node.certain()));
+        let needed_later = outside.iter().fold(needed.clone(), |set, filter| set.union(&filter.variables));
         let wanted = needed_later.clone().union(&partial.possible).intersection(&bound);
         let right = self.alone(node, &wanted, inside)?;
         if right.empty || !partial.narrow_to(&right) {

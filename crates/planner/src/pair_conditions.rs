@@ -200,7 +200,15 @@ impl Planner<'_> {
             let kind = JoinKind::Semi(condition.condition);
             self.push_join(partial, right, kind, &shared, &wanted, rows);
         } else {
-            let rows = pairs * condition.selectivity();
+            let compared = condition.variables().intersection(&right.possible).minus(&partial.possible);
+            let is_counted = match tests {
+                0 => shared.is_empty(),
+                tests => condition.ranges == tests && compared.iter().count() == 1,
+            };
+            let reads_right = needed.intersects(&sides.right) || left.iter().any(is_of_pair);
+            let pairs = pairs * condition.selectivity();
+            // Pairs of which no right column remains are counted, not listed.
+            let rows = if is_counted && !reads_right { pairs.min(partial.rows) } else { pairs };
             let kind = JoinKind::Inner(condition.condition);
             self.push_join(partial, right, kind, &shared, &wanted, rows);
         }
@@ -225,7 +233,8 @@ impl Planner<'_> {
         filters.iter().any(|one| sides.comparison(one).is_some())
     }
 
-    /// The connected components of the patterns that comparisons link, and all other patterns.
+    /// The parts that comparisons link, and all other patterns. A part is a connected component of the
+    /// patterns, or, if the linked components form several clusters, the join of each cluster.
     pub(crate) fn parts_linked_by_ranges<'q>(
         &self,
         group: &JoinGroup<'q>,
@@ -244,26 +253,48 @@ impl Planner<'_> {
             .iter()
             .map(|patterns| patterns.iter().flat_map(|pattern| pattern.variables()).collect())
             .collect();
-        let mut is_linked = vec![false; sets.len()];
+        // Positions of the components that are linked, directly or through others.
+        let mut clusters: Vec<Vec<usize>> = Vec::new();
         for conjunct in group.filters.iter().filter(|one| is_comparison(one)) {
-            self.control.work(sets.len() + 1)?;
             for (at, left) in sets.iter().enumerate() {
+                self.control.work(sets.len() + 1)?;
                 let rest = conjunct.variables.clone().minus(left);
                 if rest.is_empty() || !conjunct.variables.intersects(left) {
                     continue;
                 }
-                let sides = Sides { left: left.clone(), right: rest.clone(), both: VariableSet::default() };
-                is_linked[at] |=
-                    sides.comparison(conjunct).is_some() && sets.iter().any(|one| rest.is_subset(one));
+                let Some(other) = sets.iter().position(|one| rest.is_subset(one)) else { continue };
+                let sides = Sides { left: left.clone(), right: rest, both: VariableSet::default() };
+                if sides.comparison(conjunct).is_some() {
+                    let mut linked = vec![at, other];
+                    clusters.retain_mut(|one| {
+                        let meets = one.contains(&at) || one.contains(&other);
+                        if meets {
+                            linked.append(one);
+                        }
+                        !meets
+                    });
+                    linked.sort_unstable();
+                    linked.dedup();
+                    clusters.push(linked);
+                }
             }
         }
-        let (mut linked, mut others) = (Vec::new(), Vec::new());
-        for (patterns, is_linked) in components.into_iter().zip(is_linked) {
-            match is_linked {
-                true => linked.push(Node::Patterns(patterns.into_iter().cloned().collect())),
-                false => others.extend(patterns),
+        clusters.sort_unstable();
+        let cluster_of = |at: usize| clusters.iter().position(|one| one.contains(&at));
+        let (mut parts, mut others) = (vec![Vec::new(); clusters.len()], Vec::new());
+        for (at, patterns) in components.into_iter().enumerate() {
+            self.control.work(sets.len() + 1)?;
+            match cluster_of(at).and_then(|cluster| parts.get_mut(cluster)) {
+                Some(of_cluster) => {
+                    of_cluster.push(Node::Patterns(patterns.into_iter().cloned().collect()));
+                }
+                None => others.extend(patterns),
             }
         }
-        Ok((linked, others))
+        let parts = match parts.len() {
+            0 | 1 => parts.into_iter().flatten().collect(),
+            _ => parts.into_iter().map(Node::Join).collect(),
+        };
+        Ok((parts, others))
     }
 }

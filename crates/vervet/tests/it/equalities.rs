@@ -210,6 +210,48 @@ fn comparisons_hold_in_every_place() {
                 true,
             ),
             ("SELECT * { ?a :p ?x . ?b :q ?y . ?c :r ?z FILTER(?x < ?y && (?a != ?c || ?z != :b2)) }", true),
+            // Several comparisons: clusters of parts, chains.
+            (
+                "SELECT (COUNT(*) AS ?c) { ?a :n 1 ; :p ?x . ?b :m 1 ; :q ?y . ?s :n 2 ; :p ?v . ?t :m 2 ; :q ?w \
+                 FILTER(?x < ?y && ?v < ?w) }",
+                true,
+            ),
+            (
+                "SELECT ?x ?w { ?a :n 1 ; :p ?x . ?b :m 1 ; :q ?y . ?s :n 2 ; :p ?v . ?t :m 2 ; :q ?w . ?c :r ?d \
+                 FILTER(?x < ?y && ?v < ?w && ?x != ?v) }",
+                true,
+            ),
+            (
+                "SELECT DISTINCT ?x { ?a :n 1 ; :p ?x . ?b :m 1 ; :q ?y . ?s :n 2 ; :p ?v . ?t :m 2 ; :q ?w \
+                 FILTER(?x < ?y && ?v >= ?w) }",
+                true,
+            ),
+            (
+                "SELECT (COUNT(*) AS ?c) { ?a :n 1 ; :p ?x . ?b :q ?y . ?s :n ?v FILTER(?x < ?y && ?v > ?y) }",
+                true,
+            ),
+            (
+                "SELECT (COUNT(*) AS ?c) { ?a :n ?x . ?b :m ?y . ?s :n ?v FILTER(?x < ?y && ?x < ?v && ?v < ?y) }",
+                true,
+            ),
+            (
+                "SELECT ?y (COUNT(*) AS ?c) { ?a :n ?x . ?b :m ?y . ?s :n ?v FILTER(?x < ?y && ?y < ?v) } \
+                 GROUP BY ?y",
+                true,
+            ),
+            // Connected patterns.
+            ("SELECT * { ?a :n ?g ; :p ?x . ?d :n ?g . ?d :p ?y FILTER(?x < ?y) }", true),
+            ("SELECT (COUNT(*) AS ?c) { ?a :n ?g . ?a :p ?x . ?d :n ?g . ?d :p ?y FILTER(?x < ?y) }", true),
+            ("SELECT DISTINCT ?a { ?a :n ?g . ?a :p ?x . ?d :n ?g . ?d :p ?y FILTER(?x + 1 < ?y) }", true),
+            (
+                "SELECT ?g (COUNT(*) AS ?c) { ?a :n ?g . ?a :p ?x . ?d :n ?g . ?d :p ?y . ?b :m ?g \
+                 FILTER(?x < ?y && ?a != ?d) } GROUP BY ?g",
+                true,
+            ),
+            (
+                "SELECT * { ?a :n ?g . ?a :p ?x . ?d :n ?g . ?d :p ?y OPTIONAL { ?a :r ?b } FILTER(?x < ?y) }",
+                true,
+            ),
             // Optional parts.
             ("SELECT * { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
             ("SELECT ?a ?x { ?a :p ?x OPTIONAL { ?b :q ?y FILTER(?x < ?y) } }", true),
@@ -243,6 +285,11 @@ fn comparisons_hold_in_every_place() {
         format!("{PREFIXES}SELECT (COUNT(*) AS ?n) {{ ?a :p ?x . ?b :q ?y . ?c :n ?z FILTER(?x < ?y) }}");
     let plan = database.prepare(&text).unwrap().explain().unwrap();
     assert!(plan.contains("join if ?x < ?y") && plan.contains("product"), "{plan}");
+    let text = format!(
+        "{PREFIXES}SELECT (COUNT(*) AS ?n) {{ ?a :p ?x . ?b :q ?y . ?s :p ?v . ?t :q ?w FILTER(?x < ?y && ?v < ?w) }}"
+    );
+    let plan = database.prepare(&text).unwrap().explain().unwrap();
+    assert!(plan.contains("product") && plan.matches("join if").count() == 2, "{plan}");
 }
 
 /// Many constant strings are a hash set.
