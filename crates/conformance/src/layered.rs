@@ -147,14 +147,23 @@ fn build(
 pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: Duration) -> Outcome {
     let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
     let parallelism = Parallelism { threads: Some(threads), heavy_from, cut_policy };
-    run(version, text, parallelism).unwrap_or_else(Outcome::from)
+    let options = match heavy_from.is_zero() {
+        true => PlanOptions { compare_from_cost: 0.0, cut: f64::INFINITY, ..PlanOptions::default() },
+        false => PlanOptions::default(),
+    };
+    run(version, text, parallelism, &options).unwrap_or_else(Outcome::from)
 }
 
-fn run(version: &Version, text: &str, parallelism: Parallelism) -> Result<Outcome> {
+fn run(
+    version: &Version,
+    text: &str,
+    parallelism: Parallelism,
+    plan_options: &PlanOptions,
+) -> Result<Outcome> {
     let options =
         vervet_sparql::ParseOptions { base_iri: None, prefixes: &[], parameters: &[], dataset: None };
     let query = vervet_sparql::parse(text, &options)?;
-    let plan = vervet_planner::plan(&query, version, &PlanOptions::default(), &Control::default())?;
+    let plan = vervet_planner::plan(&query, version, plan_options, &Control::default())?;
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(version, &computed, DateTime::MIN, 1)
         .with_solution(vervet_kernel::solution_column(&plan));

@@ -137,17 +137,17 @@ impl Planner<'_> {
     ) -> Result<()> {
         let (parts, patterns) = self.parts_linked_by_ranges(&group, partial)?;
         if parts.is_empty() || !self.may_compare(2) {
-            return self.lower_joined(group, partial, needed);
+            return self.lower_joined_or_cut(group, partial, needed);
         }
         let mut separate = partial.clone();
         let before = partial.cost;
-        self.lower_joined(group.clone(), partial, needed)?;
+        self.lower_joined(group.clone(), &[], partial, needed)?;
         if partial.cost - before < self.options.compare_from_cost {
             return Ok(());
         }
         let mut of_parts = JoinGroup { patterns, ..group };
         of_parts.others.extend(&parts);
-        self.lower_joined(of_parts, &mut separate, needed)?;
+        self.lower_joined(of_parts, &[], &mut separate, needed)?;
         let total = |partial: &PartialPlan| partial.cost + partial.rows * cost::FUTURE_ROW;
         if total(&separate) < total(partial) {
             *partial = separate;
@@ -155,10 +155,12 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Orders the parts of a join by cost, then adds the operators on it.
-    fn lower_joined(
+    /// Orders the parts of a join by cost, then adds the operators on it. `alone`: parts of the join that
+    /// are evaluated on their own unless they come first.
+    pub(crate) fn lower_joined(
         &mut self,
         group: JoinGroup<'_>,
+        alone: &[Node],
         partial: &mut PartialPlan,
         needed: &VariableSet,
     ) -> Result<()> {
@@ -187,6 +189,7 @@ impl Planner<'_> {
         }
         let later = after.pop().unwrap_or_default();
         let mut joined: Vec<JoinOperand<'_>> = others.into_iter().map(JoinOperand::Node).collect();
+        joined.extend(alone.iter().map(JoinOperand::Alone));
         let has_path = joined.iter().any(|one| matches!(one, JoinOperand::Node(Node::Path(_))));
         let mut separate = Vec::new();
         let groups = match self.options.reorder {
@@ -451,6 +454,8 @@ impl Planner<'_> {
                     self.join(node, partial, &needed, ready)?;
                     self.cap_rows_by_distinct(node, partial, &needed);
                 }
+                JoinOperand::Alone(node) if partial.unit => self.join(node, partial, &needed, ready)?,
+                JoinOperand::Alone(node) => self.join_alone(node, partial, &needed, ready)?,
             }
             if limit.is_some_and(|limit| limit <= partial.cost) {
                 return Ok(false);
@@ -469,6 +474,8 @@ fn variables_of(patterns: &[&Pattern]) -> VariableSet {
 enum JoinOperand<'q> {
     Patterns(&'q [&'q vervet_algebra::Pattern]),
     Node(&'q Node),
+    /// A part that a hash join evaluates on its own, unless it comes first.
+    Alone(&'q Node),
     /// The nodes at one end of a path that is joined later.
     Reducer(&'q PathPattern),
 }
@@ -477,7 +484,7 @@ impl JoinOperand<'_> {
     fn possible(&self) -> VariableSet {
         match self {
             Self::Patterns(patterns) => patterns.iter().flat_map(|pattern| pattern.variables()).collect(),
-            Self::Node(node) => possible(node),
+            Self::Node(node) | Self::Alone(node) => possible(node),
             Self::Reducer(path) => path.variables().collect(),
         }
     }
@@ -485,7 +492,7 @@ impl JoinOperand<'_> {
     fn certain(&self) -> VariableSet {
         match self {
             Self::Patterns(_) => self.possible(),
-            Self::Node(node) => node.certain(),
+            Self::Node(node) | Self::Alone(node) => node.certain(),
             Self::Reducer(_) => self.possible(),
         }
     }
@@ -516,10 +523,21 @@ pub(crate) fn connected<'q>(
     bound: &VariableSet,
     control: &Control<'_>,
 ) -> Result<Vec<Vec<&'q Pattern>>> {
+    connected_except(patterns, bound, &VariableSet::default(), control)
+}
+
+/// As [`connected`], where the variables of `except` connect nothing.
+pub(crate) fn connected_except<'q>(
+    patterns: Vec<&'q Pattern>,
+    bound: &VariableSet,
+    except: &VariableSet,
+    control: &Control<'_>,
+) -> Result<Vec<Vec<&'q Pattern>>> {
     let mut groups: Vec<(VariableSet, Vec<&'q Pattern>)> = Vec::new();
     for pattern in patterns {
         control.work(groups.len() + 1)?;
-        let mut variables: VariableSet = pattern.variables().collect();
+        let mut variables: VariableSet =
+            pattern.variables().filter(|variable| !except.contains(*variable)).collect();
         if variables.intersects(bound) {
             variables.add_all(bound);
         }

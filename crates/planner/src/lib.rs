@@ -51,6 +51,7 @@ mod path_classes;
 mod path_facts;
 mod path_reach;
 mod paths;
+mod range_split;
 mod scope;
 mod seeded;
 mod seek;

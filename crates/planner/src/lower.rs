@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Hash join with the solutions of `node`, evaluated once.
-    fn join_alone(
+    pub(crate) fn join_alone(
         &mut self,
         node: &Node,
         partial: &mut PartialPlan,

@@ -32,6 +32,9 @@ pub struct PlanOptions {
     /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
     /// exploring it from each row; infinity: always, wherever it is equivalent.
     pub seeded: f64,
+    /// Maximum cost of connected patterns cut in two between the sides of a comparison, as a multiple of
+    /// their cost in one search; infinity: a cut, wherever there is one.
+    pub cut: f64,
     /// What earlier runs of the query have taught.
     pub corrections: Corrections,
     /// Minimum rows of a step at which its run is looked at; 0: as soon as there are more than estimated, for
@@ -54,6 +57,7 @@ impl Default for PlanOptions {
             compare_from_rows: 64.0,
             compare_from_cost: 5_000.0,
             seeded: 1.0,
+            cut: 1.0,
             corrections: Corrections::default(),
             unexpected_rows: 20_000.0,
         }
@@ -77,6 +81,7 @@ impl PlanOptions {
             compare_from_rows: f64::INFINITY,
             compare_from_cost: f64::INFINITY,
             seeded: 0.0,
+            cut: 0.0,
             corrections: Corrections::default(),
             unexpected_rows: f64::INFINITY,
         }

@@ -8,7 +8,7 @@ use crate::common::{Names, PREFIXES, term};
 use oxrdf::{GraphName, Quad, Term};
 use std::collections::BTreeMap;
 use vervet_algebra::{
-    Aggregate, AggregateKind, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable,
+    Aggregate, AggregateKind, Comparator, Expression, Form, GraphSlot, Node, Pattern, Query, Slot, Variable,
 };
 use vervet_kernel::Control;
 use vervet_model::Id;
@@ -108,7 +108,8 @@ impl Maker<'_> {
             2 => Expression::Equal(variable(a), constant),
             3 => Expression::Not(Box::new(Expression::Equal(variable(a), variable(b)))),
             4 => Expression::SameTerm(variable(a), variable(b)),
-            5 | 6 => Expression::Equal(variable(a), variable(b)),
+            5 => Expression::Equal(variable(a), variable(b)),
+            6 => Expression::Compare(Comparator::Less, variable(a), variable(b)),
             _ => Expression::And(vec![
                 Expression::Not(Box::new(Expression::Equal(variable(a), constant))),
                 Expression::Or(vec![Expression::Bound(b), Expression::SameTerm(variable(a), variable(b))]),
@@ -293,7 +294,7 @@ fn rename_expression(expression: &mut Expression, new: &dyn Fn(&mut Variable)) {
         Expression::And(all) | Expression::Or(all) => {
             all.iter_mut().for_each(|one| rename_expression(one, new))
         }
-        Expression::Equal(a, b) | Expression::SameTerm(a, b) => {
+        Expression::Equal(a, b) | Expression::SameTerm(a, b) | Expression::Compare(_, a, b) => {
             rename_expression(a, new);
             rename_expression(b, new);
         }
@@ -393,6 +394,7 @@ fn compare_made(seed: u64, make: &dyn Fn(&mut Maker<'_>, u64) -> Node) {
         PlanOptions { inference: false, beam: Some(1), ..full.clone() },
         PlanOptions { compare_from_cost: 0.0, ..full.clone() },
         PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, ..full.clone() },
+        PlanOptions { compare_from_cost: 0.0, cut: f64::INFINITY, ..full.clone() },
         PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, seeded: f64::INFINITY, ..full },
     ] {
         let plan = plan(&query, &snapshot, &options, &Control::default()).unwrap();

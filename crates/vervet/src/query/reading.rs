@@ -80,10 +80,11 @@ pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
 }
 
 /// The same options for a run with these options: where every query is heavy, for tests, every step is
-/// watched closely, and the alternatives of parts are compared that are cheap.
+/// watched closely, the alternatives of parts are compared that are cheap, and connected patterns are cut
+/// wherever possible.
 pub(crate) fn watched(planning: PlanOptions, options: &QueryOptions) -> PlanOptions {
     match options.heavy_from.is_zero() && planning.reorder {
-        true => PlanOptions { unexpected_rows: 0.0, compare_from_cost: 0.0, ..planning },
+        true => PlanOptions { unexpected_rows: 0.0, compare_from_cost: 0.0, cut: f64::INFINITY, ..planning },
         false => planning,
     }
 }

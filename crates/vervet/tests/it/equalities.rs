@@ -292,6 +292,31 @@ fn comparisons_hold_in_every_place() {
     assert!(plan.contains("product") && plan.matches("join if").count() == 2, "{plan}");
 }
 
+#[test]
+fn a_comparison_within_connected_patterns_is_a_join() {
+    let mut text = PREFIXES.to_owned();
+    for number in 0..3000_u32 {
+        let (group, value) = (number % 5, number.wrapping_mul(7919) % 997);
+        text += &format!(":g{group} :has :i{number} . :i{number} :from {value} ; :until {} .\n", value + 900);
+    }
+    let database = Database::in_memory();
+    database.load_text(Format::Turtle, &text).unwrap();
+    let of = |columns: &str| {
+        format!(
+            "{PREFIXES}SELECT {columns} {{ ?r :has ?o . ?o :from ?x . ?r :has ?q . ?q :until ?y FILTER(?y < ?x) }}"
+        )
+    };
+    let plan = database.prepare(&of("(COUNT(*) AS ?n)")).unwrap().explain().unwrap();
+    assert!(plan.contains("join if ?y < ?x on ?r"), "{plan}");
+    for columns in ["(COUNT(*) AS ?n)", "?o ?q", "?r (COUNT(?q) AS ?n)", "DISTINCT ?o"] {
+        let suffix = if columns.starts_with("?r") { " GROUP BY ?r" } else { "" };
+        let text = of(columns) + suffix;
+        let found = rows(&database, &text, true, 1);
+        assert_eq!(found, rows(&database, &text, false, 1), "{text}");
+        assert!(!found.is_empty(), "{text}");
+    }
+}
+
 /// Many constant strings are a hash set.
 #[test]
 fn membership_in_many_strings_is_equality_with_one_of_them() {

@@ -3,7 +3,7 @@
 use super::algebra::integer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use vervet_algebra::{Expression, Function, Variable};
+use vervet_algebra::{Comparator, Expression, Function, Variable};
 use vervet_kernel::plan::{
     GraphOperand, JoinKind, Move, Operand, PathStep, Pipeline, Plan, SemiJoinKind, Step,
 };
@@ -60,6 +60,16 @@ pub fn truth(expression: &Expression, lookup: Lookup<'_>, snapshot: &dyn Snapsho
         }
         Expression::Equal(a, b) | Expression::SameTerm(a, b) => {
             Some(value(a, lookup, snapshot)? == value(b, lookup, snapshot)?)
+        }
+        // Any total order of ids: only plans of one graph are compared.
+        Expression::Compare(comparator, a, b) => {
+            let order = value(a, lookup, snapshot)?.cmp(&value(b, lookup, snapshot)?);
+            Some(match comparator {
+                Comparator::Less => order.is_lt(),
+                Comparator::LessOrEqual => order.is_le(),
+                Comparator::Greater => order.is_gt(),
+                Comparator::GreaterOrEqual => order.is_ge(),
+            })
         }
         Expression::Unbound => None,
         other => panic!("{other:?}"),
