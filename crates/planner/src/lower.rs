@@ -565,6 +565,12 @@ impl<'a> Planner<'a> {
                 partials.push(inner);
             }
         }
+        if self.set && self.first_rows.is_some_and(|first| first <= 1.0) {
+            // One row of any branch is enough.
+            let before = partial.cost;
+            let to_first = |branch: &PartialPlan| (branch.cost - before) / branch.rows.clamp(0.01, 1.0);
+            partials.sort_by(|a, b| to_first(a).total_cmp(&to_first(b)));
+        }
         match partials.len() {
             0 => partial.make_empty(),
             1 => {

@@ -528,6 +528,24 @@ fn an_ask_stops_at_the_first_solution() {
     check(&query, &["├─ scan ?s ─:knows→ (count)", "└─ slice first 1"]);
 }
 
+/// `ASK` starts with the branch that has its first row soonest; `SELECT` keeps the order of the text.
+#[test]
+fn an_ask_starts_with_the_cheapest_branch() {
+    let branches = |form: Option<Form>| {
+        let mut names = Names::default();
+        let branches = ["?x knows ?y . ?y lives ?c . ?c name ?n", "?x name ?n"];
+        let union = Node::Union(branches.into_iter().map(|text| names.node(text)).collect());
+        let query = names.select(&["n"], union);
+        shape(&Query { form: form.unwrap_or(query.form), ..query }, &people())
+    };
+    let (asked, selected) = (branches(Some(Form::Ask)), branches(None));
+    let knows = |found: &[String]| found.iter().position(|step| step.contains(":knows"));
+    let short =
+        |found: &[String]| found.iter().position(|step| step.contains("scan") && step.contains("(count)"));
+    assert!(short(&asked) < knows(&asked), "{}", asked.join("\n"));
+    assert!(knows(&selected) < short(&selected), "{}", selected.join("\n"));
+}
+
 #[test]
 fn parameters_are_bound_from_the_start() {
     let mut names = Names::default();
