@@ -23,9 +23,24 @@ const VALUES: [&str; 14] = [
     "\"y\"^^<urn:t>",
 ];
 
-/// More statements for the graph of a case: objects of [`VALUES`].
+/// A predicate whose objects are all strings in most cases.
+const NAME: &str = "<urn:name>";
+
+/// Objects of [`NAME`] that are no strings.
+const OTHERS: [&str; 4] = ["\"a\"@en", "1", "<urn:v1>", "\"y\"^^<urn:t>"];
+
+/// More statements for the graph of a case: objects of [`VALUES`], and names.
 pub(crate) fn statements(random: &mut Random) -> String {
     let mut text = String::new();
+    let with_others = random.chance(30);
+    for _ in 0..random.below(12) {
+        let name = match with_others && random.chance(20) {
+            true => random.pick(&OTHERS),
+            false => random.pick(&["\"a\"", "\"b\"", "\"a longer string\"", "\"another long string\""]),
+        };
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "{} {NAME} {name} .", vertex(random));
+    }
     for _ in 0..random.below(12) {
         let statement = format!("{} <urn:p{}> {} .", vertex(random), random.below(2), random.pick(&VALUES));
         // Writing to a `String` cannot fail.
@@ -67,15 +82,19 @@ impl Generator<'_> {
         if self.random.chance(50) { self.random.pick(&VALUES) } else { self.random.pick(&LITERALS) }
     }
 
+    fn predicate(&mut self) -> String {
+        if self.random.chance(20) { NAME.to_owned() } else { predicate(self.random) }
+    }
+
     fn pattern(&mut self, own: &[String]) -> String {
-        let predicate = if self.random.chance(6) { self.one(own) } else { predicate(self.random) };
+        let predicate = if self.random.chance(6) { self.one(own) } else { self.predicate() };
         let subject = if self.random.chance(90) { self.one(own) } else { vertex(self.random) };
         let object = if self.random.chance(85) { self.one(own) } else { object(self.random, &predicate) };
         format!("{subject} {predicate} {object} .")
     }
 
     fn patterns(&mut self, own: &[String]) -> String {
-        let first = format!("{} {} {} .", own[0], predicate(self.random), own[1 % own.len()]);
+        let first = format!("{} {} {} .", own[0], self.predicate(), own[1 % own.len()]);
         if self.random.chance(35) { format!("{first} {}", self.pattern(own)) } else { first }
     }
 
@@ -83,7 +102,7 @@ impl Generator<'_> {
     fn hidden(&mut self, own: &[String]) -> String {
         let mut names: Own = VARIABLES.iter().map(|&name| name.to_owned()).collect();
         names.extend_from_slice(own);
-        let pattern = format!("{} {} {} .", self.one(own), predicate(self.random), self.one(&names));
+        let pattern = format!("{} {} {} .", self.one(own), self.predicate(), self.one(&names));
         match self.random.below(6) {
             0 => pattern,
             1 => format!("FILTER EXISTS {{ {pattern} }}"),

@@ -145,11 +145,13 @@ impl Version {
     /// Performs the planned changes; returns the number of added statements.
     fn perform(&mut self, work: PredicateInsertions) -> u64 {
         let PredicateInsertions { predicate, fresh, single, has_twins, came } = work;
-        if !fresh.is_empty() && fresh.len() < BULK_MIN {
+        let is_bulk = fresh.len() >= BULK_MIN;
+        let strings = is_bulk && self.adds_strings(predicate, fresh.iter().map(|cell| cell.neighbour));
+        if !is_bulk {
             for cell in &fresh {
                 self.apply(&statement_of(predicate, cell), CellTransition::Add);
             }
-        } else if let (Some(changed), false) = (self.predicates.get_mut(predicate), fresh.is_empty()) {
+        } else if let Some(changed) = self.predicates.get_mut(predicate) {
             let mut reverse: Vec<Cell> = fresh
                 .iter()
                 .map(|cell| {
@@ -159,8 +161,8 @@ impl Version {
                 .collect();
             reverse.sort_unstable_by_key(TreeItem::key);
             let [out, into] = changed.sides_mut();
-            out.add_all(&fresh);
-            into.add_all(&reverse);
+            out.add_all(&fresh, strings);
+            into.add_all(&reverse, false);
             if has_twins {
                 changed.set_parallel();
             }

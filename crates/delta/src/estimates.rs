@@ -30,20 +30,22 @@ const SAMPLES: u64 = 256;
 pub(crate) const SPREAD_CLASSES: usize = 16;
 
 impl Overlay {
-    /// Widens the flags for an added entry.
-    pub(crate) fn widen_flags(&mut self, [neighbour, graph, edge]: [Id; 3]) {
+    /// Widens the flags for an added entry. `string`: the neighbour is certainly an `xsd:string`.
+    pub(crate) fn widen_flags(&mut self, [neighbour, graph, edge]: [Id; 3], string: bool) {
         let known = &self.statistics;
         let (named, edged) = (graph.is_bound(), edge.is_bound());
         let (literal, vertex) = (neighbour.is_stored_literal(), neighbour.is_vertex());
         let fits = (known.has_named_graphs || !named)
             && (known.has_edges || !edged)
             && (!known.literals_only || literal)
+            && (!known.plain_strings_only || string)
             && (!known.vertices_only || vertex);
         if !fits {
             let statistics = Arc::make_mut(&mut self.statistics);
             statistics.has_named_graphs |= named;
             statistics.has_edges |= edged;
             statistics.literals_only &= literal;
+            statistics.plain_strings_only &= string;
             statistics.vertices_only &= vertex;
         }
     }
@@ -106,6 +108,7 @@ pub(crate) fn refresh(sides: &mut [Arc<Overlay>; 2], classes: &[(ClassId, u64)])
             has_edges: statistics.has_edges,
             has_parallel: statistics.has_parallel,
             literals_only: statistics.literals_only,
+            plain_strings_only: statistics.plain_strings_only,
             vertices_only: statistics.vertices_only,
         };
     }

@@ -26,7 +26,7 @@ use crate::merged::{Cells, MergedEntries};
 use crate::tree::Tree;
 use std::fmt;
 use std::sync::Arc;
-use vervet_model::{Id, Result};
+use vervet_model::{Id, Result, Tag};
 use vervet_snapshot::{Segment, SegmentStatistics};
 
 /// A segment with changes on top. See the header of this file.
@@ -66,8 +66,13 @@ impl Overlay {
     pub fn new(lower: Option<Arc<dyn Segment>>, entries: u64) -> Self {
         let statistics = match &lower {
             Some(lower) => SegmentStatistics { exact: false, ..lower.statistics().clone() },
-            // Without entries there is no neighbour that is not a literal, and none that is not a vertex.
-            None => SegmentStatistics { literals_only: true, vertices_only: true, ..Default::default() },
+            // Without entries there is no neighbour of any other kind.
+            None => SegmentStatistics {
+                literals_only: true,
+                plain_strings_only: true,
+                vertices_only: true,
+                ..Default::default()
+            },
         };
         Self {
             lower_entries: if lower.is_some() { entries } else { 0 },
@@ -102,7 +107,7 @@ impl Overlay {
     /// Damaged lower segment.
     pub fn insert(&mut self, key: Id, entry: [Id; 3]) -> Result<bool> {
         let Some(change) = self.change(key, entry, true)? else { return Ok(false) };
-        self.apply(key, entry, change);
+        self.apply(key, entry, change, entry[0].tag() == Tag::ShortString);
         if self.may_gain_parallel() && self.has_twin(key, entry, Id::UNBOUND) {
             self.set_parallel();
         }
@@ -115,7 +120,7 @@ impl Overlay {
     /// Damaged lower segment.
     pub fn remove(&mut self, key: Id, entry: [Id; 3]) -> Result<bool> {
         let change = self.change(key, entry, false)?;
-        Ok(change.inspect(|change| self.apply(key, entry, *change)).is_some())
+        Ok(change.inspect(|change| self.apply(key, entry, *change, false)).is_some())
     }
 
     /// Whether the entry exists.
@@ -141,14 +146,15 @@ impl Overlay {
         change_over(self.lower.as_deref(), key, entry, to_present)
     }
 
-    /// Applies the transition that [`Overlay::change`] has returned.
-    pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: CellTransition) {
+    /// Applies the transition that [`Overlay::change`] has returned. `string`: the neighbour of an added
+    /// entry is certainly an `xsd:string`.
+    pub(crate) fn apply(&mut self, key: Id, entry: [Id; 3], change: CellTransition, string: bool) {
         match change {
             CellTransition::Add | CellTransition::Hide => {
                 let is_present = change == CellTransition::Add;
                 self.touch([key].into_iter());
                 if is_present {
-                    self.widen_flags(entry);
+                    self.widen_flags(entry, string);
                 }
                 self.cells.insert(Cell::new(key, entry, is_present));
             }
@@ -187,7 +193,8 @@ impl Overlay {
 
     /// Adds many entries that neither this overlay nor the lower segment has any trace of: sorted "present"
     /// cells. The caller detects entries that are parallel to existing ones ([`Overlay::set_parallel`]).
-    pub(crate) fn add_all(&mut self, cells: &[Cell]) {
+    /// `strings`: all neighbours are certainly of type `xsd:string`.
+    pub(crate) fn add_all(&mut self, cells: &[Cell], strings: bool) {
         let keys = || cells.chunk_by(|a, b| a.key == b.key).filter_map(|run| run.first());
         let touched = self.key_filter.keys() + keys().count() as u64;
         if touched > self.key_filter.capacity() {
@@ -199,7 +206,7 @@ impl Overlay {
             let [neighbour, graph, edge] = cell.entry();
             let kinds = (neighbour.tag(), graph.is_bound(), edge.is_bound());
             if last != Some(kinds) {
-                self.widen_flags(cell.entry());
+                self.widen_flags(cell.entry(), strings);
                 last = Some(kinds);
             }
         }

@@ -55,11 +55,12 @@ impl PredicateDelta {
         self.sides[0].cells()
     }
 
-    /// Applies a transition to both directions.
-    pub(crate) fn apply(&mut self, statement: &Statement, change: CellTransition) {
+    /// Applies a transition to both directions. `string`: the object of an added statement is certainly an
+    /// `xsd:string`.
+    pub(crate) fn apply(&mut self, statement: &Statement, change: CellTransition, string: bool) {
         for (side, direction) in self.sides.iter_mut().zip(Direction::BOTH) {
             let (key, entry) = entry_of(statement, direction);
-            Arc::make_mut(side).apply(key, entry, change);
+            Arc::make_mut(side).apply(key, entry, change, string && direction == Direction::Out);
         }
         let [out, reverse] = &self.sides;
         debug_assert_eq!(

@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use vervet_dictionary::MutableDictionary;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement, Tag};
-use vervet_snapshot::{ClassId, Segment};
+use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::Base;
 
 /// Memory of a cell in bytes: 32 bytes, headers of leaves, inner nodes, two to four bytes of filter. Measured
@@ -298,13 +298,24 @@ impl Version {
 
     /// Applies the transition that [`Version::change`] has returned, after [`Version::prepare`].
     pub(crate) fn apply(&mut self, statement: &Statement, change: CellTransition) {
+        let string =
+            change == CellTransition::Add && self.adds_strings(statement.predicate, [statement.object]);
         let predicate = self.predicates.get_mut(statement.predicate);
         debug_assert!(predicate.is_some(), "a change of a predicate that was not prepared");
         if let Some(predicate) = predicate {
-            predicate.apply(statement, change);
+            predicate.apply(statement, change, string);
             predicate.refresh(|| largest_classes(&*self.base));
             self.count(statement, change);
         }
+    }
+
+    /// Whether all of these objects are strings: `false` also if others of the predicate may be none, so that
+    /// it does not matter.
+    pub(crate) fn adds_strings(&self, predicate: Id, objects: impl IntoIterator<Item = Id>) -> bool {
+        let changed = self.predicates.get(predicate);
+        changed.is_some_and(|changed| changed.side(Direction::Out).statistics().plain_strings_only)
+            // A damaged dictionary fails its readers; a flag that is dropped needlessly is still correct.
+            && objects.into_iter().all(|object| self.is_plain_text(object).unwrap_or(false))
     }
 
     /// Drops the overlays of a predicate that equals the store's.
@@ -388,6 +399,7 @@ impl Version {
                         statistics.has_edges,
                         statistics.has_parallel,
                         statistics.literals_only,
+                        statistics.plain_strings_only,
                         statistics.vertices_only,
                     ];
                     flags.hash(&mut hasher);

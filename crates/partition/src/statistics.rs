@@ -37,6 +37,7 @@ pub(crate) fn merge(parts: &[Arc<dyn Segment>], neighbours: u64, samples_max: us
         has_edges: any(|one| one.has_edges),
         has_parallel: any(|one| one.has_parallel),
         literals_only: every(|one| one.literals_only),
+        plain_strings_only: every(|one| one.plain_strings_only),
         vertices_only: every(|one| one.vertices_only),
         class_pairs: class_pairs.into_iter().map(class_pair).collect(),
         keys_of_class: keys_of_class.into_iter().collect(),

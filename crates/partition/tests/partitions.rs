@@ -290,12 +290,7 @@ fn arbitrary_requests_are_refused_or_answered() {
         let predicate = random.pick(&graph.predicates);
         let mut request = vec![u8::try_from(kind).expect("small")];
         if random.one_in(2) {
-            let mut bits = predicate.bits();
-            while bits >= 0x80 {
-                request.push((bits & 0x7F) as u8 | 0x80);
-                bits >>= 7;
-            }
-            request.push(bits as u8);
+            vervet_codec::write_varint(predicate.bits(), &mut request);
         }
         for _ in 0..random.below(30) {
             let byte = random.below(256);

@@ -4,8 +4,9 @@
 //! product. This pass rewrites the algebra so that the parts are joined:
 //!
 //! * *Identity*: the equality is that of terms, for `sameTerm`, and for `=` where one variable is a
-//!   subject, a predicate or a graph. `?b` is replaced by `?a` in its part, and becomes a copy of `?a` above
-//!   the join. The planner then orders the patterns of both parts together.
+//!   subject, a predicate or a graph, or the object of a predicate whose objects are all strings
+//!   ([`plain_strings_only`]). Such an `=` becomes a `sameTerm`. `?b` is replaced by `?a` in its part, and
+//!   becomes a copy of `?a` above the join. The planner then orders the patterns of both parts together.
 //! * *Value*: `1`, `01` and `1.0` are equal, but are different terms. Both parts are extended by a new
 //!   variable with [`Function::EqualityKey`] of `?a` and `?b`; equal values have equal keys. The parts are
 //!   joined on it.
@@ -14,6 +15,8 @@
 //!
 //! In the pattern of an `EXISTS`, a local variable that is certainly the same term as one of the row is
 //! replaced by it. Equalities of values there are keys of a semi-join ([`crate::exists`]).
+//!
+//! [`plain_strings_only`]: vervet_snapshot::SegmentStatistics::plain_strings_only
 //! # Invariants
 //! 1. Both variables are certainly bound in their parts, and no other part binds them.
 //! 2. Parts that variables from outside connect count as one: rows that bind these variables may be few, and
@@ -27,8 +30,8 @@ use crate::filter::{Conjunct, split};
 use crate::lower::Planner;
 use crate::scope::possible;
 use std::borrow::Cow;
-use vervet_algebra::{Expression, Function, GraphSlot, Node, Pattern, Variable, VariableSet};
-use vervet_model::Result;
+use vervet_algebra::{Expression, Function, GraphSlot, Node, Pattern, Slot, Variable, VariableSet};
+use vervet_model::{Direction, Result};
 
 /// Maximum number of equalities of a query: each key adds a step at least, so a plan with more keys is too
 /// long, and would be made in vain.
@@ -62,10 +65,11 @@ impl Planner<'_> {
         self.control.work(1 << 8)?;
         Ok(match node {
             Node::Filter { input, mut condition } => {
+                self.compare_terms(&mut condition, &[&input])?;
                 let mut all = within(equalities, &input.certain());
                 equalities_of(&condition, &mut all);
                 if condition.has_exists() {
-                    unify_in_exists(&input, &mut condition);
+                    self.unify_in_exists(&input, &mut condition)?;
                 }
                 Node::Filter { input: Box::new(self.rewrite(*input, &all, outer)?), condition }
             }
@@ -139,10 +143,13 @@ impl Planner<'_> {
         &mut self,
         left: Node,
         right: Node,
-        condition: Option<Expression>,
+        mut condition: Option<Expression>,
         equalities: &[Equality],
         outer: &VariableSet,
     ) -> Result<Node> {
+        if let Some(condition) = &mut condition {
+            self.compare_terms(condition, &[&left, &right])?;
+        }
         let mut of_condition = Vec::new();
         condition.iter().for_each(|condition| equalities_of(condition, &mut of_condition));
         let (of_left, of_right) = (possible(&left), possible(&right));
@@ -159,15 +166,8 @@ impl Planner<'_> {
                 if is_across(a, b) { Some((a, b)) } else { is_across(b, a).then_some((b, a)) }
             };
             // One key is enough; further equalities remain conditions.
-            let is_identity = |equality: &&Equality| {
-                equality.of_terms
-                    || is_resource(&left, equality.a)
-                    || is_resource(&right, equality.a)
-                    || is_resource(&left, equality.b)
-                    || is_resource(&right, equality.b)
-            };
             let across: Vec<&Equality> = of_condition.iter().filter(|one| sides(one).is_some()).collect();
-            if let Some((a, b)) = across.iter().copied().find(is_identity).and_then(sides) {
+            if let Some((a, b)) = across.iter().copied().find(|one| one.of_terms).and_then(sides) {
                 right.rename(&[(b, a)]);
                 right = extend(right, b, Expression::Variable(a));
             } else if let Some((a, b)) = across.first().and_then(|one| sides(one)) {
@@ -199,10 +199,12 @@ impl Planner<'_> {
             if of_a == of_b || components[of_a].is_outer || components[of_b].is_outer {
                 continue;
             }
-            let is_identity = equality.of_terms
-                || [(of_a, a), (of_b, b)]
-                    .into_iter()
-                    .any(|(at, one)| components[at].parts.iter().any(|part| is_resource(part, one)));
+            let mut is_identity = equality.of_terms;
+            for (at, one) in [(of_a, a), (of_b, b)] {
+                for part in &components[at].parts {
+                    is_identity = is_identity || self.is_compared_by_id(part, one)?;
+                }
+            }
             if is_identity && components[of_a].keys.is_empty() && components[of_b].keys.is_empty() {
                 let mut merged = components.swap_remove(of_b);
                 merged.parts.iter_mut().for_each(|part| part.rename(&[(b, a)]));
@@ -265,6 +267,148 @@ impl Planner<'_> {
             components.push(new);
         }
         Ok(components)
+    }
+
+    /// Unifies variables of the rows of `input` with variables local to the pattern of an `EXISTS` whose
+    /// condition says that they are the same term, so that the pattern may be explored from the rows or
+    /// joined with them.
+    fn unify_in_exists(&self, input: &Node, condition: &mut Expression) -> Result<()> {
+        let (bound, may_be_bound) = (input.certain(), possible(input));
+        let mut outcome = Ok(());
+        condition.for_each_exists_mut(&mut |exists| {
+            let outer: VariableSet = exists.outer.iter().copied().collect();
+            let Node::Filter { input: inner, condition } = &mut exists.pattern else { return };
+            let mut conjuncts = match std::mem::replace(condition, Expression::Unbound) {
+                Expression::And(all) => all,
+                one => vec![one],
+            };
+            let mut same = Vec::new();
+            let (certain, all) = (inner.certain(), possible(inner));
+            conjuncts.retain(|conjunct| {
+                let (a, b, of_terms) = match conjunct {
+                    Expression::Equal(a, b) => (a, b, false),
+                    Expression::SameTerm(a, b) => (a, b, true),
+                    _ => return true,
+                };
+                let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return true };
+                let is_local = |one| {
+                    let is_free = !may_be_bound.contains(one) && !outer.contains(one);
+                    certain.contains(one) && is_free && !computes(inner, one)
+                };
+                let is_of_rows = |one| bound.contains(one) && outer.contains(one) && !all.contains(one);
+                let (row, local) = match (is_of_rows(a) && is_local(b), is_of_rows(b) && is_local(a)) {
+                    (true, _) => (a, b),
+                    (_, true) => (b, a),
+                    _ => return true,
+                };
+                // One equality for each variable; a further one remains a condition.
+                let is_new = same.iter().all(|(from, to)| *from != local && *to != row);
+                let is_identity = || -> Result<bool> {
+                    Ok(self.is_compared_by_id(input, row)? || self.is_compared_by_id(inner, local)?)
+                };
+                let unifies = is_new
+                    && (of_terms
+                        || is_identity().unwrap_or_else(|error| {
+                            outcome = Err(error);
+                            false
+                        }));
+                if unifies {
+                    same.push((local, row));
+                }
+                !unifies
+            });
+            *condition = match conjuncts.len() {
+                1 => conjuncts.remove(0),
+                _ => Expression::And(conjuncts),
+            };
+            exists.pattern.rename(&same);
+            if let Node::Filter { input, condition: Expression::And(all) } = &mut exists.pattern
+                && all.is_empty()
+            {
+                exists.pattern = std::mem::replace(&mut **input, Node::Patterns(Vec::new()));
+            }
+        });
+        outcome
+    }
+
+    /// Makes each conjunct `?a = ?b` that compares terms by identity a `sameTerm`, which reads no text.
+    /// `nodes` bind the rows.
+    fn compare_terms(&self, condition: &mut Expression, nodes: &[&Node]) -> Result<()> {
+        let conjuncts = match condition {
+            Expression::And(all) => all.as_mut_slice(),
+            one => std::slice::from_mut(one),
+        };
+        for conjunct in conjuncts {
+            let Expression::Equal(a, b) = conjunct else { continue };
+            let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { continue };
+            let mut is_identity = false;
+            for (node, one) in nodes.iter().flat_map(|node| [(node, a), (node, b)]) {
+                is_identity = is_identity || self.is_compared_by_id(node, one)?;
+            }
+            if is_identity {
+                *conjunct = Expression::SameTerm(
+                    Box::new(Expression::Variable(a)),
+                    Box::new(Expression::Variable(b)),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the values of `variable` are certainly no literals, or all strings: for these, `=` is equality
+    /// of terms, whatever the other value is.
+    fn is_compared_by_id(&self, node: &Node, variable: Variable) -> Result<bool> {
+        Ok(match node {
+            Node::Patterns(patterns) => {
+                for pattern in patterns {
+                    if is_resource_in(pattern, variable) || self.is_string_in(pattern, variable)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Node::Join(nodes) => {
+                for node in nodes {
+                    if self.is_compared_by_id(node, variable)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Node::Union(nodes) => {
+                for node in nodes {
+                    if !self.is_compared_by_id(node, variable)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Node::LeftJoin { left: input, .. }
+            | Node::Minus { left: input, .. }
+            | Node::Filter { input, .. }
+            | Node::Distinct(input)
+            | Node::Reduced(input)
+            | Node::OrderBy { input, .. }
+            | Node::Slice { input, .. } => self.is_compared_by_id(input, variable)?,
+            Node::Extend { input, variable: own, .. } => {
+                *own != variable && self.is_compared_by_id(input, variable)?
+            }
+            Node::Project { input, variables } => {
+                variables.contains(&variable) && self.is_compared_by_id(input, variable)?
+            }
+            Node::Path(_) | Node::Service(_) | Node::Values { .. } | Node::Group { .. } => false,
+        })
+    }
+
+    /// Whether the pattern binds `variable` to objects of a predicate with only strings.
+    fn is_string_in(&self, pattern: &Pattern, variable: Variable) -> Result<bool> {
+        let Slot::Constant(predicate) = &pattern.predicate else { return Ok(false) };
+        if pattern.object.variable() != Some(variable) {
+            return Ok(false);
+        }
+        let Some(predicate) = self.snapshot.lookup(predicate.as_ref())? else { return Ok(false) };
+        let segment = self.snapshot.segment(predicate, Direction::Out)?;
+        Ok(segment.is_some_and(|segment| segment.statistics().plain_strings_only))
     }
 }
 
@@ -335,58 +479,6 @@ fn equality(conjunct: &Conjunct) -> Option<Equality> {
     }
 }
 
-/// Unifies variables of the rows of `input` with variables local to the pattern of an `EXISTS` whose
-/// condition says that they are the same term, so that the pattern may be explored from the rows or joined
-/// with them.
-fn unify_in_exists(input: &Node, condition: &mut Expression) {
-    let (bound, may_be_bound) = (input.certain(), possible(input));
-    condition.for_each_exists_mut(&mut |exists| {
-        let outer: VariableSet = exists.outer.iter().copied().collect();
-        let Node::Filter { input: inner, condition } = &mut exists.pattern else { return };
-        let mut conjuncts = match std::mem::replace(condition, Expression::Unbound) {
-            Expression::And(all) => all,
-            one => vec![one],
-        };
-        let mut same = Vec::new();
-        let (certain, all) = (inner.certain(), possible(inner));
-        conjuncts.retain(|conjunct| {
-            let (a, b, of_terms) = match conjunct {
-                Expression::Equal(a, b) => (a, b, false),
-                Expression::SameTerm(a, b) => (a, b, true),
-                _ => return true,
-            };
-            let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return true };
-            let is_local = |one| {
-                let is_free = !may_be_bound.contains(one) && !outer.contains(one);
-                certain.contains(one) && is_free && !computes(inner, one)
-            };
-            let is_of_rows = |one| bound.contains(one) && outer.contains(one) && !all.contains(one);
-            let (row, local) = match (is_of_rows(a) && is_local(b), is_of_rows(b) && is_local(a)) {
-                (true, _) => (a, b),
-                (_, true) => (b, a),
-                _ => return true,
-            };
-            // One equality for each variable; a further one remains a condition.
-            let is_new = same.iter().all(|(from, to)| *from != local && *to != row);
-            let unifies = is_new && (of_terms || is_resource(input, row) || is_resource(inner, local));
-            if unifies {
-                same.push((local, row));
-            }
-            !unifies
-        });
-        *condition = match conjuncts.len() {
-            1 => conjuncts.remove(0),
-            _ => Expression::And(conjuncts),
-        };
-        exists.pattern.rename(&same);
-        if let Node::Filter { input, condition: Expression::And(all) } = &mut exists.pattern
-            && all.is_empty()
-        {
-            exists.pattern = std::mem::replace(&mut **input, Node::Patterns(Vec::new()));
-        }
-    });
-}
-
 /// Whether `node` may compute `variable`, or bind it in an operator over all its solutions, rather than match
 /// it: then it cannot take the value of a row.
 fn computes(node: &Node, variable: Variable) -> bool {
@@ -418,26 +510,9 @@ fn equality_count(node: &Node) -> usize {
     count
 }
 
-/// Whether the values of `variable` are certainly no literals: for these, `=` is equality of terms.
-fn is_resource(node: &Node, variable: Variable) -> bool {
-    let in_pattern = |pattern: &Pattern| {
-        pattern.subject.variable() == Some(variable)
-            || pattern.predicate.variable() == Some(variable)
-            || matches!(pattern.graph, GraphSlot::Variable(graph) if graph == variable)
-    };
-    match node {
-        Node::Patterns(patterns) => patterns.iter().any(in_pattern),
-        Node::Join(nodes) => nodes.iter().any(|node| is_resource(node, variable)),
-        Node::LeftJoin { left: input, .. }
-        | Node::Minus { left: input, .. }
-        | Node::Filter { input, .. }
-        | Node::Distinct(input)
-        | Node::Reduced(input)
-        | Node::OrderBy { input, .. }
-        | Node::Slice { input, .. } => is_resource(input, variable),
-        Node::Extend { input, variable: own, .. } => *own != variable && is_resource(input, variable),
-        Node::Project { input, variables } => variables.contains(&variable) && is_resource(input, variable),
-        Node::Union(nodes) => nodes.iter().all(|node| is_resource(node, variable)),
-        Node::Path(_) | Node::Service(_) | Node::Values { .. } | Node::Group { .. } => false,
-    }
+/// Whether the pattern binds `variable` to vertices or edges.
+fn is_resource_in(pattern: &Pattern, variable: Variable) -> bool {
+    pattern.subject.variable() == Some(variable)
+        || pattern.predicate.variable() == Some(variable)
+        || matches!(pattern.graph, GraphSlot::Variable(graph) if graph == variable)
 }

@@ -42,7 +42,7 @@ pub struct ClassPairCount {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SegmentStatistics {
     /// Whether counts and class pairs are those of this snapshot. `false`: they are estimates from an earlier
-    /// one and prove nothing; only the exclusions by the five flags below are still certain.
+    /// one and prove nothing; only the exclusions by the six flags below are still certain.
     pub exact: bool,
     /// Number of distinct keys.
     pub keys: u64,
@@ -67,6 +67,9 @@ pub struct SegmentStatistics {
     pub has_parallel: bool,
     /// Whether every neighbour is certainly a literal (of any tag from `Tag::Literal` on).
     pub literals_only: bool,
+    /// Whether every neighbour is certainly an `xsd:string`, which has no language: for these, `=` is
+    /// equality of ids. `false`: unknown.
+    pub plain_strings_only: bool,
     /// Whether every neighbour is certainly a vertex.
     pub vertices_only: bool,
     /// Entries by class of key and class of neighbour; sorted by `(source, target)`; sums to `entries`.

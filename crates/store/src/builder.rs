@@ -26,7 +26,7 @@ use crate::order::{self, OrderBy, Values};
 use crate::packed::PackedEntries;
 use crate::predicate_sets::PredicateSets;
 use crate::spill::{RunKind, Spill};
-use crate::statistics::{Classes, collect, collect_half};
+use crate::statistics::{Classes, are_plain_strings, collect, collect_half};
 use crate::toc::{OrderSections, SectionLocation, Toc};
 use crate::{NewDictionary, Statement, Store, sort};
 use rustc_hash::FxHashMap;
@@ -133,6 +133,7 @@ struct EncodedPart {
 
 /// Shared input of all jobs.
 struct BuildContext<'a> {
+    dictionary: &'a Dictionary,
     classes: &'a Classes,
     edges: Option<&'a EdgeTable>,
     spill: Option<&'a Spill>,
@@ -481,6 +482,7 @@ impl<'w> StoreBuilder<'w> {
         let threads = u64::try_from(options.threads.max(1)).unwrap_or(u64::MAX);
         let run_bytes = options.memory_bytes / threads;
         let context = BuildContext {
+            dictionary,
             classes: &classes,
             edges,
             spill,
@@ -776,11 +778,12 @@ fn build_sections<E: Entries + ?Sized>(
                 context,
             )
         };
-        let split = is_split.then(|| collect_half(reverse, &objects, &subjects.keys, context.classes));
+        let split = is_split.then(|| collect_half(reverse, &objects, &subjects.keys, context.classes, false));
         return Ok(EncodedPredicate { predicate, parts: parts?, split });
     }
     let stride = Stride::default();
-    let [forward, backward] = collect(out, &subjects, &objects, context.classes);
+    let strings = are_plain_strings(&objects.keys, context.dictionary, watch)?;
+    let [forward, backward] = collect(out, &subjects, &objects, context.classes, strings);
     let sections = [
         encode((predicate, Direction::Out, stride), out, &subjects, &objects.keys, &forward, watch)?,
         encode((predicate, Direction::In, stride), reverse, &objects, &subjects.keys, &backward, watch)?,
@@ -818,7 +821,8 @@ where
             let entries = halves[at].as_slice();
             let runs = KeyRuns::of(entries);
             let neighbours = halves::distinct_neighbours(entries, watch)?;
-            let statistics = collect_half(entries, &runs, &neighbours, context.classes);
+            let strings = are_plain_strings(&neighbours, context.dictionary, watch)?;
+            let statistics = collect_half(entries, &runs, &neighbours, context.classes, strings);
             let is_owner = direction == Direction::Out || !is_split;
             let stride =
                 if is_owner { halves::stride(context.partitioning, part) } else { Stride::default() };

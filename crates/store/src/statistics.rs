@@ -10,7 +10,8 @@
 use crate::entries::{Entries, KeyRuns};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-use vervet_model::{Id, Tag};
+use vervet_dictionary::Dictionary;
+use vervet_model::{Id, Result, Tag, Watch};
 use vervet_snapshot::{ClassId, ClassPairCount, KeySketch, SegmentStatistics};
 
 /// Segments with fewer entries count class pairs in a list.
@@ -144,12 +145,44 @@ const OTHER: u8 = ClassId::OTHER.0 as u8;
 #[expect(clippy::cast_possible_truncation, reason = "1")]
 const LITERAL: u8 = ClassId::LITERAL.0 as u8;
 
-/// Statistics of the segments of one predicate, out and in. `out` are the entries keyed by subject.
+/// Number of strings between two checks of the watch.
+const STRINGS_AT_ONCE: usize = 1 << 14;
+
+/// Whether all of `neighbours`, which are ascending, are literals of type `xsd:string`.
+/// # Cost
+/// Up to the first other literal, the kind of each in the dictionary, whose blocks are read in their order.
+///
+/// # Errors
+/// Damaged dictionary; those of `watch`.
+pub(crate) fn are_plain_strings(
+    neighbours: &[u64],
+    dictionary: &Dictionary,
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    let is_string_tag = |bits: &u64| matches!(Id::from_bits(*bits).tag(), Tag::Literal | Tag::ShortString);
+    // Neighbours ascend by tag, and the two tags are adjacent.
+    if !neighbours.first().is_some_and(is_string_tag) || !neighbours.last().is_some_and(is_string_tag) {
+        return Ok(false);
+    }
+    for some in neighbours.chunks(STRINGS_AT_ONCE) {
+        watch.check()?;
+        for bits in some {
+            if !dictionary.is_plain_text(Id::from_bits(*bits))? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Statistics of the segments of one predicate, out and in. `out` are the entries keyed by subject;
+/// `strings`: whether [`are_plain_strings`] holds for the objects.
 pub(crate) fn collect<E: Entries + ?Sized>(
     out: &E,
     subjects: &KeyRuns,
     objects: &KeyRuns,
     classes: &Classes,
+    strings: bool,
 ) -> [SegmentStatistics; 2] {
     let class_pairs = class_pairs(out, subjects, classes);
     let mut reverse: Vec<ClassPairCount> = class_pairs
@@ -163,21 +196,28 @@ pub(crate) fn collect<E: Entries + ?Sized>(
     reverse.sort_unstable_by_key(|class_pair| (class_pair.source, class_pair.target));
     let flags = ColumnFlags::of(out);
     [
-        statistics_of(subjects, &objects.keys, flags, class_pairs, classes),
+        SegmentStatistics {
+            plain_strings_only: strings,
+            ..statistics_of(subjects, &objects.keys, flags, class_pairs, classes)
+        },
         statistics_of(objects, &subjects.keys, flags, reverse, classes),
     ]
 }
 
 /// Statistics of one direction of a predicate in one partition, whose other direction has other entries.
-/// `neighbours` are the distinct ones, ascending.
+/// `neighbours` are the distinct ones, ascending; `strings`: whether [`are_plain_strings`] holds for them.
 pub(crate) fn collect_half<E: Entries + ?Sized>(
     entries: &E,
     keys: &KeyRuns,
     neighbours: &[u64],
     classes: &Classes,
+    strings: bool,
 ) -> SegmentStatistics {
     let class_pairs = class_pairs(entries, keys, classes);
-    statistics_of(keys, neighbours, ColumnFlags::of(entries), class_pairs, classes)
+    SegmentStatistics {
+        plain_strings_only: strings,
+        ..statistics_of(keys, neighbours, ColumnFlags::of(entries), class_pairs, classes)
+    }
 }
 
 /// What the columns of graphs and edges have.
@@ -206,6 +246,7 @@ impl ColumnFlags {
     }
 }
 
+/// Statistics without [`SegmentStatistics::plain_strings_only`].
 fn statistics_of(
     keys: &KeyRuns,
     neighbours: &[u64],
@@ -232,6 +273,7 @@ fn statistics_of(
         has_parallel: flags.has_parallel,
         // Neighbours ascend by tag, so the first and the last decide; literals are the tags above edges.
         literals_only: neighbours.first().is_some_and(|bits| Id::from_bits(*bits).is_stored_literal()),
+        plain_strings_only: false,
         vertices_only: neighbours.last().is_some_and(|bits| Id::from_bits(*bits).is_vertex()),
         class_pairs,
         untyped_keys: ClassTable::untyped_keys(&keys_of_class, classes.table.typed_end()),

@@ -12,6 +12,7 @@ pub(crate) mod flag {
     pub(crate) const PARALLEL: u64 = 16;
     pub(crate) const ALL_EDGES: u64 = 32;
     pub(crate) const SKETCH: u64 = 64;
+    pub(crate) const PLAIN_STRINGS_ONLY: u64 = 128;
 }
 
 /// Appends statistics that are exact, without [`SegmentStatistics::untyped_keys`]. `more` are further flags
@@ -21,6 +22,7 @@ pub fn write_statistics(statistics: &SegmentStatistics, more: u64, out: &mut Vec
         (statistics.has_named_graphs, flag::NAMED_GRAPHS),
         (statistics.has_edges, flag::EDGES),
         (statistics.literals_only, flag::LITERALS_ONLY),
+        (statistics.plain_strings_only, flag::PLAIN_STRINGS_ONLY),
         (statistics.vertices_only, flag::VERTICES_ONLY),
         (statistics.has_parallel, flag::PARALLEL),
         (statistics.sketch.is_some(), flag::SKETCH),
@@ -74,6 +76,7 @@ pub fn read_statistics(meta: &mut Reader<'_>) -> Result<(SegmentStatistics, u64)
         has_edges: flags & flag::EDGES != 0,
         has_parallel: flags & flag::PARALLEL != 0,
         literals_only: flags & flag::LITERALS_ONLY != 0,
+        plain_strings_only: flags & flag::PLAIN_STRINGS_ONLY != 0,
         vertices_only: flags & flag::VERTICES_ONLY != 0,
         ..SegmentStatistics::default()
     };

@@ -4,7 +4,7 @@ use crate::entries::{Entries, KeyRuns};
 use crate::locate::SegmentEntry;
 use crate::order::{self, Values};
 use crate::predicate_sets::PredicateSets;
-use crate::statistics::{Classes, collect};
+use crate::statistics::{Classes, are_plain_strings, collect};
 use crate::{Base, BaseSegment, Store};
 use rustc_hash::FxHashMap;
 use vervet_model::{Direction, Error, Id, Result, Tag, Watch};
@@ -66,7 +66,8 @@ impl Store {
             statements += count;
             let objects = KeyRuns::of(reverse.as_slice());
             let subjects = KeyRuns::of(out.as_slice());
-            let expected = collect(out.as_slice(), &subjects, &objects, &classes);
+            let strings = are_plain_strings(&objects.keys, &self.dictionary, &Watch::new("check"))?;
+            let expected = collect(out.as_slice(), &subjects, &objects, &classes, strings);
             reverse.iter_mut().for_each(|entry| entry.swap(0, 1));
             reverse.sort_unstable();
             if out != reverse {
@@ -254,5 +255,7 @@ fn is_recount(statistics: &SegmentStatistics, mut recount: SegmentStatistics) ->
         recount.sketch = None;
         recount.degree_squares = 0;
     }
+    // `false` is unknown.
+    recount.plain_strings_only &= statistics.plain_strings_only;
     *statistics == recount
 }

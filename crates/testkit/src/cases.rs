@@ -4,7 +4,9 @@
 use crate::Random;
 use std::collections::BTreeSet;
 use vervet_model::{Id, Tag};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, Segment, SegmentStatistics};
+use vervet_snapshot::{
+    Cursor, EntryFilter, Expansion, GraphFilter, KeySketch, Segment, SegmentStatistics, Snapshot,
+};
 
 /// Asserts that every call of a segment agrees with `entries` (key, neighbour, graph, edge; sorted, not
 /// empty). `strangers`: ids that are not keys but may be looked up; `graphs`: named graphs to filter by.
@@ -96,6 +98,19 @@ pub fn check_segment(
             compare_ranges(segment, entries, &asked, filter, random, &context);
         }
     }
+}
+
+/// Checks [`SegmentStatistics::plain_strings_only`] of a segment of `snapshot` against its distinct
+/// neighbours.
+///
+/// # Panics
+/// If it is wrong, or unknown in exact statistics; `context` is part of the message.
+pub fn check_strings(snapshot: &dyn Snapshot, segment: &dyn Segment, entries: &[[Id; 4]], context: &str) {
+    let is_string = |id: Id| id.is_stored_literal() && snapshot.is_plain_text(id).expect("whole");
+    let strings = entries.iter().all(|entry| is_string(entry[1]));
+    let statistics = segment.statistics();
+    assert!(strings || !statistics.plain_strings_only, "{context}: other objects than strings");
+    assert!(!statistics.exact || statistics.plain_strings_only == strings, "{context}: strings");
 }
 
 /// Checks the certain part of statistics, and the rest if they are exact.

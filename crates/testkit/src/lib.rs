@@ -9,7 +9,7 @@ mod cases;
 mod memory;
 mod random;
 
-pub use cases::check_segment;
+pub use cases::{check_segment, check_strings};
 pub use memory::MemorySnapshot;
 pub use random::{Random, seed};
 pub use vervet_model::Statement;

@@ -3,6 +3,7 @@
 //! # Cost
 //! Look-ups are binary searches in whole segments; building sorts everything. For tests only.
 
+use oxrdf::vocab::xsd;
 use oxrdf::{BlankNode, GraphName, Quad, Term, TermRef};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -157,7 +158,9 @@ impl MemorySnapshot {
         for (name, mut entries) in entries {
             entries.sort_unstable();
             entries.dedup();
-            let segment = MemorySegment::new(entries, &class);
+            let mut segment = MemorySegment::new(entries, &class);
+            segment.statistics.plain_strings_only =
+                segment.entries.iter().all(|entry| self.is_string(entry[1]));
             if name.1 == Direction::Out {
                 self.predicates.push((name.0, segment.statistics.entries));
             }
@@ -168,6 +171,16 @@ impl MemorySnapshot {
         order.sort_by_key(|&at| self.text(at));
         self.order = order;
         self
+    }
+
+    fn is_string(&self, id: Id) -> bool {
+        let at = usize::try_from(id.payload()).ok().filter(|_| id.tag() == Tag::Literal);
+        let literal = at.and_then(|at| self.literals.get(at));
+        let is_string = |term: &Term| match term {
+            Term::Literal(literal) => literal.language().is_none() && literal.datatype() == xsd::STRING,
+            _ => false,
+        };
+        id.tag() == Tag::ShortString || literal.is_some_and(is_string)
     }
 
     fn text(&self, literal: usize) -> Option<Cow<'_, str>> {
@@ -420,6 +433,7 @@ impl MemorySegment {
             has_edges: entries.iter().any(|entry| entry[3].is_bound()),
             has_parallel: entries.windows(2).any(|pair| pair[0][..3] == pair[1][..3]),
             literals_only: neighbours.iter().all(|id| id.is_stored_literal()),
+            plain_strings_only: false,
             vertices_only: neighbours.iter().all(|id| id.is_vertex()),
             class_pairs: class_pairs
                 .into_iter()

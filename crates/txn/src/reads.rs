@@ -64,17 +64,23 @@ struct Excluded {
     edges: bool,
     /// By [`Direction`]: whether neighbours other than literals are excluded.
     but_literals: [bool; 2],
+    /// By [`Direction`]: whether neighbours other than `xsd:string` are excluded.
+    but_strings: [bool; 2],
     /// By [`Direction`]: whether neighbours other than vertices are excluded.
     but_vertices: [bool; 2],
 }
 
 impl Excluded {
-    /// Whether an added statement contradicts an exclusion. A removed statement never does.
-    fn covers(self, change: &Mutation) -> bool {
+    /// Whether an added statement contradicts an exclusion. A removed statement never does. `newest` knows
+    /// the terms of the statement.
+    fn covers(self, change: &Mutation, newest: &Version) -> bool {
         let Statement { subject, object, graph, edge, .. } = change.statement;
         let of_neighbours = |direction: Direction, neighbour: Id| {
             let literals = self.but_literals[direction as usize] && !neighbour.is_stored_literal();
-            literals || self.but_vertices[direction as usize] && !neighbour.is_vertex()
+            let vertices = self.but_vertices[direction as usize] && !neighbour.is_vertex();
+            // An unreadable literal counts as another one.
+            let is_string = || newest.is_plain_text(neighbour).unwrap_or(false);
+            literals || vertices || self.but_strings[direction as usize] && !is_string()
         };
         change.added
             && (self.named_graphs && graph.is_bound()
@@ -289,6 +295,7 @@ impl ReadSet {
             // Decides how often a visited entry counts; that visit is a read of its own.
             has_parallel: _,
             literals_only,
+            plain_strings_only,
             vertices_only,
             class_pairs: _,
             keys_of_class: _,
@@ -298,6 +305,7 @@ impl ReadSet {
         excluded.named_graphs |= !has_named_graphs;
         excluded.edges |= !has_edges;
         excluded.but_literals[direction as usize] |= literals_only;
+        excluded.but_strings[direction as usize] |= plain_strings_only;
         excluded.but_vertices[direction as usize] |= vertices_only;
     }
 
@@ -373,7 +381,7 @@ impl Validator<'_> {
             if reads.all {
                 return Some(ReadKind::Predicate);
             }
-            if reads.excluded.covers(change) {
+            if reads.excluded.covers(change, newest) {
                 return Some(ReadKind::Kind);
             }
             if reads.keys[Direction::Out as usize].contains(&statement.subject) {

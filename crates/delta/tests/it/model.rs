@@ -358,3 +358,53 @@ fn f3_a_restored_edge_may_be_parallel() {
 fn is_used(statements: &[Statement], edge: Id) -> bool {
     statements.iter().any(|one| one.subject == edge || one.object == edge)
 }
+
+/// The flag by which plans join strings as terms: other objects drop it, in bulk or singly, over a base or
+/// not, and plans of before are not used.
+#[test]
+fn objects_other_than_strings_drop_the_flag() {
+    let terms = Arc::new(vervet_dictionary::MutableDictionary::new(0, 0));
+    let intern = |term: oxrdf::Term| terms.intern(term.as_ref()).expect("short");
+    let id = |name: String| intern(oxrdf::NamedNode::new_unchecked(format!("http://e/{name}")).into());
+    let literal = |literal: oxrdf::Literal| intern(literal.into());
+    let name = id("name".to_owned());
+    let text = |number: u32| literal(format!("a long text with the number {number}").into());
+    let tagged = oxrdf::Literal::new_language_tagged_literal_unchecked("a long text with a tag", "en");
+    let integer = oxrdf::vocab::xsd::INTEGER;
+    let others = [
+        literal(tagged),
+        literal(oxrdf::Literal::new_typed_literal("000000000000000000001", integer)),
+        literal(5.into()),
+        id("a".to_owned()),
+    ];
+    let of = |number: u32, object: Id| Statement {
+        subject: id(format!("s{number}")),
+        predicate: name,
+        object,
+        graph: Id::UNBOUND,
+        edge: Id::UNBOUND,
+    };
+    let flags = |version: &Version| {
+        Direction::BOTH.map(|direction| {
+            let segment = version.segment(name, direction).expect("whole").expect("it has entries");
+            segment.statistics().plain_strings_only
+        })
+    };
+    for count in [1, 100] {
+        for other in others {
+            let store = Arc::new(vervet_store::Store::empty().expect("nothing"));
+            let mut version = Version::new(store, Arc::clone(&terms));
+            let many: Vec<Statement> = (0..count).map(|number| of(number, text(number))).collect();
+            version.insert_all(&many).expect("good");
+            version.insert(&of(3, literal("short".into()))).expect("good");
+            assert_eq!(flags(&version), [true, false], "{count}");
+            let structure = version.structure();
+            let with_other: Vec<Statement> = (0..count)
+                .map(|number| of(number + 200, if number == 0 { other } else { text(1) }))
+                .collect();
+            version.insert_all(&with_other).expect("good");
+            assert_eq!(flags(&version), [false; 2], "{count} with {other:?}");
+            assert_ne!(version.structure(), structure, "plans rely on it");
+        }
+    }
+}

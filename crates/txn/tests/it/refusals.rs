@@ -20,6 +20,7 @@
 
 use crate::common::{EDGE, Model, Row, T, read, seed, statement, term};
 use oxrdf::Term;
+use oxrdf::vocab::xsd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vervet_env::{Environment, SeededRandom};
@@ -62,6 +63,7 @@ struct Excluded {
     named_graphs: bool,
     edges: bool,
     but_literals: bool,
+    but_strings: bool,
     but_vertices: bool,
 }
 
@@ -71,6 +73,7 @@ impl From<&SegmentStatistics> for Excluded {
             named_graphs: !statistics.has_named_graphs,
             edges: !statistics.has_edges,
             but_literals: statistics.literals_only,
+            but_strings: statistics.plain_strings_only,
             but_vertices: statistics.vertices_only,
         }
     }
@@ -103,6 +106,7 @@ impl ModelRead {
                     && (excluded.named_graphs && graph.is_bound()
                         || excluded.edges && edge.is_bound()
                         || excluded.but_literals && !neighbour.is_stored_literal()
+                        || excluded.but_strings && !(*direction == Direction::Out && is_string(row.o))
                         || excluded.but_vertices && !neighbour.is_vertex())
             }
             Self::Graphs => graph.is_bound(),
@@ -143,6 +147,13 @@ fn text(t: T) -> String {
     match term(t) {
         Term::Literal(literal) => literal.value().to_owned(),
         _ => String::new(),
+    }
+}
+
+fn is_string(t: T) -> bool {
+    match term(t) {
+        Term::Literal(literal) => literal.language().is_none() && literal.datatype() == xsd::STRING,
+        _ => false,
     }
 }
 

@@ -317,6 +317,79 @@ fn a_comparison_within_connected_patterns_is_a_join() {
     }
 }
 
+/// Subjects with `:name`, whose objects are strings, and `:q` with all [`VALUES`].
+fn names() -> Database {
+    let mut text = PREFIXES.to_owned();
+    for number in 0..40 {
+        text += &format!(":n{number} :name \"{}\", \"a much longer text {}\" .\n", number % 9, number % 7);
+    }
+    for (number, value) in VALUES.iter().enumerate() {
+        text += &format!(":b{number} :q {value} .\n");
+    }
+    text += ":b1 :q \"3\", \"a much longer text 3\" .";
+    let database = Database::in_memory();
+    database.load_text(Format::Turtle, &text).unwrap();
+    database
+}
+
+const NAME_QUERIES: &[&str] = &[
+    "SELECT * { ?a :name ?x . ?b :q ?y FILTER(?x = ?y) }",
+    "SELECT * { ?a :name ?x . ?b :name ?y FILTER(?y = ?x && ?a != ?b) }",
+    "SELECT DISTINCT ?a { ?a :name ?x . ?b :name ?y FILTER(?x = ?y) }",
+    "SELECT * { ?b :q ?y OPTIONAL { ?a :name ?x FILTER(?x = ?y) } }",
+    "SELECT * { ?b :q ?y FILTER EXISTS { ?a :name ?x FILTER(?x = ?y) } }",
+    "SELECT * { ?b :q ?y FILTER NOT EXISTS { ?a :name ?x FILTER(?x = ?y) } }",
+    "SELECT * { { ?a :name ?x } UNION { ?a :q ?x } ?b :q ?y FILTER(?x = ?y) }",
+];
+
+/// Whether the equality of the first of [`NAME_QUERIES`] is one of terms.
+fn is_of_terms(database: &Database) -> bool {
+    let text = format!("{PREFIXES}{}", NAME_QUERIES[0]);
+    let plan = database.explain(&text, &QueryOptions::default()).unwrap();
+    plan.contains("sameTerm")
+}
+
+/// For strings `=` is identity. The plans of before are of no use once another object has been added.
+#[test]
+fn strings_are_joined_as_terms_until_other_objects_come() {
+    for other in ["1", "\"1\"@en", "\"a much longer text\"@en", "\"x\"^^:unknown", ":a1", "16777217.0"] {
+        let database = names();
+        let prepared = database.prepare(&format!("{PREFIXES}{}", NAME_QUERIES[0])).unwrap();
+        assert!(is_of_terms(&database));
+        for text in NAME_QUERIES {
+            assert!(check(&database, text) > 0, "{text}");
+        }
+        // More strings, short and long, known and new: it stays so.
+        let update = "INSERT DATA { :n1 :name \"b\", \"a much longer text\", \"the longest text of all\" }";
+        database.update(&format!("{PREFIXES}{update}")).unwrap();
+        assert!(is_of_terms(&database));
+        let before: usize = NAME_QUERIES.iter().map(|text| check(&database, text)).sum();
+        database.update(&format!("{PREFIXES}INSERT DATA {{ :n1 :name {other} }}")).unwrap();
+        assert!(!is_of_terms(&database), "{other}");
+        let after: usize = NAME_QUERIES.iter().map(|text| check(&database, text)).sum();
+        assert!(after > before, "{other}");
+        let Answer::Solutions(found) = prepared.run().unwrap() else { panic!("solutions") };
+        assert_eq!(found.rows().count(), check(&database, NAME_QUERIES[0]), "{other}");
+    }
+}
+
+/// A transaction that joined strings as terms is refused where another object came meanwhile.
+#[test]
+fn transactions_that_rely_on_strings_are_refused_if_others_come() {
+    for (other, refused) in
+        [("1.0", true), ("\"a\"@en", true), ("\"1\"", false), ("\"unheard of texts\"", false)]
+    {
+        let database = names();
+        let mut transaction = database.begin().unwrap();
+        // From `:q` on: no value of `:name` besides those of `:q` is read.
+        let text = "SELECT * { :b0 :q ?y . ?a :name ?x FILTER(?x = ?y) }";
+        assert_eq!(transaction.select(&format!("{PREFIXES}{text}")).unwrap().rows().count(), 0);
+        transaction.update(&format!("{PREFIXES}INSERT DATA {{ :z :z :z }}")).unwrap();
+        database.update(&format!("{PREFIXES}INSERT DATA {{ :n1 :name {other} }}")).unwrap();
+        assert_eq!(transaction.commit().is_err(), refused, "{other}");
+    }
+}
+
 /// Many constant strings are a hash set.
 #[test]
 fn membership_in_many_strings_is_equality_with_one_of_them() {

@@ -11,7 +11,7 @@ use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, LiteralKind, Partitioning, Result, Statement, Tag, order_key};
 use vervet_snapshot::{GraphFilter, OrderRange, OrderedEntry, Segment, Snapshot};
 use vervet_store::{Base, BuildOptions, OrderBy, StoreBuilder, Target};
-pub use vervet_testkit::{Random, check_segment, seed};
+pub use vervet_testkit::{Random, check_segment, check_strings, seed};
 
 /// A set of statements. See the rules in `Version`.
 #[derive(Clone, Default)]
@@ -285,6 +285,7 @@ pub fn compare(version: &Version, model: &Model, world: &World, random: &mut Ran
                 Some(segment) => {
                     assert!(!entries.is_empty(), "{context}: a segment without entries");
                     check_segment(segment, &entries, &world.objects, &world.graphs, random, &context);
+                    check_strings(version, segment, &entries, &context);
                     let is_type = *predicate == world.type_id;
                     assert!(
                         !is_type || version.classes_are_exact() || !segment.statistics().exact,

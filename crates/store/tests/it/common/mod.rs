@@ -7,8 +7,8 @@ use vervet_env::Environment;
 use vervet_model::{Direction, Id, LiteralKind, Tag, vocab::RDF_TYPE};
 use vervet_snapshot::Snapshot;
 use vervet_store::{BuildOptions, OrderBy, Statement, Store, StoreBuilder, Target};
-use vervet_testkit::check_segment;
 pub use vervet_testkit::{Random, seed};
+use vervet_testkit::{check_segment, check_strings};
 
 /// A graph as a list of statements, and the dictionary of its ids.
 #[derive(Clone)]
@@ -274,6 +274,7 @@ pub fn compare_snapshot(store: &dyn Snapshot, graph: &Graph, random: &mut Random
                     assert!(segment.statistics().exact, "{context}");
                     let strangers = [&graph.vertices[..], &graph.literals].concat();
                     check_segment(segment, &entries, &strangers, &graph.graphs, random, &context);
+                    check_strings(store, segment, &entries, &context);
                 }
             }
         }
