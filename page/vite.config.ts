@@ -10,6 +10,6 @@ export default defineConfig({
   // Relative, so that the page also works below a path of a reverse proxy.
   base: './',
   build: { target: 'es2022', chunkSizeWarningLimit: 600, reportCompressedSize: false },
-  server: { proxy: { '/query': server, '/update': server, '/gremlin': server, '/api': server } },
+  server: { proxy: { '/query': server, '/update': server, '/gremlin': server, '/api': server, '/cluster': server } },
   test: { include: ['test/unit/**/*.test.ts'], environment: 'node', testTimeout: 30_000 },
 });

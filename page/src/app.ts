@@ -3,6 +3,7 @@
 // One request of the editor runs at a time; a new one cancels the old one. Requests of panels (names, labels,
 // neighbourhood of a vertex) run concurrently and never change the status line. They are in SPARQL for
 // both languages of the editor, since both see the same graph.
+import { clusterIn, type Cluster } from './cluster';
 import { button, h, icon, keys } from './dom';
 import { createEditor, type Editor } from './editor';
 import { placeIn } from './failure';
@@ -13,9 +14,10 @@ import type { Namespaces } from './namespaces';
 import { bytes, count, counted, duration } from './quantities';
 import type { Result } from './results/result';
 import { plain, type Triple } from './results/term';
-import { BrokenOffError, Server, ServerError, UnreachableError, type Info } from './server';
+import { BrokenOffError, Server, ServerError, UnreachableError, type Info, type Plan } from './server';
 import { SPARQL } from './sparql/language';
 import { around, facts } from './sparql/questions';
+import { ClusterPanel } from './view/cluster';
 import { askForCredentials, askForName, showKeys } from './view/dialogs';
 import { Inspector } from './view/inspector';
 import { timeLimit } from './view/limit';
@@ -47,6 +49,13 @@ class App {
   readonly #result: ResultView;
   readonly #picture: PictureView;
   readonly #inspector: Inspector;
+  readonly #cluster = new ClusterPanel({ load: () => this.#readCluster(), onToggle: (open) => this.#clusterToggled(open) });
+  readonly #clusterButton = button({
+    icon: 'cluster',
+    label: 'Cluster',
+    class: 'quiet cluster-button',
+    onClick: () => (this.#cluster.isOpen ? this.#cluster.close() : this.#cluster.open()),
+  });
   readonly #status = h('p', { class: 'status', role: 'status' });
   readonly #failure = h('div', { class: 'failure', role: 'alert', hidden: true });
   readonly #run = button({ class: 'primary run', onClick: () => (this.#running === null ? void this.#runQuery() : this.#cancel()) });
@@ -111,6 +120,8 @@ class App {
     const parent = h('div', { class: 'editor' });
     const divider = h('div', { class: 'divider', role: 'separator', tabindex: 0, 'aria-label': 'Height of the editor', 'aria-orientation': 'horizontal' });
     const write = h('section', { class: 'write', 'aria-label': 'Query' }, parent, this.#bar(), this.#failure);
+    this.#clusterButton.hidden = true;
+    this.#clusterButton.setAttribute('aria-controls', 'cluster');
     root.replaceChildren(
       this.#top(),
       h(
@@ -119,6 +130,7 @@ class App {
         this.#side.element,
         h('div', { class: 'shade', onclick: () => this.#toggleSide(false) }),
         h('main', {}, this.#tourBar.element, write, divider, h('div', { class: 'read' }, this.#result.element, this.#inspector.element)),
+        this.#cluster.element,
       ),
     );
     const text = shared?.text ?? memory.draft(this.#language.id);
@@ -139,6 +151,7 @@ class App {
     void this.#readInfo();
     void this.#side.refreshNames();
     void this.#readTour();
+    void this.#findCluster();
   }
 
   // The parts of the page.
@@ -150,6 +163,7 @@ class App {
       button({ icon: 'side', label: 'Queries and names', class: 'quiet side-toggle', onClick: () => this.#toggleSide() }),
       h('h1', {}, h('img', { src: 'icon.svg', alt: '', width: 22, height: 22 }), 'Vervet'),
       this.#info,
+      this.#clusterButton,
       button({
         icon: 'list',
         label: 'Running requests',
@@ -283,10 +297,13 @@ class App {
     const writes = language.writes(text);
     if (this.#readOnly && writes) return this.#say('this server is read-only: it rejects updates');
     await this.#do(async (signal) => {
-      const start = performance.now();
-      const found = await this.#server.run(language.call(text, this.#limit.seconds()), {
-        signal,
-        onProgress: ({ rows, bytes: size }) => this.#say(`${counted(rows, 'row')} · ${bytes(size)} so far`, true),
+      let start = performance.now();
+      const found = await this.#cluster.measured(() => {
+        start = performance.now();
+        return this.#server.run(language.call(text, this.#limit.seconds()), {
+          signal,
+          onProgress: ({ rows, bytes: size }) => this.#say(`${counted(rows, 'row')} · ${bytes(size)} so far`, true),
+        });
       });
       // A traversal may write and return no results.
       const silent = writes && found.content.kind === 'values' && found.content.table.rows.length === 0;
@@ -318,8 +335,12 @@ class App {
       return this.#say('no plan');
     }
     await this.#do(async (signal) => {
-      const start = performance.now();
-      const plan = await this.#server.plan(call, signal);
+      let start = performance.now();
+      const request = (): Promise<Plan> => {
+        start = performance.now();
+        return this.#server.plan(call, signal);
+      };
+      const plan = await (run ? this.#cluster.measured(request) : request());
       this.#result.showPlan(plan, await this.#namespaces(text));
       this.#say(`${run ? 'profiled' : 'planned'} in ${duration((performance.now() - start) * 1e6)}`);
     });
@@ -330,7 +351,7 @@ class App {
     if (shown === null) return;
     const call = shown.language.file(shown.text, accept);
     await this.#do(async (signal) => {
-      saveFile(await this.#server.download(call, signal), `result.${extension}`);
+      saveFile(await this.#cluster.measured(() => this.#server.download(call, signal)), `result.${extension}`);
       this.#say('saved');
     });
   }
@@ -437,7 +458,7 @@ class App {
   async #drawAround(iri: string): Promise<void> {
     const text = around(iri, AROUND);
     await this.#do(async (signal) => {
-      const result = await this.#server.run(SPARQL.call(text, null), { signal });
+      const result = await this.#cluster.measured(() => this.#server.run(SPARQL.call(text, null), { signal }));
       this.#result.drawGraph({ result, language: SPARQL, text, namespaces: await this.#namespaces() });
       this.#say(`${amount(result)} in ${duration(result.milliseconds * 1e6)}`);
     });
@@ -481,6 +502,30 @@ class App {
     const badge = this.#readOnly ? h('span', { class: 'badge' }, 'read-only') : '';
     this.#info.replaceChildren(...facts.map((fact) => h('span', {}, fact)), badge);
     if (info.version !== undefined) this.#info.title = `Vervet ${info.version}`;
+  }
+
+  // The cluster.
+
+  async #readCluster(): Promise<Cluster | null> {
+    return clusterIn(await this.#server.cluster(), location.protocol);
+  }
+
+  /** Shows the panel if the server is a part of a cluster. */
+  async #findCluster(): Promise<void> {
+    // Without an answer the page works as it does with one server.
+    const cluster = await this.#readCluster().catch(() => null);
+    if (cluster === null) return;
+    this.#cluster.start(cluster);
+    this.#clusterButton.hidden = false;
+    this.#clusterButton.setAttribute('aria-expanded', 'false');
+    if (innerWidth >= 1200 && (memory.clusterOpen() ?? true)) this.#cluster.open();
+  }
+
+  #clusterToggled(open: boolean): void {
+    document.documentElement.classList.toggle('cluster-open', open);
+    this.#clusterButton.setAttribute('aria-expanded', String(open));
+    if (innerWidth >= 1200) memory.setClusterOpen(open);
+    if (!open && this.#cluster.element.contains(document.activeElement)) this.#clusterButton.focus();
   }
 
   // The editor's text.

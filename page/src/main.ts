@@ -3,6 +3,7 @@ import { start } from './app';
 import { GREMLIN } from './gremlin/language';
 import { SPARQL } from './sparql/language';
 import './style/base.css';
+import './style/cluster.css';
 import './style/editor.css';
 import './style/result.css';
 

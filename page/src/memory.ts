@@ -88,6 +88,9 @@ export const memory = {
 
   sideOpen: (): boolean | null => load('side', null, (value): value is boolean => typeof value === 'boolean'),
   setSideOpen: (open: boolean): void => store('side', open),
+
+  clusterOpen: (): boolean | null => load('cluster', null, (value): value is boolean => typeof value === 'boolean'),
+  setClusterOpen: (open: boolean): void => store('cluster', open),
 };
 
 export function languageOf({ language }: { readonly language?: LanguageId }): LanguageId {

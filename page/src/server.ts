@@ -115,12 +115,12 @@ export class Server {
 
   /** The saved queries of the server, as sent; null from a server that has no such list. */
   async savedQueries(): Promise<unknown> {
-    try {
-      return await (await this.#fetch('api/saved-queries')).json();
-    } catch (error) {
-      if (error instanceof ServerError && error.status === 404) return null;
-      throw error;
-    }
+    return this.#optional('api/saved-queries');
+  }
+
+  /** The servers of the cluster, as sent; null from a server that is not a part of one. */
+  async cluster(): Promise<unknown> {
+    return this.#optional('cluster');
   }
 
   async prefixes(): Promise<Prefix[]> {
@@ -163,6 +163,16 @@ export class Server {
   /** The complete response, as received. */
   async download(call: Call, signal: AbortSignal): Promise<Blob> {
     return (await this.#fetch(call.path, { ...post(call), signal })).blob();
+  }
+
+  /** The JSON at `path`; null if there is nothing. */
+  async #optional(path: string): Promise<unknown> {
+    try {
+      return await (await this.#fetch(path)).json();
+    } catch (error) {
+      if (error instanceof ServerError && error.status === 404) return null;
+      throw error;
+    }
   }
 
   async #names(kind: string, contains: string, limit: number): Promise<(Name | Prefix)[]> {

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import type { FakeCluster } from './fake-cluster';
 import { GRAPHSON, answerGremlin } from './fake-gremlin';
 
 const AIR = 'http://example.org/air/';
@@ -52,6 +53,7 @@ export interface Fake {
 
 interface Content {
   readonly queries: object;
+  readonly cluster: FakeCluster | null;
   statements: number;
 }
 
@@ -66,11 +68,13 @@ interface FakeOptions {
   readonly empty?: boolean;
   /** Its saved queries. */
   readonly queries?: object;
+  /** The cluster of which it is a part. */
+  readonly cluster?: FakeCluster;
 }
 
-export async function startFake({ page, authorization, gremlin = true, empty = false, queries = { queries: [] } }: FakeOptions): Promise<Fake> {
+export async function startFake({ page, authorization, gremlin = true, empty = false, queries = { queries: [] }, cluster }: FakeOptions): Promise<Fake> {
   let aborted = 0;
-  const content: Content = { queries, statements: empty ? 0 : 302978 };
+  const content: Content = { queries, cluster: cluster ?? null, statements: empty ? 0 : 302978 };
   const server: Server = createServer((request, response) => {
     response.on('close', () => {
       if (!response.writableFinished) aborted += 1;
@@ -94,7 +98,7 @@ const running = [
 async function answer(request: IncomingMessage, response: ServerResponse, page: string, authorization: string | undefined, gremlin: boolean, content: Content): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const send = (type: string, body: string, status = 200): void => void response.writeHead(status, { 'content-type': type }).end(body);
-  const isPage = request.method === 'GET' && !url.pathname.startsWith('/api/');
+  const isPage = request.method === 'GET' && !url.pathname.startsWith('/api/') && url.pathname !== '/cluster';
   if (isPage) return file(page, url.pathname, response);
   if (authorization !== undefined && request.headers.authorization !== authorization) {
     return void response.writeHead(401, { 'www-authenticate': 'Basic realm="vervet"' }).end('who are you?');
@@ -102,6 +106,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
   const body = request.method === 'POST' ? await text(request) : '';
   switch (url.pathname) {
     case '/query':
+      content.cluster?.count();
       return query(body, send, response);
     case '/gremlin': {
       if (!gremlin) return send('text/plain', 'there is nothing at /gremlin', 404);
@@ -119,6 +124,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, page: 
       return send('application/json', JSON.stringify({ names: names(url.searchParams) }));
     case '/api/saved-queries':
       return send('application/json', JSON.stringify(content.queries));
+    case '/cluster':
+      if (content.cluster === null) return send('text/plain', 'this server is not a part of a cluster', 404);
+      return send('application/json', JSON.stringify(content.cluster.state()));
     case '/api/queries':
       return send('application/json', JSON.stringify({ queries: running }));
     case '/api/plan':

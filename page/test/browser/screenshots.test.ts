@@ -2,8 +2,9 @@
 //
 // VERVET_URL names a server with the air routes as RDF, VERVET_GRAPH_URL one with the air routes as a
 // property graph. Without them the fake server of the tests responds, whose rows do not depend on the query.
-// The picture of the tour is made if VERVET_DEMO_URL names a `vervet demo --serve`. Each case waits for its
-// expected content, so it is a test too.
+// The picture of the tour is made if VERVET_DEMO_URL names a `vervet demo --serve`, the one of a cluster
+// if VERVET_CLUSTER_URL names a server of a `vervet cluster demo`. Each case waits for its expected content,
+// so it is a test too.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +16,7 @@ import { findBrowser } from './browser';
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const folder = process.env['SCREENSHOTS'];
 const demoAddress = process.env['VERVET_DEMO_URL'];
+const clusterAddress = process.env['VERVET_CLUSTER_URL'];
 const browserPath = findBrowser();
 if (folder !== undefined && browserPath === null) console.warn('skipped: no Chromium or Chrome here (install one, or name it in CHROME)');
 
@@ -46,6 +48,16 @@ WHERE {
   ?change air:route ?airport .
   ?airport air:city ?city
   MINUS { ?airport air:code "AUS" }
+}
+GROUP BY ?city ORDER BY DESC(?ways) LIMIT 100`;
+const CHANGES = `PREFIX key: <urn:vervet:key:>
+
+# Cities that Vienna reaches with one change, and in how many ways
+SELECT ?city (COUNT(*) AS ?ways)
+WHERE {
+  ?vienna key:code "VIE" ; key:route ?change .
+  ?change key:route ?airport .
+  ?airport key:city ?city
 }
 GROUP BY ?city ORDER BY DESC(?ways) LIMIT 100`;
 const MISTAKE = `SELECT ?airport ?city
@@ -189,6 +201,15 @@ describe.skipIf(folder === undefined || browserPath === null)('pictures', () => 
     await page.locator('.legend li').first().waitFor();
     await page.locator('.note', { hasText: 'edges' }).waitFor();
     await take(page, 'tour-light');
+  });
+
+  it.skipIf(clusterAddress === undefined)('the servers of a cluster, light', async () => {
+    const page = await open({ colorScheme: 'light' }, clusterAddress);
+    await page.locator('.cluster .square').first().waitFor();
+    await run(page, CHANGES);
+    await page.locator('.query-traffic table').waitFor();
+    await page.mouse.move(0, 0);
+    await take(page, 'cluster-light');
   });
 
   it('a phone', async () => {
