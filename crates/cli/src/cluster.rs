@@ -3,7 +3,7 @@
 use crate::arguments::{
     ClusterArguments, ClusterCommand, ClusterDemoArguments, ClusterInitArguments, ClusterStatusArguments,
 };
-use crate::output::{self, Outcome, Output};
+use crate::output::{self, Failure, Outcome, Output};
 use crate::progress::Bar;
 use crate::table::Table;
 use crate::{demo, health, input, interrupt};
@@ -16,6 +16,9 @@ use std::time::Duration;
 use vervet::{Database, Error, ErrorKind, LoadOptions, Source, Watch};
 use vervet_cluster::{InitOptions, init};
 use vervet_server::BIND_DEFAULT;
+
+/// The first port for clients: the one of a single server.
+const HTTP_PORT: u16 = 7878;
 
 /// Partitions of the demonstration.
 const DEMO_PARTITIONS: usize = 16;
@@ -33,10 +36,18 @@ pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
 
 fn make(arguments: &ClusterInitArguments) -> Outcome {
     let running = interrupt::start();
+    let last = u32::from(arguments.port) + u32::from(arguments.servers) - 1;
+    let http_last = u32::from(HTTP_PORT) + u32::from(arguments.servers) - 1;
+    if last > u32::from(u16::MAX) || u32::from(arguments.port) <= http_last && last >= u32::from(HTTP_PORT) {
+        let what = format!(
+            "the ports {} to {last} are no ports, or those for clients from {HTTP_PORT} on",
+            arguments.port
+        );
+        return Err(Failure::Usage(what, "choose another --port".to_owned()));
+    }
     let database = Database::open(&arguments.from)?;
     let (servers, partitions) = (usize::from(arguments.servers), usize::from(arguments.partitions));
-    // The first port for clients is the one of a single server.
-    let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, 7878));
+    let options = InitOptions::on_host(servers, partitions, &arguments.host, (arguments.port, HTTP_PORT));
     let bar = Bar::new();
     let report = |done, total| bar.built(done, total, "written");
     let watch = Watch::new("cluster").cancelled_by(running.token.as_atomic()).reporting_to(&report);

@@ -4,9 +4,9 @@ use crate::init::{AUTHORITY_FILE, CERTIFICATE_FILE, DATA, KEY_FILE};
 use crate::map::{ClusterMap, ServerEntry};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions};
-use vervet_model::{Error, ErrorKind, Result};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote, RemotePart};
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer, Pending};
 
@@ -98,7 +98,8 @@ impl Cluster {
             Identity::from_pem(&read(AUTHORITY_FILE)?, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
         let identity = Arc::new(identity);
         let files = PartitionDirectory::open(&options.environment, &directory.join(DATA))?;
-        let hello = || Hello { cluster: files.build(), server: own.name.clone() };
+        let number = map.number(files.build());
+        let hello = || Hello { cluster: number, server: own.name.clone() };
         let mut peers = Vec::new();
         let mut remotes: Vec<RemotePart> = Vec::new();
         for entry in map.servers.iter().filter(|entry| entry.name != own.name) {
@@ -144,19 +145,27 @@ impl Cluster {
         self.peers.iter().find(|peer| peer.0.name() == server).map(|peer| peer.0.faults())
     }
 
-    /// The state of all servers. Asks each, one after the other: see [`vervet_model::ThreadLimits`].
+    /// The state of all servers, of which each that does not answer within `timeout` is reported so. Asks all
+    /// at once.
     #[must_use]
-    pub fn status(&self) -> ClusterStatus {
-        let mut peers = self.peers.iter();
+    pub fn status(&self, timeout: Duration) -> ClusterStatus {
+        let deadline = Instant::now().checked_add(timeout).map(|end| (end, timeout));
+        let ping = |peer: &PeerPart| {
+            let _limits = ThreadLimits { cancelled: None, deadline }.enter();
+            peer.0.ping()
+        };
+        let answers = std::thread::scope(|scope| {
+            let asked: Vec<_> = self.peers.iter().map(|peer| scope.spawn(move || ping(peer))).collect();
+            let failed = |_| Err(Error::internal("a thread that asked a server has ended"));
+            asked.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect::<Vec<_>>()
+        });
+        let mut peers = self.peers.iter().zip(answers);
         let server = |entry: &ServerEntry| {
             let is_own = entry.name == self.map.server;
             let peer = if is_own { None } else { peers.next() };
-            ServerStatus {
-                entry: entry.clone(),
-                is_own,
-                answers: peer.map_or(Ok(Duration::ZERO), |peer| peer.0.ping()),
-                counts: peer.map(|peer| peer.0.counts()).unwrap_or_default(),
-            }
+            let counts = peer.as_ref().map(|(peer, _)| peer.0.counts()).unwrap_or_default();
+            let answers = peer.map_or(Ok(Duration::ZERO), |(_, answers)| answers);
+            ServerStatus { entry: entry.clone(), is_own, answers, counts }
         };
         ClusterStatus {
             name: self.map.name.clone(),

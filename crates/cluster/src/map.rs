@@ -5,6 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 use vervet_model::{Error, ErrorKind, Result};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Name of the file.
 pub const MAP_FILE: &str = "cluster.toml";
@@ -129,6 +130,21 @@ impl ClusterMap {
             return wrong(format!("no entry of `servers` has the name of this server, `{}`", self.server));
         }
         Ok(())
+    }
+
+    /// A number that two maps share only if they give the same partitions to the same servers, and were made
+    /// for the same data (`build`): servers with different ones would count statements twice or never.
+    #[must_use]
+    pub fn number(&self, build: u64) -> u64 {
+        let mut servers: Vec<(&str, Vec<usize>)> =
+            self.servers.iter().map(|entry| (entry.name.as_str(), entry.partitions.clone())).collect();
+        servers.iter_mut().for_each(|(_, partitions)| partitions.sort_unstable());
+        servers.sort_unstable();
+        let mut text = format!("{build:016x}");
+        for (name, partitions) in servers {
+            text.push_str(&format!("\n{name} {partitions:?}"));
+        }
+        xxh3_64(text.as_bytes())
     }
 
     /// The entry of the server itself.

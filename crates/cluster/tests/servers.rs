@@ -115,7 +115,7 @@ fn every_server_answers_as_one_database() {
             };
             assert_eq!(texts(&found), texts(&expected), "{traversal}");
         }
-        let status = server.status();
+        let status = server.status(Duration::from_secs(5));
         assert_eq!(status.servers.iter().filter(|server| server.answers.is_ok()).count(), 3, "{status:?}");
         assert!(server.counts().iter().all(|(_, counts)| counts.requests > 0 && counts.failures == 0));
     }
@@ -148,7 +148,7 @@ fn a_server_that_ends_and_returns() {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(error.message().contains("server c"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(10), "a closed port answers at once");
-    let status = servers[0].status();
+    let status = servers[0].status(Duration::from_secs(5));
     assert_eq!(status.servers.iter().filter(|server| server.answers.is_err()).count(), 1);
     servers.push(open(&directories[2]));
     assert_eq!(rows(servers[0].database(), query, &QueryOptions::default()).expect("an answer"), expected);
@@ -185,6 +185,11 @@ fn faults_are_errors_and_the_next_query_is_right() {
     faults.set(FaultPlan { delay: Duration::from_millis(20), ..FaultPlan::default() });
     let found = rows(servers[0].database(), query, &QueryOptions::default());
     assert_eq!(found.expect("an answer"), expected);
+    // Each request ends in time, and all of them do not.
+    let begun = Instant::now();
+    let error = rows(servers[0].database(), "SELECT (COUNT(*) AS ?n) { ?a <urn:next>+ ?b }", &limited);
+    assert_eq!(error.expect_err("too many requests").kind(), ErrorKind::Deadline);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -222,4 +227,30 @@ fn servers_of_other_data_are_refused() {
     fs::remove_file(second_directories[1].join("data/partition-0001.vvs")).expect("removed");
     let error = Cluster::open(&second_directories[1], &DatabaseOptions::default()).expect_err("missing");
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+/// The state in the middle of a move of partitions by hand: every file is there, but the maps differ.
+#[test]
+fn maps_that_differ_are_refused() {
+    let (servers, directories, _folder) = start(&graph(), 2);
+    drop(servers);
+    for (from, to) in [(0, 1), (1, 0)] {
+        for file in fs::read_dir(directories[from].join("data")).expect("a directory").map_while(Result::ok) {
+            let copy = directories[to].join("data").join(file.file_name());
+            if !copy.exists() {
+                fs::copy(file.path(), copy).expect("copied");
+            }
+        }
+    }
+    let path = directories[1].join(MAP_FILE);
+    let map = fs::read_to_string(&path).expect("a map");
+    let swapped = map.replace("[0, 2,", "[X").replace("[1, 3,", "[0, 3,").replace("[X", "[1, 2,");
+    assert_ne!(map, swapped);
+    fs::write(&path, swapped).expect("written");
+    let servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    for server in &servers {
+        let error = rows(server.database(), QUERIES[0], &QueryOptions::default());
+        let error = error.and_then(|_| rows(server.database(), QUERIES[3], &QueryOptions::default()));
+        assert_eq!(error.expect_err("other maps").kind(), ErrorKind::Unavailable);
+    }
 }

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use vervet_dictionary::Dictionary;
 use vervet_model::{
     Direction, Error, ErrorKind, Id, LiteralKind, Meter, Partitioning, Result, Tag, TermParts, TextSearch,
+    ThreadLimits,
 };
 use vervet_snapshot::{ClassId, Segment, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
@@ -190,11 +191,12 @@ impl Base for PartitionedBase {
     }
 
     fn find_edge(&self, edge: Id) -> Result<Option<[Id; 4]>> {
-        let Some(part) = self.routes.part(edge) else { return Ok(None) };
+        let part = self.routes.part(edge)?;
         if let Some((_, store)) = self.stores.get(part) {
             return store.find_edge(edge);
         }
         let Some(remote) = self.remotes.get(part - self.stores.len()) else { return Ok(None) };
+        ThreadLimits::check()?;
         let mut request = Vec::new();
         bytes::write_find_edge(edge, &mut request);
         bytes::read_edge(&remote.send(&request)?.receive()?)

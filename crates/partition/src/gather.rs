@@ -2,7 +2,7 @@
 
 use crate::bytes;
 use crate::call::{Call, PartSegment, Reply, another_kind, answer};
-use vervet_model::Result;
+use vervet_model::{Result, ThreadLimits};
 
 /// The answers of parts, in this order. Requests to other servers are sent first, then the parts of this
 /// process answer, then the answers of the others are awaited: their work overlaps.
@@ -10,6 +10,8 @@ pub(crate) fn gather(calls: &[(&PartSegment, Call<'_>)]) -> Result<Vec<Reply>> {
     let mut awaited = Vec::new();
     for (index, (part, call)) in calls.iter().enumerate() {
         if let PartSegment::Remote(remote, predicate, direction) = part {
+            // The caller may check its limits only after many calls, each of which takes a round trip.
+            ThreadLimits::check()?;
             let mut request = Vec::new();
             bytes::write_call(*predicate, *direction, call, &mut request);
             awaited.push((index, remote.send(&request)?));

@@ -41,24 +41,23 @@ struct Share<'s> {
 }
 
 impl KeyedSegment {
-    fn owner(&self, key: Id) -> Option<&PartSegment> {
-        self.parts.get(self.routes.part(key)?)?.as_ref()
+    fn owner(&self, key: Id) -> Result<Option<&PartSegment>> {
+        let part = self.routes.part(key)?;
+        Ok(self.parts.get(part).and_then(Option::as_ref))
     }
 
     /// The keys of each part at the rows of `rows`, for those that have entries.
-    fn shares(&self, keys: &[Id], rows: std::ops::Range<usize>) -> Vec<Share<'_>> {
+    fn shares(&self, keys: &[Id], rows: std::ops::Range<usize>) -> Result<Vec<Share<'_>>> {
         let share = |part| Share { part, rows: Vec::new(), keys: Vec::new() };
         let mut shares: Vec<Option<Share<'_>>> =
             self.parts.iter().map(|part| part.as_ref().map(share)).collect();
-        for row in rows {
-            let share =
-                keys.get(row).and_then(|key| self.routes.part(*key)).and_then(|part| shares.get_mut(part));
-            if let Some(Some(share)) = share {
+        for (row, key) in keys.iter().enumerate().take(rows.end).skip(rows.start) {
+            if let Some(Some(share)) = shares.get_mut(self.routes.part(*key)?) {
                 share.rows.push(row);
-                share.keys.push(keys[row]);
+                share.keys.push(*key);
             }
         }
-        shares.into_iter().flatten().filter(|share| !share.rows.is_empty()).collect()
+        Ok(shares.into_iter().flatten().filter(|share| !share.rows.is_empty()).collect())
     }
 
     /// Makes a call of each share of `keys`, whose answers are positions of keys that pass, and appends their
@@ -71,7 +70,7 @@ impl KeyedSegment {
     ) -> Result<()> {
         for first in (0..keys.len()).step_by(ROWS_MAX) {
             let start = out.len();
-            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX));
+            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX))?;
             let calls: Vec<_> = shares.iter().map(|share| (share.part, call(share))).collect();
             for (share, reply) in shares.iter().zip(gather(&calls)?) {
                 let Reply::Rows(positions) = reply else { return Err(another_kind()) };
@@ -103,7 +102,7 @@ impl KeyedSegment {
         // The first row that some part did not finish.
         let mut end = keys.len().min(cursor.row.saturating_add(self.rows_for(capacity)));
         let window_end = end;
-        let shares = self.shares(keys, cursor.row..end);
+        let shares = self.shares(keys, cursor.row..end)?;
         let call = |share: &Share<'_>| {
             let limit = out.end.and_then(|(row, below)| Some((share.rows.binary_search(&row).ok()?, below)));
             let (want_edges, want_graphs) = (out.want_edges, out.want_graphs);
@@ -170,7 +169,7 @@ impl Segment for KeyedSegment {
             let capacity = out.remaining_capacity();
             if let Some(key) = keys.get(cursor.row).filter(|_| capacity > 0) {
                 let row = cursor.row;
-                match self.owner(*key) {
+                match self.owner(*key)? {
                     Some(PartSegment::Local(part)) => part.expand(&keys[..=row], filter, cursor, out)?,
                     Some(part) => expand_row(part, *key, filter, cursor, out)?,
                     None => *cursor = Cursor::at(row + 1),
@@ -181,7 +180,7 @@ impl Segment for KeyedSegment {
     }
 
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
-        let Some(part) = self.owner(key) else { return Ok(()) };
+        let Some(part) = self.owner(key)? else { return Ok(()) };
         let Reply::Ids(points) = ask(part, Call::Split { key, parts: parts.min(ROWS_MAX), entries_min })?
         else {
             return Err(another_kind());
@@ -194,7 +193,7 @@ impl Segment for KeyedSegment {
         out.clear();
         out.resize(keys.len(), 0);
         for first in (0..keys.len()).step_by(ROWS_MAX) {
-            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX));
+            let shares = self.shares(keys, first..keys.len().min(first + ROWS_MAX))?;
             let call = |share: &Share<'_>| Call::Degrees { keys: Cow::Owned(share.keys.clone()), filter };
             let calls: Vec<_> = shares.iter().map(|share| (share.part, call(share))).collect();
             for (share, reply) in shares.iter().zip(gather(&calls)?) {
@@ -232,7 +231,7 @@ impl Segment for KeyedSegment {
     }
 
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()> {
-        match self.owner(key) {
+        match self.owner(key)? {
             Some(PartSegment::Local(part)) => part.neighbours(key, filter, out),
             Some(part) => part_neighbours(part, key, filter, out),
             None => Ok(()),
@@ -248,7 +247,7 @@ impl Segment for KeyedSegment {
     }
 
     fn entries(&self, key: Id, from: [Id; 3], limit: usize, out: &mut Vec<[Id; 3]>) -> Result<()> {
-        match self.owner(key) {
+        match self.owner(key)? {
             Some(PartSegment::Local(part)) => part.entries(key, from, limit, out),
             Some(part) => part_entries(part, key, from, limit, out),
             None => Ok(()),
@@ -274,7 +273,7 @@ impl Segment for KeyedSegment {
         graph: GraphFilter,
         out: &mut Vec<OrderedEntry>,
     ) -> Result<()> {
-        match self.owner(key) {
+        match self.owner(key)? {
             Some(part) => part_ordered(part, key, range, graph, out),
             None => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! Which part of a graph has which partition.
 
-use vervet_model::{Id, Partitioning};
+use vervet_model::{Error, ErrorKind, Id, Partitioning, Result};
 
 /// From partitions to positions in a list of parts: partitions of this process, and other servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,8 +22,21 @@ impl Routes {
     }
 
     /// The part that has the entries of a key.
+    ///
+    /// # Errors
+    /// Unavailable: this process was asked for a partition of another server.
     #[inline]
-    pub(crate) fn part(&self, key: Id) -> Option<usize> {
-        *self.part_of.get(self.partitioning.owner(key))?
+    pub(crate) fn part(&self, key: Id) -> Result<usize> {
+        let partition = self.partitioning.owner(key);
+        self.part_of.get(partition).copied().flatten().ok_or_else(|| elsewhere(partition))
     }
+}
+
+#[cold]
+fn elsewhere(partition: usize) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("partition {partition} is not at the server that was asked for it"),
+    )
+    .with_hint("all servers of a cluster must have the same cluster.toml, but for `server`")
 }

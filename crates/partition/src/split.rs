@@ -119,7 +119,7 @@ impl SplitSegment {
     fn rows_of_parts<'c>(
         &self,
         rows: usize,
-        part_of: impl Fn(usize) -> Option<usize>,
+        part_of: impl Fn(usize) -> Result<usize>,
         call: impl Fn(&[usize]) -> Call<'c>,
         out: &mut Vec<u32>,
     ) -> Result<()> {
@@ -127,7 +127,7 @@ impl SplitSegment {
             let start = out.len();
             let mut shares: Vec<Vec<usize>> = vec![Vec::new(); self.parts.len()];
             for row in first..rows.min(first + ROWS_MAX) {
-                if let Some(share) = part_of(row).and_then(|part| shares.get_mut(part)) {
+                if let Some(share) = shares.get_mut(part_of(row)?) {
                     share.push(row);
                 }
             }
@@ -219,7 +219,7 @@ impl Segment for SplitSegment {
             neighbours: rows.iter().filter_map(|row| neighbours.get(*row)).copied().collect(),
             filter,
         };
-        let part_of = |row: usize| self.routes.part(*neighbours.get(row)?);
+        let part_of = |row: usize| self.routes.part(neighbours.get(row).copied().unwrap_or_default());
         self.rows_of_parts(keys.len(), part_of, call, out)
     }
 

@@ -82,9 +82,17 @@ pub(crate) enum Tier {
 pub(crate) struct Admission {
     short: Fingerprints,
     heavy: Fingerprints,
+    /// Whether no request is on the fast path.
+    without_fast_path: bool,
 }
 
 impl Admission {
+    /// Without the fast path: for a part of a cluster, where any read may wait for another server, and I/O
+    /// threads must not wait.
+    pub(crate) fn without_fast_path() -> Self {
+        Self { without_fast_path: true, ..Self::default() }
+    }
+
     /// The fingerprint of a request.
     pub(crate) fn fingerprint(&self, request: impl Hash) -> u64 {
         self.short.hash(request)
@@ -92,7 +100,7 @@ impl Admission {
 
     /// Whether the last request with this fingerprint was short.
     pub(crate) fn is_short(&self, fingerprint: u64) -> bool {
-        self.short.has(fingerprint)
+        !self.without_fast_path && self.short.has(fingerprint)
     }
 
     /// Whether the last request with this fingerprint was heavy.

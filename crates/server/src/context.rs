@@ -1,7 +1,7 @@
 //! The context of an HTTP request: its head, the state of the server, and the permissions of its sender.
 
 use crate::gremlin::access::UpgradeCell;
-use crate::http::reply::{Failure, Outcome};
+use crate::http::reply::Outcome;
 use crate::network::body_memory::BodyReservation;
 use crate::operations::metrics::RequestKind;
 use crate::operations::running::RequestDescription;
@@ -9,7 +9,6 @@ use crate::options::Role;
 use crate::security::auth::Caller;
 use crate::security::origin::Site;
 use crate::state::State;
-use hyper::StatusCode;
 use hyper::http::request::Parts;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,8 +46,7 @@ impl RequestContext<'_> {
         }
         self.state.users.check(&self.parts.headers, self.caller, role).await?;
         if self.state.options.read_only {
-            return Err(Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-                .hint("it was started with --read-only"));
+            return Err(self.state.options.refuse_changes());
         }
         self.site.allow_write()
     }

@@ -1,7 +1,9 @@
 //! Options of the server: addresses, limits, users, TLS. Every limit has a name here, and a default with a
 //! reason.
 
+use crate::http::reply::Failure;
 use crate::saved_queries::SavedQueries;
+use hyper::StatusCode;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,6 +49,18 @@ pub struct ServerOptions {
     pub cluster: Option<Arc<Cluster>>,
     /// Resource limits.
     pub limits: Limits,
+}
+
+impl ServerOptions {
+    /// The refusal of changes by a server that only reads.
+    pub(crate) fn refuse_changes(&self) -> Failure {
+        let refused = |reason| Failure::new(StatusCode::FORBIDDEN, reason);
+        match self.cluster {
+            Some(_) => refused("this graph is spread over several servers, which only read it")
+                .hint("change the database that the cluster was made from, and make the cluster again"),
+            None => refused("this server is read-only").hint("it was started with --read-only"),
+        }
+    }
 }
 
 impl Default for ServerOptions {

@@ -62,7 +62,10 @@ impl State {
             database,
             users,
             metrics,
-            admission: Arc::default(),
+            admission: match options.cluster {
+                Some(_) => Arc::new(Admission::without_fast_path()),
+                None => Arc::default(),
+            },
             threads: Arc::default(),
             permits: Arc::new(Semaphore::new(options.limits.requests)),
             heavy_permits: Arc::new(Semaphore::new(options.limits.heavy_requests)),

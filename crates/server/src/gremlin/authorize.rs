@@ -4,7 +4,6 @@ use super::access::Access;
 use crate::context::RequestContext;
 use crate::http::reply::{Failure, Outcome};
 use crate::options::Role;
-use hyper::StatusCode;
 use hyper::header::AUTHORIZATION;
 
 /// The permissions of the sender of an HTTP request.
@@ -31,10 +30,7 @@ pub(super) async fn of_socket(context: &RequestContext<'_>) -> Outcome<Access> {
 async fn of(context: &RequestContext<'_>, other_site: Option<Failure>) -> Outcome<Access> {
     let (state, headers) = (context.state, &context.parts.headers);
     let role = state.users.role(headers, context.caller).await?;
-    let read_only = state.options.read_only.then(|| {
-        Failure::new(StatusCode::FORBIDDEN, "this server is read-only")
-            .hint("it was started with --read-only")
-    });
+    let read_only = state.options.read_only.then(|| state.options.refuse_changes());
     let is_authenticated = state.users.is_open() || headers.contains_key(AUTHORIZATION);
     let user = context.user();
     Ok(Access::new(role, user, is_authenticated, read_only.or(other_site), context.caller.peer))
