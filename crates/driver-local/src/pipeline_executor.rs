@@ -181,6 +181,7 @@ impl<'a> PipelineExecutor<'a> {
     /// The part of a helper in a round.
     fn run_helper(&self, morsels: &Morsels<'_>, sink: &mut Sink<'_>) -> Requeue {
         let work = || -> Result<Requeue> {
+            let _limits = self.run.control().enter();
             let Some(mut copy) = self.copy()? else { return Ok(Requeue::No) };
             let begun = Instant::now();
             let mut requeue = Requeue::No;
@@ -218,7 +219,6 @@ impl<'a> PipelineExecutor<'a> {
         }
         let thread = self.threads.get(self.created.fetch_add(1, Relaxed));
         let Some(&(control, evaluator)) = thread else { return Ok(None) };
-        let _limits = control.enter();
         let run = self.run.for_thread(control, evaluator);
         Ok(Some(PipelineCopy { worker: Worker::new(self.pipeline, self.cut, &run)?, run }))
     }

@@ -37,9 +37,7 @@ impl Execution<'_> {
 
     /// The limits of this run.
     pub(crate) fn control(&self) -> Control<'_> {
-        let control = control(self.options, self.started, self.database.driver().gate());
-        let _limits = control.enter();
-        control.with_reoptimizer(&self.plan)
+        control(self.options, self.started, self.database.driver().gate()).with_reoptimizer(&self.plan)
     }
 
     /// [`Execution::run`] under existing limits, which the caller continues to use.
@@ -71,6 +69,7 @@ impl Execution<'_> {
         control: &Control<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(ComputedTerms, Profile)> {
+        let _limits = control.enter();
         let context = RunContext {
             environment: self.database.environment(),
             driver: Some(self.database.driver()),
