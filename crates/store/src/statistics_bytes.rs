@@ -16,7 +16,7 @@ pub(crate) mod flag {
 }
 
 /// Appends statistics that are exact, without [`SegmentStatistics::untyped_keys`]. `more` are further flags
-/// of [`flag`].
+/// of this file.
 pub fn write_statistics(statistics: &SegmentStatistics, more: u64, out: &mut Vec<u8>) {
     let flags = [
         (statistics.has_named_graphs, flag::NAMED_GRAPHS),
