@@ -138,13 +138,14 @@ pub(crate) fn write_call(predicate: Id, direction: Direction, call: &Call<'_>, o
             write_count(*limit, out);
         }
         Call::KeysBelow { key } => write_id(*key, out),
-        Call::Ordered { key, range, graph } => {
+        Call::Ordered { key, range, graph, skip } => {
             write_id(*key, out);
             write_id(range.from, out);
             write_id(range.before, out);
             write_varint(u64::from(range.descending), out);
             write_count(range.limit, out);
             write_graph(*graph, out);
+            write_count(*skip, out);
         }
     }
 }
@@ -322,7 +323,7 @@ pub(crate) fn read_request(bytes: &[u8]) -> Result<Request> {
         kind::ORDERED => {
             let (key, from, before) = (input.id()?, input.id()?, input.id()?);
             let range = OrderRange { from, before, descending: input.flag()?, limit: input.count(ROWS_MAX)? };
-            Call::Ordered { key, range, graph: input.graph()? }
+            Call::Ordered { key, range, graph: input.graph()?, skip: input.count(usize::MAX)? }
         }
         _ => return Err(malformed()),
     };

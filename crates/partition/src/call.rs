@@ -53,10 +53,12 @@ pub(crate) enum Call<'a> {
     KeysBelow {
         key: Id,
     },
+    /// Without the first `skip` entries of the range.
     Ordered {
         key: Id,
         range: OrderRange,
         graph: GraphFilter,
+        skip: usize,
     },
 }
 
@@ -135,9 +137,11 @@ pub(crate) fn answer(segment: &dyn Segment, call: &Call<'_>) -> Result<Reply> {
             Reply::Entries(entries)
         }
         Call::KeysBelow { key } => Reply::Numbers(vec![segment.keys_below(*key)?]),
-        Call::Ordered { key, range, graph } => {
+        Call::Ordered { key, range, graph, skip } => {
             let mut entries = Vec::new();
-            segment.ordered(*key, range, *graph, &mut entries)?;
+            let range = OrderRange { limit: range.limit.saturating_add(*skip), ..*range };
+            segment.ordered(*key, &range, *graph, &mut entries)?;
+            entries.drain(..entries.len().min(*skip));
             Reply::Ordered(entries)
         }
     })

@@ -6,9 +6,10 @@
 use crate::statistics::merge;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use vervet_codec::{Damaged, Reader, write_u64};
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{KeySketch, SegmentStatistics, Snapshot};
+use vervet_snapshot::{KeySketch, Segment, SegmentStatistics, Snapshot};
 use vervet_store::{Base, SplitPredicates, Store, read_statistics, write_statistics};
 
 /// See the header of this file.
@@ -51,12 +52,7 @@ impl Catalog {
                 Ok::<_, vervet_model::Error>(parts.into_iter().flatten().collect::<Vec<_>>())
             };
             let [out, reverse] = [parts(Direction::Out)?, parts(Direction::In)?];
-            let keys = |parts: &[_]| {
-                parts
-                    .iter()
-                    .map(|part: &std::sync::Arc<dyn vervet_snapshot::Segment>| part.statistics().keys)
-                    .sum()
-            };
+            let keys = |parts: &[_]| parts.iter().map(|part: &Arc<dyn Segment>| part.statistics().keys).sum();
             let split = split.remove(&predicate.bits());
             let objects = split.as_ref().map_or_else(|| keys(&reverse), |statistics| statistics.keys);
             let subjects = keys(&out);

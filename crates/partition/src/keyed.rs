@@ -23,6 +23,9 @@ use vervet_snapshot::{
 /// Entries of a key that are read at a time from another server.
 const ENTRIES_AT_ONCE: usize = 1 << 14;
 
+/// Entries in their order that are read at a time from another server, which finds those before again.
+const ORDERED_AT_ONCE: usize = 1 << 12;
+
 /// See the header of this file.
 pub(crate) struct KeyedSegment {
     pub(crate) routes: Arc<Routes>,
@@ -364,18 +367,19 @@ pub(crate) fn part_ordered(
     if let PartSegment::Local(segment) = part {
         return segment.ordered(key, range, graph, out);
     }
-    if range.limit > ROWS_MAX {
-        // Not reached by queries, which ask for a page; a limit without an end would be an answer without
-        // one.
-        return Err(vervet_model::Error::new(
-            vervet_model::ErrorKind::Unsupported,
-            format!("more than {ROWS_MAX} entries in their order from another server at once"),
-        ));
+    let (mut left, mut skip) = (range.limit, 0);
+    while left > 0 {
+        let range = OrderRange { limit: left.min(ORDERED_AT_ONCE), ..*range };
+        let Reply::Ordered(entries) = ask(part, Call::Ordered { key, range, graph, skip })? else {
+            return Err(another_kind());
+        };
+        let count = entries.len();
+        out.extend(entries);
+        if count < range.limit {
+            break;
+        }
+        (left, skip) = (left - count, skip + count);
     }
-    let Reply::Ordered(entries) = ask(part, Call::Ordered { key, range: *range, graph })? else {
-        return Err(another_kind());
-    };
-    out.extend(entries);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use vervet_env::Environment;
 use vervet_model::Result;
 use vervet_model::{Direction, Id, Partitioning};
 use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote};
-use vervet_snapshot::{ClassId, GraphFilter, OrderRange, Snapshot};
+use vervet_snapshot::{ClassId, EntryFilter, GraphFilter, OrderRange, Snapshot};
 use vervet_store::{Base, BuildOptions, Store, Target};
 
 fn partitioned(graph: &Graph, options: BuildOptions, partitioning: Partitioning) -> PartitionedBase {
@@ -53,7 +53,10 @@ fn compare_with_store(base: &PartitionedBase, whole: &Store, random: &mut Random
                     from: bound(random).unwrap_or_default(),
                     before: Id::UNBOUND,
                     descending: random.one_in(2),
-                    limit: usize::try_from(random.below(9)).expect("small"),
+                    limit: match random.below(10) {
+                        9 => usize::MAX,
+                        limit => usize::try_from(limit).expect("small"),
+                    },
                 };
                 let (mut found, mut expected) = (Vec::new(), Vec::new());
                 ours.ordered(key, &range, GraphFilter::Any, &mut found).expect("ordered");
@@ -275,6 +278,44 @@ fn large_lists_take_several_requests() {
     }
 }
 
+/// Hubs with more entries in their order than one request lists.
+#[test]
+fn long_orders_take_several_requests() {
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape = GraphParameters {
+        vertices: 3,
+        statements: 100_000,
+        predicates: 3,
+        types: 2,
+        edges: true,
+        named_graphs: true,
+    };
+    let graph = Graph::random(shape, &mut random);
+    let environment = Environment::simulated(seed);
+    let whole = graph.build(options(&environment), &Target::Memory);
+    let mut longest = 0;
+    for (base, _) in served(&graph, &environment, 4, 2) {
+        for (predicate, _) in whole.orders() {
+            for direction in Direction::BOTH {
+                let segment = |base: &dyn Base| base.segment_arc(*predicate, direction).expect("whole");
+                let (Some(ours), Some(theirs)) = (segment(&*base), segment(&whole)) else { continue };
+                let mut keys = Vec::new();
+                theirs.keys(Id::UNBOUND, 100, &mut keys).expect("whole");
+                for (key, descending) in keys.into_iter().flat_map(|key| [(key, false), (key, true)]) {
+                    let range = OrderRange { limit: usize::MAX, descending, ..OrderRange::default() };
+                    let (mut found, mut expected) = (Vec::new(), Vec::new());
+                    ours.ordered(key, &range, GraphFilter::Any, &mut found).expect("ordered");
+                    theirs.ordered(key, &range, GraphFilter::Any, &mut expected).expect("ordered");
+                    assert_eq!(found, expected, "seed {seed}: {key:?} {descending}");
+                    longest = longest.max(found.len());
+                }
+            }
+        }
+    }
+    assert!(longest > 1 << 12, "seed {seed}: {longest} entries take few requests");
+}
+
 /// No bytes make a server panic or answer more than was asked for.
 #[test]
 fn arbitrary_requests_are_refused_or_answered() {
@@ -320,9 +361,8 @@ fn keys_of_partitions_elsewhere_are_refused() {
     let [answering, _] = directory.bases(&[0, 2], &[(refusing(), vec![1, 3])]).expect("all partitions");
     let segment = answering.segment(graph.predicates[0], Direction::Out).expect("whole").expect("entries");
     let mut degrees = Vec::new();
-    let own = segment.degrees(&[Id::vertex(2)], vervet_snapshot::EntryFilter::ALL, &mut degrees);
+    let own = segment.degrees(&[Id::vertex(2)], EntryFilter::ALL, &mut degrees);
     own.expect("an own partition");
-    let error =
-        segment.degrees(&[Id::vertex(2), Id::vertex(3)], vervet_snapshot::EntryFilter::ALL, &mut degrees);
+    let error = segment.degrees(&[Id::vertex(2), Id::vertex(3)], EntryFilter::ALL, &mut degrees);
     assert_eq!(error.map_err(|error| error.kind()), Err(vervet_model::ErrorKind::Unavailable));
 }
