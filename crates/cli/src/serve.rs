@@ -2,7 +2,7 @@
 //! `vervet-server`.
 
 use crate::arguments::{LogFormat, ServeArguments};
-use crate::output::{self, Outcome};
+use crate::output::{self, Failure, Outcome};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,10 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
             database
         }
         (None, Some(directory)) => open_database(directory, arguments, open(!options.read_only))?,
-        (None, None) => unreachable!("one of them is required"),
+        (None, None) => {
+            let hint = "name the directory of a database, or --cluster DIR".to_owned();
+            return Err(Failure::Usage("there is nothing to serve".to_owned(), hint));
+        }
     };
     let statements = database.snapshot().statement_count();
     let rights = match (options.read_only, options.users.len()) {

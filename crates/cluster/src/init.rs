@@ -33,8 +33,8 @@ pub struct InitOptions {
 }
 
 impl InitOptions {
-    /// `count` servers named `a`, `b`, …, on one host, with addresses for each other from `port` on, and for
-    /// clients from `http_port` on.
+    /// `count` servers named `a`, `b` and so on, on one host, with addresses for each other from `port` on,
+    /// and for clients from `http_port` on.
     #[must_use]
     pub fn on_host(count: usize, partitions: usize, host: &str, (port, http_port): (u16, u16)) -> Self {
         let servers = (0..count).map(|number| {

@@ -266,8 +266,8 @@ impl FrameStream {
         Ok(())
     }
 
-    /// Whether bytes, or the end of the stream, have come that nobody waits for: between requests, and while
-    /// a request is answered, the other end has nothing to say.
+    /// Whether the other end has sent bytes or closed the connection. It does neither between requests, nor
+    /// while it waits for an answer, unless it gives the connection up.
     pub(crate) fn has_ended(&self) -> bool {
         if self.input.start != self.input.end || self.socket.set_nonblocking(true).is_err() {
             return true;

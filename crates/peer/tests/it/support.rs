@@ -1,8 +1,9 @@
 //! A cluster of two servers, `a` (the client) and `b`, with handlers for tests; clients of raw bytes.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Position, Result, ThreadLimits};
 use vervet_peer::{Authority, Handler, Hello, Identity, IdentityFiles, Peer, PeerServer};
@@ -25,6 +26,16 @@ pub(crate) fn hello(server: &str) -> Hello {
     Hello { cluster: CLUSTER, server: server.to_owned() }
 }
 
+/// The numbers of milliseconds of sleeps that have begun.
+static BEGUN: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Waits until a handler sleeps for this number of milliseconds, which no other test uses.
+pub(crate) fn wait_until_begun(milliseconds: u64) {
+    while !BEGUN.lock().unwrap().contains(&milliseconds) {
+        std::thread::yield_now();
+    }
+}
+
 /// Answers by the first byte: `e` echo; `n` that many bytes (8 bytes little endian); `s` sleeps that many
 /// milliseconds, checking its limits; `p` panics; `f` fails; `d` the milliseconds of its deadline.
 pub(crate) struct TestHandler;
@@ -41,6 +52,7 @@ impl Handler for TestHandler {
                 out.extend((0..count).map(|index| (index % 251).to_le_bytes()[0]));
             }
             b's' => {
+                BEGUN.lock().unwrap().insert(number());
                 let end = Instant::now() + Duration::from_millis(number());
                 while Instant::now() < end {
                     ThreadLimits::check()?;

@@ -55,12 +55,12 @@ fn cancellation_ends_a_wait_at_both_ends() {
     let peer = peer(server.local_address());
     let flag = Arc::new(AtomicBool::new(false));
     let entered = ThreadLimits { cancelled: Some(Arc::clone(&flag)), deadline: None }.enter();
-    let pending = peer.send(&number(b's', 60_000)).unwrap();
+    let pending = peer.send(&number(b's', 60_001)).unwrap();
     let canceller = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(100));
+        wait_until_begun(60_001);
         flag.store(true, Ordering::Relaxed);
     });
-    let error = takes(50..200, || pending.receive()).unwrap_err();
+    let error = takes(0..200, || pending.receive()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     canceller.join().unwrap();
     drop(entered);
@@ -83,8 +83,8 @@ fn a_server_at_work_is_not_a_server_that_hangs() {
 fn a_shut_down_cancels_requests() {
     let server = server();
     let peer = peer(server.local_address());
-    let pending = peer.send(&number(b's', 60_000)).unwrap();
-    std::thread::sleep(Duration::from_millis(50));
+    let pending = peer.send(&number(b's', 60_002)).unwrap();
+    wait_until_begun(60_002);
     takes(0..1000, || server.shut_down());
     unavailable(pending.receive(), "server b");
 }
