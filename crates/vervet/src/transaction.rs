@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet_graph::Graph;
 use vervet_kernel::Gate;
-use vervet_model::{Error, ErrorKind, Id, Result, Statement};
+use vervet_model::{Direction, Error, ErrorKind, Id, Result, Statement};
 use vervet_snapshot::Snapshot;
-use vervet_txn::{Isolation, Timestamp, View};
+use vervet_txn::{Isolation, Read, Timestamp, View};
 
 /// The maximum attempts of [`Database::transact`] and [`Database::update`] under conflicts.
 pub const ATTEMPTS_MAX: u32 = 100;
@@ -366,6 +366,15 @@ impl UpdateTarget for TransactionTarget<'_> {
 
     fn fresh_edge(&mut self) -> Result<Id> {
         Ok(self.inner.fresh_edge())
+    }
+
+    fn has_new_predicate(&mut self, statements: &[Statement]) -> Result<bool> {
+        let Some(first) = statements.first() else { return Ok(true) };
+        let is_new = self.inner.version()?.segment(first.predicate, Direction::Out)?.is_none();
+        for statement in statements.iter().filter(|_| is_new) {
+            self.inner.record_read(Read::Entry(statement.subject, statement.predicate, statement.object));
+        }
+        Ok(is_new)
     }
 
     fn insert(&mut self, statement: &Statement) -> Result<bool> {

@@ -76,6 +76,16 @@ pub trait UpdateTarget {
         Err(Error::new(ErrorKind::Unsupported, "new identities of statements (~) are not supported here"))
     }
 
+    /// Whether no statement has the predicate of these statements, which is one. A transaction has then read
+    /// that these statements are not there, and not that the predicate has none: transactions that add the
+    /// first statements of a predicate do not conflict.
+    ///
+    /// # Errors
+    /// Errors of the target.
+    fn has_new_predicate(&mut self, _statements: &[Statement]) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Adds a statement; returns whether it was new.
     ///
     /// # Errors
@@ -289,7 +299,13 @@ impl Request<'_, '_> {
         });
         statements.sort_unstable_by_key(|s| (s.predicate, s.graph, s.subject, s.object));
         statements.dedup();
-        let there = self.read(|snapshot, _| remove::with_edges(snapshot, statements))?;
+        let mut new = Vec::new();
+        for run in statements.chunk_by(|a, b| a.predicate == b.predicate) {
+            if self.target.has_new_predicate(run)? {
+                new.push(run[0].predicate);
+            }
+        }
+        let there = self.read(|snapshot, _| remove::with_edges(snapshot, statements, &new))?;
         let mut there = there.iter().peekable();
         let mut row = 0;
         statements.retain(|_| {

@@ -212,12 +212,16 @@ fn expand(
 }
 
 /// Positions, ascending, of those plain statements that already exist with an identity (or without, which
-/// does not matter for them). `statements` are sorted by predicate and graph.
-pub(super) fn with_edges(snapshot: &dyn Snapshot, statements: &[Statement]) -> Result<Vec<u32>> {
+/// does not matter for them). `statements` are sorted by predicate and graph. `new`: predicates that are known
+/// to have no statements, ascending.
+pub(super) fn with_edges(snapshot: &dyn Snapshot, statements: &[Statement], new: &[Id]) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let (mut start, mut rows) = (0, Vec::new());
     for run in statements.chunk_by(|a, b| (a.predicate, a.graph) == (b.predicate, b.graph)) {
-        let segment = snapshot.segment(run[0].predicate, Direction::Out)?;
+        let segment = match new.binary_search(&run[0].predicate) {
+            Ok(_) => None,
+            Err(_) => snapshot.segment(run[0].predicate, Direction::Out)?,
+        };
         if let Some(segment) = segment.filter(|segment| segment.statistics().has_edges) {
             let graph =
                 if run[0].graph.is_bound() { GraphFilter::Named(run[0].graph) } else { GraphFilter::Default };

@@ -430,3 +430,25 @@ fn b5_new_terms_do_not_touch_the_disk_before_their_commit() {
     let again = Database::open_in(simulation.environment(), "/db").expect("whole");
     assert_eq!(again.select("SELECT * { ?s ?p ?o }").expect("it runs").len(), 11);
 }
+
+/// Updates that add the first statements of a predicate conflict only about equal statements.
+#[test]
+fn the_first_statements_of_a_predicate_do_not_conflict() {
+    let commit = |first: &str, second: &str| {
+        let database = Database::in_memory();
+        database.load_text(Format::NTriples, "<urn:a> <urn:other> <urn:b> .").expect("loaded");
+        let (mut one, mut two) = (database.begin().expect("begun"), database.begin().expect("begun"));
+        one.update(first).expect("an update");
+        two.update(second).expect("an update");
+        one.commit().expect("the first");
+        let committed = two.commit().map(drop).map_err(|error| error.kind());
+        let count = database.select("SELECT * { ?s <urn:new> ?o }").expect("a query").rows().count();
+        (committed, count)
+    };
+    let plain = "INSERT DATA { <urn:a> <urn:new> <urn:b> }";
+    assert_eq!(commit(plain, "INSERT DATA { <urn:a> <urn:new> <urn:c> }"), (Ok(()), 2));
+    assert_eq!(commit(plain, "INSERT DATA { <urn:c> <urn:new> <urn:b> }"), (Ok(()), 2));
+    // The statement is there once, with an identity: the plain one would be a second one.
+    let edge = "INSERT DATA { <urn:a> <urn:new> <urn:b> ~ _:e }";
+    assert_eq!(commit(edge, plain), (Err(ErrorKind::Conflict), 1));
+}
