@@ -212,8 +212,8 @@ fn expand(
 }
 
 /// Positions, ascending, of those plain statements that already exist with an identity (or without, which
-/// does not matter for them). `statements` are sorted by predicate and graph. `new`: predicates that are known
-/// to have no statements, ascending.
+/// does not matter for them). `statements` are sorted by predicate and graph. `new`: predicates that are
+/// known to have no statements, ascending.
 pub(super) fn with_edges(snapshot: &dyn Snapshot, statements: &[Statement], new: &[Id]) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let (mut start, mut rows) = (0, Vec::new());
