@@ -233,7 +233,6 @@ impl Expression {
 /// The functions of SPARQL 1.1 §17.4, those of SPARQL 1.2 for base directions and triple terms, the casts of
 /// §17.5, and those for full-text search.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each is the function of SPARQL with the same name")]
 pub enum Function {
     Str,

@@ -74,6 +74,42 @@ impl Default for Parallelism {
     }
 }
 
+/// Something that runs plans: on the threads of one process, or over several servers.
+pub trait Driver: Send + Sync + std::fmt::Debug {
+    /// Runs `plan` as [`vervet_kernel::execute`] does. `sink` is called only on the calling thread.
+    ///
+    /// # Errors
+    /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper
+    /// panics; [`vervet_model::ErrorKind::Unavailable`] if a server does not answer.
+    #[expect(clippy::too_many_arguments, reason = "those of the kernel, and how parallel")]
+    fn execute(
+        &self,
+        plan: &Plan,
+        snapshot: &dyn Snapshot,
+        evaluator: &Evaluator<'_>,
+        control: &Control<'_>,
+        parallelism: Parallelism,
+        input: &mut Batch,
+        profile: bool,
+        sink: &mut dyn FnMut(&Batch) -> Result<Flow>,
+    ) -> Result<Profile>;
+
+    /// The gate for [`Control::with_gate`], shared by all queries on the same database.
+    fn gate(&self) -> Option<Arc<dyn vervet_kernel::Gate>>;
+
+    /// Number of threads with which a plan would run.
+    fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize;
+
+    /// Whether every thread runs a copy of each step, by step number ([`Pipeline::number_steps`]), for
+    /// `EXPLAIN`.
+    fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool>;
+
+    /// Where steps of a plan run if not here, as lines for people; after a run also what was sent.
+    fn notes(&self, _plan: &Plan, _parallelism: Parallelism, _profile: Option<&Profile>) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 /// Runs plans, and owns the helper threads for heavy ones. See the header of this crate.
 #[derive(Debug)]
 pub struct LocalDriver {
@@ -99,21 +135,15 @@ impl LocalDriver {
         let gate = has_gate.then(|| Arc::new(Gate::new(slots())));
         Self { pool: Pool::new(), available: OnceLock::new(), gate }
     }
+}
 
-    /// The gate for [`Control::with_gate`], shared by all queries on the same database.
-    #[must_use]
-    pub fn gate(&self) -> Option<Arc<dyn vervet_kernel::Gate>> {
+impl Driver for LocalDriver {
+    fn gate(&self) -> Option<Arc<dyn vervet_kernel::Gate>> {
         self.gate.clone().map(|gate| gate as Arc<dyn vervet_kernel::Gate>)
     }
 
-    /// Runs `plan` as [`vervet_kernel::execute`] does, with helpers if it is heavy. `sink` is called only on
-    /// the calling thread.
-    ///
-    /// # Errors
-    /// Those of [`Control`], of the store, and of `sink`; [`vervet_model::ErrorKind::Internal`] if a helper
-    /// panics.
-    #[expect(clippy::too_many_arguments, reason = "those of the kernel, and how parallel")]
-    pub fn execute(
+    /// With helpers if the plan is heavy.
+    fn execute(
         &self,
         plan: &Plan,
         snapshot: &dyn Snapshot,
@@ -143,9 +173,7 @@ impl LocalDriver {
         Ok(if profile { figures } else { Profile::default() })
     }
 
-    /// Number of threads with which a plan would run.
-    #[must_use]
-    pub fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize {
+    fn threads(&self, plan: &Plan, parallelism: Parallelism) -> usize {
         if parallelism.threads == Some(1) || !is_heavy(plan, parallelism) {
             return 1;
         }
@@ -160,10 +188,7 @@ impl LocalDriver {
         }
     }
 
-    /// Whether every thread runs a copy of each step, by step number ([`Pipeline::number_steps`]), for
-    /// `EXPLAIN`.
-    #[must_use]
-    pub fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
+    fn steps_in_copies(&self, plan: &Plan, parallelism: Parallelism) -> Vec<bool> {
         let mut is_parallel = vec![false; plan.pipeline.number_steps()];
         let threads = self.threads(plan, parallelism);
         if threads > 1 {

@@ -9,7 +9,7 @@
 //! # Invariants
 //! 1. The result is the same multiset of rows for any number of threads; with `ORDER BY`, so is the order, up
 //!    to equal rows.
-//! 2. No thread runs any part of a query after [`LocalDriver::execute`] has returned, whether it succeeded,
+//! 2. No thread runs any part of a query after [`Driver::execute`] has returned, whether it succeeded,
 //!    failed or panicked.
 //! 3. Cancellation, deadline and memory cap apply to the query as a whole, over all its threads.
 //! 4. A light query never waits for a heavy one: it needs no helper. A heavy one without a free helper runs
@@ -22,5 +22,5 @@ mod gate;
 mod pipeline_executor;
 mod pool;
 
-pub use driver::{CutPolicy, HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
+pub use driver::{CutPolicy, Driver, HEAVY_FROM_DEFAULT, LocalDriver, Parallelism, THREADS_MAX, is_heavy};
 pub use gate::on_heavy;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use vervet_algebra::{Aggregate, AggregateKind, Expression, OrderKey, Variable};
-use vervet_driver_local::{LocalDriver, Parallelism};
+use vervet_driver_local::{Driver, LocalDriver, Parallelism};
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Access, JoinKind, Operand, Pipeline, Plan, PlanStep, Profile, Step};
 use vervet_kernel::{Batch, Control, Flow, Limits};

@@ -319,12 +319,6 @@ fn call(function: &Function, arguments: Vec<Node>, evaluator: &Evaluator<'_>) ->
             };
             take().map(|a| Node::Cast(cast, a))
         }
-        other => {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("the function {other:?} is not supported"),
-            ));
-        }
     };
     match node {
         Some(node) if arguments.next().is_none() => Ok(node),

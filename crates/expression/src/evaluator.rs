@@ -154,7 +154,9 @@ impl<'a> Evaluator<'a> {
         self.now
     }
 
-    pub(crate) fn base(&self) -> Option<&str> {
+    /// The base IRI of [`Evaluator::with_base`].
+    #[must_use]
+    pub fn base(&self) -> Option<&str> {
         self.base.as_deref()
     }
 

@@ -12,11 +12,12 @@ mod pipeline;
 pub mod plan;
 
 pub use execution::cut::{PipelineCut, needs_one_thread};
-pub use execution::execute::{Results, execute, solution_column};
+pub use execution::execute::{Results, ends_early, execute, solution_column};
 pub use execution::parallel;
 pub use operators::intersect::small_lists::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PREFIX_MEAN};
 pub use pipeline::batch::{BATCH_ROWS, Batch};
 pub use pipeline::chain::{Flow, Run};
+pub use pipeline::combined_rows::CombinedRows;
 pub use pipeline::control::{Control, Limits, Reoptimizer};
 pub use pipeline::gate::{Gate, LIGHT_TIME};
 pub use pipeline::join_table::JoinTable;

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod chain;
+pub(crate) mod combined_rows;
 pub(crate) mod control;
 pub(crate) mod gate;
 pub(crate) mod join_table;

@@ -482,12 +482,39 @@ impl StepProfile {
 pub struct Profile {
     /// Profile of each step, by step number (see [`Pipeline::number_steps`]).
     pub steps: Vec<StepProfile>,
+    /// What was sent between servers before a step, by step number.
+    pub sent: Vec<(usize, Sent)>,
+}
+
+/// Rows that were sent from server to server, and the bytes of the requests or answers with them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes before encryption.
+    pub bytes: u64,
+}
+
+impl Sent {
+    /// Adds what was sent elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+    }
 }
 
 impl Profile {
+    /// Counts what was sent before the step with this number.
+    pub fn add_sent(&mut self, number: usize, sent: Sent) {
+        match self.sent.iter_mut().find(|(step, _)| *step == number) {
+            Some((_, sum)) => sum.add(sent),
+            None => self.sent.push((number, sent)),
+        }
+    }
+
     /// A profile of this pipeline with all counters zero.
     #[must_use]
     pub fn new(pipeline: &Pipeline) -> Self {
-        Self { steps: vec![StepProfile::default(); pipeline.number_steps()] }
+        Self { steps: vec![StepProfile::default(); pipeline.number_steps()], sent: Vec::new() }
     }
 }

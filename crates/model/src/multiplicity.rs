@@ -25,6 +25,12 @@ impl Multiplicity {
         Self(count as u128)
     }
 
+    /// This number of solutions; `None`: it is too large.
+    #[must_use]
+    pub const fn from_count(count: u128) -> Option<Self> {
+        if count <= MAX { Some(Self(count)) } else { None }
+    }
+
     /// The number.
     #[must_use]
     pub const fn get(self) -> u128 {

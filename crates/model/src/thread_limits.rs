@@ -53,6 +53,12 @@ impl ThreadLimits {
         EnteredLimits { before: CURRENT.replace(self) }
     }
 
+    /// The limits of the calling thread.
+    #[must_use]
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Self::clone)
+    }
+
     /// Checks the limits of the calling thread.
     ///
     /// # Errors

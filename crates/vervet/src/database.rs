@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
-use vervet_driver_local::LocalDriver;
+use vervet_driver_local::{Driver, LocalDriver};
 use vervet_env::Environment;
 use vervet_graph::Graph;
 use vervet_kernel::Gate;
@@ -44,7 +44,7 @@ struct Inner {
     plan_hits: AtomicU64,
     plan_misses: AtomicU64,
     /// Owns the helper threads of heavy queries; they end with the database.
-    driver: LocalDriver,
+    driver: Arc<dyn Driver>,
     /// Drawn once, by the first query: a system call per query would take as long as a small query.
     seed: OnceLock<u64>,
     /// The number of queries run so far.
@@ -174,6 +174,11 @@ pub struct ComponentSize {
     pub size_bytes: u64,
 }
 
+/// A driver on the threads of this process.
+fn local(gate: bool) -> Arc<dyn Driver> {
+    Arc::new(LocalDriver::new(gate))
+}
+
 impl Database {
     /// An empty in-memory database. It is dropped with its last clone.
     #[must_use]
@@ -189,7 +194,7 @@ impl Database {
     pub fn in_memory_with(options: DatabaseOptions) -> Self {
         let transactions = Transactions::in_memory(options.environment.clone(), options.of_transactions())
             .expect("an empty store is made of constants");
-        Self::new(options.environment, None, transactions, options.gate)
+        Self::new(options.environment, None, transactions, local(options.gate))
     }
 
     /// Opens the database in a directory with everything committed there, including the commits of another
@@ -222,7 +227,7 @@ impl Database {
         let open = if options.to_write { Transactions::open_to_write } else { Transactions::open };
         let transactions = open(options.environment.clone(), directory, options.of_transactions())?;
         log_opened(directory, &transactions, begin);
-        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, local(options.gate)))
     }
 
     /// Opens the database in a directory, or an empty one that its first load or commit creates there.
@@ -254,7 +259,7 @@ impl Database {
         };
         let transactions = open(options.environment.clone(), directory, options.of_transactions())?;
         log_opened(directory, &transactions, begin);
-        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, options.gate))
+        Ok(Self::new(options.environment, Some(directory.to_owned()), transactions, local(options.gate)))
     }
 
     /// Reports whether the log of the database in a directory is damaged, and what cutting it there would
@@ -304,13 +309,18 @@ impl Database {
     }
 
     /// A database over a graph that nothing changes, such as one in partitions on several servers. Changes
-    /// fail with `refusal`.
+    /// fail with `refusal`. `driver` runs the queries.
     #[must_use]
-    pub fn read_only(base: Arc<dyn Base>, refusal: Error, options: &DatabaseOptions) -> Self {
+    pub fn read_only(
+        base: Arc<dyn Base>,
+        refusal: Error,
+        driver: Arc<dyn Driver>,
+        options: &DatabaseOptions,
+    ) -> Self {
         let environment = options.environment.clone();
         let transactions =
             Transactions::read_only(environment.clone(), base, options.of_transactions(), refusal);
-        Self::new(environment, None, transactions, options.gate)
+        Self::new(environment, None, transactions, driver)
     }
 
     /// Writes the current graph in several partitions to a directory without one, for the servers of a
@@ -335,7 +345,7 @@ impl Database {
         environment: Environment,
         directory: Option<PathBuf>,
         transactions: Arc<Transactions>,
-        gate: bool,
+        driver: Arc<dyn Driver>,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -350,7 +360,7 @@ impl Database {
                 runs: AtomicU64::new(0),
                 names: OnceLock::new(),
                 named: AtomicU64::new(0),
-                driver: LocalDriver::new(gate),
+                driver,
             }),
         }
     }
@@ -608,8 +618,8 @@ impl Database {
         self.inner.directory.as_deref()
     }
 
-    pub(crate) fn driver(&self) -> &LocalDriver {
-        &self.inner.driver
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        &*self.inner.driver
     }
 
     /// A seed for the random functions of one run, different for each run.

@@ -52,7 +52,8 @@ pub fn execute(
 }
 
 /// Whether the plan ends after few rows, and no barrier needs all rows before.
-fn ends_early(plan: &Plan) -> bool {
+#[must_use]
+pub fn ends_early(plan: &Plan) -> bool {
     let Some((last, before)) = plan.pipeline.steps.split_last() else { return false };
     let Step::Slice { start, length: Some(length) } = last.step else { return false };
     let is_barrier = |step: &PlanStep| matches!(step.step, Step::Group { .. } | Step::Order { .. });

@@ -59,6 +59,14 @@ impl<'a> Stages<'a> {
         Self::new(pipeline, 0..pipeline.steps.len(), true, run)
     }
 
+    /// The stages of the steps in `range`, which receive rows in any order.
+    ///
+    /// # Errors
+    /// As [`Stages::head`].
+    pub fn part(pipeline: &'a Pipeline, range: Range<usize>, run: &Run<'a>) -> Result<Self> {
+        Self::new(pipeline, range, false, run)
+    }
+
     fn new(pipeline: &'a Pipeline, range: Range<usize>, from_one_row: bool, run: &Run<'a>) -> Result<Self> {
         let stages = stages_of(&pipeline.steps, range.clone(), from_one_row, run)?;
         Ok(Self { steps: &pipeline.steps[range], stages })

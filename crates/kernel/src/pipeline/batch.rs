@@ -123,7 +123,7 @@ impl Batch {
     }
 
     /// Copies all columns of the rows `rows` of `source`.
-    pub(crate) fn copy_rows(&mut self, source: &Self, rows: Range<usize>) {
+    pub fn copy_rows(&mut self, source: &Self, rows: Range<usize>) {
         let copy = |from: &[Id], to: &mut Vec<Id>| {
             to.clear();
             if let Some(from) = from.get(rows.clone()) {

@@ -64,6 +64,15 @@ impl<'a> Run<'a> {
         Run { control, evaluator, ..*self }
     }
 
+    /// The same run on another graph, such as a part of the one of the query.
+    #[must_use]
+    pub fn with_snapshot<'b>(&self, snapshot: &'b dyn Snapshot) -> Run<'b>
+    where
+        'a: 'b,
+    {
+        Run { snapshot, ..*self }
+    }
+
     /// The evaluator.
     #[must_use]
     pub fn evaluator(&self) -> &'a Evaluator<'a> {

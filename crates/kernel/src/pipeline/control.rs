@@ -245,6 +245,12 @@ impl<'q> Control<'q> {
         }
     }
 
+    /// The memory cap in bytes.
+    #[must_use]
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.limits.memory_bytes
+    }
+
     /// Whether `bytes` more would stay below the cap, for algorithms with a variant that uses less memory.
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {

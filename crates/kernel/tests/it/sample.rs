@@ -5,7 +5,7 @@ use oxrdf::NamedNode;
 use oxsdatatypes::DateTime;
 use std::sync::OnceLock;
 use vervet_algebra::Variable;
-use vervet_driver_local::{LocalDriver, Parallelism};
+use vervet_driver_local::{Driver, LocalDriver, Parallelism};
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Access, GraphOperand, Match, Operand, Pipeline, Plan, PlanStep, Step};
 use vervet_kernel::{Batch, Control, Flow, execute};

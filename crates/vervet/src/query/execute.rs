@@ -88,7 +88,9 @@ impl Execution<'_> {
         let (store, prefixes, plan) = (self.pinned.version(), prefixes(), self.plan.plan());
         let threads = self.step_threads(&plan);
         let text = vervet_planner::explain_threads(&plan, &threads, profile, store, &prefixes);
-        text + &self.plan.notes()
+        let notes = self.database.driver().notes(&plan, self.options.parallelism(), profile);
+        let notes: String = notes.into_iter().map(|line| line + "\n").collect();
+        text + &notes + &self.plan.notes()
     }
 
     /// [`Execution::explain`] as structured steps.

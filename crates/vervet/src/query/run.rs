@@ -5,7 +5,7 @@ use oxrdf::Term;
 use oxsdatatypes::DateTime;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use vervet_driver_local::LocalDriver;
+use vervet_driver_local::Driver;
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, Profile};
@@ -31,7 +31,7 @@ pub(crate) fn control(
 pub(crate) struct RunContext<'a> {
     pub environment: &'a Environment,
     /// `None`: the plan runs on the calling thread.
-    pub driver: Option<&'a LocalDriver>,
+    pub driver: Option<&'a dyn Driver>,
     /// Seed of functions with a new value for each call.
     pub seed: u64,
 }
