@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions};
+use vervet_driver_cluster::{ClusterCounts, ClusterDriver, Servers};
+use vervet_driver_local::LocalDriver;
 use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
 use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote, RemotePart};
 use vervet_peer::{Counts, Faults, Handler, Hello, Identity, Peer, PeerServer, Pending};
@@ -16,6 +18,7 @@ pub struct Cluster {
     map: ClusterMap,
     database: Database,
     peers: Vec<Arc<PeerPart>>,
+    driver: Arc<ClusterDriver>,
     server: PeerServer,
     partitions: usize,
     statements: u64,
@@ -71,12 +74,19 @@ impl Answer for PendingAnswer<'_> {
     }
 }
 
-/// Answers the requests of other servers from the own partitions.
-struct OwnPartitions(Arc<PartitionedBase>);
+/// Answers the requests of other servers: reads of the own partitions, and tasks of queries.
+struct Requests {
+    own: Arc<PartitionedBase>,
+    driver: Arc<ClusterDriver>,
+}
 
-impl Handler for OwnPartitions {
+impl Handler for Requests {
     fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.0.answer(request, out)
+        if ClusterDriver::is_request(request) {
+            self.driver.answer(request, out)
+        } else {
+            self.own.answer(request, out)
+        }
     }
 }
 
@@ -109,16 +119,28 @@ impl Cluster {
             peers.push(peer);
         }
         let [answering, reading] = files.bases(&own.partitions, &remotes)?;
+        let remote_of = |entry: &ServerEntry| {
+            let peer = peers.iter().find(|peer| peer.0.name() == entry.name);
+            peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
+        };
+        let partitions: Vec<_> = map.servers.iter().map(|entry| entry.partitions.clone()).collect();
+        let by_number = map.servers.iter().map(remote_of).collect();
+        let servers = Servers::new(by_number, &partitions, Arc::clone(&reading))?;
+        let seed = options.environment.random.next_u64();
+        let seed = seed.map_err(|error| Error::io("draw a random number", &error))?;
+        let driver = ClusterDriver::new(LocalDriver::new(options.gate), Arc::new(servers), seed);
+        let driver = Arc::new(driver);
         let bind = map.bind.clone().unwrap_or_else(|| own.address.clone());
-        let server = PeerServer::bind(&bind, identity, hello(), Arc::new(OwnPartitions(answering)))?;
+        let requests = Arc::new(Requests { own: answering, driver: Arc::clone(&driver) });
+        let server = PeerServer::bind(&bind, identity, hello(), requests)?;
         let refusal = Error::new(
             ErrorKind::Unsupported,
             "this graph is spread over several servers, which only read it",
         )
         .with_hint("change the database that the cluster was made from, and make the cluster again");
         let (partitions, statements) = (files.partitioning().count(), files.statement_count());
-        let database = Database::read_only(reading, refusal, options);
-        Ok(Self { map, database, peers, server, partitions, statements })
+        let database = Database::read_only(reading, refusal, Arc::clone(&driver) as _, options);
+        Ok(Self { map, database, peers, driver, server, partitions, statements })
     }
 
     /// The whole graph.
@@ -137,6 +159,12 @@ impl Cluster {
     #[must_use]
     pub fn counts(&self) -> Vec<(String, Counts)> {
         self.peers.iter().map(|peer| (peer.0.name().to_owned(), peer.0.counts())).collect()
+    }
+
+    /// What this server has done for queries over all servers.
+    #[must_use]
+    pub fn query_counts(&self) -> ClusterCounts {
+        self.driver.counts()
     }
 
     /// The faults of the connections to another server, for tests.

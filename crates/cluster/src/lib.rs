@@ -18,3 +18,4 @@ mod map;
 pub use cluster::{Cluster, ClusterStatus, ServerStatus};
 pub use init::{InitOptions, init};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
+pub use vervet_driver_cluster::ClusterCounts;

@@ -257,3 +257,141 @@ fn maps_that_differ_are_refused() {
         assert_eq!(error.expect_err("other maps").kind(), ErrorKind::Unavailable);
     }
 }
+
+/// Heavy queries run at all servers, and give what one database gives, whatever the number of servers.
+#[test]
+fn heavy_queries_run_at_all_servers() {
+    let database = graph();
+    for count in [2, 4] {
+        let (servers, ..) = start(&database, count);
+        for query in HEAVY {
+            for threads in [1, 3] {
+                let options = QueryOptions {
+                    heavy_from: Duration::ZERO,
+                    ..QueryOptions::default().with_threads(threads)
+                };
+                let expected = rows(&database, query, &options).expect("an answer");
+                let found = rows(servers[count - 1].database(), query, &options).expect("an answer");
+                assert_eq!(found, expected, "{query}");
+            }
+        }
+        let counts: Vec<_> = servers.iter().map(Cluster::query_counts).collect();
+        // Not paths without bound ends, nor the few rows of a constant.
+        let (asked, others) = counts.split_last().expect("servers");
+        assert!(asked.queries >= 22 && asked.rows_moved > 1_000, "{counts:?}");
+        assert!(others.iter().all(|one| one.tasks >= 20), "{counts:?}");
+    }
+}
+
+/// Joins over several keys, cycles, counts, set semantics, filters, optional parts, parameters of scans.
+const HEAVY: &[&str] = &[
+    "SELECT ?a ?b ?c { ?a <urn:next> ?b . ?b <urn:near> ?c }",
+    "SELECT (COUNT(*) AS ?n) { ?a <urn:next> ?b . ?b <urn:near> ?c . ?c <urn:next> ?d . ?d a ?t }",
+    "SELECT ?t (COUNT(?c) AS ?n) { ?a a ?t . ?a <urn:next> ?b . ?b <urn:near> ?c } GROUP BY ?t",
+    "SELECT DISTINCT ?z { ?a <urn:next>/<urn:near> ?b . ?b <urn:size> ?z }",
+    "SELECT ?a ?b { ?a <urn:near> ?b . ?b <urn:near> ?a . ?a a ?t . ?b a ?t }",
+    "SELECT ?a ?z { ?a <urn:next> ?b . ?b <urn:next> ?c . ?c <urn:size> ?z FILTER(?z > 40) }",
+    "SELECT ?a ?m { ?a <urn:near> ?b . ?b <urn:next> ?c OPTIONAL { ?c <urn:size> ?m FILTER(?m < 5) } }",
+    "SELECT ?a { ?a <urn:next> ?b . ?b <urn:near> ?c FILTER NOT EXISTS { ?c a <urn:T1> } }",
+    "SELECT ?n ?x { ?a <urn:name> ?n ; <urn:near>/<urn:next> ?b . ?b <urn:size> ?x } ORDER BY ?n ?x LIMIT 50",
+    "SELECT ?a ?b { { ?a <urn:next> ?b } UNION { ?a <urn:near> ?b } ?b <urn:size> 3 }",
+    "SELECT (SUM(?z) AS ?s) (MAX(?z) AS ?m) { ?a <urn:hub> ?h . ?a <urn:next> ?b . ?b <urn:size> ?z }",
+    "SELECT ?a ?b { ?a <urn:next> ?b . ?b <urn:size> ?z . ?a <urn:size> ?z }",
+    "SELECT ?a ?y { ?a <urn:next> ?b . ?b <urn:size> ?z BIND(CONCAT(\"n\", STR(?z)) AS ?y) }",
+    "SELECT ?v ?b { VALUES ?v { <urn:v1> \"unknown\" <urn:v2> } ?v <urn:next> ?a . ?a <urn:near> ?b }",
+];
+
+/// Faults anywhere in the middle of queries over all servers: each query gives the right answer or an error,
+/// none hangs, and all servers go on.
+#[test]
+fn faults_in_the_middle_of_heavy_queries() {
+    let seed = std::env::var("VERVET_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_128);
+    println!("seed {seed}");
+    let database = graph();
+    let (servers, ..) = start(&database, 3);
+    let eager = QueryOptions {
+        heavy_from: Duration::ZERO,
+        timeout: Some(Duration::from_secs(3)),
+        ..QueryOptions::default().with_threads(2)
+    };
+    let expected: Vec<_> = HEAVY.iter().map(|query| rows(&database, query, &eager).expect("right")).collect();
+    let set = |plan: &FaultPlan| {
+        for (number, server) in (0..).zip(&servers) {
+            for name in ["a", "b", "c"] {
+                let plan = FaultPlan { seed: plan.seed * 16 + number, ..plan.clone() };
+                server.faults(name).into_iter().for_each(|faults| faults.set(plan.clone()));
+            }
+        }
+    };
+    let chance = ALWAYS / 60;
+    let (mut right, mut failed) = (0, 0);
+    for round in 0..6 {
+        let none = FaultPlan { seed: seed + round, ..FaultPlan::default() };
+        set(&match round % 3 {
+            0 => FaultPlan { cut_requests: chance, cut_answers: chance, ..none },
+            1 => FaultPlan { garbage_requests: chance, garbage_answers: chance, ..none },
+            _ => FaultPlan { refused_connections: chance, cut_answers: chance, ..none },
+        });
+        for (query, expected) in HEAVY.iter().zip(&expected) {
+            let begun = Instant::now();
+            match rows(servers[1].database(), query, &eager) {
+                Ok(found) => {
+                    assert_eq!(&found, expected, "{query}");
+                    right += 1;
+                }
+                Err(error) => {
+                    let kind = error.kind();
+                    assert_eq!(kind, ErrorKind::Unavailable, "{query}: {error}");
+                    failed += 1;
+                }
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{query}: the query has a deadline");
+        }
+    }
+    assert!(right > 10 && failed > 10, "{right} right, {failed} failed");
+    set(&FaultPlan::default());
+    for (query, expected) in HEAVY.iter().zip(&expected) {
+        assert_eq!(&rows(servers[2].database(), query, &eager).expect("no fault is left"), expected);
+    }
+}
+
+/// Memory caps, deadlines and cancellation hold at every server.
+#[test]
+fn limits_hold_at_all_servers() {
+    let database = graph();
+    let (servers, ..) = start(&database, 3);
+    let asked = servers[0].database();
+    // Some 600^2 rows at the hub, a third of them at each server.
+    let query = "SELECT (COUNT(*) AS ?n) { ?a <urn:hub> ?h . ?b <urn:hub> ?h . ?b <urn:next> ?c . ?c <urn:near> ?d \
+                 FILTER(STR(?a) < STR(?d)) }";
+    let eager = QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default() };
+    let whole = rows(&database, query, &eager).expect("an answer");
+    assert_eq!(rows(asked, query, &eager).expect("an answer"), whole);
+    let capped = QueryOptions { memory_limit_bytes: Some(20_000), ..eager.clone() };
+    let error = rows(asked, query, &capped).expect_err("too little memory");
+    assert_eq!(error.kind(), ErrorKind::MemoryLimit, "{error}");
+    let short = QueryOptions { timeout: Some(Duration::from_millis(1)), ..eager.clone() };
+    let error = rows(asked, query, &short).expect_err("too little time");
+    assert_eq!(error.kind(), ErrorKind::Deadline, "{error}");
+    let token = vervet::CancelToken::new();
+    token.cancel();
+    let error = rows(asked, query, &eager.clone().with_cancel(&token)).expect_err("cancelled");
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+    // The first rows are enough.
+    let some = "SELECT ?a ?d { ?a <urn:hub> ?h . ?b <urn:hub> ?h . ?b <urn:next> ?d } LIMIT 7";
+    assert_eq!(rows(asked, some, &eager).expect("an answer").len(), 8);
+    assert_eq!(rows(asked, query, &eager).expect("an answer"), whole);
+}
+
+#[test]
+fn profiles_say_where_steps_run_and_what_was_sent() {
+    let (servers, ..) = start(&graph(), 3);
+    let options = QueryOptions { heavy_from: Duration::ZERO, ..QueryOptions::default() };
+    let plan = servers[0].database().explain(HEAVY[1], &options).expect("a plan");
+    assert!(plan.contains("at all 3 servers: steps 1 to 4"), "{plan}");
+    assert!(plan.contains("rows go to the owner of ?"), "{plan}");
+    let profiled = QueryOptions { profile: true, ..options };
+    let prepared = servers[0].database().prepare(HEAVY[1]).expect("a plan");
+    let profile = prepared.profile_with(&profiled).expect("a profile");
+    assert!(profile.contains(" rows sent, ") && profile.contains("back to this server: "), "{profile}");
+}

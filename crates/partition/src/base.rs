@@ -11,7 +11,7 @@ use crate::call::{PartSegment, answer, empty_answer};
 use crate::catalog::Catalog;
 use crate::keyed::KeyedSegment;
 use crate::remote::Remote;
-use crate::routes::Routes;
+use crate::routes::{Routes, elsewhere};
 use crate::split::SplitSegment;
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
@@ -95,6 +95,23 @@ impl PartitionedBase {
     /// The partitions that this process has, ascending.
     pub fn own_partitions(&self) -> impl Iterator<Item = usize> {
         self.stores.iter().map(|(partition, _)| *partition)
+    }
+
+    /// The graph of a partition of this process alone: the half of each statement that it has.
+    ///
+    /// # Errors
+    /// Unavailable: it is at another server.
+    pub fn partition(&self, number: usize) -> Result<&dyn Snapshot> {
+        let found = self.stores.iter().find(|(partition, _)| *partition == number);
+        found.map(|(_, store)| &**store as &dyn Snapshot).ok_or_else(|| elsewhere(number))
+    }
+
+    /// Whether the entries of a predicate by object are at the partitions of their subjects, because few
+    /// objects have many.
+    #[must_use]
+    pub fn is_split(&self, predicate: Id) -> bool {
+        let position = self.index.get(&predicate.bits()).copied();
+        position.and_then(|position| self.catalog.segments.get(position)).is_some_and(|known| known.is_split)
     }
 
     /// Appends to `out` the answer to a request of another server ([`Remote::send`]). It reads what this

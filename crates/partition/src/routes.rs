@@ -33,7 +33,7 @@ impl Routes {
 }
 
 #[cold]
-fn elsewhere(partition: usize) -> Error {
+pub(crate) fn elsewhere(partition: usize) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!("partition {partition} is not at the server that was asked for it"),

@@ -44,8 +44,9 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// What answers the requests of other servers.
 pub trait Handler: Send + Sync {
-    /// Appends the answer to `out`, which is empty. It reads local data only, and checks
-    /// [`ThreadLimits::check`] in its loops: the deadline of the query, and the end of the connection.
+    /// Appends the answer to `out`, which is empty. It checks
+    /// [`ThreadLimits::check`] in its loops: the deadline of the query, and the end of the connection. If it
+    /// asks other servers itself, such requests must come to an end: none asks back for what it is part of.
     ///
     /// # Errors
     /// They become the error of the request; so does a panic.

@@ -32,6 +32,7 @@ const LAYERS: &[&str] = &[
     "vervet-kernel",
     "vervet-planner",
     "vervet-driver-local",
+    "vervet-driver-cluster",
     "vervet-sparql",
     "vervet-gremlin",
     "vervet-tinkerpop",

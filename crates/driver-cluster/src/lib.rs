@@ -1,0 +1,29 @@
+//! Queries over the servers of a cluster: rows go where the data is.
+//!
+//! # Shape
+//! A light plan runs where it was asked and reads other servers in place. Of a heavy plan, the part between
+//! head and tail runs at all servers (`placement`): each scans its own partitions, runs the kernels of a
+//! *fragment* on what comes out, and sends each row to the owner of the key that the next fragment reads
+//! (`worker`). The server that was asked runs the tail over what arrives (`driver`). `task` and `wire`: what
+//! servers tell each other, and its bytes.
+//! # Invariants
+//! 1. The result is that of [`vervet_driver_local::LocalDriver`] on the whole graph, whatever the servers.
+//! 2. A query over all servers is a tree of requests that wait for each other. It ends as they do: with all
+//!    answers, or with the first error, which cancels the others. No server keeps anything of it.
+//! # Not here
+//! Connections (`vervet-peer`), partitions and in-place reads (`vervet-partition`), kernels.
+#![forbid(unsafe_code)]
+
+mod driver;
+mod output;
+mod placement;
+mod plan_bytes;
+mod servers;
+mod task;
+#[cfg(test)]
+mod tests;
+mod wire;
+mod worker;
+
+pub use driver::{ClusterCounts, ClusterDriver};
+pub use servers::Servers;

@@ -1,0 +1,92 @@
+//! The rows that come out of a task.
+
+use crate::task::{Combine, Job, Outcome, rows_max};
+use crate::worker::{Deliver, append};
+use vervet_algebra::Variable;
+use vervet_kernel::plan::Sent;
+use vervet_kernel::{Batch, CombinedRows, Run};
+use vervet_model::Result;
+
+/// The rows of a task, and its outcome.
+pub(crate) struct Output<'w, 'a> {
+    pub(crate) outcome: Outcome,
+    rows: Rows,
+    deliver: &'w Deliver<'w>,
+    run: &'w Run<'a>,
+    counted_bytes: u64,
+}
+
+enum Rows {
+    Combined(CombinedRows),
+    AsTheyAre(Batch),
+}
+
+impl<'w, 'a> Output<'w, 'a> {
+    pub(crate) fn new(job: &Job, deliver: &'w Deliver<'w>, run: &'w Run<'a>) -> Self {
+        let columns: &[Variable] = job.pipeline.steps.last().map_or(&[], |step| &step.keep);
+        let rows = match job.combine {
+            Combine::No => Rows::AsTheyAre(Batch::new(run.variables())),
+            combine => Rows::Combined(CombinedRows::new(columns, combine == Combine::Set, run)),
+        };
+        let sent = vec![Sent::default(); job.fragments.len() + 1];
+        let outcome = Outcome { sent, ..Outcome::default() };
+        Self { outcome, rows, deliver, run, counted_bytes: 0 }
+    }
+
+    /// Adds rows; those that are too many for the outcome are delivered to the server that asked the query.
+    ///
+    /// # Errors
+    /// The memory cap; those of the delivery.
+    pub(crate) fn add(&mut self, batch: &Batch) -> Result<()> {
+        let control = self.run.control();
+        let count = match &mut self.rows {
+            Rows::Combined(rows) => {
+                rows.add(batch, control)?;
+                rows.rows()
+            }
+            Rows::AsTheyAre(rows) => {
+                let all: Vec<u32> = (0_u32..).take(batch.rows).collect();
+                append(rows, batch, &all);
+                control.recount(&mut self.counted_bytes, rows.size_bytes())?;
+                rows.rows
+            }
+        };
+        let kept_max = rows_max(batch);
+        if count < kept_max {
+            return Ok(());
+        }
+        let rows = self.take();
+        for start in (0..rows.rows).step_by(kept_max) {
+            let mut part = Batch::new(rows.columns.len());
+            part.copy_rows(&rows, start..rows.rows.min(start + kept_max));
+            self.deliver(part)?;
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, rows: Batch) -> Result<()> {
+        self.outcome.delivered += rows.rows as u64;
+        let bytes = (self.deliver)(rows)?;
+        if let Some(back) = self.outcome.sent.last_mut() {
+            back.add(bytes);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Batch {
+        let control = self.run.control();
+        match &mut self.rows {
+            Rows::Combined(rows) => rows.take(control),
+            Rows::AsTheyAre(rows) => {
+                control.shrink(std::mem::take(&mut self.counted_bytes));
+                std::mem::replace(rows, Batch::new(self.run.variables()))
+            }
+        }
+    }
+
+    /// The outcome, with the rows that were kept.
+    pub(crate) fn finish(mut self) -> Result<Outcome> {
+        self.outcome.rows = self.take();
+        Ok(self.outcome)
+    }
+}

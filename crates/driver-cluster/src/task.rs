@@ -1,0 +1,340 @@
+//! What servers tell each other of a query: the job, tasks of it, and their outcomes.
+//!
+//! # Shape
+//! A *job* is the part of a plan that runs at all servers, cut into *fragments*: consecutive steps that run
+//! without moving rows between servers. A *task* is rows for one fragment, at one server, which sends the
+//! rows that come out of it to the next fragment as tasks of other servers. Its *outcome* is what came out at
+//! the end: rows, or how many were delivered to the server that asked the query.
+//!
+//! A task carries its job, so a server keeps nothing between two tasks, and forgets a query as soon as its
+//! connections end.
+
+use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
+use oxrdf::Term;
+use std::ops::Range;
+use std::sync::Arc;
+use vervet_algebra::Variable;
+use vervet_codec::{VARINT_BYTES_MAX, write_varint};
+use vervet_kernel::plan::{Pipeline, Sent, StepProfile};
+use vervet_kernel::{BATCH_ROWS, Batch};
+use vervet_model::{Id, Multiplicity, Result};
+
+/// The first byte of the requests of this crate. Those of `vervet-partition` begin with smaller numbers.
+pub(crate) mod kind {
+    pub(crate) const TASK: u8 = 64;
+    pub(crate) const DELIVERY: u8 = 65;
+}
+
+/// Maximum number of rows that one request carries, or that wait to be sent: some 100 KB if few columns are
+/// carried, and always below the largest request.
+pub(crate) fn rows_max(rows: &Batch) -> usize {
+    let carried = rows.columns.iter().filter(|column| !column.is_empty()).count();
+    (REQUEST_BYTES / (VARINT_BYTES_MAX * (carried + 2))).clamp(BATCH_ROWS, 1 << 14)
+}
+
+/// Below the largest frame of the protocol, with room for a job.
+const REQUEST_BYTES: usize = 8 << 20;
+
+/// How rows are passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Combine {
+    /// Equal rows once, with the sum of their multiplicities.
+    Sum,
+    /// Equal rows once.
+    Set,
+    /// As they are.
+    No,
+}
+
+wire_enum!(Combine { 0 => Sum, 1 => Set, 2 => No });
+
+/// Consecutive steps of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fragment {
+    pub(crate) steps: Range<usize>,
+    /// The variable whose owner receives a row; `None`: all servers do, and scan their own partitions.
+    pub(crate) key: Option<Variable>,
+}
+
+/// The part of a plan that runs at all servers. See the header of this file.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Job {
+    /// Number of columns. First, so that all variables after it are read against it.
+    pub(crate) variables: usize,
+    /// A random number, for deliveries.
+    pub(crate) number: u64,
+    /// The server that asked the query.
+    pub(crate) origin: usize,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) combine: Combine,
+    /// The bytes of the value of `NOW()`.
+    pub(crate) now: [u8; 18],
+    pub(crate) base: Option<String>,
+    /// The computed terms that ids of the plan and of rows stand for, in their order.
+    pub(crate) computed: Vec<Term>,
+    /// The memory cap of the query at each server, in bytes.
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) profile: bool,
+}
+
+wire_struct! {
+    Fragment { steps, key }
+    Sent { rows, bytes }
+    StepProfile { rows_in, rows_out, nanoseconds }
+}
+
+impl Wire for Job {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.variables.write(out);
+        (self.number, self.origin).write(out);
+        self.pipeline.write(out);
+        (self.fragments.clone(), self.combine).write(out);
+        (self.now, self.base.clone()).write(out);
+        self.computed.write(out);
+        (self.memory_bytes, self.profile).write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self> {
+        let variables = usize::from(u16::read(input)?);
+        input.set_variables(variables);
+        let (number, origin) = Wire::read(input)?;
+        let pipeline = Wire::read(input)?;
+        let (fragments, combine) = Wire::read(input)?;
+        let (now, base) = Wire::read(input)?;
+        let computed = Wire::read(input)?;
+        let (memory_bytes, profile) = Wire::read(input)?;
+        Ok(Self {
+            variables,
+            number,
+            origin,
+            pipeline,
+            fragments,
+            combine,
+            now,
+            base,
+            computed,
+            memory_bytes,
+            profile,
+        })
+    }
+}
+
+impl Job {
+    /// Checks what running it relies on, whatever its bytes were.
+    ///
+    /// # Errors
+    /// Unavailable: it is no job.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut next = 0;
+        for fragment in &self.fragments {
+            if fragment.steps.start != next || fragment.steps.end <= next {
+                return Err(malformed("fragments that are not one after the other"));
+            }
+            next = fragment.steps.end;
+        }
+        if next != self.pipeline.steps.len() {
+            return Err(malformed("fragments that are not all steps"));
+        }
+        Ok(())
+    }
+}
+
+/// Rows for a fragment.
+pub(crate) struct Task<'t> {
+    /// The bytes of the job.
+    pub(crate) job: &'t [u8],
+    pub(crate) fragment: usize,
+    /// The partitions to scan, of the first fragment if it begins with a scan.
+    pub(crate) partitions: &'t [usize],
+    pub(crate) rows: &'t Batch,
+}
+
+impl Task<'_> {
+    /// Appends the bytes of its request.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.push(kind::TASK);
+        self.job.len().write(out);
+        out.extend_from_slice(self.job);
+        self.fragment.write(out);
+        self.partitions.len().write(out);
+        self.partitions.iter().for_each(|partition| partition.write(out));
+        write_batch(self.rows, out);
+    }
+}
+
+/// A task as it was read.
+pub(crate) struct ReceivedTask<'b> {
+    pub(crate) job_bytes: &'b [u8],
+    pub(crate) job: Job,
+    pub(crate) fragment: usize,
+    pub(crate) partitions: Vec<usize>,
+    pub(crate) rows: Batch,
+}
+
+impl<'b> ReceivedTask<'b> {
+    /// Reads a request without its first byte.
+    ///
+    /// # Errors
+    /// Unavailable: the bytes are none.
+    pub(crate) fn read(bytes: &'b [u8]) -> Result<Self> {
+        let mut input = Input::new(bytes);
+        let count = input.count()?;
+        let job_bytes = input.take(count)?;
+        let job = read_job(job_bytes)?;
+        let fragment = usize::read(&mut input)?;
+        if fragment >= job.fragments.len() {
+            return Err(malformed("there is no such fragment"));
+        }
+        let partitions: Vec<usize> = Wire::read(&mut input)?;
+        if partitions.is_empty() && job.fragments.get(fragment).is_some_and(|one| one.key.is_none()) {
+            return Err(malformed("a scan of no partition"));
+        }
+        let rows = read_batch(&mut input, job.variables)?;
+        input.end()?;
+        Ok(Self { job_bytes, job, fragment, partitions, rows })
+    }
+}
+
+/// Reads and checks the bytes of a job.
+///
+/// # Errors
+/// Unavailable: they are none.
+pub(crate) fn read_job(bytes: &[u8]) -> Result<Job> {
+    let mut input = Input::new(bytes);
+    let job = Job::read(&mut input)?;
+    input.end()?;
+    job.check()?;
+    Ok(job)
+}
+
+/// What came out of a task, and of all tasks that it caused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) rows: Batch,
+    /// Rows that were delivered to the server that asked.
+    pub(crate) delivered: u64,
+    /// What was sent to each fragment, by its number; behind them what was sent back in outcomes and
+    /// deliveries.
+    pub(crate) sent: Vec<Sent>,
+    /// Of the steps of the job, if it is measured.
+    pub(crate) figures: Vec<StepProfile>,
+}
+
+impl Outcome {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        self.delivered.write(out);
+        self.sent.write(out);
+        self.figures.write(out);
+        write_batch(&self.rows, out);
+    }
+
+    /// # Errors
+    /// Unavailable: the bytes are none.
+    pub(crate) fn read(bytes: &[u8], variables: usize) -> Result<Self> {
+        let mut input = Input::new(bytes);
+        let (delivered, mut sent): (u64, Vec<Sent>) = Wire::read(&mut input)?;
+        let figures = Wire::read(&mut input)?;
+        let rows = read_batch(&mut input, variables)?;
+        input.end()?;
+        if let Some(back) = sent.last_mut() {
+            back.add(Sent { rows: rows.rows as u64, bytes: bytes.len() as u64 });
+        }
+        Ok(Self { rows, delivered, sent, figures })
+    }
+
+    /// Adds the counters of another one.
+    pub(crate) fn count(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.sent.resize(self.sent.len().max(other.sent.len()), Sent::default());
+        self.sent.iter_mut().zip(&other.sent).for_each(|(sum, one)| sum.add(*one));
+        self.figures.resize(self.figures.len().max(other.figures.len()), StepProfile::default());
+        self.figures.iter_mut().zip(&other.figures).for_each(|(sum, one)| sum.add(one));
+    }
+}
+
+/// Appends the request that delivers rows.
+pub(crate) fn write_delivery(job: u64, rows: &Batch, out: &mut Vec<u8>) {
+    out.push(kind::DELIVERY);
+    job.write(out);
+    rows.columns.len().write(out);
+    write_batch(rows, out);
+}
+
+/// Reads such a request without its first byte: the number of the job, and rows.
+///
+/// # Errors
+/// Unavailable: the bytes are none.
+pub(crate) fn read_delivery(bytes: &[u8]) -> Result<(u64, Batch)> {
+    let mut input = Input::new(bytes);
+    let job = input.number()?;
+    let variables = u16::read(&mut input)?;
+    let rows = read_batch(&mut input, usize::from(variables))?;
+    input.end()?;
+    Ok((job, rows))
+}
+
+/// Rows, columns that are carried with their numbers, multiplicities. Ids are differences to the one before,
+/// zigzag-encoded: sorted ones take some 3 bytes.
+fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
+    batch.rows.write(out);
+    if batch.rows == 0 {
+        return;
+    }
+    let carried = || batch.columns.iter().enumerate().filter(|(_, column)| column.len() == batch.rows);
+    carried().count().write(out);
+    for (number, column) in carried() {
+        number.write(out);
+        let mut before = 0_u64;
+        for id in column {
+            let difference = id.bits().wrapping_sub(before).cast_signed();
+            write_varint(((difference << 1) ^ (difference >> 63)).cast_unsigned(), out);
+            before = id.bits();
+        }
+    }
+    (!batch.multiplicity.is_empty()).write(out);
+    for times in &batch.multiplicity {
+        let times = times.get();
+        #[expect(clippy::cast_possible_truncation, reason = "two halves")]
+        ((times as u64), (times >> 64) as u64).write(out);
+    }
+}
+
+fn read_batch(input: &mut Input<'_>, variables: usize) -> Result<Batch> {
+    let mut batch = Batch::new(variables);
+    let rows = usize::read(input)?;
+    if rows == 0 {
+        return Ok(batch);
+    }
+    let carried = usize::read(input)?;
+    for _ in 0..carried {
+        let column = usize::read(input)?;
+        let column = batch.columns.get_mut(column).ok_or_else(|| malformed("a column without a variable"))?;
+        if !column.is_empty() {
+            return Err(malformed("a column comes twice"));
+        }
+        let mut before = 0_u64;
+        for _ in 0..rows {
+            let zigzag = input.number()?;
+            before = before.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
+            column.push(Id::from_bits(before));
+        }
+    }
+    if bool::read(input)? {
+        for _ in 0..rows {
+            let (low, high): (u64, u64) = Wire::read(input)?;
+            let times = Multiplicity::from_count(u128::from(high) << 64 | u128::from(low));
+            batch.multiplicity.push(times.ok_or_else(|| malformed("a multiplicity is too large"))?);
+        }
+    }
+    batch.rows = rows;
+    Ok(batch)
+}
+
+/// The bytes of a job, which all its tasks share. `None`: the steps have no bytes, or none that can be read.
+pub(crate) fn bytes_of(job: &Job) -> Option<Arc<[u8]>> {
+    let mut bytes = Vec::new();
+    job.write(&mut bytes);
+    let is_read = read_job(&bytes).is_ok();
+    is_read.then(|| bytes.into())
+}

@@ -1,0 +1,247 @@
+//! Bytes of jobs, tasks and outcomes: they are read as they were written, and other bytes are refused.
+
+use crate::task::{
+    Combine, Fragment, Job, Outcome, ReceivedTask, Task, bytes_of, read_delivery, read_job, write_delivery,
+};
+use crate::wire::Wire;
+use oxrdf::{Literal, NamedNode, Term, Triple};
+use std::sync::Arc;
+use vervet_algebra::{Comparator, Expression, Function, Path, Variable};
+use vervet_kernel::Batch;
+use vervet_kernel::plan::{
+    Access, Automaton, CandidateKeys, GraphOperand, Leg, Match, Move, Operand, PathGraphs, PathStep,
+    Pipeline, PlanStep, SemiJoinKind, Sent, Step, StepProfile, StringRange,
+};
+use vervet_model::{Direction, Id, Multiplicity};
+use vervet_snapshot::GraphFilter;
+
+const A: Variable = Variable(0);
+const B: Variable = Variable(3);
+
+fn access(direction: Direction) -> Access {
+    let graph = GraphFilter::Named(Id::vertex(7));
+    Access { predicate: Id::vertex(1_000_000), direction, graph, parallel: true }
+}
+
+fn pipeline(steps: Vec<Step>) -> Pipeline {
+    let keep = vec![A, B];
+    let of = |step| PlanStep { step, keep: keep.clone(), rows: 12.5, validity: None };
+    Pipeline { steps: steps.into_iter().map(of).collect() }
+}
+
+fn terms() -> Vec<Term> {
+    let name = NamedNode::new_unchecked("http://example.com/ä");
+    let tagged = Literal::new_language_tagged_literal_unchecked("x\n\"", "de-CH");
+    let directed =
+        Literal::new_directional_language_tagged_literal_unchecked("שלום", "he", oxrdf::BaseDirection::Rtl);
+    let triple = Triple::new(name.clone(), name.clone(), tagged.clone());
+    vec![
+        name.clone().into(),
+        oxrdf::BlankNode::new_unchecked("b1").into(),
+        Literal::from("").into(),
+        Literal::from(-4).into(),
+        tagged.into(),
+        directed.into(),
+        Literal::new_typed_literal("odd", name).into(),
+        triple.into(),
+    ]
+}
+
+fn expressions() -> Expression {
+    let variable = || Box::new(Expression::Variable(A));
+    let constants = terms().into_iter().map(Expression::Constant).collect::<Vec<_>>();
+    let name = NamedNode::new_unchecked("http://www.w3.org/2001/XMLSchema#date");
+    let call = |function| Expression::Call(function, vec![Expression::Variable(B)]);
+    Expression::And(vec![
+        Expression::Or(vec![Expression::Unbound, Expression::Bound(A), Expression::Not(variable())]),
+        Expression::Equal(variable(), variable()),
+        Expression::SameTerm(variable(), variable()),
+        Expression::Compare(Comparator::GreaterOrEqual, variable(), variable()),
+        Expression::In(variable(), constants),
+        Expression::Add(variable(), Box::new(Expression::Subtract(variable(), variable()))),
+        Expression::Multiply(variable(), Box::new(Expression::Divide(variable(), variable()))),
+        Expression::Plus(Box::new(Expression::Minus(variable()))),
+        Expression::If(variable(), variable(), variable()),
+        Expression::Coalesce(vec![
+            call(Function::StrLen),
+            call(Function::Iri { base: Some("http://example.com/".to_owned()) }),
+            call(Function::Cast(name.clone())),
+            call(Function::Unknown(name)),
+            call(Function::Regex),
+        ]),
+    ])
+}
+
+/// A job with every step that has bytes.
+fn job() -> Job {
+    let candidates = CandidateKeys {
+        keys: vec![(Id::vertex(3), Id::vertex(9))],
+        literals: 4..90,
+        string_range: Some(StringRange { from: b"a".to_vec(), to: None }),
+        search: None,
+        count: 77,
+    };
+    let pattern = Match {
+        subject: Operand::Variable(A),
+        predicate: Operand::Constant(Id::vertex(2)),
+        object: Operand::Variable(B),
+        graph: GraphOperand::Variable(B),
+        edge: Some(Operand::Variable(A)),
+        parallel: false,
+        predicates_once: true,
+    };
+    let moves = vec![
+        vec![(Move::Predicate(Id::vertex(5), Direction::In), 1)],
+        vec![(Move::Except(Arc::from([Id::vertex(1), Id::vertex(2)]), Direction::Out), 0)],
+    ];
+    let name = NamedNode::new_unchecked("http://example.com/p");
+    let path = Path::Sequence(vec![
+        Path::ZeroOrMore(Box::new(Path::Inverse(Box::new(Path::Predicate(name.clone()))))),
+        Path::Alternative(vec![Path::Except(vec![name]), Path::ZeroOrOne(Box::new(Path::Sequence(vec![])))]),
+    ]);
+    let path = PathStep {
+        subject: Operand::Variable(A),
+        object: Operand::Variable(B),
+        path,
+        automaton: Arc::new(Automaton { moves, accepting: vec![false, true] }),
+        graphs: PathGraphs::These(vec![GraphFilter::Any, GraphFilter::Default, GraphFilter::AnyNamed]),
+        zero_length: [true, false],
+        tested: [false, true],
+    };
+    let inner = || pipeline(vec![Step::Filter(expressions())]);
+    let (key, neighbour) = (Operand::Variable(A), Operand::Variable(B));
+    let out = || access(Direction::Out);
+    let steps = vec![
+        Step::Empty,
+        Step::Scan { access: out(), key: A, neighbour: Some(B) },
+        Step::Seek { access: out(), key: A, neighbour: None, candidates: candidates.clone() },
+        Step::Expand { key, access: access(Direction::In), neighbour: Some(B), edge: Some(A) },
+        Step::Check { key, access: out(), neighbour },
+        Step::Intersect { target: B, legs: vec![Leg { key, access: out() }; 2], count_only: true },
+        Step::Match(pattern),
+        Step::SeekMatch { pattern, candidates },
+        Step::Filter(expressions()),
+        Step::Extend { variable: B, expression: Expression::Variable(A) },
+        Step::Values { variables: vec![A, B], rows: Arc::from([vec![Id::UNBOUND, Id::literal(4)]]) },
+        Step::Optional { inner: inner(), row: B },
+        Step::Seeded { inner: inner(), seed: A, on: vec![A], adds: vec![B] },
+        Step::Path(path),
+        Step::Exists { inner: inner(), row: B, semi_join_kind: SemiJoinKind::Mark(A) },
+        Step::Union { branches: vec![inner(), Pipeline::default()] },
+        Step::Frontier { variables: vec![A] },
+    ];
+    Job {
+        variables: 4,
+        number: u64::MAX,
+        origin: 2,
+        pipeline: pipeline(steps),
+        fragments: vec![Fragment { steps: 0..3, key: None }, Fragment { steps: 3..17, key: Some(B) }],
+        combine: Combine::Sum,
+        now: [7; 18],
+        base: Some("http://example.com/".to_owned()),
+        computed: terms(),
+        memory_bytes: Some(1 << 40),
+        profile: true,
+    }
+}
+
+fn rows() -> Batch {
+    let mut rows = Batch::new(4);
+    rows.rows = 3;
+    rows.columns[3] = vec![Id::vertex(70_000), Id::UNBOUND, Id::from_bits(u64::MAX)];
+    rows.multiplicity =
+        [1, 2, u128::MAX >> 1].map(|one| Multiplicity::from_count(one).expect("small")).to_vec();
+    rows
+}
+
+fn is_same(one: &Batch, other: &Batch) -> bool {
+    one.rows == other.rows && one.columns == other.columns && one.multiplicity == other.multiplicity
+}
+
+#[test]
+fn jobs_tasks_and_outcomes_are_their_bytes() {
+    let (job, rows) = (job(), rows());
+    let bytes = bytes_of(&job).expect("steps with bytes");
+    assert_eq!(read_job(&bytes).expect("a job"), job);
+    let mut request = Vec::new();
+    Task { job: &bytes, fragment: 1, partitions: &[5, 300], rows: &rows }.write(&mut request);
+    let task = ReceivedTask::read(&request[1..]).expect("a task");
+    assert_eq!(
+        (task.job, task.fragment, &*task.partitions, task.job_bytes),
+        (job, 1, &[5, 300][..], &*bytes)
+    );
+    assert!(is_same(&task.rows, &rows));
+    let figures = vec![StepProfile { rows_in: 1, rows_out: u64::MAX, nanoseconds: 3 }];
+    let outcome = Outcome {
+        rows: rows.clone(),
+        delivered: 9,
+        sent: vec![Sent::default(), Sent { rows: 2, bytes: 3 }],
+        figures: figures.clone(),
+    };
+    let mut bytes = Vec::new();
+    outcome.write(&mut bytes);
+    let read = Outcome::read(&bytes, 4).expect("an outcome");
+    assert!(is_same(&read.rows, &rows));
+    // The answer itself was sent back.
+    let back = Sent { rows: 5, bytes: 3 + bytes.len() as u64 };
+    assert_eq!((read.delivered, read.sent, read.figures), (9, vec![Sent::default(), back], figures));
+    let mut bytes = Vec::new();
+    write_delivery(77, &rows, &mut bytes);
+    let (number, read) = read_delivery(&bytes[1..]).expect("a delivery");
+    assert!(number == 77 && is_same(&read, &rows));
+}
+
+#[test]
+fn steps_without_bytes_are_not_sent() {
+    for step in [Step::Slice { start: 0, length: None }, Step::Distinct { variables: vec![A] }] {
+        let fragments = vec![Fragment { steps: 0..1, key: None }];
+        let job = Job { pipeline: pipeline(vec![step]), fragments, ..job() };
+        assert!(bytes_of(&job).is_none());
+    }
+    let mut deep = Expression::Unbound;
+    for _ in 0..10_000 {
+        deep = Expression::Not(Box::new(deep));
+    }
+    let mut bytes = Vec::new();
+    deep.write(&mut bytes);
+    assert!(Expression::read(&mut crate::wire::Input::new(&bytes)).is_err());
+    // It is dropped as it was made: level by level.
+    while let Expression::Not(inner) = deep {
+        deep = *inner;
+    }
+}
+
+/// Bytes that were changed, cut or made up are a job or an error, never a panic, and take little memory.
+#[test]
+fn other_bytes_are_refused() {
+    let seed = std::env::var("VERVET_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(20_261_128);
+    println!("seed {seed}");
+    let mut state: u64 = seed;
+    let mut random = || {
+        // xorshift64 (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 1).unwrap_or(0)
+    };
+    let job = bytes_of(&job()).expect("steps with bytes");
+    let mut request = Vec::new();
+    Task { job: &job, fragment: 1, partitions: &[], rows: &rows() }.write(&mut request);
+    let mut refused = 0;
+    for _ in 0..20_000 {
+        let mut bytes = request[1..].to_vec();
+        for _ in 0..=random() % 3 {
+            let at = random() % bytes.len();
+            match random() % 4 {
+                0 => bytes.truncate(at + 1),
+                1 => bytes[at] = 0xFF,
+                2 => bytes.insert(at, u8::try_from(random() % 256).unwrap_or(0)),
+                _ => bytes[at] ^= 1 << (random() % 8),
+            }
+        }
+        refused += usize::from(ReceivedTask::read(&bytes).is_err());
+        let _ = Outcome::read(&bytes, 4);
+        let _ = read_delivery(&bytes);
+    }
+    assert!(refused > 5_000, "{refused} were refused");
+}
