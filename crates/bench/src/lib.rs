@@ -15,6 +15,7 @@
 //! | [`snb`] | the social network in Gremlin and SPARQL, and TinkerGraph on the same |
 //! | [`wire`] | Gremlin through the server, with TinkerPop's driver |
 //! | [`estimates`] | estimated and actual rows of all plans |
+//! | [`cluster_sheet`] | the queries of LUBM over several servers |
 //! | [`targets`] | performance targets |
 //! | [`report`], [`sections`], [`table`], [`data`] | output and input |
 //!
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod all;
+pub mod cluster_sheet;
 pub mod compare;
 pub mod data;
 pub mod digest;

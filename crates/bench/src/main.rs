@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use vervet_bench::all::AllOptions;
+use vervet_bench::cluster_sheet::{self, SheetOptions};
 use vervet_bench::compare::Contest;
 use vervet_bench::data::PlainFile;
 use vervet_bench::engine::Engine;
@@ -296,6 +297,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// The queries of LUBM over several servers: time, requests, bytes, rows moved
+    ClusterSheet(SheetOptions),
     /// Estimated and actual rows of every step of the plans of all benchmark queries
     Estimates {
         /// The folder of test data, with data/ and conformance/
@@ -767,6 +770,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
             output.iter().try_for_each(|file| report.write_markdown(file))?;
             Ok(true)
         }
+        Command::ClusterSheet(options) => cluster_sheet::run(options),
         Command::Generate(what) => generate(what).map(|()| true),
     }
 }

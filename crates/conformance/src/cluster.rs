@@ -74,23 +74,8 @@ impl Drop for Servers {
 pub(crate) fn spread(database: Database) -> Result<Spread, String> {
     let Some(&count) = SERVERS.get() else { return Ok(Spread { database, servers: None }) };
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
-    // In memory where that is possible: each file is synced.
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let folder = folder.map_err(|error| failed(&error))?;
     let partitions = (count * PARTITIONS_EACH).next_power_of_two();
-    let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
-    // Held until all are chosen, so that no two are equal.
-    let mut ports = Vec::new();
-    for server in &mut options.servers {
-        let port = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
-        server.address = port.local_addr().map_err(|error| failed(&error))?.to_string();
-        ports.push(port);
-    }
-    drop(ports);
-    let directory = folder.path().join("servers");
-    let mut made =
-        init(&database, &options, &directory, &Watch::new("case")).map_err(|error| failed(&error))?;
+    let (folder, mut made) = directories(&database, count, partitions)?;
     let others = made.split_off(1);
     PROCESSES.with_borrow_mut(|processes| {
         while processes.len() < others.len() {
@@ -103,6 +88,31 @@ pub(crate) fn spread(database: Database) -> Result<Spread, String> {
     Ok(Spread { database, servers: Some(Servers { _own: own, others, _folder: folder }) })
 }
 
+/// The directories of `count` servers of a graph, and the folder that has them, which goes with the value.
+pub(crate) fn directories(
+    database: &Database,
+    count: usize,
+    partitions: usize,
+) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
+    // In memory where that is possible: each file is synced.
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let folder = folder.map_err(|error| failed(&error))?;
+    let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
+    // Held until all are chosen, so that no two are equal.
+    let mut ports = Vec::new();
+    for server in &mut options.servers {
+        let port = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
+        server.address = port.local_addr().map_err(|error| failed(&error))?.to_string();
+        ports.push(port);
+    }
+    drop(ports);
+    let directory = folder.path().join("servers");
+    let made = init(database, &options, &directory, &Watch::new("case")).map_err(|error| failed(&error))?;
+    Ok((folder, made))
+}
+
 impl Spread {
     /// Whether it is spread over processes, and so cannot be changed.
     pub(crate) fn is_spread(&self) -> bool {
@@ -111,14 +121,14 @@ impl Spread {
 }
 
 /// A process with servers; it ends with its input.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Process {
-    fn start() -> Result<Self, String> {
+    pub(crate) fn start() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command.arg(SERVER).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -129,12 +139,26 @@ impl Process {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    fn tell(&mut self, what: &str, directory: &Path) -> Result<(), String> {
+    pub(crate) fn tell(&mut self, what: &str, directory: &Path) -> Result<(), String> {
         let sent = writeln!(self.input, "{what} {}", directory.display()).and_then(|()| self.input.flush());
         sent.map_err(|error| format!("a server has ended: {error}"))?;
         let mut answer = String::new();
         self.output.read_line(&mut answer).map_err(|error| format!("a server has ended: {error}"))?;
         if answer.trim_end() == "done" { Ok(()) } else { Err(format!("a server: {}", answer.trim_end())) }
+    }
+}
+
+impl Process {
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Sends a signal by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let command = format!("kill -{name} {}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &command]).status();
     }
 }
 

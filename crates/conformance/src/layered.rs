@@ -18,7 +18,7 @@ use std::time::Duration;
 use vervet_algebra::Form;
 use vervet_delta::Version;
 use vervet_dictionary::{Dictionary, DictionaryBuilder, MutableDictionary};
-use vervet_driver_local::{CutPolicy, LocalDriver, Parallelism};
+use vervet_driver_local::{CutPolicy, Driver, LocalDriver, Parallelism};
 use vervet_env::Environment;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::{Batch, Control, Flow, Limits};

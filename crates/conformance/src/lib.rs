@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acid;
+pub mod chaos;
 pub mod cluster;
 mod compare;
 pub mod history;

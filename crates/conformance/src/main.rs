@@ -4,9 +4,10 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, cluster, history, known, ldbc, lubm, partitions, random, random_gremlin,
+    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, partitions, random, random_gremlin,
     random_update, rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
 };
 
@@ -19,7 +20,8 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
-                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM]\n\
+                     history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
+                     cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes";
 
@@ -59,6 +61,10 @@ fn take(
 
 fn number(text: &String) -> Result<u64, String> {
     text.parse().map_err(|_| format!("not a number: {text}"))
+}
+
+fn small(text: &String) -> Result<u32, String> {
+    u32::try_from(number(text)?).map_err(|_| format!("a number that is too large: {text}"))
 }
 
 fn run(arguments: &[String]) -> Result<Report, String> {
@@ -112,6 +118,23 @@ fn run(arguments: &[String]) -> Result<Report, String> {
             let seed = rest.first().map_or(Ok(1), number)?;
             let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
             acid::run(form, folder.path(), seed, &mut report);
+        }
+        Some((suite, rest)) if suite == "cluster-chaos" => {
+            let mut options = chaos::Options::default();
+            let mut rest = rest.iter();
+            while let Some(option) = rest.next() {
+                let value = rest.next().ok_or_else(|| format!("{option} needs a value"))?;
+                match option.as_str() {
+                    "--minutes" => options.time = Duration::from_secs(60).saturating_mul(small(value)?),
+                    "--rounds" => options.rounds = number(value)?,
+                    "--seed" => options.seed = number(value)?,
+                    "--fault" => options.fault = Some(value.clone()),
+                    "--servers" => options.servers = small(value)?.clamp(2, 16) as usize,
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            let data = test_data().ok_or("the LUBM data is missing: set VERVET_TEST_DATA")?.join("data");
+            chaos::run(&options, &data, &mut report)?;
         }
         Some((suite, rest)) if suite == "history" => {
             let mut options = history::Options::default();

@@ -5,6 +5,7 @@
 //!   `protocol`, `random`, `random-update`, `random-gremlin` (`--against tinkergraph`), `tinkerpop`, `ldbc`
 //!   (queries of the social network), `acid` (`acid --full` with long sleeps) or `history`
 //!   (docs/histories.md).
+//! * `cargo xtask cluster-chaos` kills, stops and cuts off servers of a cluster in the middle of queries.
 //! * `cargo xtask tidy` runs source checks beyond lints.
 //! * `cargo xtask page` builds and tests the web console if npm is available. `ci` does the same.
 //! * `cargo xtask python` builds the module of the Python package and runs its tests, if there is a Python
@@ -30,7 +31,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
@@ -93,6 +94,10 @@ fn main() -> ExitCode {
             let run =
                 ["test", "--quiet", "-p", "vervet-server", "--test", "server", "w3c", "--", "--nocapture"];
             cargo(&run, &[])
+        }
+        ["cluster-chaos", options @ ..] => {
+            let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--", "cluster-chaos"];
+            cargo(&[&run, options].concat(), &[])
         }
         ["conformance", suite @ ..] => {
             let run = ["run", "--release", "--quiet", "-p", "vervet-conformance", "--"];

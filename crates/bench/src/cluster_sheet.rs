@@ -1,0 +1,198 @@
+//! The queries of LUBM on one database and over several servers: time, processor time, requests, bytes, rows.
+//!
+//! # Shape
+//! All servers of a cluster are in this process, with their connections over the loopback address and TLS as
+//! between machines. So the processor time of the process is that of all servers, and the requests of all
+//! servers are counted. Times of the wall clock on few processors say little of servers with their own.
+
+use crate::data::{PlainFile, queries, test_data};
+use crate::table::{Table, count, figure};
+use clap::Args;
+use rustix::time::{ClockId, clock_gettime};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use vervet::{Database, DatabaseOptions, OutputFormat, QueryOptions};
+use vervet_cluster::{Cluster, InitOptions, init};
+use vervet_model::{Error, ErrorKind, Result, Watch};
+
+/// Options of a run.
+#[derive(Clone, Debug, Args)]
+pub struct SheetOptions {
+    /// N-Triples of LUBM, plain or .zst; the queries are in the folder `queries` beside it
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Numbers of servers
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "NUMBERS")]
+    servers: Vec<usize>,
+    /// Number of partitions, a power of two
+    #[arg(long, default_value_t = 16, value_name = "NUMBER")]
+    partitions: usize,
+    /// Only these queries, such as q1,q7
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only: Vec<String>,
+    /// Seconds for each query and number of servers
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Threads of a query at each server
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    threads: usize,
+}
+
+/// One query at one number of servers.
+struct Measured {
+    rows: Vec<String>,
+    median: Duration,
+    /// Of the whole process, for a run.
+    cpu: Duration,
+    requests: f64,
+    bytes: f64,
+    moved: f64,
+}
+
+/// Prints the table of all queries; `false`: an answer differs from that of one database.
+///
+/// # Errors
+/// The data cannot be read; a server cannot be started; a query fails.
+pub fn run(options: &SheetOptions) -> Result<bool> {
+    let missing = || Error::new(ErrorKind::Input, "there is no test data; give --data");
+    let data = match &options.data {
+        Some(file) => file.clone(),
+        None => test_data().ok_or_else(missing)?.join("data/lubm/lubm-40.nt.zst"),
+    };
+    let folder = data.parent().unwrap_or_else(|| Path::new(".")).join("queries");
+    let is_wanted =
+        |name: &str| options.only.is_empty() || options.only.iter().any(|one| name.starts_with(one));
+    let queries: Vec<(String, String)> =
+        queries(&folder)?.into_iter().filter(|(name, _)| is_wanted(name)).collect();
+    let file = PlainFile::open(&data)?;
+    let database = Database::in_memory();
+    database.load_file(file.path())?;
+    let time = Duration::try_from_secs_f64(options.seconds).unwrap_or(Duration::from_secs(1));
+    let query = QueryOptions::default().with_threads(options.threads);
+    let nothing = || (0, 0, 0);
+    let embedded = queries
+        .iter()
+        .map(|(_, text)| measure(&database, text, &query, time, &nothing))
+        .collect::<Result<Vec<_>>>()?;
+    let mut table = Table::new(&[
+        "query",
+        "rows",
+        "servers",
+        "value",
+        "p50 ms",
+        "CPU ms",
+        "CPU / embedded",
+        "requests",
+        "kB",
+        "rows moved",
+    ]);
+    let mut is_right = true;
+    let mut lines: Vec<Vec<Vec<String>>> = queries.iter().map(|_| Vec::new()).collect();
+    for ((name, _), (own, lines)) in queries.iter().zip(embedded.iter().zip(&mut lines)) {
+        lines.push(line(name, "embedded", own, own));
+    }
+    for &servers in &options.servers {
+        let (clusters, _folder) = start(&database, servers, options.partitions)?;
+        let counts = || {
+            let of = |cluster: &Cluster| {
+                let counts = cluster.counts();
+                let requests: u64 = counts.iter().map(|(_, one)| one.requests).sum();
+                let bytes: u64 = counts.iter().map(|(_, one)| one.bytes_sent + one.bytes_received).sum();
+                (requests, bytes, cluster.query_counts().rows_moved)
+            };
+            clusters.iter().map(of).fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
+        };
+        let Some(asked) = clusters.first() else { continue };
+        for (((name, text), own), lines) in queries.iter().zip(&embedded).zip(&mut lines) {
+            let found = measure(asked.database(), text, &query, time, &counts)?;
+            is_right &= found.rows == own.rows;
+            lines.push(line(name, &servers.to_string(), &found, own));
+        }
+    }
+    lines.into_iter().flatten().for_each(|line| table.row(line));
+    println!("{table}");
+    Ok(is_right)
+}
+
+fn line(name: &str, servers: &str, found: &Measured, own: &Measured) -> Vec<String> {
+    let ratio = found.cpu.as_secs_f64() / own.cpu.as_secs_f64().max(1e-9);
+    vec![
+        name.to_owned(),
+        count(own.rows.len().saturating_sub(1) as u64),
+        servers.to_owned(),
+        if found.rows == own.rows { "equal" } else { "DIFFERENT" }.to_owned(),
+        figure(found.median.as_secs_f64() * 1e3),
+        figure(found.cpu.as_secs_f64() * 1e3),
+        figure(ratio),
+        figure(found.requests),
+        figure(found.bytes / 1e3),
+        figure(found.moved),
+    ]
+}
+
+fn measure(
+    database: &Database,
+    text: &str,
+    options: &QueryOptions,
+    time: Duration,
+    counts: &dyn Fn() -> (u64, u64, u64),
+) -> Result<Measured> {
+    let run = || -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        database.write(text, options, OutputFormat::Tsv, &mut bytes)?;
+        Ok(bytes)
+    };
+    // Connections, caches.
+    let bytes = run()?;
+    run()?;
+    let mut rows: Vec<String> = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+    rows.sort_unstable();
+    let (before, cpu, begun) = (counts(), process_cpu(), Instant::now());
+    let mut times = Vec::new();
+    while times.len() < 5 || (begun.elapsed() < time && times.len() < 2_000) {
+        let start = Instant::now();
+        run()?;
+        times.push(start.elapsed());
+    }
+    let (cpu, after) = (process_cpu().saturating_sub(cpu), counts());
+    let runs = times.len();
+    times.sort_unstable();
+    let each = |before: u64, after: u64| after.saturating_sub(before) as f64 / runs as f64;
+    Ok(Measured {
+        rows,
+        median: times[runs / 2],
+        cpu: cpu / u32::try_from(runs).unwrap_or(u32::MAX),
+        requests: each(before.0, after.0),
+        bytes: each(before.1, after.1),
+        moved: each(before.2, after.2),
+    })
+}
+
+/// The processor time of all threads.
+fn process_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
+}
+
+/// Servers of a graph in this process.
+fn start(
+    database: &Database,
+    servers: usize,
+    partitions: usize,
+) -> Result<(Vec<Cluster>, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().map_err(|error| Error::io("make a folder", &error))?;
+    let mut options = InitOptions::on_host(servers, partitions, "127.0.0.1", (0, 0));
+    let mut ports = Vec::new();
+    for server in &mut options.servers {
+        let failed = |error: std::io::Error| Error::io("find a port", &error);
+        let port = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+        server.address = port.local_addr().map_err(failed)?.to_string();
+        ports.push(port);
+    }
+    drop(ports);
+    let directories = init(database, &options, &folder.path().join("servers"), &Watch::new("sheet"))?;
+    let open = |directory: &PathBuf| Cluster::open(directory, &DatabaseOptions::default());
+    Ok((directories.iter().map(open).collect::<Result<_>>()?, folder))
+}
