@@ -5,7 +5,7 @@
 //! The substitution is simultaneous: the result of a pair is not substituted again, so pairs may swap
 //! variables.
 
-use crate::{Expression, GraphSlot, Node, Pattern, Slot, Variable};
+use crate::{Expression, GraphSlot, Node, Pattern, Slot, Variable, VariableSet};
 
 /// A simultaneous substitution of variables.
 ///
@@ -29,6 +29,17 @@ impl Renaming {
         if let Some(new) = self.to.get(variable.index()) {
             *variable = *new;
         }
+    }
+
+    /// Each variable of a list of distinct ones; those that become equal once.
+    fn list(&self, variables: &mut Vec<Variable>) {
+        let mut seen = VariableSet::default();
+        variables.retain_mut(|variable| {
+            self.variable(variable);
+            let is_new = !seen.contains(*variable);
+            seen.insert(*variable);
+            is_new
+        });
     }
 
     fn slot(&self, slot: &mut Slot) {
@@ -57,7 +68,7 @@ impl Renaming {
         });
         expression.for_each_exists_mut(&mut |exists| {
             self.node(&mut exists.pattern);
-            exists.outer.iter_mut().for_each(|variable| self.variable(variable));
+            self.list(&mut exists.outer);
         });
     }
 
@@ -79,11 +90,12 @@ impl Renaming {
                 self.variable(variable);
                 self.expression(expression);
             }
-            Node::Values { variables, .. } | Node::Project { variables, .. } => {
+            Node::Values { variables, .. } => {
                 variables.iter_mut().for_each(|variable| self.variable(variable));
             }
+            Node::Project { variables, .. } => self.list(variables),
             Node::Group { keys, aggregates, .. } => {
-                keys.iter_mut().for_each(|variable| self.variable(variable));
+                self.list(keys);
                 for (variable, aggregate) in aggregates {
                     self.variable(variable);
                     if let Some(expression) = &mut aggregate.expression {

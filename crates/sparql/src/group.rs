@@ -5,11 +5,13 @@
 //! others become `Unbound`.
 
 use crate::QueryError;
-use crate::analysis::{filter, join, mark_possible};
+use crate::analysis::{conjunction, filter, join, mark_possible, mentioned};
 use crate::exists::ParserPosition;
+use crate::graph::same_term;
 use crate::lexer::{Lexeme, Token};
 use crate::parser::Parser;
 use crate::triples::Sink;
+use oxrdf::Literal;
 use vervet_algebra::{Expression, Node, Variable, VariableSet};
 
 /// A group before its filters are applied: those of an `OPTIONAL` are conditions of the left join.
@@ -190,7 +192,7 @@ impl<'a> Parser<'a, '_> {
             let readable = self.with_outer(open.possible.clone());
             let mut all = open.certain.clone();
             all.add_all(&certain);
-            Some(crate::analysis::conjunction(self.conditions(filters, &readable, all)?))
+            Some(conjunction(self.conditions(filters, &readable, all)?))
         };
         let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
         open.node = Node::LeftJoin { left, right: Box::new(right), condition };
@@ -217,26 +219,77 @@ impl<'a> Parser<'a, '_> {
         right.rename(&pairs);
         if let Some(graph) = self.graph_variable() {
             // Both sides bind the graph in this algebra and neither does in SPARQL's, so it must not affect
-            // the result.
-            let mut right_set = self.visible(&right);
-            let mut left_set = left_set;
-            left_set.remove(graph);
-            right_set.remove(graph);
+            // whether they share a variable.
             let of_right = right.certain();
-            let shared =
-                |variable: &Variable| open.certain.contains(*variable) && of_right.contains(*variable);
-            if !pairs.iter().any(|(_, to)| *to != graph && shared(to)) {
-                if !left_set.intersects(&right_set) {
-                    return Ok(());
-                }
-                return Err(self.unsupported(
-                    start,
-                    "MINUS inside GRAPH with a variable, on variables that may be unbound, is",
-                ));
+            let is_shared = |variable: Variable| {
+                variable != graph
+                    && !self.has_outer(variable)
+                    && open.certain.contains(variable)
+                    && of_right.contains(variable)
+            };
+            if !pairs.iter().any(|(_, variable)| is_shared(*variable)) {
+                return self.minus_of_graph(start, open, right);
             }
         }
         let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
         open.node = Node::Minus { left, right: Box::new(right) };
+        Ok(())
+    }
+
+    /// `MINUS` within a `GRAPH` with a variable, where solutions need not share a variable besides it: an
+    /// optional part on the graph, whose condition compares the shared variables, and without which a
+    /// solution remains.
+    fn minus_of_graph(
+        &mut self,
+        start: Lexeme,
+        open: &mut OpenGroup<'a>,
+        mut right: Node,
+    ) -> Result<(), QueryError> {
+        let visible = self.visible(&right);
+        let mut shared: Vec<Variable> = (open.possible.iter())
+            .filter(|variable| visible.contains(*variable) && !self.is_parameter(*variable))
+            .collect();
+        if let Some(rows) = &self.outer_rows {
+            // A value from outside replaces the variable on both sides.
+            shared.retain(|variable| !self.outer_certain.contains(*variable));
+            if shared.iter().any(|variable| rows.contains(*variable)) {
+                let what = "MINUS inside GRAPH with a variable, on variables that rows outside an EXISTS may bind, is";
+                return Err(self.unsupported(start, what));
+            }
+        }
+        if shared.is_empty() {
+            return Ok(());
+        }
+        let of_right = right.certain();
+        let bound = |variable: Variable| Expression::Bound(variable);
+        let (mut pairs, mut compatible, mut both) = (Vec::new(), Vec::new(), Vec::new());
+        let graph = self.graph_variable();
+        for variable in mentioned(&right) {
+            if Some(variable) == graph || self.has_outer(variable) {
+                continue;
+            }
+            // The part hides all its variables.
+            let copy = self.new_variable("")?;
+            pairs.push((variable, copy));
+            if !shared.contains(&variable) {
+                continue;
+            }
+            let on_left = (!open.certain.contains(variable)).then(|| bound(variable));
+            let on_right = (!of_right.contains(variable)).then(|| bound(copy));
+            let not = |one: &Expression| Expression::Not(Box::new(one.clone()));
+            let mut agree: Vec<Expression> = on_left.iter().chain(&on_right).map(not).collect();
+            agree.push(same_term(variable, copy));
+            compatible.push(if agree.len() == 1 { agree.remove(0) } else { Expression::Or(agree) });
+            both.push(conjunction(on_left.into_iter().chain(on_right).collect()));
+        }
+        right.rename(&pairs);
+        let variable = self.new_variable("")?;
+        let expression = Expression::Constant(Literal::from(true).into());
+        let right = Box::new(Node::Extend { input: Box::new(right), variable, expression });
+        compatible.push(if both.len() == 1 { both.remove(0) } else { Expression::Or(both) });
+        let left = Box::new(std::mem::replace(&mut open.node, Node::unit()));
+        let joined = Node::LeftJoin { left, right, condition: Some(conjunction(compatible)) };
+        open.node = filter(joined, vec![Expression::Not(Box::new(bound(variable)))]);
         Ok(())
     }
 
@@ -254,9 +307,6 @@ impl<'a> Parser<'a, '_> {
         if readable.contains(variable) {
             let message = format!("BIND cannot give {} a second value", self.spelled(at));
             return Err(self.error(at, message));
-        }
-        if self.graph_variable() == Some(variable) {
-            return Err(self.unsupported(at, "BIND to the variable of the GRAPH around it is"));
         }
         Self::restrict(&mut expression, &readable);
         let input = Box::new(std::mem::replace(&mut open.node, Node::unit()));

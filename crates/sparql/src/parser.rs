@@ -392,7 +392,12 @@ impl<'a, 'o> Parser<'a, 'o> {
         Ok(variable_at(self.names.len() - 1))
     }
 
-    /// The variable of the enclosing `GRAPH ?g`.
+    /// Whether a value from outside the query replaces `variable`.
+    pub(crate) fn is_parameter(&self, variable: Variable) -> bool {
+        variable.index() < self.options.parameters.len()
+    }
+
+    /// The hidden variable of the graph of the enclosing `GRAPH ?g`.
     pub(crate) fn graph_variable(&self) -> Option<Variable> {
         match self.graph {
             GraphSlot::Variable(variable) => Some(variable),

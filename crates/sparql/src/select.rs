@@ -245,7 +245,7 @@ impl<'a> Parser<'a, '_> {
         let values = if self.eat_keyword("VALUES")? { Some(self.data_block()?) } else { None };
 
         if grouped {
-            node = self.grouping(node, keys, start)?;
+            node = self.grouping(node, keys)?;
         }
         let (late, conditions) = self.on_aliases(conditions, &node, &items);
         let conditions = self.restricted(conditions, &node);
@@ -340,17 +340,10 @@ impl<'a> Parser<'a, '_> {
             Some(Aggregation { list: Vec::new(), by_text: SeededMap::default(), scope: before, visible });
     }
 
-    fn grouping(&mut self, node: Node, mut keys: Vec<Variable>, at: Lexeme) -> Result<Node, QueryError> {
-        if let Some(graph) = self.graph_variable() {
-            if keys.is_empty() {
-                return Err(
-                    self.unsupported(at, "aggregates without GROUP BY inside GRAPH with a variable are")
-                );
-            }
-            if !keys.contains(&graph) {
-                keys.push(graph);
-            }
-        }
+    fn grouping(&mut self, node: Node, mut keys: Vec<Variable>) -> Result<Node, QueryError> {
+        let graph = self.graph_variable();
+        let of_each_graph = graph.filter(|_| keys.is_empty());
+        keys.extend(graph);
         let aggregates =
             self.aggregation.as_mut().map(|all| std::mem::take(&mut all.list)).unwrap_or_default();
         let counts_columns =
@@ -363,7 +356,10 @@ impl<'a> Parser<'a, '_> {
         } else {
             node
         };
-        Ok(Node::Group { input: Box::new(input), keys, aggregates })
+        match of_each_graph {
+            Some(graph) => self.grouping_by_graph(input, graph, aggregates),
+            None => Ok(Node::Group { input: Box::new(input), keys, aggregates }),
+        }
     }
 
     fn having(&mut self, at: Lexeme) -> Result<Vec<Expression>, QueryError> {

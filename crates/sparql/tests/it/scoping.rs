@@ -364,41 +364,84 @@ fn graphs() {
     );
     check(
         "SELECT * { GRAPH ?g { ?x :p True } }",
-        "select [g0 x1] {x1 <p> \"true\"^^<http://www.w3.org/2001/XMLSchema#boolean> in g0}",
+        "select [g0 x2] {x2 <p> \"true\"^^<http://www.w3.org/2001/XMLSchema#boolean> in g0}",
     );
-    check("SELECT * { GRAPH ?g { ?x :p ?y } ?y :q ?g }", "select [g0 x1 y2] {x1 <p> y2 in g0, y2 <q> g0}");
-    check("SELECT * { GRAPH ?g {} }", "select [g0] (distinct (project {_1 _2 _3 in g0} [g0]))");
+    check("SELECT * { GRAPH ?g { ?x :p ?y } ?y :q ?g }", "select [g0 x2 y3] {x2 <p> y3 in g0, y3 <q> g0}");
+    check("SELECT * { GRAPH ?g {} }", "select [g0] (distinct (project {_2 _3 _4 in g0} [g0]))");
     check("SELECT * { GRAPH :g {} }", "select [] (slice (project {_0 _1 _2 in <g>} []) 0 Some(1))");
     check(
         "SELECT * { GRAPH ?g { VALUES ?x { 1 } } }",
-        "select [g0 x1] (join (distinct (project {_2 _3 _4 in g0} [g0])) (values [x1] 1 rows))",
+        "select [g0 x2] (join (distinct (project {_3 _4 _5 in g0} [g0])) (values [x2] 1 rows))",
     );
     check(
         "SELECT * { GRAPH ?g { FILTER(BOUND(?g)) } }",
-        "select [g0] (filter (distinct (project {_1 _2 _3 in g0} [g0])) \"false\")",
+        "select [g0] (filter (distinct (project {_2 _3 _4 in g0} [g0])) \"false\")",
     );
     check(
         "SELECT * { GRAPH ?g { { SELECT ?x { ?x :p ?y } } } }",
-        "select [g0 x3] (project {x3 <p> y2 in g0} [x3 g0])",
+        "select [g0 x4] (project {x4 <p> y3 in g0} [x4 g0])",
     );
     check(
         "SELECT * { GRAPH ?g { { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x } } }",
-        "select [g0 x5 n6] (project (extend (group {x5 <p> y2 in g0} [x5 g0] _3:Count *) n6 _3) [x5 n6 g0])",
+        "select [g0 x6 n7] (project (extend (group {x6 <p> y3 in g0} [x6 g0] _4:Count *) n7 _4) [x6 n7 g0])",
     );
     check(
         "SELECT * { GRAPH ?g { ?x :p ?y MINUS { ?x :q ?z } } }",
-        "select [g0 x1 y2] (minus {x1 <p> y2 in g0} {x1 <q> z4 in g0})",
+        "select [g0 x2 y3] (minus {x2 <p> y3 in g0} {x2 <q> z5 in g0})",
     );
-    check("SELECT * { GRAPH ?g { ?x :p ?y MINUS { ?v :q ?z } } }", "select [g0 x1 y2] {x1 <p> y2 in g0}");
-    for text in [
-        "SELECT * { GRAPH ?g { { SELECT (COUNT(*) AS ?n) { ?x :p ?y } } } }",
+    check("SELECT * { GRAPH ?g { ?x :p ?y MINUS { ?v :q ?z } } }", "select [g0 x2 y3] {x2 <p> y3 in g0}");
+    refused(
         "SELECT * { GRAPH ?g { { SELECT ?x { ?x :p ?y } LIMIT 1 } } }",
+        QueryErrorKind::Unsupported,
+        "not supported yet",
+    );
+}
+
+/// Within `GRAPH ?g`, `?g` is an ordinary variable, which is joined with the name of the graph afterwards.
+#[test]
+fn graphs_are_joined_with_their_names() {
+    check("SELECT * { GRAPH ?g { ?g :p ?y } }", "select [g0 y2] {g0 <p> y2 in g0}");
+    check(
+        "SELECT * { GRAPH ?g { ?g :p ?y OPTIONAL { ?y :q ?g FILTER(BOUND(?g)) } } }",
+        "select [g0 y2] (optional {g0 <p> y2 in g0} {y2 <q> g0 in g0} bound(g0))",
+    );
+    // The optional part is evaluated without the name.
+    check(
         "SELECT * { GRAPH ?g { ?x :p ?y OPTIONAL { ?x :q ?g } } }",
+        "select [g0 x2 y3] (filter (optional {x2 <p> y3 in g0} {x2 <q> _4 in g0}) \
+         Or(Not(bound(_4)) SameTerm(_4 g0)))",
+    );
+    check(
         "SELECT * { GRAPH ?g { BIND(1 AS ?g) } }",
+        "select [g0] (filter (join (distinct (project {_2 _3 _4 in _1} [_1])) (extend {} g0 \"1\")) \
+         SameTerm(g0 _1))",
+    );
+    check(
         "SELECT * { GRAPH ?g { ?x :p ?y OPTIONAL { ?x :q ?z } MINUS { ?v :q ?z } } }",
-    ] {
-        refused(text, QueryErrorKind::Unsupported, "not supported yet");
-    }
+        "select [g0 x2 y3 z4] (filter (optional (optional {x2 <p> y3 in g0} {x2 <q> z4 in g0}) \
+         (extend {_7 <q> _8 in g0} _9 \"true\") And(Or(Not(bound(z4)) SameTerm(z4 _8)) bound(z4))) Not(bound(_9)))",
+    );
+    check(
+        "SELECT * { GRAPH ?g { { SELECT (COUNT(*) AS ?n) (SUM(?y) AS ?s) (MIN(?y) AS ?m) { ?x :p ?y } } } }",
+        "select [g0 n15 s16 m17] (project (extend (extend (extend (extend (extend (optional \
+         (distinct (project {_10 _11 _12 in g0} [g0])) (group {x2 <p> y3 in g0} [g0] _13:Count * _14:Sum y3 _8:Min y3)) \
+         _4 If(bound(_13) _13 \"0\")) _6 If(bound(_13) _14 \"0\")) n15 _4) s16 _6) m17 _8) [n15 s16 m17 g0])",
+    );
+    check(
+        "SELECT * { GRAPH ?g { { ?g :p ?y } UNION { ?x :p ?y } FILTER(BOUND(?g)) } }",
+        "select [g0 y2 x3] (filter (union {_4 <p> y2 in g0} {x3 <p> y2 in g0}) \
+         And(bound(_4) Or(Not(bound(_4)) SameTerm(_4 g0))))",
+    );
+    // A value of the row replaces the name everywhere in the pattern.
+    check(
+        "SELECT * { ?g :r ?z FILTER EXISTS { GRAPH ?g { ?x :p ?y OPTIONAL { ?x :q ?g } } } }",
+        "select [g0 z1] (filter {g0 <r> z1} Exists())",
+    );
+    refused(
+        "SELECT * { OPTIONAL { ?g :r ?z } FILTER EXISTS { GRAPH ?g { ?x :p ?y OPTIONAL { ?x :q ?g } } } }",
+        QueryErrorKind::Unsupported,
+        "rows may or may not bind it",
+    );
 }
 
 #[test]

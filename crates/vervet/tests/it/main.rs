@@ -14,6 +14,7 @@ mod equalities;
 mod exists_substituted;
 mod expensive_rows;
 mod forms;
+mod graph_names;
 mod gremlin_chains;
 mod gremlin_files;
 mod gremlin_kernels;
