@@ -14,13 +14,17 @@ use crate::filter::{Conjunct, split, together};
 use crate::join_group::JoinGroup;
 use crate::lower::Planner;
 use crate::partial_plan::{PartialPlan, pipeline};
-use crate::scope::{free, possible};
+use crate::scope::{free, looks_at, possible};
 use oxrdf::Term;
 use std::rc::Rc;
 use vervet_algebra::{Exists, Expression, Node, Slot, VariableSet};
 use vervet_kernel::plan::{JoinKind, SemiJoinKind, Step};
 use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
+
+/// Maximum number of variables of a semi-join that rows of either side may leave unbound: the join builds an
+/// index for each set of them that a row binds.
+const IN_DOUBT_MAX: usize = 4;
 
 impl Planner<'_> {
     /// Applies conditions at the end of `partial`.
@@ -155,7 +159,8 @@ impl Planner<'_> {
         self.may_compare(2).then_some(found)
     }
 
-    /// A semi-join with the solutions of the pattern, where it is equivalent and may be cheaper.
+    /// A semi-join with the solutions of the pattern, where it is equivalent and may be cheaper. Variables
+    /// that some rows do not bind are compared where they are bound.
     ///
     /// Conditions of the pattern that read variables of the row become the condition of the join. One that
     /// compares a variable of each side for equality is also a key.
@@ -171,10 +176,13 @@ impl Planner<'_> {
         }
         let (pattern, correlated) = match &exists.pattern {
             Node::Filter { input, condition } => {
-                let (bound, mut conjuncts) = (possible(input), Vec::new());
+                // A value of the row, which a condition reads, replaces a variable that the input need not
+                // bind.
+                let of_row = partial.possible.clone().minus(&input.certain());
+                let (own, mut conjuncts) = (possible(input).minus(&of_row), Vec::new());
                 split(condition, &mut conjuncts);
                 let (inside, correlated): (Vec<_>, Vec<_>) =
-                    conjuncts.into_iter().partition(|one| one.variables.is_subset(&bound));
+                    conjuncts.into_iter().partition(|one| one.variables.is_subset(&own));
                 let inside: Vec<_> =
                     inside.into_iter().map(|one| Rc::unwrap_or_clone(one.expression)).collect();
                 let pattern = match inside.is_empty() {
@@ -188,9 +196,11 @@ impl Planner<'_> {
         let (bound, sure) = (possible(&pattern), pattern.certain());
         let mut shared = partial.possible.clone().intersection(&bound);
         let readable = partial.possible.clone().union(&bound);
+        // A variable that a row or a solution leaves unbound agrees with any value.
+        let in_doubt = shared.clone().minus(&partial.certain.clone().intersection(&sure));
         let means_the_same = is_plain(&pattern)
-            && shared.is_subset(&partial.certain)
-            && shared.is_subset(&sure)
+            && in_doubt.iter().count() <= IN_DOUBT_MAX
+            && !looks_at(&pattern).intersects(&shared)
             && !shared.intersects(&self.parameters)
             && free(&pattern).is_empty()
             && correlated

@@ -3,13 +3,13 @@
 
 use crate::pipeline::batch::{Batch, Keep};
 use crate::pipeline::control::Control;
-use crate::pipeline::range_index::{RangeCondition, RangeIndex};
+use crate::pipeline::range_index::{RangeCondition, RangeIndex, across};
 use crate::pipeline::table::Table;
 use crate::plan::{JoinKind, PlanStep, Step};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
-use vervet_algebra::{Comparator, Expression, Variable};
+use vervet_algebra::{Comparator, Variable};
 use vervet_expression::{Evaluator, OrderClass};
 use vervet_model::{Error, Multiplicity, Result};
 
@@ -43,17 +43,14 @@ pub(crate) struct Comparison {
 impl Comparison {
     /// The comparison that is the condition of a join.
     pub(crate) fn of(step: &Step) -> Option<Self> {
-        let Step::Join { kind: JoinKind::Semi(condition) | JoinKind::Anti(condition), adds, .. } = step
+        let Step::Join {
+            kind: JoinKind::Semi(condition) | JoinKind::Anti(condition), compatible, adds, ..
+        } = step
         else {
             return None;
         };
-        let Expression::Compare(comparator, a, b) = condition.as_ref()? else { return None };
-        let (&Expression::Variable(a), &Expression::Variable(b)) = (&**a, &**b) else { return None };
-        match (adds.contains(&a), adds.contains(&b)) {
-            (true, false) => Some(Self { left: b, right: a, comparator: *comparator }),
-            (false, true) => Some(Self { left: a, right: b, comparator: comparator.flipped() }),
-            _ => None,
-        }
+        let (comparator, left, right) = across(condition.as_ref()?, compatible, adds)?;
+        Some(Self { left, right, comparator })
     }
 
     /// The comparator that holds between a more extreme value and a less extreme one.

@@ -77,7 +77,7 @@ impl RangeCondition {
 
 /// The comparison `right comparator left` of a column of each side that a conjunct is. A `compatible`
 /// variable has the value of either side.
-fn across(
+pub(crate) fn across(
     conjunct: &Expression,
     compatible: &[Variable],
     adds: &[Variable],

@@ -195,3 +195,72 @@ fn computed_variables_are_compared() {
         }
     }
 }
+
+/// Rows that leave a shared variable unbound are compared where they bind it: by one join for all rows, with
+/// the answers of one evaluation for each row.
+#[test]
+fn variables_that_some_rows_leave_unbound_are_joined() {
+    let database = Database::in_memory();
+    let mut text = String::from("@prefix : <http://e/> .\n");
+    for number in 0..600_u32 {
+        text += &format!(":s{number} :p :o{} .\n", number % 97);
+        if number % 3 != 0 {
+            text += &format!(":s{number} :q :v{} .\n", number % 31);
+        }
+        if number % 5 < 2 {
+            text += &format!(":s{number} :n {} .\n", number % 50);
+        }
+        if number % 7 == 0 {
+            text += &format!(
+                ":r{number} :has :v{} ; :of :o{} ; :least {} .\n",
+                number % 29,
+                number % 89,
+                number % 60
+            );
+        }
+    }
+    database.load_text(Format::Turtle, &text).unwrap();
+    let outer = [
+        "?s :p ?o OPTIONAL { ?s :q ?v }",
+        "{ ?s :p ?o } UNION { ?s :q ?v }",
+        "?s :p ?o OPTIONAL { ?s :q ?v } OPTIONAL { ?s :n ?n }",
+        "{ ?s :q ?v } UNION { ?s :n ?n } UNION { ?s :p ?o }",
+    ];
+    let patterns = [
+        "?r :has ?v",
+        "?r :has ?v ; :of ?o",
+        "?r :has ?v ; :of ?o FILTER(?r != ?s)",
+        "?r :has ?v ; :least ?m FILTER(?m < ?n)",
+        "?r :has ?v ; :least ?n",
+        "?r :has ?w ; :least ?m FILTER(?w = ?v)",
+        "?r :least ?n FILTER(?n > 40)",
+        "?r :has ?v FILTER(BOUND(?n))",
+        "{ ?r :has ?v } UNION { ?r :least ?n }",
+        "{ { ?r :has ?v } UNION { ?r :of ?o } FILTER(BOUND(?v)) }",
+        "{ { ?r :has ?v } UNION { ?r :of ?o } FILTER(BOUND(?v)) } ?x :has ?v",
+        "?r :least ?m FILTER(?m > ?n || !BOUND(?v))",
+        "VALUES (?v ?o) { (:v1 UNDEF) (UNDEF :o5) (:v3 :o3) }",
+        "?r :none ?v",
+    ];
+    let mut joined = 0;
+    for outer in outer {
+        for pattern in patterns {
+            for not in ["", "NOT "] {
+                let query = format!(
+                    "{PREFIX} SELECT ?s ?o ?v ?n {{ {outer} FILTER {not}EXISTS {{ {pattern} }} }} ORDER BY ?s ?o ?v ?n"
+                );
+                let [found, expected] = [true, false].map(|optimize| {
+                    let options = QueryOptions { optimize, ..QueryOptions::default() };
+                    let solutions = database.query_with(&query, &options).unwrap().into_solutions().unwrap();
+                    let rows = solutions.rows();
+                    rows.map(|row| ["s", "o", "v", "n"].map(|name| row.get(name).unwrap()))
+                        .collect::<Vec<_>>()
+                });
+                assert_eq!(found, expected, "{query}");
+                let plan = database.explain(&query, &QueryOptions::default()).unwrap();
+                joined += usize::from(plan.contains("semi join") || plan.contains("anti join"));
+            }
+        }
+    }
+    assert!(joined > 40, "only {joined} plans with one join");
+}
