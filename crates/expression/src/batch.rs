@@ -103,6 +103,12 @@ impl CompiledExpression {
                     return self.filter_column(&mut context, *variable, rows, quick, selection);
                 }
             }
+            Node::InConstants(item, list, others) => {
+                if let Node::Variable(variable) = &**item {
+                    let quick = |id| list.has_id(id, others.is_empty());
+                    return self.filter_column(&mut context, *variable, rows, quick, selection);
+                }
+            }
             Node::Equal(ab) => {
                 if let Some((variable, constant)) = of_constant(ab) {
                     let quick = |id| equals_constant(id, constant);

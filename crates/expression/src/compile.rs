@@ -3,6 +3,7 @@
 
 use crate::MAX_DEPTH;
 use crate::cast::Cast;
+use crate::constant_list::ConstantList;
 use crate::context::{Constant, Context};
 use crate::dates::DateTimeField;
 use crate::evaluator::Evaluator;
@@ -11,50 +12,12 @@ use crate::pattern::Pattern;
 use crate::strings::Hash;
 use crate::value::Value;
 use oxiri::Iri;
-use std::collections::HashSet;
 use vervet_algebra::{Comparator, Expression, Function};
 use vervet_model::{Error, ErrorKind, Result, TextSearch};
 
-/// Minimum number of constant strings for which a hash set replaces comparisons, by whether the item is a
-/// variable: its values are compared by id.
-const HASHED_STRINGS_MIN: [usize; 2] = [8, 128];
-
-/// A list of `IN` with many constant strings.
-#[derive(Clone, Debug)]
-pub(crate) struct StringList {
-    /// The strings. Clients choose them, so the hash is seeded.
-    pub(crate) strings: HashSet<Box<str>>,
-    /// One of the strings; no other value is equal to any, and the comparison with all has the same result.
-    pub(crate) first: Constant,
-    /// The rest of the list.
-    pub(crate) others: Vec<Node>,
-}
-
-impl StringList {
-    /// `item IN (list)`.
-    fn of(item: Box<Node>, list: Vec<Node>) -> Node {
-        let is_string =
-            |node: &Node| matches!(node, Node::Constant(Constant { value: Value::String(_), .. }));
-        let least = HASHED_STRINGS_MIN[usize::from(matches!(*item, Node::Variable(_)))];
-        if list.iter().filter(|node| is_string(node)).count() < least {
-            return Node::In(item, list);
-        }
-        let (mut strings, mut first, mut others) = (HashSet::new(), None, Vec::new());
-        for node in list {
-            match node {
-                Node::Constant(Constant { id, value: Value::String(text) }) => {
-                    strings.insert(Box::from(&*text));
-                    first.get_or_insert(Constant { id, value: Value::String(text) });
-                }
-                node => others.push(node),
-            }
-        }
-        match first {
-            Some(first) => Node::InStrings(item, Box::new(Self { strings, first, others })),
-            None => Node::In(item, others),
-        }
-    }
-}
+/// Minimum number of constants in a list of `IN` for which hashing replaces comparisons, by whether the item
+/// is a variable: its values are mostly compared by id.
+const HASHED_MIN: [usize; 2] = [8, 16];
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
@@ -71,8 +34,8 @@ pub(crate) enum Node {
     SameTerm(Box<[Node; 2]>),
     Compare(Comparator, Box<[Node; 2]>),
     In(Box<Node>, Vec<Node>),
-    /// `IN` with many constant strings.
-    InStrings(Box<Node>, Box<StringList>),
+    /// `IN` with many constants, and the rest of the list.
+    InConstants(Box<Node>, Box<ConstantList>, Vec<Node>),
     Arithmetic(Operator, Box<[Node; 2]>),
     Unary(Unary, Box<Node>),
     If(Box<[Node; 3]>),
@@ -186,7 +149,7 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
         Expression::Equal(a, b) => Node::Equal(two(a, b)?),
         Expression::SameTerm(a, b) => Node::SameTerm(two(a, b)?),
         Expression::Compare(comparator, a, b) => Node::Compare(*comparator, two(a, b)?),
-        Expression::In(a, list) => StringList::of(one(a)?, all(list)?),
+        Expression::In(a, list) => membership(one(a)?, all(list)?),
         Expression::Add(a, b) => Node::Arithmetic(Operator::Add, two(a, b)?),
         Expression::Subtract(a, b) => Node::Arithmetic(Operator::Subtract, two(a, b)?),
         Expression::Multiply(a, b) => Node::Arithmetic(Operator::Multiply, two(a, b)?),
@@ -202,6 +165,23 @@ pub(crate) fn compile(expression: &Expression, evaluator: &Evaluator<'_>, depth:
         Expression::Call(function, arguments) => call(function, all(arguments)?, evaluator)?,
     };
     fold(node, evaluator)
+}
+
+/// `item IN (list)`.
+fn membership(item: Box<Node>, list: Vec<Node>) -> Node {
+    let is_hashed = |node: &Node| matches!(node, Node::Constant(one) if ConstantList::takes(one));
+    let least = HASHED_MIN[usize::from(matches!(*item, Node::Variable(_)))];
+    if list.iter().filter(|node| is_hashed(node)).count() < least {
+        return Node::In(item, list);
+    }
+    let (mut constants, mut others) = (ConstantList::default(), Vec::new());
+    for node in list {
+        match node {
+            Node::Constant(constant) if ConstantList::takes(&constant) => constants.add(constant),
+            node => others.push(node),
+        }
+    }
+    Node::InConstants(item, Box::new(constants), others)
 }
 
 /// Compiles a call of `function` with compiled arguments.
@@ -431,9 +411,9 @@ impl Node {
                 visit(a);
                 list.iter().for_each(visit);
             }
-            Self::InStrings(a, list) => {
+            Self::InConstants(a, _, others) => {
                 visit(a);
-                list.others.iter().for_each(visit);
+                others.iter().for_each(visit);
             }
             Self::SubStr(ab, length) => {
                 ab.iter().for_each(&mut *visit);

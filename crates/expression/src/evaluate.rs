@@ -5,7 +5,6 @@
 use crate::MAX_TEXT_BYTES;
 use crate::arithmetic::{apply, apply_unary};
 use crate::cast::cast;
-use crate::compare::equals;
 use crate::compile::{Node, PairFunction, PatternNode, SearchNode, Test, TextFunction};
 use crate::computed::{ComputedKind, text_too_long};
 use crate::context::{Context, Operand, Text};
@@ -69,7 +68,7 @@ impl Node {
             | Self::SameTerm(_)
             | Self::Compare(..)
             | Self::In(..)
-            | Self::InStrings(..)
+            | Self::InConstants(..)
             | Self::LangMatches(_)
             | Self::Test(..)
             | Self::Regex(..)
@@ -180,19 +179,13 @@ impl Node {
                     }
                 }))
             }
-            Self::InStrings(a, list) => {
+            Self::InConstants(a, list, others) => {
                 let a = some!(a.evaluate(context)?);
-                let a = context.decode(a)?;
-                context.work(a.work())?;
-                let in_strings = match &a {
-                    Value::String(text) => Some(list.strings.contains(&**text)),
-                    other => equals(other, &list.first.value),
-                };
-                if in_strings == Some(true) || list.others.is_empty() {
-                    return Ok(in_strings);
+                let (found, a) = list.contains(a, context)?;
+                if found == Some(true) || others.is_empty() {
+                    return Ok(found);
                 }
-                let a = Operand::Value(a);
-                any(std::iter::once(Ok(in_strings)).chain(list.others.iter().map(|item| {
+                any(std::iter::once(Ok(found)).chain(others.iter().map(|item| {
                     context.work(1)?;
                     match item.evaluate(context)? {
                         Some(item) => equal(&a, &item, context),

@@ -33,6 +33,7 @@ mod compare;
 mod comparison;
 mod compile;
 mod computed;
+mod constant_list;
 mod context;
 mod dates;
 mod evaluate;

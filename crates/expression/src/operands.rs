@@ -62,7 +62,7 @@ fn integer_key<'e>(key: i64) -> Operand<'e> {
 }
 
 /// Whether a stored term is certainly an `xsd:string`; each has one id.
-fn is_plain_text(id: Id, context: &Context<'_>) -> Result<bool> {
+pub(crate) fn is_plain_text(id: Id, context: &Context<'_>) -> Result<bool> {
     Ok(match id.tag() {
         Tag::ShortString => true,
         Tag::Literal => context.evaluator.snapshot().is_plain_text(id)?,

@@ -132,3 +132,130 @@ fn ids_of_integers_compare_as_their_values() {
         }
     }
 }
+
+/// `IN` with many constants is the disjunction of its equalities (SPARQL 1.1 §17.4.1.9), errors included.
+#[test]
+fn lists_of_many_constants_are_disjunctions() {
+    let number = |text: &str, kind: &str| format!("'{text}'^^<http://www.w3.org/2001/XMLSchema#{kind}>");
+    let mut pool: Vec<String> = [
+        "<urn:a>",
+        "<urn:b>",
+        "<urn:not-stored>",
+        "'a'",
+        "'b'",
+        "'a string that is longer than an id'",
+        "'urn:a'",
+        "''",
+        "'a'@en",
+        "'a'@de",
+        "'a'@en-GB",
+        "'b'@en",
+        "'a'^^<urn:t>",
+        "'b'^^<urn:t>",
+        "'a'^^<urn:u>",
+        "true",
+        "false",
+        "1",
+        "2",
+        "1.0",
+        "1.5",
+        "1e0",
+        "1.5e0",
+        "-0e0",
+        "0",
+        "0.0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for (text, kind) in [
+        ("NaN", "double"),
+        ("NaN", "float"),
+        ("INF", "double"),
+        ("-INF", "float"),
+        ("INF", "float"),
+        ("01", "integer"),
+        ("x", "integer"),
+        ("1", "int"),
+        ("2", "long"),
+        ("1.5", "float"),
+        ("0.1", "float"),
+        ("0.1", "double"),
+        ("0.1", "decimal"),
+        ("16777217", "integer"),
+        ("16777216", "float"),
+        ("16777217", "double"),
+        ("9007199254740993", "integer"),
+        ("9007199254740992", "double"),
+        ("9007199254740992", "integer"),
+        ("1152921573326323713", "integer"),
+        ("1152921573326323712", "double"),
+        ("1e300", "double"),
+        ("99999999999999999999999999999999999999999999", "integer"),
+        ("1e44", "double"),
+        ("170141183460469231731687303715884105727", "integer"),
+        ("1.701411834604692e38", "double"),
+        ("0.00000000000000000000000000000000000001", "decimal"),
+        ("1e-38", "double"),
+        ("1e-38", "float"),
+        ("2020-01-01T00:00:00Z", "dateTime"),
+        ("2020-01-01T00:00:00", "dateTime"),
+        ("2020-01-01T01:00:00+01:00", "dateTime"),
+        ("2020-01-01", "date"),
+        ("2020-01-01Z", "date"),
+        ("P1D", "dayTimeDuration"),
+        ("PT24H", "duration"),
+    ] {
+        pool.push(number(text, kind));
+    }
+    let mut terms = Terms::default();
+    // Half of the values are stored.
+    pool.iter().step_by(2).for_each(|text| _ = terms.add(term(text)));
+    let computed = ComputedTerms::new();
+    let evaluator = Evaluator::new(&terms, &computed, crate::common::now(), 7);
+    let values: Vec<Id> =
+        pool.iter().map(|text| evaluator.intern(term(text).as_ref()).expect("room")).collect();
+    let columns = [
+        [values.clone(), vec![Id::UNBOUND]].concat(),
+        vec![evaluator.intern(term("1").as_ref()).expect("room"); values.len() + 1],
+    ];
+    let rows = columns[0].len();
+    let run = |text: &str| {
+        let condition = CompiledExpression::new(&parse(text), &evaluator).expect("it compiles");
+        let (mut found, mut selected) = (Vec::new(), Vec::new());
+        condition.evaluate(&evaluator, &columns, rows, &mut found).expect("it runs");
+        condition.filter(&evaluator, &columns, rows, &mut selected).expect("it runs");
+        (found, selected)
+    };
+    let mut state = 20_261_128_u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("31 bits") % below
+    };
+    for round in 0..300 {
+        // Of some kinds only, so that lists without each class occur.
+        let (first, length) = (draw(pool.len()), 10 + draw(50));
+        let mut list: Vec<String> =
+            (0..length).map(|_| pool[(first + draw(length)) % pool.len()].clone()).collect();
+        if round % 5 == 0 {
+            list.push("?v1".to_owned());
+        }
+        if round % 7 == 0 {
+            list.push("1/0".to_owned());
+        }
+        let item = [
+            "?v0",
+            "COALESCE(?v0, 1/0)",
+            "IF(true, ?v0, 1)",
+            "IRI(?v0)",
+            "?v0 + 0",
+            "STR(?v0)",
+            "LCASE(?v0)",
+        ][draw(7)];
+        let all: Vec<String> = list.iter().map(|one| format!("{item} = {one}")).collect();
+        let expected = run(&all.join(" || "));
+        let list = list.join(", ");
+        assert_eq!(run(&format!("{item} IN ({list})")), expected, "{item} IN ({list})");
+        let not = run(&format!("!({})", all.join(" || ")));
+        assert_eq!(run(&format!("{item} NOT IN ({list})")), not, "{item} NOT IN ({list})");
+    }
+}
