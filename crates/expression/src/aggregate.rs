@@ -15,20 +15,18 @@
 //! # Not here
 //! Grouping (see `vervet-kernel`).
 
+mod concat;
 mod merge;
 
-use crate::MAX_TEXT_BYTES;
+use self::concat::Concat;
 use crate::arithmetic::{Pair, apply, double_of, float_of, promote};
 use crate::batch::CompiledExpression;
-use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
-use crate::evaluate::lexical_form;
 use crate::evaluator::Evaluator;
 use crate::operator::Operator;
 use crate::order::{SortKey, order_of_ids};
 use crate::value::Value;
 use crate::wide::Wide;
-use crate::work::of_text;
 use oxsdatatypes::{Decimal, Double, Float};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -128,15 +126,6 @@ enum Extreme {
     Failed,
     /// The best value so far; its key is computed when ids alone do not decide.
     Value(Id, Option<Box<SortKey>>),
-}
-
-#[derive(Clone, Default)]
-enum Concat {
-    #[default]
-    Empty,
-    Failed,
-    /// The text so far.
-    Text(String),
 }
 
 impl<'a> Accumulators<'a> {
@@ -280,6 +269,7 @@ impl<'a> Accumulators<'a> {
             States::Concat { states, .. } => match &states[group] {
                 Concat::Failed => None,
                 Concat::Empty => Some(Value::String(Cow::Borrowed(""))),
+                Concat::One(id) => return Ok(*id),
                 Concat::Text(text) => Some(Value::String(Cow::Borrowed(text))),
             },
         };
@@ -503,46 +493,4 @@ impl Extreme {
 
 fn key_bytes(key: &SortKey) -> usize {
     size_of::<SortKey>() + key.heap_bytes()
-}
-
-impl Concat {
-    fn add(
-        &mut self,
-        separator: &str,
-        operand: Operand<'_>,
-        times: Multiplicity,
-        context: &mut Context<'_>,
-        heap_bytes: &mut usize,
-    ) -> Result<()> {
-        if matches!(self, Self::Failed) {
-            return Ok(());
-        }
-        let value = lexical_form(operand, context)?;
-        let Some(Value::String(text)) = value else {
-            *self = Self::Failed;
-            return Ok(());
-        };
-        let mut times = times.get();
-        if matches!(self, Self::Empty) {
-            *heap_bytes += text.len();
-            *self = Self::Text(text.clone().into_owned());
-            times -= 1;
-        }
-        if let Self::Text(all) = self {
-            for _ in 0..times {
-                if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
-                    return Err(text_too_long());
-                }
-                context.work(1 + of_text(separator.len() + text.len()))?;
-                all.push_str(separator);
-                all.push_str(&text);
-                *heap_bytes += separator.len() + text.len();
-                if separator.is_empty() && text.is_empty() {
-                    break;
-                }
-            }
-        }
-        context.recycle_value(Value::String(text));
-        Ok(())
-    }
 }

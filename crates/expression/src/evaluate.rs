@@ -523,22 +523,28 @@ fn triple_part<'e>(part: usize, operand: Operand<'_>, context: &mut Context<'_>)
     Ok(Some(Operand::Id(id)))
 }
 
+/// Appends the result of `STR()` of a term; `false`: it has none.
+pub(crate) fn write_lexical_form(id: Id, out: &mut String, context: &mut Context<'_>) -> Result<bool> {
+    if let Some(inline) = Inline::from_id(id) {
+        inline.write_lexical(out);
+        return Ok(true);
+    }
+    let (mut none, before) = (false, out.len());
+    context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
+        let triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
+        none = triple || matches!(parts, TermParts::Blank(_));
+        parts.write_str(out);
+    })?;
+    context.work(of_text(out.len() - before))?;
+    Ok(!none)
+}
+
 /// `STR()`: the exact lexical form, so the term is not decoded to its value.
 pub(crate) fn lexical_form<'e>(operand: Operand<'e>, context: &mut Context<'_>) -> Result<Option<Value<'e>>> {
     if let Some(id) = operand.known_id() {
         let mut out = context.buffer();
-        if let Some(inline) = Inline::from_id(id) {
-            inline.write_lexical(&mut out);
-            return Ok(Some(Value::String(Cow::Owned(out))));
-        }
-        let mut none = false;
-        context.evaluator.read_term(id, &mut context.scratch, &mut |parts| {
-            let triple = matches!(parts, TermParts::Literal { kind: LiteralKind::Triple, .. });
-            none = triple || matches!(parts, TermParts::Blank(_));
-            parts.write_str(&mut out);
-        })?;
-        context.work(of_text(out.len()))?;
-        return Ok((!none).then_some(Value::String(Cow::Owned(out))));
+        let is_text = write_lexical_form(id, &mut out, context)?;
+        return Ok(is_text.then_some(Value::String(Cow::Owned(out))));
     }
     let value = context.decode(operand)?;
     context.work(value.work())?;

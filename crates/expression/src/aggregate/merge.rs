@@ -8,9 +8,7 @@
 //! One addition for each group; with `DISTINCT` one look-up for each distinct value of the other half.
 
 use super::{Accumulators, Concat, Extreme, Number, States};
-use crate::MAX_TEXT_BYTES;
 use crate::arithmetic::apply;
-use crate::computed::text_too_long;
 use crate::context::{Context, Operand};
 use crate::operator::Operator;
 use crate::work::of_text;
@@ -127,7 +125,7 @@ impl States {
             (Self::Concat { separator, states: mine }, Self::Concat { states: theirs, .. }) => {
                 for (group, text) in groups.zip(theirs) {
                     work(1 + if let Concat::Text(text) = &text { of_text(text.len()) } else { 0 })?;
-                    mine[group].append(separator, text, heap_bytes)?;
+                    mine[group].append(separator, text, context, heap_bytes)?;
                 }
             }
             _ => return Err(mismatch()),
@@ -148,27 +146,5 @@ impl Number {
             _ => None,
         };
         self.set(Self::of(sum), heap_bytes);
-    }
-}
-
-impl Concat {
-    fn append(&mut self, separator: &str, other: Self, heap_bytes: &mut usize) -> Result<()> {
-        match (&mut *self, other) {
-            (Self::Failed, _) | (_, Self::Empty) => {}
-            (_, Self::Failed) => *self = Self::Failed,
-            (Self::Empty, Self::Text(text)) => {
-                *heap_bytes += text.len();
-                *self = Self::Text(text);
-            }
-            (Self::Text(all), Self::Text(text)) => {
-                if all.len() + separator.len() + text.len() > MAX_TEXT_BYTES {
-                    return Err(text_too_long());
-                }
-                *heap_bytes += separator.len() + text.len();
-                all.push_str(separator);
-                all.push_str(&text);
-            }
-        }
-        Ok(())
     }
 }
