@@ -15,6 +15,7 @@ pub mod lubm;
 mod manifest;
 pub mod random;
 mod random_equalities;
+mod random_graphs;
 pub mod random_gremlin;
 mod random_numbers;
 mod random_outcome;

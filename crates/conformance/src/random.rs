@@ -8,7 +8,7 @@
 
 use crate::random_outcome::{Outcome, row};
 use crate::random_terms::{GRAPHS, LITERALS, Random, graph, object, predicate, variable, vertex};
-use crate::{layered, random_equalities, random_numbers, random_path, random_sets};
+use crate::{layered, random_equalities, random_graphs, random_numbers, random_path, random_sets};
 use oxigraph::sparql::{QueryResults, SparqlEvaluator};
 use oxigraph::store::Store;
 use std::fmt::Write;
@@ -19,6 +19,8 @@ use vervet::{Answer, Database, Format, QueryOptions};
 const NUMBERS_EVERY: u64 = 4;
 /// Every such seed plus one is a query with equalities between parts, see [`random_equalities`].
 const EQUALITIES_EVERY: u64 = 3;
+/// Every such seed is a query with `GRAPH` whose variable the group mentions, see [`random_graphs`].
+const GRAPHS_EVERY: u64 = 9;
 /// Every such seed plus two is a query under set semantics, see [`random_sets`].
 const SETS_EVERY: u64 = 3;
 
@@ -316,6 +318,10 @@ impl Case {
             query_of(&mut random, &inner)
         } else if seed % SETS_EVERY == 2 {
             random_sets::query(&mut random)
+        } else if seed.is_multiple_of(GRAPHS_EVERY) {
+            trig += &random_graphs::statements(&mut random);
+            let inner = random_graphs::outer(&mut random, group);
+            query_of(&mut random, &inner)
         } else {
             query(&mut random)
         };
@@ -327,6 +333,7 @@ impl Case {
         store
             .load_from_slice(oxigraph::io::RdfFormat::TriG, trig.as_bytes())
             .map_err(|error| format!("the graph of seed {seed} is malformed: {error}"))?;
+        let text = random_graphs::without_absent(&text, &trig);
         let plain = theirs(&store, &text, false);
         let theirs = theirs(&store, &text, true);
         let text = random_path::for_vervet(&text);

@@ -112,6 +112,11 @@ pub(crate) fn pattern(random: &mut Random) -> String {
     format!("{OURS}{subject} {ours} {object} .{THEIRS}{}{END}", union.join(" UNION "))
 }
 
+/// A text that differs between the engines; neither part contains such a text.
+pub(crate) fn choice(ours: &str, theirs: &str) -> String {
+    format!("{OURS}{ours}{THEIRS}{theirs}{END}")
+}
+
 /// The text as Vervet gets it.
 pub(crate) fn for_vervet(text: &str) -> String {
     choose(text, OURS, THEIRS)
