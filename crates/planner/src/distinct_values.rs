@@ -99,18 +99,19 @@ impl Planner<'_> {
         let Some((_, ends)) = partial.ends.iter().find(|(of, _)| *of == variable).cloned() else {
             return Ok(None);
         };
-        let (mut values, mut known): (f64, Vec<KeySketch>) = (0.0, Vec::new());
+        let (mut values, mut known): (f64, Vec<&KeySketch>) = (0.0, Vec::new());
         for end in &*ends {
             let segments = self.segments_of(end.predicate)?;
             let Some(side) = segments.side(end.direction) else { continue };
-            let Some(sketch) = &side.statistics.sketch else { return Ok(None) };
-            if classes_tell(std::iter::once(side.statistics)) {
+            let statistics = side.statistics;
+            let Some(sketch) = &statistics.sketch else { return Ok(None) };
+            if classes_tell(std::iter::once(statistics)) {
                 return Ok(None);
             }
             let common = known.iter().map(|other| sketch.overlap(other).keys / sketch.keys().max(1.0));
             let new = 1.0 - common.fold(0.0, f64::max).min(1.0);
             values += new * sketch.distinct(partial.rows * end.share);
-            known.push(sketch.clone());
+            known.push(sketch);
         }
         Ok(Some(values))
     }

@@ -53,13 +53,6 @@ impl std::fmt::Debug for KnownOverlaps {
     }
 }
 
-/// Sketches are compared by their samples.
-impl PartialEq for KnownOverlaps {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
 impl KnownOverlaps {
     /// The overlap with the sketch of `other`, known or computed.
     pub(crate) fn get(&self, other: &Self, compute: impl FnOnce() -> KeyOverlap) -> KeyOverlap {
