@@ -70,11 +70,43 @@ impl FromIterator<ClassId> for ClassSet {
     }
 }
 
-/// Estimated distributions of variables; each holds weights by class number that sum to 1.
-pub(crate) type Classes = Vec<(Variable, Rc<[f64]>)>;
+/// Estimated distributions of variables.
+pub(crate) type Classes = Vec<(Variable, Distribution)>;
+
+/// An estimated distribution over classes: weights by class number that sum to 1, in an array that several
+/// distributions share.
+#[derive(Clone, Debug)]
+pub(crate) struct Distribution {
+    array: Rc<Vec<f64>>,
+    start: usize,
+    end: usize,
+}
+
+impl Distribution {
+    /// The weights from `start` to `end` of `array`.
+    pub(crate) fn part_of(array: &Rc<Vec<f64>>, start: usize, end: usize) -> Self {
+        Self { array: Rc::clone(array), start, end }
+    }
+}
+
+impl std::ops::Deref for Distribution {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        self.array.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+impl FromIterator<f64> for Distribution {
+    fn from_iter<I: IntoIterator<Item = f64>>(weights: I) -> Self {
+        let array: Vec<f64> = weights.into_iter().collect();
+        let end = array.len();
+        Self { array: Rc::new(array), start: 0, end }
+    }
+}
 
 /// The distribution of the union of two bags with these row counts.
-pub(crate) fn mix(a: &[f64], a_rows: f64, b: &[f64], b_rows: f64) -> Rc<[f64]> {
+pub(crate) fn mix(a: &[f64], a_rows: f64, b: &[f64], b_rows: f64) -> Distribution {
     let (a_rows, b_rows) = (a_rows.max(f64::MIN_POSITIVE), b_rows.max(f64::MIN_POSITIVE));
     let all = a_rows + b_rows;
     let of = |weights: &[f64], at: usize| weights.get(at).copied().unwrap_or(0.0);

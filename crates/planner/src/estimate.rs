@@ -9,11 +9,11 @@
 //! that.
 
 use crate::atom::{Atom, ClassDegree, DirectedSegment, PredicateSegments, variable_of};
-use crate::classes::{ClassSet, Classes};
+use crate::classes::{ClassSet, Classes, Distribution};
 use crate::key_joins::{BoundEnds, Correction, ENDS_MAX, classes_tell_of, correction};
 use std::cell::RefCell;
 use std::rc::Rc;
-use vervet_algebra::Variable;
+use vervet_algebra::{Variable, VariableSet};
 use vervet_kernel::plan::Operand;
 use vervet_model::{Direction, Id};
 use vervet_snapshot::{ClassId, ClassPairCount};
@@ -45,8 +45,8 @@ pub(crate) struct Estimator<'s, 'a> {
 }
 
 impl<'s, 'a> Estimator<'s, 'a> {
-    /// An estimator, and the table of `classes`. `ends`: those that have bound variables before; `uses`: see
-    /// [`crate::join_state::JoinOrderSearch::uses_of`].
+    /// An estimator, and the table of those of `classes` that the atoms read. `ends`: those that have bound
+    /// variables before; `uses`: see [`crate::join_state::JoinOrderSearch::uses_of`].
     pub(crate) fn new(
         atoms: &'s [Atom<'a>],
         classes: &Classes,
@@ -60,7 +60,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
             sides.side(*direction)?.statistics.keys_of_class.last().map(|(class, _)| usize::from(class.0) + 1)
         });
         let of_keys = of_ends.fold(of_keys, usize::max);
-        let width = classes.iter().map(|(_, weights)| weights.len()).fold(of_keys, usize::max);
+        let mut read = VariableSet::default();
+        atoms.iter().for_each(|atom| read.add_all(&atom.variables));
+        let classes = || classes.iter().filter(|(variable, _)| read.contains(*variable));
+        let width = classes().map(|(_, weights)| weights.len()).fold(of_keys, usize::max);
         let mut new = Self {
             atoms,
             width,
@@ -71,16 +74,17 @@ impl<'s, 'a> Estimator<'s, 'a> {
             by_classes: classes_tell_of(atoms),
             corrections: RefCell::default(),
         };
-        new.weights.reserve((width * (8 + 2 * atoms.len() * atoms.len().min(8))).min(1 << 12));
+        // Two for each atom of a forced order.
+        new.weights.reserve((width * (2 + 2 * atoms.len())).min(1 << 12));
         new.known.reserve(8 * atoms.len());
-        for (variable, weights) in classes {
+        for (variable, weights) in classes() {
             let at = new.weights.len();
             new.weights.extend_from_slice(weights);
             new.weights.resize(at + width, 0.0);
             new.known.push((*variable, at));
         }
         for (variable, shares) in ends {
-            if !classes.iter().any(|(of, _)| of == variable) {
+            if !classes().any(|(of, _)| of == variable) {
                 new.add_classes_of(*variable, shares);
             }
         }
@@ -110,10 +114,21 @@ impl<'s, 'a> Estimator<'s, 'a> {
         }
     }
 
-    /// Copies the distributions of a table.
-    pub(crate) fn classes(&self, table: ClassDistributions) -> Classes {
+    /// The distributions of a table, and those of `before` for other variables.
+    pub(crate) fn into_classes(self, table: ClassDistributions, before: &Classes) -> Classes {
         let known = &self.known[table.first..table.first + table.count];
-        known.iter().map(|&(variable, at)| (variable, self.weights[at..at + self.width].into())).collect()
+        let is_other = |(variable, _): &&(Variable, _)| known.iter().all(|(of, _)| of != variable);
+        let mut classes = Classes::with_capacity(before.len() + known.len());
+        classes.extend(before.iter().filter(is_other).cloned());
+        if self.weights.len() <= SHARED_WEIGHTS_MAX {
+            let all = Rc::new(self.weights);
+            let part = |at: usize| Distribution::part_of(&all, at, at + self.width);
+            classes.extend(known.iter().map(|&(variable, at)| (variable, part(at))));
+        } else {
+            let copy = |at: usize| self.weights[at..at + self.width].iter().copied().collect();
+            classes.extend(known.iter().map(|&(variable, at)| (variable, copy(at))));
+        }
+        classes
     }
 
     fn position(&self, table: ClassDistributions, variable: Variable) -> Option<usize> {
@@ -539,6 +554,10 @@ impl<'s, 'a> Estimator<'s, 'a> {
         ClassDistributions { first: start, count: self.known.len() - start }
     }
 }
+
+/// Maximum length of the array of a search that its distributions keep; a longer one has mostly those of
+/// other orders.
+const SHARED_WEIGHTS_MAX: usize = 1 << 12;
 
 /// Maximum ratio of the size-biased degree to the average for which degrees count as even.
 const EVEN_DEGREES_MAX: f64 = 1.5;

@@ -8,7 +8,7 @@
 
 use crate::atom::{DirectedSegment, variable_of};
 use crate::cost;
-use crate::estimate::Estimator;
+use crate::estimate::{ClassDistributions, Estimator};
 use crate::join_state::{Action, Candidate, JoinOrderSearch, Legs, State, bind};
 use crate::negligible::NEGLIGIBLE_ROWS_MAX;
 use vervet_algebra::{Variable, VariableSet};
@@ -31,6 +31,8 @@ pub(crate) struct CandidateGenerator<'o, 's, 'a> {
     pub(crate) search: &'o JoinOrderSearch<'s, 'a>,
     pub(crate) estimator: &'o mut Estimator<'s, 'a>,
     pub(crate) state: &'o State,
+    /// The distributions of `state`.
+    pub(crate) classes: ClassDistributions,
     /// Position of `state` in the search.
     pub(crate) parent: u32,
     /// The atoms that a complete order must contain.
@@ -163,13 +165,13 @@ impl CandidateGenerator<'_, '_, '_> {
     }
 
     fn degree(&self, index: usize, direction: Direction) -> (f64, f64) {
-        self.estimator.degree(self.state.classes, self.state.done, index, direction)
+        self.estimator.degree(self.classes, self.state.done, index, direction)
     }
 
     /// Average length of a leg, for the cost of an intersection. The cost model has been calibrated with
     /// averages by class, and the kernel takes the shortest list of each row.
     fn leg_degree(&self, index: usize, direction: Direction) -> f64 {
-        self.estimator.leg_degree(self.state.classes, self.state.done, index, direction)
+        self.estimator.leg_degree(self.classes, self.state.done, index, direction)
     }
 
     fn scan(&mut self, index: usize, direction: Direction) {
@@ -279,7 +281,7 @@ impl CandidateGenerator<'_, '_, '_> {
         let atom = &self.search.atoms[index];
         let done = self.state.done | 1 << index;
         let before = self.state.rows;
-        let passed = self.estimator.selectivity(self.state.classes, self.state.done, index);
+        let passed = self.estimator.selectivity(self.classes, self.state.done, index);
         if atom.implied && passed > 1.0 - IMPLIED_CHECK_STOPS_MIN {
             return;
         }
@@ -390,7 +392,7 @@ impl CandidateGenerator<'_, '_, '_> {
             f64::from(chosen.count) * cost::LEG_ROW + costs.into_iter().fold(f64::INFINITY, f64::min);
         let per_row = by_degrees.min(self.small_list_cost(&chosen));
         let checkpoint = self.estimator.checkpoint();
-        let (growth, _) = self.estimator.intersection(self.state.classes, self.state.done, chosen.iter());
+        let (growth, _) = self.estimator.intersection(self.classes, self.state.done, chosen.iter());
         self.estimator.forget(checkpoint);
         let before = self.state.rows;
         let rows = before * growth;
@@ -482,7 +484,7 @@ impl CandidateGenerator<'_, '_, '_> {
                 if variable_of(atom.ends(direction).0) == Some(variable)
                     && let Some(side) = atom.side(direction)
                 {
-                    least = least.min(self.estimator.keys(self.state.classes, variable, side));
+                    least = least.min(self.estimator.keys(self.classes, variable, side));
                 }
             }
         }

@@ -9,8 +9,8 @@
 //! moves ([`dominant_candidate`], and steps too cheap for a comparison); beyond, the beam is wide enough for
 //! chains and cycles of twelve. Stars are forced moves once their centre is bound.
 //! # Cost
-//! 30 to 100 ns for a candidate, some 100 for a state: only states that remain get distributions, and neither
-//! allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
+//! 30 to 100 ns for a candidate, some 100 for a state: only states that are extended get distributions, and
+//! neither allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
 //! triangles of Q1 and Q7 15 to 25 µs.
 //! # Source
 //! Selinger et al., "Access Path Selection in a Relational Database Management System", SIGMOD 1979; the type
@@ -21,7 +21,7 @@
 
 use crate::classes::Classes;
 use crate::cost;
-use crate::estimate::Estimator;
+use crate::estimate::{ClassDistributions, Estimator};
 use crate::join_candidates::CandidateGenerator;
 use crate::join_state::{Action, Candidate, JoinOrderSearch, OrderedAction, State, bind};
 use vervet_algebra::VariableSet;
@@ -49,7 +49,7 @@ impl JoinOrderSearch<'_, '_> {
             rows: rows.max(1e-6),
             step_rows: rows,
             cost: 0.0,
-            classes: table,
+            classes: Some(table),
             parent: 0,
             action: Action::Start,
         };
@@ -73,7 +73,7 @@ impl JoinOrderSearch<'_, '_> {
         Ok(match work.best {
             None if self.limit.is_some() => None,
             None => return Err(Error::internal("no order of a join has all of its patterns")),
-            Some((_, last)) => Some(work.path(last)),
+            Some((_, last)) => Some(work.path(last, classes)),
         })
     }
 }
@@ -148,6 +148,7 @@ impl RunningSearch<'_, '_, '_> {
 
     /// Adds the candidates of a state; returns the best of them.
     fn extend(&mut self, at: usize) -> Option<Candidate> {
+        let classes = self.classes_of(at);
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.clear();
         let state = &self.states[at];
@@ -155,6 +156,7 @@ impl RunningSearch<'_, '_, '_> {
             search: self.search,
             estimator: &mut self.estimator,
             state,
+            classes,
             parent: u32::try_from(at).unwrap_or(u32::MAX),
             mandatory: self.mandatory,
             out: &mut fresh,
@@ -176,32 +178,55 @@ impl RunningSearch<'_, '_, '_> {
 
     /// Creates the state of a candidate; returns whether it is complete.
     fn make(&mut self, candidate: &Candidate) -> bool {
-        let parent = &self.states[candidate.parent as usize];
-        let before = parent.classes;
-        let atoms = self.search.atoms;
-        let mut bound = parent.bound.clone();
-        bind(atoms, &candidate.action, &mut bound);
-        let classes = match &candidate.action {
-            Action::Start | Action::Match(_) => before,
-            Action::Seek(index) if atoms[usize::from(*index)].general.is_some() => before,
-            Action::Scan(index, direction) => self.estimator.scanned(before, usize::from(*index), *direction),
-            Action::Seek(index) => self.estimator.scanned(before, usize::from(*index), Direction::In),
-            Action::Expand(index, direction) => {
-                self.estimator.expanded(before, usize::from(*index), *direction)
-            }
-            Action::Check(index, _) => self.estimator.checked(before, usize::from(*index)),
-            Action::Intersect(_, legs) => self.estimator.intersection(before, parent.done, legs.iter()).1,
-        };
+        let mut bound = self.states[candidate.parent as usize].bound.clone();
+        bind(self.search.atoms, &candidate.action, &mut bound);
         let Candidate { parent, done, filtered, rows, step_rows, cost, action, .. } = *candidate;
         let is_final = done & self.mandatory == self.mandatory;
         if is_final && !self.exceeds_bound(cost) {
             self.best = Some((cost, self.states.len()));
         }
-        self.states.push(State { done, filtered, bound, rows, step_rows, cost, classes, parent, action });
+        self.states.push(State {
+            done,
+            filtered,
+            bound,
+            rows,
+            step_rows,
+            cost,
+            classes: None,
+            parent,
+            action,
+        });
         is_final
     }
 
-    fn path(&self, last: usize) -> (Vec<OrderedAction>, Classes) {
+    /// The distributions of a state, computed on first use.
+    fn classes_of(&mut self, at: usize) -> ClassDistributions {
+        let State { classes, parent, action, .. } = self.states[at];
+        if let Some(known) = classes {
+            return known;
+        }
+        // A state with children has been extended, so this call does not go deep.
+        let before = self.classes_of(parent as usize);
+        let atoms = self.search.atoms;
+        let estimator = &mut self.estimator;
+        let classes = match action {
+            Action::Start | Action::Match(_) => before,
+            Action::Seek(index) if atoms[usize::from(index)].general.is_some() => before,
+            Action::Scan(index, direction) => estimator.scanned(before, usize::from(index), direction),
+            Action::Seek(index) => estimator.scanned(before, usize::from(index), Direction::In),
+            Action::Expand(index, direction) => estimator.expanded(before, usize::from(index), direction),
+            Action::Check(index, _) => estimator.checked(before, usize::from(index)),
+            Action::Intersect(_, legs) => {
+                estimator.intersection(before, self.states[parent as usize].done, legs.iter()).1
+            }
+        };
+        self.states[at].classes = Some(classes);
+        classes
+    }
+
+    /// The order that ends with a state, and the distributions after it; `before`: those before the search.
+    fn path(mut self, last: usize, before: &Classes) -> (Vec<OrderedAction>, Classes) {
+        let table = self.classes_of(last);
         let mut path = Vec::with_capacity(self.search.atoms.len());
         let mut at = last;
         while at != 0 {
@@ -210,7 +235,7 @@ impl RunningSearch<'_, '_, '_> {
             at = parent as usize;
         }
         path.reverse();
-        (path, self.estimator.classes(self.states[last].classes))
+        (path, self.estimator.into_classes(table, before))
     }
 }
 

@@ -58,7 +58,8 @@ pub(crate) struct State {
     /// Rows of the last step; a frontier may follow.
     pub(crate) step_rows: f64,
     pub(crate) cost: f64,
-    pub(crate) classes: ClassDistributions,
+    /// `None`: not computed yet; only states that are extended, and the best one, need it.
+    pub(crate) classes: Option<ClassDistributions>,
     pub(crate) parent: u32,
     pub(crate) action: Action,
 }

@@ -1,7 +1,6 @@
 //! Facts about property paths, cached for all join orders.
 
-use crate::classes::ClassSet;
-use std::rc::Rc;
+use crate::classes::{ClassSet, Distribution};
 use std::sync::Arc;
 use vervet_kernel::plan::Automaton;
 
@@ -41,5 +40,5 @@ pub(crate) struct ReachEstimate {
     /// Nodes with at least one first move.
     pub(crate) starts: f64,
     /// The distribution of the nodes at which paths end over classes; `None`: unknown.
-    pub(crate) classes: Option<Rc<[f64]>>,
+    pub(crate) classes: Option<Distribution>,
 }

@@ -14,7 +14,6 @@ use crate::lower::Planner;
 use crate::path_facts::ReachEstimate;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
-use std::rc::Rc;
 use vervet_kernel::plan::{Automaton, Move};
 use vervet_model::{Direction, Error, Id, Result};
 
@@ -160,7 +159,7 @@ impl<'a> Planner<'a> {
             .map(|traversal| traversal.keys)
             .sum();
         let is_known = width > 1 && nodes > UNPROVED && !automaton.accepting.first().is_some_and(|is| *is);
-        let classes = is_known.then(|| Rc::from(classes.iter().map(|one| one / nodes).collect::<Vec<f64>>()));
+        let classes = is_known.then(|| classes.iter().map(|one| one / nodes).collect());
         Ok(ReachEstimate { nodes, most: all, cost, starts: of_start, classes })
     }
 

@@ -344,7 +344,7 @@ impl Planner<'_> {
             if let (Some(variable), Some(classes)) = (slot.variable(), &reach.classes)
                 && !partial.classes.iter().any(|(of, _)| *of == variable)
             {
-                partial.classes.push((variable, Rc::clone(classes)));
+                partial.classes.push((variable, classes.clone()));
             }
         }
         let variables = pattern.variables().collect();
