@@ -121,6 +121,93 @@ fn every_server_answers_as_one_database() {
     }
 }
 
+/// A property graph: 1,500 vertices with 3 labels, 6 edge labels, and 5 keys of vertices and 2 of edges.
+fn property_graph() -> Database {
+    let mut text = String::new();
+    for number in 0..1_500_u32 {
+        text.push_str(&format!("<urn:v{number}> a <urn:T{}> .\n", number % 3));
+        for label in 0..6 {
+            let next = (number * (label + 2) + label) % 1_500;
+            text.push_str(&format!("<urn:v{number}> <urn:vervet:key:to{label}> <urn:v{next}> .\n"));
+        }
+        for key in 0..5 {
+            let value = number * (key + 1) % 97;
+            text.push_str(&format!("<urn:v{number}> <urn:vervet:key:key{key}> {value} .\n"));
+        }
+        text.push_str(&format!(
+            "<urn:v{number}> <urn:vervet:key:near> <urn:v{}> ~ <urn:vervet:edge:{number}> .\n\
+             <urn:vervet:edge:{number}> <urn:vervet:key:since> {} ; <urn:vervet:key:weight> {}.5 .\n",
+            number / 2,
+            number % 20,
+            number % 7,
+        ));
+    }
+    let database = Database::in_memory();
+    database.load_text(Format::TriG, &text).expect("a graph");
+    database
+}
+
+/// Steps that read elements one by one ask each server for many at once: the number of requests grows with
+/// predicates and batches, not with vertices. Each traversal reads 1,500 vertices or more.
+#[test]
+fn steps_read_in_batches() {
+    let database = property_graph();
+    let (servers, ..) = start(&database, 4);
+    let server = &servers[0];
+    let requests = || server.counts().iter().map(|(_, counts)| counts.requests).max().unwrap_or(0);
+    let texts = |database: &Database, traversal: &str| {
+        let results = database.gremlin(traversal).unwrap_or_else(|error| panic!("{traversal}: {error}"));
+        let mut texts: Vec<String> = results.values().map(|value| format!("{value:?}")).collect();
+        texts.sort();
+        texts
+    };
+    // Predicates 15 with types, in both directions; a batch has 1,024 elements, the first ones fewer.
+    const PREDICATES: u64 = 15;
+    for (traversal, kinds) in [
+        ("g.V().out().count()", 1),
+        ("g.V().both().count()", 1),
+        ("g.V().bothE().count()", 1),
+        ("g.V().bothE().otherV().count()", 1),
+        ("g.V().out().out().count()", 1),
+        ("g.V().repeat(__.out()).times(3).count()", 1),
+        ("g.V().repeat(__.both()).times(2).dedup().count()", 1),
+        ("g.V().values('key1').sum()", 1),
+        ("g.V().values().count()", 1),
+        ("g.V().valueMap()", 1),
+        ("g.V().valueMap(true)", 2),
+        ("g.V().elementMap()", 2),
+        ("g.V().label().groupCount()", 1),
+        ("g.V()", 2),
+        ("g.E().valueMap()", 2),
+        ("g.E().elementMap()", 3),
+        ("g.E()", 4),
+        ("g.V().where(__.out().has('key2', 5)).count()", 2),
+        ("g.V().filter(__.in().count().is(__.constant(6))).count()", 2),
+        ("g.V().group().by(T.label).by(__.bothE().count())", 2),
+        ("g.V().out('to1', 'to2').in('to3').values('key0').count()", 3),
+        ("g.V().match(__.as('a').out().as('b'), __.as('b').out('to0').as('c')).count()", 3),
+        ("g.V().order().by('key3').limit(40).out().values('key4')", 3),
+    ] {
+        let before = requests();
+        let found = texts(server.database(), traversal);
+        let sent = requests() - before;
+        assert_eq!(found, texts(&database, traversal), "{traversal}");
+        let most = 4 * PREDICATES + 30 * kinds;
+        assert!(sent <= most, "{traversal}: {sent} requests to a server, at most {most} expected");
+    }
+    for query in [
+        "SELECT (COUNT(*) AS ?n) { ?s ?p ?o . ?o ?q ?r }",
+        "SELECT ?p (COUNT(*) AS ?n) { ?s a <urn:T1> ; ?p ?o } GROUP BY ?p",
+        "SELECT (COUNT(*) AS ?n) { ?s <urn:vervet:key:to1> ?o . ?x ?q ?o }",
+    ] {
+        let before = requests();
+        let found = rows(server.database(), query, &QueryOptions::default()).expect("an answer");
+        let sent = requests() - before;
+        assert_eq!(found, rows(&database, query, &QueryOptions::default()).expect("an answer"), "{query}");
+        assert!(sent <= 20 * PREDICATES, "{query}: {sent} requests to a server");
+    }
+}
+
 #[test]
 fn changes_are_refused_at_once() {
     let (servers, ..) = start(&graph(), 2);

@@ -10,7 +10,7 @@ use oxrdf::TermRef;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_model::{Direction, Error, ErrorKind, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch};
-use vervet_snapshot::{ClassId, Segment, Snapshot};
+use vervet_snapshot::{ClassId, KeyEntries, Segment, Snapshot};
 
 impl Version {
     /// [`Snapshot::segment`] as a shared pointer, for layers on top of this one.
@@ -139,6 +139,19 @@ impl Snapshot for Version {
             return Ok(Some(&**ordered));
         }
         segment(self.predicates.get(predicate), &*self.base, predicate, direction)
+    }
+
+    fn entries_together(
+        &self,
+        segments: &[(Id, Direction)],
+        keys: &[Id],
+        limit: usize,
+    ) -> Result<Option<Vec<KeyEntries>>> {
+        match segments.iter().any(|(predicate, _)| self.predicates.get(*predicate).is_some()) {
+            // Changed segments are read one by one.
+            true => Ok(None),
+            false => self.base.entries_together(segments, keys, limit),
+        }
     }
 
     fn predicates(&self) -> &[(Id, u64)] {

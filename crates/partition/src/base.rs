@@ -13,6 +13,7 @@ use crate::keyed::KeyedSegment;
 use crate::remote::Remote;
 use crate::routes::{Routes, elsewhere};
 use crate::split::SplitSegment;
+use crate::together::Parts;
 use oxrdf::TermRef;
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -23,7 +24,7 @@ use vervet_model::{
     Direction, Error, ErrorKind, Id, LiteralKind, Meter, Partitioning, Result, Tag, TermParts, TextSearch,
     ThreadLimits,
 };
-use vervet_snapshot::{ClassId, Segment, Snapshot};
+use vervet_snapshot::{ClassId, KeyEntries, Segment, Snapshot};
 use vervet_store::{Base, CheckpointPosition, HalfSum, PartSize, PartStores, Store};
 
 /// A segment, once it was asked for; `None`: there are no entries.
@@ -122,6 +123,7 @@ impl PartitionedBase {
     pub fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> Result<()> {
         match bytes::read_request(request)? {
             Request::FindEdge(edge) => bytes::write_edge(self.find_edge(edge)?, out),
+            Request::EntriesTogether(request) => bytes::write_entries_reply(&request.answer(self)?, out),
             Request::Segment(predicate, direction, call) => {
                 let reply = match self.segment_slot(predicate, direction)? {
                     Some(segment) => answer(&**segment, &call)?,
@@ -322,6 +324,26 @@ impl Snapshot for PartitionedBase {
 
     fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
         Ok(self.segment_slot(predicate, direction)?.map(|segment| &**segment))
+    }
+
+    /// Also over partitions of this process alone, as the twin of several servers in tests.
+    fn entries_together(
+        &self,
+        segments: &[(Id, Direction)],
+        keys: &[Id],
+        limit: usize,
+    ) -> Result<Option<Vec<KeyEntries>>> {
+        if self.stores.len() + self.remotes.len() == 1 {
+            return Ok(None);
+        }
+        let is_split = |(predicate, direction): &(Id, Direction)| {
+            let position = self.index.get(&predicate.bits());
+            let known = position.and_then(|position| self.catalog.segments.get(*position));
+            known.is_some_and(|known| known.is_split && *direction == Direction::In)
+        };
+        let split: Vec<bool> = segments.iter().map(is_split).collect();
+        let parts = Parts { routes: &self.routes, stores: &self.stores, remotes: &self.remotes };
+        parts.entries_together(segments, &split, keys, limit).map(Some)
     }
 
     fn predicates(&self) -> &[(Id, u64)] {

@@ -9,11 +9,11 @@
 //! # Not here
 //! Frames and connections (`vervet-peer`).
 
-use crate::call::{Call, ROWS_MAX, Reply, Shape};
+use crate::call::{Call, ENTRIES_MAX, EntriesRequest, LOOKUPS_MAX, ROWS_MAX, Reply, Shape};
 use std::borrow::Cow;
 use vervet_codec::{read_varint, write_varint};
 use vervet_model::{Direction, Error, ErrorKind, Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry};
+use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry};
 
 /// The kinds of requests.
 mod kind {
@@ -27,6 +27,7 @@ mod kind {
     pub(super) const KEYS_BELOW: u64 = 8;
     pub(super) const ORDERED: u64 = 9;
     pub(super) const FIND_EDGE: u64 = 10;
+    pub(super) const ENTRIES_TOGETHER: u64 = 11;
 }
 
 /// A request as it was read.
@@ -34,6 +35,7 @@ mod kind {
 pub(crate) enum Request {
     Segment(Id, Direction, Call<'static>),
     FindEdge(Id),
+    EntriesTogether(EntriesRequest),
 }
 
 fn write_id(id: Id, out: &mut Vec<u8>) {
@@ -154,6 +156,41 @@ pub(crate) fn write_call(predicate: Id, direction: Direction, call: &Call<'_>, o
 pub(crate) fn write_find_edge(edge: Id, out: &mut Vec<u8>) {
     write_varint(kind::FIND_EDGE, out);
     write_id(edge, out);
+}
+
+/// Appends a request for the entries of keys in several segments.
+pub(crate) fn write_entries_request(request: &EntriesRequest, out: &mut Vec<u8>) {
+    write_varint(kind::ENTRIES_TOGETHER, out);
+    write_ids(&request.segments.iter().map(|(predicate, _)| *predicate).collect::<Vec<_>>(), out);
+    request.segments.iter().for_each(|(_, direction)| write_varint(u64::from(*direction as u8), out));
+    write_ids(&request.keys, out);
+    write_count(request.limit, out);
+}
+
+/// Appends the answer to it: for each segment the number of its keys, then positions and counts of those with
+/// entries, then the entries. Columns of graphs and edges without any are empty.
+pub(crate) fn write_entries_reply(found: &[KeyEntries], out: &mut Vec<u8>) {
+    for found in found {
+        write_count(found.ends.len(), out);
+        let (mut rows, mut counts, mut before) = (Vec::new(), Vec::new(), 0);
+        for (row, end) in found.ends.iter().enumerate() {
+            if *end > before {
+                rows.push(row as u64);
+                counts.push((end - before) as u64);
+                before = *end;
+            }
+        }
+        write_numbers(rows.into_iter(), out);
+        write_numbers(counts.into_iter(), out);
+        let column = |column: usize| found.entries.iter().map(move |entry| entry[column].bits());
+        write_numbers(column(0), out);
+        for other in [1, 2] {
+            match column(other).any(|bits| bits != 0) {
+                true => write_numbers(column(other), out),
+                false => write_count(0, out),
+            }
+        }
+    }
 }
 
 /// Appends the answer to it.
@@ -281,6 +318,20 @@ pub(crate) fn read_request(bytes: &[u8]) -> Result<Request> {
         let edge = input.id()?;
         return input.end(Request::FindEdge(edge));
     }
+    if number == kind::ENTRIES_TOGETHER {
+        let predicates = input.ids(LOOKUPS_MAX)?;
+        let direction = |input: &mut Input<'_>| -> Result<Direction> {
+            Ok(if input.flag()? { Direction::In } else { Direction::Out })
+        };
+        let segments = predicates.into_iter().map(|predicate| Ok((predicate, direction(&mut input)?)));
+        let segments = segments.collect::<Result<Vec<_>>>()?;
+        let (keys, limit) = (input.ids(ROWS_MAX)?, input.count(ENTRIES_MAX)?);
+        let request = EntriesRequest { segments, keys, limit };
+        return match request.is_within_limits() {
+            true => input.end(Request::EntriesTogether(request)),
+            false => Err(malformed()),
+        };
+    }
     let predicate = input.id()?;
     let direction = if input.flag()? { Direction::In } else { Direction::Out };
     let call = match number {
@@ -338,6 +389,41 @@ pub(crate) fn read_edge(bytes: &[u8]) -> Result<Option<[Id; 4]>> {
         [] => input.end(None),
         ids => input.end(Some(ids.try_into().map_err(|_| malformed())?)),
     }
+}
+
+/// Reads the answer to [`write_entries_request`].
+///
+/// # Errors
+/// These bytes are no answer to it.
+pub(crate) fn read_entries_reply(bytes: &[u8], request: &EntriesRequest) -> Result<Vec<KeyEntries>> {
+    let mut input = Input { bytes };
+    let mut all = Vec::with_capacity(request.segments.len());
+    for _ in &request.segments {
+        let keys = input.count(request.keys.len())?;
+        let rows = input.rows(keys, keys, false)?;
+        let counts = input.numbers(rows.len(), |count| usize::try_from(count).ok())?;
+        let neighbours = input.ids(request.limit)?;
+        let (graphs, edges) = (input.ids(neighbours.len())?, input.ids(neighbours.len())?);
+        let fits = |column: &[Id]| column.is_empty() || column.len() == neighbours.len();
+        if counts.len() != rows.len() || !fits(&graphs) || !fits(&edges) {
+            return Err(malformed());
+        }
+        let of = |column: &[Id], at: usize| column.get(at).copied().unwrap_or_default();
+        let entries = (0..neighbours.len()).map(|at| [neighbours[at], of(&graphs, at), of(&edges, at)]);
+        let mut found = KeyEntries { ends: Vec::with_capacity(keys), entries: entries.collect() };
+        let mut end = 0_usize;
+        for (row, count) in rows.iter().zip(counts) {
+            found.ends.resize(*row as usize, end);
+            end = end.checked_add(count).filter(|end| *end <= neighbours.len()).ok_or_else(malformed)?;
+            found.ends.push(end);
+        }
+        found.ends.resize(keys, end);
+        if end != neighbours.len() {
+            return Err(malformed());
+        }
+        all.push(found);
+    }
+    input.end(all)
 }
 
 /// Reads the answer to `call`.

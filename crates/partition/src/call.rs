@@ -4,8 +4,10 @@
 use crate::remote::Remote;
 use std::borrow::Cow;
 use std::sync::Arc;
-use vervet_model::{Direction, Error, Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment};
+use vervet_model::{Direction, Error, Id, Result, ThreadLimits};
+use vervet_snapshot::{
+    Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry, Segment, Snapshot,
+};
 
 /// Maximum number of rows, keys or entries that one call to another server asks for, which bounds the size of
 /// requests and answers.
@@ -159,6 +161,59 @@ pub(crate) fn empty_answer(call: &Call<'_>) -> Reply {
         Call::KeysBelow { .. } => Reply::Numbers(vec![0]),
         Call::Ordered { .. } => Reply::Ordered(Vec::new()),
     }
+}
+
+/// Maximum number of look-ups of a request: of keys times segments.
+pub(crate) const LOOKUPS_MAX: usize = 1 << 20;
+
+/// Maximum number of entries of an answer.
+pub(crate) const ENTRIES_MAX: usize = 1 << 20;
+
+/// A request for the entries of keys in several segments.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct EntriesRequest {
+    pub(crate) segments: Vec<(Id, Direction)>,
+    pub(crate) keys: Vec<Id>,
+    /// Maximum number of entries in each segment.
+    pub(crate) limit: usize,
+}
+
+impl EntriesRequest {
+    /// Whether a server answers it.
+    pub(crate) fn is_within_limits(&self) -> bool {
+        self.keys.len() <= ROWS_MAX
+            && self.segments.len().saturating_mul(self.keys.len()) <= LOOKUPS_MAX
+            && self.segments.len().saturating_mul(self.limit) <= ENTRIES_MAX
+    }
+
+    /// The answer of stores of this process.
+    pub(crate) fn answer(&self, snapshot: &dyn Snapshot) -> Result<Vec<KeyEntries>> {
+        let list = |(predicate, direction): &(Id, Direction)| -> Result<KeyEntries> {
+            match snapshot.segment(*predicate, *direction)? {
+                Some(segment) => key_entries(segment, &self.keys, self.limit),
+                None => Ok(KeyEntries { ends: vec![0; self.keys.len()], entries: Vec::new() }),
+            }
+        };
+        self.segments.iter().map(list).collect()
+    }
+}
+
+/// The entries of the first of `keys`, as far as whole keys fit.
+fn key_entries(segment: &dyn Segment, keys: &[Id], limit: usize) -> Result<KeyEntries> {
+    let mut found = KeyEntries::default();
+    for key in keys {
+        ThreadLimits::check()?;
+        let start = found.entries.len();
+        // One more than fits shows that the key has more.
+        let most = (limit + 1).saturating_sub(start);
+        segment.entries(*key, [Id::UNBOUND; 3], most, &mut found.entries)?;
+        if found.entries.len() > limit {
+            found.entries.truncate(start);
+            break;
+        }
+        found.ends.push(found.entries.len());
+    }
+    Ok(found)
 }
 
 /// The error of an answer that belongs to another kind of call.

@@ -31,6 +31,7 @@ fn compare_with_store(base: &PartitionedBase, whole: &Store, random: &mut Random
     for class in (0..20).map(ClassId) {
         assert_eq!(base.class_size(class), whole.class_size(class), "{context}");
     }
+    compare_entries_together(base, whole, random, context);
     let mut listed = 0;
     for (predicate, _) in whole.predicates() {
         for direction in Direction::BOTH {
@@ -67,6 +68,46 @@ fn compare_with_store(base: &PartitionedBase, whole: &Store, random: &mut Random
         }
     }
     listed
+}
+
+/// Compares the entries of random keys in random segments, with limits that they exceed or not.
+fn compare_entries_together(base: &PartitionedBase, whole: &Store, random: &mut Random, context: &str) {
+    let mut segments: Vec<(Id, Direction)> = Vec::new();
+    let mut keys: Vec<Id> = (0..random.below(40)).map(|_| Id::vertex(random.below(90))).collect();
+    for (predicate, _) in whole.predicates() {
+        for direction in Direction::BOTH {
+            if random.one_in(2) {
+                segments.push((*predicate, direction));
+            }
+            let segment = whole.segment(*predicate, direction).expect("whole").expect("entries");
+            segment.keys(Id::UNBOUND, 5, &mut keys).expect("whole");
+        }
+    }
+    // A predicate without entries.
+    segments.push((Id::vertex(1 << 40), Direction::Out));
+    for limit in [1, 3, 50, 100_000] {
+        let found =
+            base.entries_together(&segments, &keys, limit).expect("an answer").expect("several parts");
+        assert_eq!(found.len(), segments.len(), "{context}");
+        for (found, (predicate, direction)) in found.iter().zip(&segments) {
+            let context = format!("{context}, {predicate:?} {direction:?}, limit {limit}");
+            let segment = whole.segment(*predicate, *direction).expect("whole");
+            let of = |key: Id| {
+                let mut entries = Vec::new();
+                if let Some(segment) = segment {
+                    segment.entries(key, [Id::UNBOUND; 3], usize::MAX, &mut entries).expect("whole");
+                }
+                entries
+            };
+            for (row, key) in keys.iter().enumerate().take(found.ends.len()) {
+                assert_eq!(found.of(row).expect("a key"), of(*key), "{context}: {key:?}");
+            }
+            // The list ends only where entries do not fit.
+            if let Some(next) = keys.get(found.ends.len()) {
+                assert!(found.entries.len() + of(*next).len() > limit, "{context}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -327,7 +368,7 @@ fn arbitrary_requests_are_refused_or_answered() {
     let base = partitioned(&graph, options(&environment), partitioning);
     let mut answered = 0;
     for round in 0..20_000_u64 {
-        let kind = 1 + round % 11;
+        let kind = 1 + round % 12;
         let predicate = random.pick(&graph.predicates);
         let mut request = vec![u8::try_from(kind).expect("small")];
         if random.one_in(2) {

@@ -209,3 +209,27 @@ impl Expansion {
         self.graphs.clear();
     }
 }
+
+/// Entries (neighbour, graph, edge) of the first keys of a list in one segment, all of each key, see
+/// [`crate::Snapshot::entries_together`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KeyEntries {
+    /// For each of these keys, the end of its entries in `entries`. Fewer than there are keys: the entries of
+    /// the next one did not fit.
+    pub ends: Vec<usize>,
+    /// The entries, ascending for each key.
+    pub entries: Vec<[Id; 3]>,
+}
+
+impl KeyEntries {
+    /// The entries of the key at `row`; `None`: they are not in the list.
+    #[must_use]
+    pub fn of(&self, row: usize) -> Option<&[[Id; 3]]> {
+        let end = *self.ends.get(row)?;
+        let start = match row.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.entries.get(start..end)
+    }
+}

@@ -7,8 +7,8 @@
 //! # Shape
 //! A [`Snapshot`] has one [`Segment`] for each `[predicate, direction]` that has entries. A segment maps keys
 //! (vertices, edges or values) to entries; the entries of one key are sorted by neighbour, then by graph,
-//! then by edge. No method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn` then
-//! fails to compile when a method is added, instead of bypassing what it wraps. [`read_is_plain_text`],
+//! then by edge. Nearly no method has a default: a wrapper such as the read-tracking snapshot of `vervet-txn`
+//! then fails to compile when a method is added, instead of bypassing what it wraps. [`read_is_plain_text`],
 //! [`keys_up_to`] and [`no_order_error`] are default implementations for segments and snapshots without a
 //! better one.
 //! # Not here
@@ -21,7 +21,8 @@ mod sketch;
 mod statistics;
 
 pub use expansion::{
-    Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, append_entries, successor,
+    Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry, append_entries,
+    successor,
 };
 pub use overlaps::KeyOverlap;
 pub use sketch::KeySketch;
@@ -100,6 +101,23 @@ pub trait Snapshot: Send + Sync {
     /// # Errors
     /// Damaged segment (its checksum is verified on first use).
     fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>>;
+
+    /// The entries of `keys` in several segments, for a snapshot over other servers, where a call of a
+    /// segment costs a round trip: one request for each server instead. For each segment the entries of the
+    /// first keys, about `limit` entries; a key whose entries do not fit ends the list. `None`: calls of
+    /// single segments cost no more.
+    ///
+    /// # Errors
+    /// Damaged segment; limits of the calling thread; another server cannot be reached.
+    fn entries_together(
+        &self,
+        segments: &[(Id, Direction)],
+        keys: &[Id],
+        limit: usize,
+    ) -> Result<Option<Vec<KeyEntries>>> {
+        let _ = (segments, keys, limit);
+        Ok(None)
+    }
 
     /// All predicates that have entries, ascending, with the number of their entries.
     fn predicates(&self) -> &[(Id, u64)];

@@ -26,6 +26,8 @@ pub(crate) struct Context<'a> {
     pub(crate) control: &'a Control<'a>,
     /// The memory account of the steps.
     pub(crate) memory: Memory<'a>,
+    /// Counts what is read ahead.
+    pub(crate) ahead: Reservation,
     /// The base seed; each step derives its own generator.
     pub(crate) seed: u64,
     pub(crate) random: Option<Random>,
@@ -83,9 +85,13 @@ impl Context<'_> {
         let mut result = None;
         let names = &mut self.names;
         self.host.read(&mut |snapshot| {
+            names.ahead.begin(snapshot)?;
             result = Some(read(snapshot, names)?);
             Ok(())
         })?;
+        if self.names.ahead.is_on() {
+            self.ahead.set(self.names.ahead.size_bytes(), &self.memory)?;
+        }
         result.ok_or_else(|| vervet_model::Error::internal("the host did not provide a graph"))
     }
 

@@ -7,10 +7,12 @@
 //! * `read`: neighbours, edges, properties, scans.
 //! * `between`: the edges from one vertex to another.
 //! * `detail`: elements as clients see them; `batch`: prefetched properties of many elements.
+//! * `ahead`: entries read ahead from a graph over several servers.
 //! * `export`: the whole graph, for file output.
 //! * `element`: ids, labels, keys and values of elements; values of the ids in query rows.
 //! * `computed`: properties that algorithms have computed, for the rest of a traversal.
 
+pub(crate) mod ahead;
 pub(crate) mod batch;
 pub(crate) mod between;
 pub(crate) mod computed;

@@ -7,7 +7,7 @@ use crate::context::{Context, Settings, SideEffect};
 use crate::graph::Names;
 use crate::graph::batch::{Batch, ELEMENTS_MAX, is_element};
 use crate::graph::detail::{Materialize, detailed, detailed_with};
-use crate::memory::Memory;
+use crate::memory::{Memory, Reservation};
 use crate::step::Pipeline;
 use crate::steps;
 use crate::strategy::Strategies;
@@ -165,6 +165,7 @@ impl Traversal {
             collection_indexes: SeededMap::default(),
             control,
             memory: Memory::new(control),
+            ahead: Reservation::default(),
             seed,
             random: None,
             settings: Arc::new(self.settings),

@@ -14,7 +14,7 @@ use vervet_delta::Version;
 use vervet_model::vocab::RDF_TYPE;
 use vervet_model::{Direction, Id, LiteralKind, Meter, Result, Tag, TermParts, TextSearch, lock};
 use vervet_snapshot::{
-    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, OrderedEntry, Segment,
+    ClassId, Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, OrderRange, OrderedEntry, Segment,
     SegmentStatistics, Snapshot,
 };
 
@@ -114,6 +114,11 @@ impl Snapshot for Tracked<'_> {
         let tracked =
             TrackedSegment { predicate, direction, segment, reads: self.reads, statistics, flags_recorded };
         Ok(Some(self.segments.insert((predicate, direction), Box::new(tracked))))
+    }
+
+    /// Segments record what is read of them.
+    fn entries_together(&self, _: &[(Id, Direction)], _: &[Id], _: usize) -> Result<Option<Vec<KeyEntries>>> {
+        Ok(None)
     }
 
     fn predicates(&self) -> &[(Id, u64)] {

@@ -5,24 +5,81 @@
 //! predicate, from the bound side; conditions that the segment cannot test are tested afterwards. Rows that
 //! bind no position scan the segments of all predicates ([`Scan`]).
 //! # Cost
-//! With an unbound predicate: one batch expansion for each predicate of the graph. With neither subject nor
-//! object bound: all entries of the predicate, or those of the objects that a sargable condition leaves
-//! ([`CandidateKeyIter`]).
+//! With an unbound predicate: one batch expansion for each predicate of the graph, or over several servers
+//! one request to each for all predicates. With neither subject nor object bound: all entries of the
+//! predicate, or those of the objects that a sargable condition leaves ([`CandidateKeyIter`]).
 
 use crate::operators::candidate_keys::CandidateKeyIter;
 use crate::operators::scan::Scan;
 use crate::pipeline::batch::{BATCH_ROWS, Batch, Keep};
 use crate::pipeline::chain::{Chain, Flow, Kernel, Run};
 use crate::plan::{CandidateKeys, GraphOperand, Match, Operand};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use vervet_algebra::Variable;
 use vervet_model::{Direction, Id, Result};
-use vervet_snapshot::{Cursor, EntryFilter, Expansion, GraphFilter, Segment};
+use vervet_snapshot::{
+    Cursor, EntryFilter, Expansion, GraphFilter, KeyEntries, Segment, Snapshot, append_entries,
+};
 
 /// Work units of the expansion of a batch of keys in one predicate, which outputs up to [`BATCH_ROWS`]
 /// entries.
 const EXPANSION_WORK: usize = 1 << 7;
+
+/// Maximum number of entries that are read in all predicates together.
+const ENTRIES_TOGETHER: usize = 1 << 16;
+
+/// Reads entries of keys as [`Segment::expand`] does.
+type Expand<'e> = dyn FnMut(&[Id], EntryFilter, &mut Cursor, &mut Expansion) -> Result<()> + 'e;
+
+/// The entries of the keys of a batch in several segments, from other servers.
+struct Together {
+    segments: Vec<(Id, Direction)>,
+    /// Position of each key.
+    positions: FxHashMap<Id, usize>,
+    lists: Vec<KeyEntries>,
+}
+
+impl Together {
+    /// Reads them; `None`: the snapshot has no other servers.
+    fn read(snapshot: &dyn Snapshot, segments: Vec<(Id, Direction)>, keys: &[Id]) -> Result<Option<Self>> {
+        let mut distinct = keys.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let limit = ENTRIES_TOGETHER / segments.len().max(1);
+        let Some(lists) = snapshot.entries_together(&segments, &distinct, limit)? else { return Ok(None) };
+        let positions = distinct.into_iter().zip(0..).collect();
+        Ok(Some(Self { segments, positions, lists }))
+    }
+
+    /// The entries in one segment.
+    fn list(&self, segment: (Id, Direction)) -> Option<&KeyEntries> {
+        self.lists.get(self.segments.iter().position(|of| *of == segment)?)
+    }
+
+    fn size_bytes(&self) -> u64 {
+        let of = |list: &KeyEntries| 24 * list.entries.len() + 8 * list.ends.len();
+        (24 * self.positions.len() + self.lists.iter().map(of).sum::<usize>()) as u64
+    }
+
+    /// [`Segment::expand`] for keys whose entries are in `list`.
+    fn expand(
+        &self,
+        list: &KeyEntries,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<()> {
+        while let Some(key) = keys.get(cursor.row).filter(|_| out.remaining_capacity() > 0) {
+            let entries = self.positions.get(key).and_then(|position| list.of(*position)).unwrap_or_default();
+            let from = entries.partition_point(|entry| *entry < cursor.resume);
+            let mut left = entries[from..].iter();
+            append_entries(&mut || Ok(left.next().copied()), filter, cursor, out)?;
+        }
+        Ok(())
+    }
+}
 
 /// Subject, predicate, object, graph, edge.
 type Found = [Id; 5];
@@ -140,12 +197,27 @@ impl<'a> Matching<'a> {
         batch: &Batch,
         rows: &[u32],
         keys: &[Id],
-        segment: (Id, Direction, &dyn Segment),
+        (predicate, direction, segment): (Id, Direction, &dyn Segment),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let mut expand = |keys: &[Id], filter, cursor: &mut Cursor, out: &mut Expansion| {
+            segment.expand(keys, filter, cursor, out)
+        };
+        self.expand_by(batch, rows, keys, (predicate, direction), &mut expand, next)
+    }
+
+    fn expand_by(
+        &mut self,
+        batch: &Batch,
+        rows: &[u32],
+        keys: &[Id],
+        segment: (Id, Direction),
+        expand: &mut Expand<'_>,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         // Moved out, since `add` borrows `self`, and restored on every exit: batches may follow `Done`.
         let mut expansion = std::mem::take(&mut self.expansion);
-        let flow = self.expand_into(&mut expansion, batch, rows, keys, segment, next);
+        let flow = self.expand_into(&mut expansion, batch, (rows, keys), segment, expand, next);
         self.expansion = expansion;
         flow
     }
@@ -154,9 +226,9 @@ impl<'a> Matching<'a> {
         &mut self,
         expansion: &mut Expansion,
         batch: &Batch,
-        rows: &[u32],
-        keys: &[Id],
-        (predicate, direction, segment): (Id, Direction, &dyn Segment),
+        (rows, keys): (&[u32], &[Id]),
+        (predicate, direction): (Id, Direction),
+        expand: &mut Expand<'_>,
         next: &mut Chain<'_, 'a>,
     ) -> Result<Flow> {
         assert!(expansion.capacity > 0, "an expansion without capacity would not terminate");
@@ -165,7 +237,7 @@ impl<'a> Matching<'a> {
             // A read of the clock for each predicate would take as long as the look-up of one key in it.
             next.run().control.work(EXPANSION_WORK)?;
             expansion.clear();
-            segment.expand(keys, self.filter(), &mut cursor, expansion)?;
+            expand(keys, self.filter(), &mut cursor, expansion)?;
             for i in 0..expansion.len() {
                 let at = expansion.rows[i] as usize;
                 let (key, neighbour) = (keys[at], expansion.neighbours[i]);
@@ -325,6 +397,30 @@ impl<'a> Matching<'a> {
         Ok(Flow::More)
     }
 
+    /// [`Self::expand`] with entries that were read together with those of other predicates.
+    fn expand_together(
+        &mut self,
+        together: &Together,
+        list: &KeyEntries,
+        batch: &Batch,
+        (rows, keys): (&[u32], &[Id]),
+        (predicate, direction, segment): (Id, Direction, &dyn Segment),
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let is_listed = |key: &Id| together.positions.get(key).is_some_and(|at| *at < list.ends.len());
+        let pairs = || rows.iter().copied().zip(keys.iter().copied());
+        let (listed, known): (Vec<u32>, Vec<Id>) = pairs().filter(|(_, key)| is_listed(key)).unzip();
+        let mut expand = |keys: &[Id], filter, cursor: &mut Cursor, out: &mut Expansion| {
+            together.expand(list, keys, filter, cursor, out)
+        };
+        let flow = self.expand_by(batch, &listed, &known, (predicate, direction), &mut expand, next)?;
+        if flow == Flow::Done || known.len() == keys.len() || self.seen.contains(&predicate) {
+            return Ok(flow);
+        }
+        let (left, keys): (Vec<u32>, Vec<Id>) = pairs().filter(|(_, key)| !is_listed(key)).unzip();
+        self.expand(batch, &left, &keys, (predicate, direction, segment), next)
+    }
+
     fn answer(
         &mut self,
         batch: &Batch,
@@ -349,17 +445,43 @@ impl<'a> Matching<'a> {
             POSITIONS => Vec::new(),
             _ => rows.iter().map(|&row| self.wanted(batch, row as usize)[position]).collect(),
         };
-        // A predicate with literals only has no vertex as object.
-        let among_literals = |predicate: Id| -> Result<bool> {
-            let segment = snapshot.segment(predicate, Direction::Out)?;
-            Ok(segment.is_some_and(|segment| segment.statistics().literals_only))
-        };
         let only_vertices = position == 2 && keys.iter().all(|key| key.is_vertex());
         let one = [(group.predicate, 0)];
         let predicates = if group.predicate.is_bound() { &one } else { snapshot.predicates() };
+        let mut together = None;
+        if position != POSITIONS && predicates.len() > 1 {
+            let mut segments = Vec::with_capacity(predicates.len());
+            for &(predicate, _) in predicates {
+                if !(self.seen.contains(&predicate) || only_vertices && among_literals(snapshot, predicate)?)
+                {
+                    segments.push((predicate, direction));
+                }
+            }
+            together = Together::read(snapshot, segments, &keys)?;
+        }
+        let held = together.as_ref().map_or(0, Together::size_bytes);
+        next.run().control.grow(held)?;
+        let from = (position, direction);
+        let flow = self.answer_in(batch, (rows, &keys), from, predicates, together, next);
+        next.run().control.shrink(held);
+        flow
+    }
+
+    /// Matches rows in each of these predicates.
+    fn answer_in(
+        &mut self,
+        batch: &Batch,
+        (rows, keys): (&[u32], &[Id]),
+        (position, direction): (usize, Direction),
+        predicates: &[(Id, u64)],
+        together: Option<Together>,
+        next: &mut Chain<'_, 'a>,
+    ) -> Result<Flow> {
+        let snapshot = next.run().snapshot;
+        let only_vertices = position == 2 && keys.iter().all(|key| key.is_vertex());
         for &(predicate, _) in predicates {
             next.run().control.work(1)?;
-            if self.seen.contains(&predicate) || only_vertices && among_literals(predicate)? {
+            if self.seen.contains(&predicate) || only_vertices && among_literals(snapshot, predicate)? {
                 continue;
             }
             if position == POSITIONS
@@ -374,10 +496,14 @@ impl<'a> Matching<'a> {
                 continue;
             }
             let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
+            let known = together.as_ref().and_then(|all| Some((all, all.list((predicate, direction))?)));
             let flow = if position == POSITIONS {
                 self.scan(batch, rows, predicate, segment, next)?
+            } else if let Some((together, list)) = known {
+                let segment = (predicate, direction, segment);
+                self.expand_together(together, list, batch, (rows, keys), segment, next)?
             } else {
-                self.expand(batch, rows, &keys, (predicate, direction, segment), next)?
+                self.expand(batch, rows, keys, (predicate, direction, segment), next)?
             };
             if flow == Flow::Done {
                 return Ok(Flow::Done);
@@ -385,6 +511,12 @@ impl<'a> Matching<'a> {
         }
         Ok(Flow::More)
     }
+}
+
+/// Whether a predicate has literals only, and so no vertex as object.
+fn among_literals(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    let segment = snapshot.segment(predicate, Direction::Out)?;
+    Ok(segment.is_some_and(|segment| segment.statistics().literals_only))
 }
 
 impl<'a> Kernel<'a> for Matching<'a> {

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet_peer::{PeerServer, REQUEST_BYTES_MAX};
+use vervet_peer::{PROTOCOL, PeerServer, REQUEST_BYTES_MAX};
 
 fn random_bytes(random: &mut fastrand::Rng) -> Vec<u8> {
     let size = 1 + random.usize(..10) * random.usize(..300);
@@ -78,7 +78,7 @@ fn frames_that_may_not_come_are_refused() {
     let server = server();
     let too_long = u32::try_from(REQUEST_BYTES_MAX + 5).unwrap().to_le_bytes();
     let cases: [(&[u8], &str); 6] = [
-        (&frame(1, &hello_body(1, CLUSTER, "a", "b")), "Hello in place of a request"),
+        (&frame(1, &hello_body(PROTOCOL, CLUSTER, "a", "b")), "Hello in place of a request"),
         (&frame(3, b"an answer"), "Answer in place of a request"),
         (&frame(2, b"abc"), "a request without its time"),
         (&[too_long[0], too_long[1], too_long[2], too_long[3], 2], "more than"),
@@ -178,7 +178,7 @@ fn a_client_survives_garbage_inside_tls() {
         let mut random = fastrand::Rng::with_seed(seed ^ u64::try_from(case).unwrap());
         let Ok((1, _)) = read_frame(&mut stream) else { return };
         if !case.is_multiple_of(3) {
-            stream.write_all(&frame(1, &hello_body(1, CLUSTER, "b", "a"))).unwrap();
+            stream.write_all(&frame(1, &hello_body(PROTOCOL, CLUSTER, "b", "a"))).unwrap();
             let Ok((2, _)) = read_frame(&mut stream) else { return };
         }
         let bytes = random_bytes(&mut random);
@@ -207,8 +207,8 @@ fn a_client_takes_an_answer_one_byte_at_a_time() {
                 std::thread::sleep(Duration::from_millis(30));
             }
         };
-        slowly(stream, &frame(1, &hello_body(1, CLUSTER, "b", "a"))[..10]);
-        let _ = stream.write_all(&frame(1, &hello_body(1, CLUSTER, "b", "a"))[10..]);
+        slowly(stream, &frame(1, &hello_body(PROTOCOL, CLUSTER, "b", "a"))[..10]);
+        let _ = stream.write_all(&frame(1, &hello_body(PROTOCOL, CLUSTER, "b", "a"))[10..]);
         let Ok((2, _)) = read_frame(&mut stream) else { return };
         slowly(stream, &frame(3, b"byte by byte, longer than the timeout"));
     };
@@ -229,7 +229,7 @@ fn a_client_takes_an_answer_one_byte_at_a_time() {
 fn a_client_refuses_answers_beyond_the_limit() {
     let send = |_: usize, mut stream: &mut dyn ReadWrite| {
         let Ok((1, _)) = read_frame(&mut stream) else { return };
-        stream.write_all(&frame(1, &hello_body(1, CLUSTER, "b", "a"))).unwrap();
+        stream.write_all(&frame(1, &hello_body(PROTOCOL, CLUSTER, "b", "a"))).unwrap();
         let Ok((2, _)) = read_frame(&mut stream) else { return };
         let _ = stream.write_all(&[1, 0, 0, 4, 3]);
         let _ = stream.flush();

@@ -4,7 +4,7 @@ use crate::support::*;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vervet_peer::{Authority, Hello, Identity, Peer, PeerServer};
+use vervet_peer::{Authority, Hello, Identity, PROTOCOL, Peer, PeerServer};
 
 /// The server's reason, which may be a moment later than the client's.
 #[track_caller]
@@ -67,7 +67,7 @@ fn other_data_is_refused() {
 #[test]
 fn other_protocols_are_refused() {
     let server = server();
-    for (count, protocol) in [(1, 0), (2, 2), (3, u32::MAX)] {
+    for (count, protocol) in [(1, PROTOCOL - 1), (2, PROTOCOL + 1), (3, u32::MAX)] {
         let mut raw = raw_client(server.local_address(), &AUTHORITY.issue("a").unwrap());
         raw.write_all(&frame(1, &hello_body(protocol, CLUSTER, "a", "b"))).unwrap();
         let (kind, body) = read_frame(&mut raw).unwrap();

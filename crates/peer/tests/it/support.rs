@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use vervet_model::{Error, ErrorKind, Position, Result, ThreadLimits};
-use vervet_peer::{Authority, Handler, Hello, Identity, IdentityFiles, Peer, PeerServer};
+use vervet_peer::{Authority, Handler, Hello, Identity, IdentityFiles, PROTOCOL, Peer, PeerServer};
 
 pub(crate) const CLUSTER: u64 = 0xfeed;
 
@@ -177,7 +177,7 @@ pub(crate) fn read_frame(stream: &mut impl Read) -> std::io::Result<(u8, Vec<u8>
 /// A raw client that the server has greeted.
 pub(crate) fn greeted(address: SocketAddr) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
     let mut raw = raw_client(address, &AUTHORITY.issue("a").unwrap());
-    raw.write_all(&frame(1, &hello_body(1, CLUSTER, "a", "b"))).unwrap();
-    assert_eq!(read_frame(&mut raw).unwrap(), (1, hello_body(1, CLUSTER, "b", "a")));
+    raw.write_all(&frame(1, &hello_body(PROTOCOL, CLUSTER, "a", "b"))).unwrap();
+    assert_eq!(read_frame(&mut raw).unwrap(), (1, hello_body(PROTOCOL, CLUSTER, "b", "a")));
     raw
 }

@@ -12,7 +12,7 @@
 
 use super::ids::EVERY;
 use super::names::Names;
-use super::read::value_statements;
+use super::read::{order_statements, value_statements};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use vervet_gremlin::Value;
@@ -64,12 +64,21 @@ impl Batch {
         let mut found: Vec<(u32, ValueStatement)> = Vec::with_capacity(elements.len() * 8);
         let mut expansion = Expansion::new(CHUNK);
         let mut entries = Vec::new();
-        for &predicate in &names.predicates(snapshot)?.values {
+        names.ahead.found(elements.iter().copied());
+        let predicates = names.predicates(snapshot)?;
+        for &predicate in &predicates.values {
             let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
             control.work(elements.len())?;
             if segment.statistics().has_edges {
                 for (row, element) in (0_u32..).zip(&elements) {
-                    value_statements(segment, *element, &mut entries)?;
+                    match names.ahead.read(snapshot, &[(predicate, Direction::Out)], *element)? {
+                        Some(ahead) => {
+                            entries.clear();
+                            entries.extend(ahead.into_iter().map(|(_, entry)| entry));
+                            order_statements(&mut entries);
+                        }
+                        None => value_statements(segment, *element, &mut entries)?,
+                    }
                     let of = |&[value, _, edge]: &[Id; 3]| (row, ValueStatement { predicate, value, edge });
                     found.extend(entries.iter().filter(|[value, ..]| is_value(*value)).map(of));
                 }

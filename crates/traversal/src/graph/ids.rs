@@ -66,7 +66,10 @@ pub(crate) fn edge_id(snapshot: &dyn Snapshot, names: &mut Names, edge: EdgeKey)
         && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
     {
         let mut found = Vec::new();
-        segment.neighbours(id(edge.edge), EVERY, &mut found)?;
+        match names.ahead.read(snapshot, &[(predicate, Direction::Out)], id(edge.edge))? {
+            Some(entries) => found.extend(entries.into_iter().map(|(_, [name, ..])| name)),
+            None => segment.neighbours(id(edge.edge), EVERY, &mut found)?,
+        }
         if let Some(first) = found.first() {
             let mut text = String::new();
             snapshot.read_term(*first, &mut String::new(), &mut |parts| parts.write_str(&mut text))?;

@@ -4,6 +4,7 @@
 //! The mapping between an id and a name never changes. The absence of a name and the set of predicates are
 //! valid only until the graph changes.
 
+use super::ahead::ReadAhead;
 use super::computed::Computed;
 use foldhash::HashMap as SeededMap;
 use oxrdf::NamedNodeRef;
@@ -12,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use vervet_model::vocab::{EDGE_ID, KEY_NAMESPACE, LABEL_NAMESPACE, RDF_REIFIES, iri_name, is_iri, name_iri};
 use vervet_model::{Direction, Id, LiteralKind, Result, Tag, TermParts};
-use vervet_snapshot::{Expansion, Snapshot};
+use vervet_snapshot::{Expansion, Segment, SegmentStatistics, Snapshot};
 
 /// Predicates by the kinds of their objects.
 #[derive(Debug, Default)]
@@ -39,6 +40,7 @@ pub(crate) struct Names {
     keys: FxHashMap<Id, Rc<[u8]>>,
     subject: (Id, Vec<u8>),
     pub(crate) computed: Computed,
+    pub(crate) ahead: ReadAhead,
     /// Reusable buffer for the entries of one vertex, empty between uses.
     pub(crate) entries: Vec<[Id; 3]>,
     /// Reusable buffer for the neighbours of one vertex, empty between uses.
@@ -57,6 +59,7 @@ impl Names {
         if self.changes != changes {
             self.changes = changes;
             self.predicates = None;
+            self.ahead.clear();
         }
     }
 
@@ -180,11 +183,26 @@ impl Names {
 
 /// Whether an object of a predicate is a vertex or an edge. Reads only keys in that range.
 pub(crate) fn has_vertex_objects(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    if let Some(known) = known_objects(snapshot, predicate)? {
+        return Ok(known.vertices_only);
+    }
     has_objects(snapshot, predicate, Id::UNBOUND, Id::new(Tag::Edge, Id::PAYLOAD_MAX))
+}
+
+/// The statistics of a predicate with objects of one kind: vertices or literals.
+fn known_objects(snapshot: &dyn Snapshot, predicate: Id) -> Result<Option<&SegmentStatistics>> {
+    let known = snapshot.segment(predicate, Direction::Out)?.map(Segment::statistics);
+    let is_sure = |known: &&SegmentStatistics| {
+        known.exact && known.entries > 0 && (known.vertices_only || known.literals_only)
+    };
+    Ok(known.filter(is_sure))
 }
 
 /// Whether an object of a predicate is a value. Reads only keys in that range.
 pub(crate) fn has_values(snapshot: &dyn Snapshot, predicate: Id) -> Result<bool> {
+    if let Some(known) = known_objects(snapshot, predicate)? {
+        return Ok(known.literals_only);
+    }
     has_objects(snapshot, predicate, Id::literal(0), Id::END)
 }
 

@@ -54,6 +54,21 @@ pub(crate) fn edge_predicates(
     Ok(found)
 }
 
+/// The segments of edges with these labels, in the order in which they are read.
+pub(crate) fn edge_segments(
+    snapshot: &dyn Snapshot,
+    names: &mut Names,
+    ends: Ends,
+    labels: &NameFilter,
+) -> Result<Vec<(Id, Direction)>> {
+    let predicates = edge_predicates(snapshot, names, labels)?;
+    let mut segments = Vec::with_capacity(2 * predicates.len());
+    for direction in directions(ends) {
+        segments.extend(predicates.iter().map(|predicate| (*predicate, *direction)));
+    }
+    Ok(segments)
+}
+
 /// Calls `add` with the other end of each edge of `vertex`, repeated for parallel edges. `add` checks limits,
 /// since the number of edges is unbounded.
 ///
@@ -67,6 +82,13 @@ pub(crate) fn neighbours(
     labels: &NameFilter,
     add: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
+    if names.ahead.is_on() {
+        let segments = edge_segments(snapshot, names, ends, labels)?;
+        if let Some(entries) = names.ahead.read(snapshot, &segments, Id::from_bits(vertex))? {
+            let of_vertices = entries.iter().filter(|(_, [neighbour, ..])| neighbour.is_vertex());
+            return of_vertices.map(|(_, [neighbour, ..])| neighbour.bits()).try_for_each(add);
+        }
+    }
     let mut found = std::mem::take(&mut names.expansion);
     let mut visit = |predicate: Id, direction: Direction| -> Result<()> {
         let Some(segment) = snapshot.segment(predicate, direction)? else { return Ok(()) };
@@ -129,6 +151,19 @@ pub(crate) fn labelled_rows(
     vertices: &[Id],
     rows: &mut Vec<u32>,
 ) -> Result<()> {
+    if names.ahead.is_on() {
+        let mut wanted = Vec::with_capacity(labels.len());
+        for label in labels {
+            wanted.extend(names.label(snapshot, label)?);
+        }
+        names.ahead.found(vertices.iter().copied());
+        for (row, vertex) in (0_u32..).zip(vertices) {
+            if types_of(snapshot, names, *vertex)?.iter().any(|id| wanted.contains(id)) {
+                rows.push(row);
+            }
+        }
+        return Ok(());
+    }
     let types = match snapshot.type_predicate() {
         Some(predicate) => snapshot.segment(predicate, Direction::Out)?,
         None => None,
@@ -163,21 +198,24 @@ pub(crate) fn edges(
     labels: &NameFilter,
     add: &mut dyn FnMut(EdgeKey) -> Result<()>,
 ) -> Result<()> {
-    for &direction in directions(ends) {
-        for predicate in edge_predicates(snapshot, names, labels)? {
-            let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
-            entries(segment, Id::from_bits(vertex), &mut |[neighbour, _, edge]| {
-                if neighbour.tag() == Tag::Vertex {
-                    let (source, target) = match direction {
-                        Direction::Out => (vertex, neighbour.bits()),
-                        Direction::In => (neighbour.bits(), vertex),
-                    };
-                    let edge = if edge.is_bound() { edge.bits() } else { 0 };
-                    add(EdgeKey { edge, source, label: predicate.bits(), target })?;
-                }
-                Ok(())
-            })?;
+    let segments = edge_segments(snapshot, names, ends, labels)?;
+    let mut visit = |(predicate, direction): (Id, Direction), [neighbour, _, edge]: [Id; 3]| {
+        if neighbour.tag() != Tag::Vertex {
+            return Ok(());
         }
+        let (source, target) = match direction {
+            Direction::Out => (vertex, neighbour.bits()),
+            Direction::In => (neighbour.bits(), vertex),
+        };
+        let edge = if edge.is_bound() { edge.bits() } else { 0 };
+        add(EdgeKey { edge, source, label: predicate.bits(), target })
+    };
+    if let Some(entries) = names.ahead.read(snapshot, &segments, Id::from_bits(vertex))? {
+        return entries.into_iter().try_for_each(|(of, entry)| visit(segments[of as usize], entry));
+    }
+    for of in segments {
+        let Some(segment) = snapshot.segment(of.0, of.1)? else { continue };
+        entries(segment, Id::from_bits(vertex), &mut |entry| visit(of, entry))?;
     }
     Ok(())
 }
@@ -236,6 +274,15 @@ pub(crate) fn degree(
     labels: &NameFilter,
 ) -> Result<u64> {
     let mut count = 0;
+    if names.ahead.is_on() {
+        let segments = edge_segments(snapshot, names, ends, labels)?;
+        if let Some(entries) = names.ahead.read(snapshot, &segments, Id::from_bits(vertex))? {
+            let is_edge = |(of, [neighbour, ..]): &&(u32, [Id; 3])| {
+                segments[*of as usize].1 == Direction::In || neighbour.is_vertex()
+            };
+            return Ok(entries.iter().filter(is_edge).count() as u64);
+        }
+    }
     for &direction in directions(ends) {
         for predicate in edge_predicates(snapshot, names, labels)? {
             let Some(segment) = snapshot.segment(predicate, direction)? else { continue };
@@ -258,14 +305,22 @@ pub(crate) fn degree(
 /// Label of a vertex without a type.
 const LABEL_DEFAULT: &str = "vertex";
 
+/// The types of a vertex, ascending and distinct.
+fn types_of(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) -> Result<Vec<Id>> {
+    let mut types = Vec::new();
+    let Some(predicate) = snapshot.type_predicate() else { return Ok(types) };
+    if let Some(entries) = names.ahead.read(snapshot, &[(predicate, Direction::Out)], vertex)? {
+        types.extend(entries.into_iter().map(|(_, [id, ..])| id));
+        types.dedup();
+    } else if let Some(segment) = snapshot.segment(predicate, Direction::Out)? {
+        segment.neighbours(vertex, EVERY, &mut types)?;
+    }
+    Ok(types)
+}
+
 /// `T.label` of a vertex: its types, joined by `::`; `vertex` if it has none.
 pub(crate) fn vertex_label(snapshot: &dyn Snapshot, names: &mut Names, vertex: u64) -> Result<Arc<str>> {
-    let mut types = Vec::new();
-    if let Some(predicate) = snapshot.type_predicate()
-        && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
-    {
-        segment.neighbours(Id::from_bits(vertex), EVERY, &mut types)?;
-    }
+    let types = types_of(snapshot, names, Id::from_bits(vertex))?;
     match types.as_slice() {
         [] => Ok(LABEL_DEFAULT.into()),
         [one] => names.label_name(snapshot, *one),
@@ -287,7 +342,13 @@ pub(crate) fn vertex_has_label(
     vertex: u64,
     label: &Arc<str>,
 ) -> Result<bool> {
-    if let (Some(predicate), Some(wanted)) = (snapshot.type_predicate(), names.label(snapshot, label)?)
+    if names.ahead.is_on() {
+        if let Some(wanted) = names.label(snapshot, label)?
+            && types_of(snapshot, names, Id::from_bits(vertex))?.contains(&wanted)
+        {
+            return Ok(true);
+        }
+    } else if let (Some(predicate), Some(wanted)) = (snapshot.type_predicate(), names.label(snapshot, label)?)
         && let Some(segment) = snapshot.segment(predicate, Direction::Out)?
     {
         let mut rows = Vec::with_capacity(1);
@@ -359,7 +420,14 @@ fn values_of(
     add: &mut dyn FnMut(PropertyKey, Arc<str>, Value),
 ) -> Result<()> {
     let computed = names.computed.of(vertex, keys);
-    for &predicate in predicates {
+    let ahead = match names.ahead.is_on() {
+        true => {
+            let segments: Vec<_> = predicates.iter().map(|of| (*of, Direction::Out)).collect();
+            names.ahead.read(snapshot, &segments, Id::from_bits(vertex))?
+        }
+        false => None,
+    };
+    for (position, &predicate) in (0_u32..).zip(predicates) {
         let Some(segment) = snapshot.segment(predicate, Direction::Out)? else { continue };
         if !computed.is_empty() {
             let label = names.key_name(snapshot, predicate)?;
@@ -368,7 +436,13 @@ fn values_of(
             }
         }
         let mut found = std::mem::take(&mut names.entries);
-        value_statements(segment, Id::from_bits(vertex), &mut found)?;
+        if let Some(ahead) = &ahead {
+            found.clear();
+            found.extend(ahead.iter().filter(|(of, _)| *of == position).map(|(_, entry)| *entry));
+            order_statements(&mut found);
+        } else {
+            value_statements(segment, Id::from_bits(vertex), &mut found)?;
+        }
         if found.is_empty() {
             names.entries = found;
             continue;
@@ -403,6 +477,12 @@ pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut V
             Ok(())
         })?;
     }
+    order_statements(found);
+    Ok(())
+}
+
+/// Brings the entries of an element into output order.
+pub(crate) fn order_statements(found: &mut Vec<[Id; 3]>) {
     if found.len() > 1 {
         // A statement in several graphs is one value.
         found.sort_unstable_by_key(|[object, _, edge]| (*object, *edge));
@@ -412,7 +492,6 @@ pub(crate) fn value_statements(segment: &dyn Segment, element: Id, found: &mut V
             found.sort_unstable_by_key(|[.., edge]| *edge);
         }
     }
-    Ok(())
 }
 
 /// Calls `add` with the properties of an edge or of a vertex property, by its identity.
@@ -557,6 +636,14 @@ pub(crate) fn is_vertex(snapshot: &dyn Snapshot, names: &mut Names, vertex: Id) 
         return Ok(true);
     }
     let predicates = names.predicates(snapshot)?;
+    if names.ahead.is_on() {
+        let all = predicates.edges.iter().chain(&predicates.values);
+        let segments: Vec<_> = all.flat_map(|of| Direction::BOTH.map(|direction| (*of, direction))).collect();
+        if let Some(lists) = snapshot.entries_together(&segments, &[vertex], 1)? {
+            // A list without the key: it has more than one entry.
+            return Ok(lists.iter().any(|list| list.ends.is_empty() || !list.entries.is_empty()));
+        }
+    }
     for &predicate in predicates.edges.iter().chain(&predicates.values) {
         if has(predicate, Direction::Out)? || has(predicate, Direction::In)? {
             return Ok(true);

@@ -7,6 +7,7 @@
 //! # Invariants
 //! The graph may change between two chunks; a later chunk sees the current graph.
 
+use super::ahead::WINDOW_MAX as WINDOW_MAX_AHEAD;
 use super::ids::EVERY;
 use super::names::Names;
 use super::read::entries_from;
@@ -42,6 +43,10 @@ impl VertexScan {
     ) -> Result<bool> {
         let last = Id::vertex(Id::PAYLOAD_MAX);
         let Some(from) = self.from else { return Ok(false) };
+        if names.ahead.is_on() {
+            // Each list costs a round trip, whatever its length; a chunk is as many as are read ahead.
+            self.window = WINDOW_MAX_AHEAD;
+        }
         let predicates = names.predicates(snapshot)?;
         let (start, mut end) = (out.len(), None::<Id>);
         let mut sources: Vec<(Id, Direction)> = Vec::new();
@@ -64,6 +69,7 @@ impl VertexScan {
             }
         }
         sort_and_dedup(out, start, end);
+        names.ahead.found(out[start..].iter().copied());
         self.from = end.map(successor);
         self.window = (self.window * 4).min(WINDOW_MAX);
         Ok(self.from.is_some() || out.len() > start)
@@ -178,14 +184,23 @@ impl EdgeScan {
         if let (true, Some(from)) = (self.sources.is_empty(), self.from) {
             let mut sources = Vec::new();
             self.from = segment.keys_up_to(from, Id::vertex(Id::PAYLOAD_MAX), self.window, &mut sources)?;
+            names.ahead.found(sources.iter().copied());
             self.sources.extend(sources);
         }
         let (mut found, mut room) = (Vec::new(), self.window);
         while let Some(&source) = self.sources.front().filter(|_| room > 0) {
             found.clear();
-            segment.entries(source, self.entry, room, &mut found)?;
+            let ahead = match self.entry == [Id::UNBOUND; 3] {
+                true => names.ahead.read(snapshot, &[(predicate, Direction::Out)], source)?,
+                false => None,
+            };
+            let is_whole = ahead.is_some();
+            match ahead {
+                Some(entries) => found.extend(entries.into_iter().map(|(_, entry)| entry)),
+                None => segment.entries(source, self.entry, room, &mut found)?,
+            }
             match found.last() {
-                Some(&[target, graph, edge]) if found.len() >= room => {
+                Some(&[target, graph, edge]) if found.len() >= room && !is_whole => {
                     self.entry = [target, graph, successor(edge)];
                 }
                 _ => {
@@ -218,7 +233,8 @@ pub(crate) fn edge_count(
 ) -> Result<u128> {
     let mut count = 0;
     let (mut keys, mut degrees) = (Vec::new(), Vec::new());
-    for &predicate in &names.predicates(snapshot)?.edges {
+    let predicates = names.predicates(snapshot)?;
+    for &predicate in &predicates.edges {
         let is_wanted = only.is_none_or(|only| only.contains(&predicate));
         let Some(segment) = snapshot.segment(predicate, Direction::Out)?.filter(|_| is_wanted) else {
             continue;
@@ -234,7 +250,12 @@ pub(crate) fn edge_count(
                 count += degrees.iter().map(|degree| u128::from(*degree)).sum::<u128>();
                 continue;
             }
+            names.ahead.found(keys.iter().copied());
             for &key in &keys {
+                if let Some(entries) = names.ahead.read(snapshot, &[(predicate, Direction::Out)], key)? {
+                    count += entries.iter().filter(|(_, [target, ..])| target.is_vertex()).count() as u128;
+                    continue;
+                }
                 let mut left = 0;
                 entries_from(segment, key, [Id::UNBOUND; 3], &mut |[target, ..]| {
                     // Vertices sort first.

@@ -30,7 +30,7 @@ use crate::fusion::{Connective, EdgeWalkPart, FusedStep, Test};
 use crate::graph::ids::EVERY;
 use crate::graph::literal;
 use crate::graph::read::{
-    edge_predicates, is_of_one_type, labelled_rows, neighbours, vertex_value, vertex_values,
+    edge_predicates, edge_segments, is_of_one_type, labelled_rows, neighbours, vertex_value, vertex_values,
 };
 use crate::memory::Reservation;
 use crate::semantic::passes;
@@ -229,6 +229,7 @@ impl FusedStep {
         context: &mut Context<'_>,
     ) -> Result<usize> {
         context.control.work(32 * ids.len())?;
+        context.names.ahead.found(ids.iter().copied());
         match self {
             Self::Walk { ends, labels } => return walk(*ends, labels, ids, with, out, context),
             Self::FilteredWalk { ends, labels, tests } => {
@@ -334,7 +335,13 @@ fn walk(
     let taken = context.read(|snapshot, names| {
         out.ids.truncate(before);
         out.with.truncate(before);
-        let ([label], Some(direction)) = (labels, direction) else {
+        let of_one_segment = match (labels, direction) {
+            // What is read ahead is of several traversers.
+            _ if names.ahead.is_on() => None,
+            ([label], Some(direction)) => Some((label, direction)),
+            _ => None,
+        };
+        let Some((label, direction)) = of_one_segment else {
             for (at, (id, &with)) in ids.iter().zip(with).enumerate() {
                 if out.ids.len() - before > BUFFER_IDS_MAX {
                     return Ok(at);
@@ -395,6 +402,21 @@ fn filtered_walk(
             found.clear();
             edges.clear();
             let mut ids = &ids[done..];
+            if names.ahead.is_on()
+                && let Some(first) = ids.first()
+            {
+                let segments = edge_segments(snapshot, names, ends, labels)?;
+                if let Some(entries) = names.ahead.read(snapshot, &segments, *first)? {
+                    for (_, [neighbour, _, edge]) in entries {
+                        if neighbour.tag() == Tag::Vertex && edge.is_bound() {
+                            found.push((neighbour, with[done]));
+                            edges.push(edge);
+                        }
+                    }
+                    held.set(24 * edges.len() as u64, &memory)?;
+                    return Ok(1);
+                }
+            }
             let mut all = Expansion { want_edges: true, ..Expansion::new(CHUNK) };
             let predicates = edge_predicates(snapshot, names, labels)?;
             // With several predicates, the edges of each vertex are read together.
@@ -439,7 +461,7 @@ fn with_property(key: &Arc<str>, test: &P, ids: &[Id], context: &mut Context<'_>
     let control = context.control;
     context.read(|snapshot, names| {
         let keys = [key.clone()];
-        if names.computed.has(key) {
+        if names.computed.has(key) || names.ahead.is_on() {
             for (row, id) in (0..).zip(ids) {
                 let mut passed = Ok(false);
                 vertex_values(snapshot, names, id.bits(), &keys, &mut |_, _, value| {

@@ -3,6 +3,7 @@
 use super::entries::entries;
 use crate::bulk::Bulk;
 use crate::context::Context;
+use crate::graph::ahead::is_element;
 use crate::graph::element::value_of;
 use crate::graph::read::edge_value;
 use crate::memory::Reservation;
@@ -18,6 +19,9 @@ use std::rc::Rc;
 use vervet_algebra::Query;
 use vervet_gremlin::{EdgeKey, Hashing, Map, Value};
 use vervet_model::{Error, Id, Result};
+
+/// Rows whose elements are noted together, for later steps that read ahead.
+const FOUND_TOGETHER: usize = 1 << 10;
 
 /// See the header of this file. If the query does not fit the graph, or the host does not solve queries, the
 /// original steps run.
@@ -109,6 +113,10 @@ impl QueryStep {
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let is_count = self.prefix.output == QueryOutput::Count;
         'rows: while let Some(&times) = rows.times.get(rows.next) {
+            if rows.next.is_multiple_of(FOUND_TOGETHER) {
+                let ids = rows.ids[rows.next * rows.width..].iter().take(FOUND_TOGETHER * rows.width);
+                context.names.ahead.found(ids.copied().filter(|id| is_element(*id)));
+            }
             let ids = &rows.ids[rows.next * rows.width..][..rows.width];
             rows.next += 1;
             let mut traverser = Traverser::new(Value::Null);

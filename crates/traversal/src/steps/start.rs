@@ -223,13 +223,14 @@ impl Elements {
             }
             State::Keyed(_) | State::Having(_) => {
                 let vertices = self.vertices;
-                context.read(|snapshot, _| {
+                context.read(|snapshot, names| {
                     let mut found = Vec::new();
                     let more = match state {
                         State::Keyed(scan) => scan.next_batch(snapshot, &mut found)?,
                         State::Having(scan) => scan.next_batch(snapshot, &mut found)?,
                         _ => false,
                     };
+                    names.ahead.found(found.iter().copied());
                     for id in found {
                         if vertices {
                             ready.push_back(vertex_value(id.bits()));

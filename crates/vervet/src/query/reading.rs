@@ -15,7 +15,7 @@ use vervet_kernel::Control;
 use vervet_kernel::plan::Plan;
 use vervet_model::{Direction, Id, LiteralKind, Meter, Result, TermParts, TextSearch};
 use vervet_planner::PlanOptions;
-use vervet_snapshot::{ClassId, Segment, Snapshot};
+use vervet_snapshot::{ClassId, KeyEntries, Segment, Snapshot};
 use vervet_txn::{Published, Timestamp};
 
 /// Shared ownership of an immutable version of the graph.
@@ -137,6 +137,15 @@ impl Snapshot for LookupRecorder<'_> {
 
     fn segment(&self, predicate: Id, direction: Direction) -> Result<Option<&dyn Segment>> {
         self.version.segment(predicate, direction)
+    }
+
+    fn entries_together(
+        &self,
+        segments: &[(Id, Direction)],
+        keys: &[Id],
+        limit: usize,
+    ) -> Result<Option<Vec<KeyEntries>>> {
+        self.version.entries_together(segments, keys, limit)
     }
 
     fn predicates(&self) -> &[(Id, u64)] {
