@@ -260,6 +260,7 @@ fn serve(shared: &Shared, socket: TcpStream, from: SocketAddr) {
     let Some((number, count)) = shared.connections.add(Arc::clone(&connection)) else { return };
     let _registered = Registered { connections: &shared.connections, number };
     let accepted = greet(shared, &mut connection.stream(), count);
+    shared.connections.greeted(number);
     let ended = accepted.and_then(|()| answer_all(shared, &connection));
     match ended {
         Err(StreamError::Malformed(reason)) => {

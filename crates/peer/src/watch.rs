@@ -5,7 +5,7 @@
 
 use crate::frame::FrameKind;
 use crate::stream::{FrameStream, Silence};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How often a client hears of a handler at work: well below the time after which it gives up.
 const WORKING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum number of connections that have not said hello. A hello takes milliseconds: with one more, the
+/// oldest of them ends, so silent connections keep neither memory nor others out.
+pub(crate) const GREETINGS_MAX: usize = 256;
 
 /// One connection. The lock of the stream is free while the handler works.
 pub(crate) struct Connection {
@@ -62,6 +66,8 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct State {
     open: HashMap<u64, Arc<Connection>>,
+    /// Those without a hello, the oldest first.
+    greeting: VecDeque<u64>,
     next: u64,
     is_stopped: bool,
 }
@@ -84,11 +90,24 @@ impl Connections {
         state.next += 1;
         let number = state.next;
         state.open.insert(number, connection);
+        state.greeting.push_back(number);
+        if state.greeting.len() > GREETINGS_MAX
+            && let Some(oldest) = state.greeting.pop_front().and_then(|oldest| state.open.get(&oldest))
+        {
+            oldest.end();
+        }
         Some((number, state.open.len()))
     }
 
+    /// The connection has said hello.
+    pub(crate) fn greeted(&self, number: u64) {
+        self.lock().greeting.retain(|greeting| *greeting != number);
+    }
+
     pub(crate) fn remove(&self, number: u64) {
-        self.lock().open.remove(&number);
+        let mut state = self.lock();
+        state.open.remove(&number);
+        state.greeting.retain(|greeting| *greeting != number);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -238,3 +238,26 @@ fn a_client_refuses_answers_beyond_the_limit() {
     let peer = peer(raw_server(1, send, true));
     takes(0..300, || unavailable(ask(&peer, b"e"), "of 67108865 bytes, more than 67108864"));
 }
+
+/// Connections that say nothing hold little memory, and keep no server out.
+#[test]
+fn silent_connections_are_few() {
+    let server = server();
+    let begun = Instant::now();
+    let silent: Vec<TcpStream> = (0..600)
+        .map(|_| {
+            let socket = TcpStream::connect(server.local_address()).unwrap();
+            // The beginning of a handshake record.
+            (&socket).write_all(&[22, 3, 1]).unwrap();
+            socket
+        })
+        .collect();
+    while server.connection_count() > 256 || server.connection_count() < 200 {
+        assert!(begun.elapsed() < Duration::from_secs(4), "{} connections", server.connection_count());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for _ in 0..3 {
+        works(&peer(server.local_address()));
+    }
+    drop(silent);
+}
