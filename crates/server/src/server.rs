@@ -26,8 +26,10 @@ use crate::security::origin;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::worker_threads::STACK_BYTES;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -35,6 +37,7 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -373,7 +376,10 @@ async fn connection(
     let request_settings = settings.clone();
     let in_progress = Arc::new(());
     let request_in_progress = Arc::clone(&in_progress);
-    let service = service_fn(move |request| {
+    let old_client = Arc::new(AtomicBool::new(false));
+    let has_old_client = Arc::clone(&old_client);
+    let service = service_fn(move |request: Request<Incoming>| {
+        has_old_client.store(request.version() < Version::HTTP_11, Ordering::Relaxed);
         let (state, upgrade) = (Arc::clone(&request_settings.borrow().state), Arc::clone(&service_upgrade));
         let in_progress = Arc::clone(&request_in_progress);
         // Boxed, so that the connection is movable and can be split into its parts at the end.
@@ -419,8 +425,14 @@ async fn connection(
                 minimal_response(408, "Request Timeout", "the head of the request arrived too slowly", "");
             let _ = stream.write_all(text.as_bytes()).await;
         }
-        // The client disconnected or does not speak HTTP, or the response was aborted.
-        Err(_) => return,
+        // The client disconnected or does not speak HTTP, or the response was aborted. Without chunks, which
+        // came with HTTP/1.1, a body ends with the connection; a reset tells that it was not the end.
+        Err(_) => {
+            if old_client.load(Ordering::Relaxed) {
+                stream.reset_on_close();
+            }
+            return;
+        }
     }
     let _ = stream.shutdown().await;
 }

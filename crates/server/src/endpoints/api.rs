@@ -117,8 +117,10 @@ fn info(state: &State) -> Result<Value> {
     let database = &state.database;
     let snapshot = database.snapshot();
     let view = snapshot.as_snapshot();
-    // The console polls: the count is left out where it would take long.
+    // The console polls: the count is left out where it would take long, or ask other servers, which may be
+    // silent.
     let vertices = match snapshot.vertex_count_steps()? {
+        _ if state.options.cluster.is_some() => None,
         steps if steps <= VERTEX_STEPS_MAX => Some(snapshot.vertex_count()?),
         _ => None,
     };

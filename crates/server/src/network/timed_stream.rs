@@ -141,6 +141,15 @@ impl TimedStream {
         }
     }
 
+    /// Resets the connection when it is dropped: the client sees that it did not end in order.
+    pub(crate) fn reset_on_close(&self) {
+        let stream = match &self.stream {
+            Transport::Plain(stream) => stream,
+            Transport::Tls(stream) => stream.get_ref().0,
+        };
+        let _ = stream.set_zero_linger();
+    }
+
     /// Its received-byte counters.
     pub(crate) fn received(&self) -> Arc<ReceivedBytes> {
         Arc::clone(&self.received)

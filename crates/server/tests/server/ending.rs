@@ -118,3 +118,29 @@ fn incomplete_heads_do_not_delay_shutdown() {
     server.join();
     assert!(begin.elapsed() < Duration::from_secs(8), "it took {:?}", begin.elapsed());
 }
+
+/// In HTTP/1.0 a body ends with the connection, so a connection that breaks off must not look like an end.
+#[test]
+fn a_body_that_breaks_off_is_no_end_in_http_1_0() {
+    let server = Running::start(&thousand(), |_| ());
+    let headers = ["Content-Type: application/sparql-query", "Accept: text/csv"];
+    let bytes = request("POST", "/query", &headers, ENDLESS.as_bytes());
+    let text = String::from_utf8(bytes).unwrap().replacen("HTTP/1.1", "HTTP/1.0", 1);
+    let mut stream = server.connect();
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut begin = [0; 1000];
+    stream.read_exact(&mut begin).unwrap();
+    assert!(begin.starts_with(b"HTTP/1.0 200"), "{}", String::from_utf8_lossy(&begin));
+    let list = server.get("/api/queries", &[]).expect(200).json();
+    server.send("DELETE", &format!("/api/queries/{}", list["queries"][0]["id"]), &[], b"").expect(204);
+    let error = stream.read_to_end(&mut Vec::new()).expect_err("the body is not whole");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
+    // A whole one ends in order.
+    let bytes = request("POST", "/query", &headers, b"SELECT ?a ?c { ?a <urn:p> ?b . ?c <urn:p> ?d }");
+    let text = String::from_utf8(bytes).unwrap().replacen("HTTP/1.1", "HTTP/1.0", 1);
+    let mut stream = server.connect();
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    assert!(all.iter().filter(|byte| **byte == b'\n').count() > 1_000_000);
+}
