@@ -204,6 +204,15 @@ pub(crate) struct ClusterArguments {
 pub(crate) enum ClusterCommand {
     /// Cut a graph into partitions, and make the directory of each server
     Init(ClusterInitArguments),
+    /// Give a server a new certificate, with the key of the authority that `init` made
+    RenewCertificate {
+        /// Directory of the server
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// File with the key of the authority
+        #[arg(long, value_name = "FILE")]
+        authority_key: PathBuf,
+    },
     /// Show the servers of a cluster: partitions, whether they answer, bytes
     Status(ClusterStatusArguments),
     /// Start several servers on this machine, with the air routes or other data; Ctrl-C ends all
@@ -589,6 +598,9 @@ pub(crate) struct ServeArguments {
     /// Queries that the console offers: JSON that it has exported, or TOML (docs/server.md)
     #[arg(long, value_name = "FILE")]
     pub queries: Option<PathBuf>,
+    /// End when standard input ends: with the process that started this one
+    #[arg(long, hide = true)]
+    pub until_input_ends: bool,
     /// Log requests that run for longer, with their text (default: 1000)
     #[arg(long, value_name = "MILLISECONDS")]
     pub slow_query_ms: Option<u64>,

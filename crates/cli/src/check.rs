@@ -1,13 +1,31 @@
-//! `vervet check`: verifies every byte of a database.
+//! `vervet check`: verifies every byte of a database, or of the directory of a server of a cluster.
 
 use crate::arguments::CheckArguments;
 use crate::output::{self, Outcome, Output};
 use std::io::Write;
 use std::time::Instant;
-use vervet::Database;
+use vervet::{Database, DatabaseOptions};
+use vervet_cluster::MAP_FILE;
 
 pub(crate) fn run(arguments: &CheckArguments) -> Outcome {
     let started = Instant::now();
+    if arguments.database.join(MAP_FILE).exists() {
+        let found = vervet_cluster::check(&arguments.database, &DatabaseOptions::default())?;
+        let mut out = Output::standard();
+        writeln!(
+            out,
+            "{} is sound: server {} of cluster {}, {} of {} partitions of {} statements, {} verified in {}",
+            arguments.database.display(),
+            found.server,
+            found.cluster,
+            found.partitions.0,
+            found.partitions.1,
+            output::count(found.statements),
+            output::bytes(found.size_bytes),
+            output::time(started.elapsed()),
+        )?;
+        return out.finish();
+    }
     let database = Database::open(&arguments.database)?;
     database.check()?;
     let size: u64 = database.component_sizes()?.iter().map(|part| part.size_bytes).sum();

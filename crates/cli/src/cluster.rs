@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use vervet::{Database, Error, ErrorKind, LoadOptions, Source, Watch};
-use vervet_cluster::{InitOptions, init};
+use vervet_cluster::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
 use vervet_server::BIND_DEFAULT;
 
 /// The first port for clients: the one of a single server.
@@ -29,6 +29,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 pub(crate) fn run(arguments: &ClusterArguments) -> Outcome {
     match &arguments.command {
         ClusterCommand::Init(arguments) => make(arguments),
+        ClusterCommand::RenewCertificate { directory, authority_key } => {
+            renew_certificate(directory, authority_key)?;
+            eprintln!("{} has a new certificate, which is used from its next start on", directory.display());
+            Ok(())
+        }
         ClusterCommand::Status(arguments) => status(arguments),
         ClusterCommand::Demo(arguments) => demonstrate(arguments),
     }
@@ -61,7 +66,9 @@ fn make(arguments: &ClusterInitArguments) -> Outcome {
         writeln!(out, "vervet serve --cluster {} --bind {http}", directory.display())?;
     }
     eprintln!(
-        "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it"
+        "each directory is that of one server: move it to its machine, correct the addresses in cluster.toml, and start it\n\
+         {} can add servers to the cluster: no server needs it; keep it apart, in secret",
+        arguments.directory.join(AUTHORITY_KEY_FILE).display()
     );
     out.finish()
 }
@@ -214,11 +221,12 @@ fn demonstrate(arguments: &ClusterDemoArguments) -> Outcome {
 fn start(name: &str, directory: &Path, http: &str, queries: Option<&PathBuf>) -> vervet::Result<Server> {
     let failed = |error: std::io::Error| Error::io(format!("start server {name}"), &error);
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["serve", "--bind", http, "--cluster"]).arg(directory);
+    // Its input ends with this process, however that ends.
+    command.args(["serve", "--until-input-ends", "--bind", http, "--cluster"]).arg(directory);
     if let Some(queries) = queries {
         command.arg("--queries").arg(queries);
     }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let process = command.spawn().map_err(failed)?;
     let mut server = Server { name: name.to_owned(), process, has_ended: false };
     let output = server.process.stderr.take();

@@ -54,6 +54,14 @@ pub(crate) fn run(arguments: &ServeArguments, log: LogFormat) -> Outcome {
             (Err(error), LogFormat::Json) => tracing::error!(%error, hint = error.hint(), "could not reload"),
         },
     );
+    if arguments.until_input_ends {
+        let stopper = server.stopper();
+        std::thread::spawn(move || {
+            // An error ends it as well.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            stopper.stop();
+        });
+    }
     let scheme = if server.has_tls() { "https" } else { "http" };
     let address = format!("{scheme}://{}/", server.address()?);
     writer.describe_owner(&format!("vervet serve at {address}"));

@@ -74,6 +74,24 @@ impl Answer for PendingAnswer<'_> {
     }
 }
 
+/// The certificates and the data of a server, which must be those of its map.
+pub(crate) fn open_files(
+    directory: &Path,
+    map: &ClusterMap,
+    options: &DatabaseOptions,
+) -> Result<(Identity, PartitionDirectory)> {
+    let read = |name: &str| {
+        let path = directory.join(name);
+        std::fs::read(&path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
+    };
+    let (authority, own) = (read(AUTHORITY_FILE)?, map.own()?);
+    let identity = Identity::from_pem(&authority, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
+    identity.check(&own.name)?;
+    let files = PartitionDirectory::open(&options.environment, &directory.join(DATA))?;
+    map.check_belongings(files.build(), &authority)?;
+    Ok((identity, files))
+}
+
 /// Answers the requests of other servers: reads of the own partitions, and tasks of queries.
 struct Requests {
     own: Arc<PartitionedBase>,
@@ -100,14 +118,8 @@ impl Cluster {
     pub fn open(directory: &Path, options: &DatabaseOptions) -> Result<Self> {
         let map = ClusterMap::read(directory)?;
         let own = map.own()?.clone();
-        let read = |name: &str| {
-            let path = directory.join(name);
-            std::fs::read(&path).map_err(|error| Error::io(format_args!("read {}", path.display()), &error))
-        };
-        let identity =
-            Identity::from_pem(&read(AUTHORITY_FILE)?, &read(CERTIFICATE_FILE)?, &read(KEY_FILE)?)?;
+        let (identity, files) = open_files(directory, &map, options)?;
         let identity = Arc::new(identity);
-        let files = PartitionDirectory::open(&options.environment, &directory.join(DATA))?;
         let number = map.number(files.build());
         let hello = || Hello { cluster: number, server: own.name.clone() };
         let mut peers = Vec::new();

@@ -4,22 +4,35 @@
 //! `DIR/<server>/` for each server: `cluster.toml`, `authority.pem`, `certificate.pem`, `key.pem`, and
 //! `data/` with the catalog, the dictionary and the partitions of that server. Each may be moved to its
 //! machine. Files that several servers have are hard links where the file system can do it.
+//! `DIR/authority-key.pem` is the private key of the authority, which no server needs.
+//! # Invariants
+//! `DIR` is whole or not there: everything is written to `DIR.partial` beside it, which is renamed at the
+//! end. A `DIR.partial` that an interrupted call has left is replaced by the next one; a lock on a file in it
+//! tells it from that of a call that is still at work.
 
 use crate::map::{ClusterMap, MAP_FILE, ServerEntry};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use vervet::Database;
 use vervet_model::{Error, ErrorKind, Partitioning, Result, Watch};
-use vervet_peer::Authority;
+use vervet_peer::{Authority, Identity};
 
 /// Name of the directory of data within that of a server.
 pub(crate) const DATA: &str = "data";
 /// Name of the directory with all partitions while they are written.
 const ALL: &str = "all.tmp";
+/// Name of the file that is locked while the directory is written.
+const LOCK: &str = "lock.tmp";
+/// Ends the name of the directory while it is written.
+const PARTIAL: &str = ".partial";
+/// Name of the file of a database that it always has.
+const DATABASE_FILE: &str = "MANIFEST";
 pub(crate) const AUTHORITY_FILE: &str = "authority.pem";
 pub(crate) const CERTIFICATE_FILE: &str = "certificate.pem";
 pub(crate) const KEY_FILE: &str = "key.pem";
+/// Name of the file with the private key of the certificate authority, beside the directories of the servers.
+pub const AUTHORITY_KEY_FILE: &str = "authority-key.pem";
 
 /// What [`init`] makes.
 #[derive(Clone, Debug)]
@@ -84,67 +97,180 @@ pub fn init(
                 (0..options.partitions).filter(|partition| partition % count == number).collect();
         }
     }
-    let map = |server: &ServerEntry| ClusterMap {
+    let map = ClusterMap {
         name: options.name.clone(),
-        server: server.name.clone(),
+        server: servers[0].name.clone(),
         bind: None,
-        servers: servers.clone(),
+        data: None,
+        authority: None,
+        servers,
     };
-    map(&servers[0]).check()?;
-    let is_empty = match fs::read_dir(directory) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+    map.check()?;
+    check_is_free(directory)?;
+    let partial = Partial::create(directory)?;
+    write(database, partitioning, map.clone(), &partial.path, watch)?;
+    partial.publish(directory)?;
+    Ok(map.servers.iter().map(|server| directory.join(&server.name)).collect())
+}
+
+/// Whether the directory is missing or empty.
+fn check_is_free(directory: &Path) -> Result<()> {
+    let used = |what: &str, hint: &str| {
+        Err(Error::new(ErrorKind::Input, format!("{} {what}", directory.display())).with_hint(hint))
+    };
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io(format_args!("read {}", directory.display()), &error)),
     };
-    if !is_empty {
-        return Err(Error::new(ErrorKind::Input, format!("{} is not empty", directory.display()))
-            .with_hint("choose a new directory"));
+    let names: Vec<PathBuf> = entries.map_while(|entry| Some(entry.ok()?.path())).collect();
+    let has = |name: &str| names.iter().any(|path| path.ends_with(name));
+    if has(MAP_FILE) {
+        return used("is the directory of a server of a cluster", "choose a new directory");
     }
-    let written = write(database, partitioning, &servers, &map, directory, watch);
-    if written.is_err() {
-        // The directory was empty before.
-        for server in &servers {
-            let _ = fs::remove_dir_all(directory.join(&server.name));
+    if has(DATABASE_FILE) {
+        return used("is a database", "choose a new directory, and name the database with --from");
+    }
+    if names.iter().any(|path| path.join(MAP_FILE).exists()) {
+        let hint = "choose a new directory; or end its servers and remove it, to make the cluster again";
+        return used("has the servers of a cluster already", hint);
+    }
+    if !names.is_empty() {
+        return used("is not empty", "choose a new directory");
+    }
+    Ok(())
+}
+
+fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let what = format!("{what} {}", path.display());
+    move |error| Error::io(what, &error)
+}
+
+/// The directory while it is written; removed with this value, unless it was published.
+struct Partial {
+    path: PathBuf,
+    /// Locked as long as this process writes.
+    lock: Option<File>,
+}
+
+impl Partial {
+    fn create(directory: &Path) -> Result<Self> {
+        let Some(name) = directory.file_name() else {
+            let what = format!("{} is not the name of a new directory", directory.display());
+            return Err(Error::new(ErrorKind::Input, what).with_hint("name the directory to be made"));
+        };
+        let mut partial = name.to_owned();
+        partial.push(PARTIAL);
+        let path = directory.with_file_name(partial);
+        fs::create_dir_all(&path).map_err(failed("create the directory", &path))?;
+        let lock_path = path.join(LOCK);
+        let lock = File::create(&lock_path).map_err(failed("write", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let what = format!("{} is being written by another process", path.display());
+                return Err(
+                    Error::new(ErrorKind::Input, what).with_hint("wait for it, or choose another directory")
+                );
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => {}
+        }
+        // What an interrupted call has left.
+        let left = fs::read_dir(&path).map_err(failed("read", &path))?;
+        for left in left.map_while(|entry| Some(entry.ok()?.path())).filter(|left| !left.ends_with(LOCK)) {
+            let removed = if left.is_dir() { fs::remove_dir_all(&left) } else { fs::remove_file(&left) };
+            removed.map_err(failed("remove", &left))?;
+        }
+        Ok(Self { path, lock: Some(lock) })
+    }
+
+    /// Gives the directory its name.
+    fn publish(mut self, directory: &Path) -> Result<()> {
+        let lock = self.path.join(LOCK);
+        fs::remove_file(&lock).map_err(failed("remove", &lock))?;
+        match fs::remove_dir(directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("replace", directory)(error));
+            }
+            _ => {}
+        }
+        fs::rename(&self.path, directory).map_err(failed("write", directory))?;
+        self.lock = None;
+        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            // Not every system can; the files themselves are durable.
+            let _ = File::open(parent).and_then(|parent| parent.sync_all());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            let _ = fs::remove_dir_all(&self.path);
         }
     }
-    let _ = fs::remove_dir_all(directory.join(ALL));
-    written
 }
 
 fn write(
     database: &Database,
     partitioning: Partitioning,
-    servers: &[ServerEntry],
-    map: &dyn Fn(&ServerEntry) -> ClusterMap,
+    mut map: ClusterMap,
     directory: &Path,
     watch: &Watch<'_>,
-) -> Result<Vec<PathBuf>> {
+) -> Result<()> {
     let all = directory.join(ALL);
     let files = database.write_partitions(partitioning, &all, watch)?;
-    let authority = Authority::new(&map(&servers[0]).name)?;
-    let mut made = Vec::new();
-    for server in servers {
+    let authority = Authority::new(&map.name)?;
+    map.data = Some(ClusterMap::data_name(files.build()));
+    map.authority = Some(ClusterMap::authority_name(authority.certificate().as_bytes()));
+    for server in map.servers.clone() {
         let path = directory.join(&server.name);
-        let wrote = |what: &Path| {
-            let what = what.display().to_string();
-            move |error: io::Error| Error::io(format!("write {what}"), &error)
-        };
-        fs::create_dir_all(path.join(DATA)).map_err(wrote(&path))?;
+        let data = path.join(DATA);
+        fs::create_dir_all(&data).map_err(failed("write", &data))?;
         for name in files.file_names(&server.partitions) {
-            let (from, to) = (all.join(&name), path.join(DATA).join(&name));
+            let (from, to) = (all.join(&name), data.join(&name));
             if fs::hard_link(&from, &to).is_err() {
-                fs::copy(&from, &to).map_err(wrote(&to))?;
+                fs::copy(&from, &to).map_err(failed("write", &to))?;
             }
         }
         let identity = authority.issue(&server.name)?;
         write_file(&path.join(AUTHORITY_FILE), &identity.authority, false)?;
         write_file(&path.join(CERTIFICATE_FILE), &identity.certificate, false)?;
         write_file(&path.join(KEY_FILE), &identity.key, true)?;
-        // Last: without it the directory is not that of a server.
-        write_file(&path.join(MAP_FILE), &map(server).to_text(), false)?;
-        made.push(path);
+        map.server = server.name;
+        write_file(&path.join(MAP_FILE), &map.to_text(), false)?;
     }
-    Ok(made)
+    write_file(&directory.join(AUTHORITY_KEY_FILE), authority.key(), true)?;
+    fs::remove_dir_all(&all).map_err(failed("remove", &all))
+}
+
+/// Gives the server in `directory` a new certificate with a new key, with the key of the authority in the
+/// file `authority_key`. It is used from the next start on.
+///
+/// # Errors
+/// Input: a file is missing, or the key is that of another authority; the certificate stays.
+pub fn renew_certificate(directory: &Path, authority_key: &Path) -> Result<()> {
+    let map = ClusterMap::read(directory)?;
+    let read = |path: &Path| fs::read_to_string(path).map_err(failed("read", path));
+    let certificate = read(&directory.join(AUTHORITY_FILE))?;
+    let authority = Authority::from_pem(&map.name, &certificate, &read(authority_key)?)?;
+    let issued = authority.issue(&map.server)?;
+    let [authority, certificate, key] = [&issued.authority, &issued.certificate, &issued.key];
+    Identity::from_pem(authority.as_bytes(), certificate.as_bytes(), key.as_bytes())?.check(&map.server)?;
+    for (name, text, is_secret) in [(KEY_FILE, key, true), (CERTIFICATE_FILE, certificate, false)] {
+        let (path, new) = (directory.join(name), directory.join(format!("{name}.tmp")));
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("remove", &new)(error));
+            }
+            _ => {}
+        }
+        write_file(&new, text, is_secret)?;
+        fs::rename(&new, &path).map_err(failed("write", &path))?;
+    }
+    Ok(())
 }
 
 /// Writes a file that only its owner can read if `is_secret`.

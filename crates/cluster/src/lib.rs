@@ -6,16 +6,19 @@
 //!
 //! # Shape
 //! `map`: which server has which partitions, a file. `init`: making the directories. `cluster`: opening one.
+//! `check`: verifying one.
 //! # Not here
 //! Partitions and requests (`vervet-partition`); connections (`vervet-peer`); HTTP (`vervet-server`).
 //! Changes: a cluster is loaded as a whole, and only read.
 #![forbid(unsafe_code)]
 
+mod check;
 mod cluster;
 mod init;
 mod map;
 
+pub use check::{Checked, check};
 pub use cluster::{Cluster, ClusterStatus, ServerStatus};
-pub use init::{InitOptions, init};
+pub use init::{AUTHORITY_KEY_FILE, InitOptions, init, renew_certificate};
 pub use map::{ClusterMap, MAP_FILE, ServerEntry};
 pub use vervet_driver_cluster::ClusterCounts;

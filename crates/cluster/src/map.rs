@@ -24,6 +24,13 @@ pub struct ClusterMap {
     /// Where it listens for the others (`host:port`), if not at its address in `servers`.
     #[serde(default)]
     pub bind: Option<String>,
+    /// The data of the cluster ([`ClusterMap::data_name`]); `None`, in a map of an earlier version: not
+    /// compared.
+    #[serde(default)]
+    pub data: Option<String>,
+    /// Its certificate authority ([`ClusterMap::authority_name`]); `None` as before.
+    #[serde(default)]
+    pub authority: Option<String>,
     /// All servers.
     pub servers: Vec<ServerEntry>,
 }
@@ -84,6 +91,8 @@ impl ClusterMap {
         line("name", &self.name);
         line("server", &self.server);
         self.bind.iter().for_each(|bind| line("bind", bind));
+        self.data.iter().for_each(|data| line("data", data));
+        self.authority.iter().for_each(|authority| line("authority", authority));
         for entry in &self.servers {
             text.push_str("\n[[servers]]\n");
             let mut line = |key: &str, value: &str| text.push_str(&format!("{key} = \"{value}\"\n"));
@@ -103,7 +112,8 @@ impl ClusterMap {
         let wrong = |what: String| Err(Error::new(ErrorKind::Input, what));
         let entries = self.servers.iter();
         let strings = entries.flat_map(|entry| entry.http.iter().chain([&entry.address]));
-        if let Some(text) = strings.chain(&self.bind).chain([&self.name]).find(|text| !is_printable(text)) {
+        let strings = strings.chain(&self.bind).chain(&self.data).chain(&self.authority);
+        if let Some(text) = strings.chain([&self.name]).find(|text| !is_printable(text)) {
             return wrong(format!("{text:?} has characters that names and addresses do not have"));
         }
         let mut names = BTreeSet::new();
@@ -147,6 +157,36 @@ impl ClusterMap {
         xxh3_64(text.as_bytes())
     }
 
+    /// The name of the data of a build.
+    #[must_use]
+    pub fn data_name(build: u64) -> String {
+        format!("{build:016x}")
+    }
+
+    /// The name of a certificate authority: a hash of its certificate, against mistakes alone.
+    #[must_use]
+    pub fn authority_name(certificate: &[u8]) -> String {
+        let text: Vec<u8> = certificate.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        format!("{:016x}", xxh3_64(&text))
+    }
+
+    /// Compares the data and the certificate authority in the directory with those of the map.
+    ///
+    /// # Errors
+    /// Input: they are those of another cluster.
+    pub fn check_belongings(&self, build: u64, authority: &[u8]) -> Result<()> {
+        let found = [("data", Self::data_name(build)), ("authority", Self::authority_name(authority))];
+        for ((what, found), expected) in found.into_iter().zip([&self.data, &self.authority]) {
+            if let Some(expected) = expected.as_ref().filter(|expected| **expected != found) {
+                let what =
+                    format!("the {what} of this server is {found}, that of its {MAP_FILE} is {expected}");
+                return Err(Error::new(ErrorKind::Input, what)
+                    .with_hint("give each server the files that were made for it with the cluster"));
+            }
+        }
+        Ok(())
+    }
+
     /// The entry of the server itself.
     ///
     /// # Errors
@@ -174,7 +214,14 @@ mod tests {
             partitions,
         };
         let servers = vec![server("a", vec![0, 2]), server("b", vec![1, 3])];
-        ClusterMap { name: "c".to_owned(), server: "b".to_owned(), bind: None, servers }
+        ClusterMap {
+            name: "c".to_owned(),
+            server: "b".to_owned(),
+            bind: None,
+            data: Some("00ff".to_owned()),
+            authority: None,
+            servers,
+        }
     }
 
     #[test]

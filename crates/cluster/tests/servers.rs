@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vervet::{Database, DatabaseOptions, ErrorKind, Format, OutputFormat, QueryOptions};
-use vervet_cluster::{Cluster, InitOptions, MAP_FILE, init};
+use vervet_cluster::{AUTHORITY_KEY_FILE, Cluster, InitOptions, MAP_FILE, check, init, renew_certificate};
 use vervet_model::Watch;
 use vervet_peer::{ALWAYS, FaultPlan};
 
@@ -292,10 +292,36 @@ fn servers_of_other_data_are_refused() {
     // The data of one build with the certificates and the map of another.
     fs::remove_dir_all(second_directories[1].join("data")).expect("removed");
     fs::rename(first_directories[1].join("data"), second_directories[1].join("data")).expect("moved");
+    let refused = |directory: &Path, part: &str| {
+        let error = Cluster::open(directory, &DatabaseOptions::default()).expect_err("another cluster");
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+        assert!(error.message().contains(part) && error.hint().is_some(), "{error}");
+        assert_eq!(check(directory, &DatabaseOptions::default()).expect_err("as well").kind(), error.kind());
+    };
+    refused(&second_directories[1], "the data of this server");
+    // A map of an earlier version does not name its data; then the other servers refuse it.
+    let path = second_directories[1].join(MAP_FILE);
+    let map = fs::read_to_string(&path).expect("a map");
+    let without: Vec<&str> = map.lines().filter(|line| !line.starts_with("data = ")).collect();
+    assert!(without.len() < map.lines().count());
+    fs::write(&path, without.join("\n")).expect("written");
     let servers: Vec<Cluster> = second_directories.iter().map(|directory| open(directory)).collect();
     let error = rows(servers[0].database(), QUERIES[3], &QueryOptions::default()).expect_err("other data");
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     drop(servers);
+    // The certificates of another server, and those of another cluster.
+    let copy = |from: &Path, to: &Path| {
+        for name in ["authority.pem", "certificate.pem", "key.pem"] {
+            fs::copy(from.join(name), to.join(name)).expect("copied");
+        }
+    };
+    let kept = tempfile::tempdir().expect("a folder");
+    copy(&second_directories[0], kept.path());
+    copy(&second_directories[1], &second_directories[0]);
+    refused(&second_directories[0], "the certificate is not that of server \"a\"");
+    copy(&first_directories[0], &second_directories[0]);
+    refused(&second_directories[0], "the authority of this server");
+    copy(kept.path(), &second_directories[0]);
     // A map in which a partition is twice, or nowhere.
     let path = second_directories[0].join(MAP_FILE);
     let map = fs::read_to_string(&path).expect("a map");
@@ -317,6 +343,101 @@ fn servers_of_other_data_are_refused() {
     fs::remove_file(second_directories[1].join("data/partition-0001.vvs")).expect("removed");
     let error = Cluster::open(&second_directories[1], &DatabaseOptions::default()).expect_err("missing");
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn a_check_reads_every_byte_of_a_server() {
+    let (servers, directories, _folder) = start(&graph(), 2);
+    drop(servers);
+    let found = check(&directories[0], &DatabaseOptions::default()).expect("sound");
+    assert_eq!((found.server.as_str(), found.partitions), ("a", (8, 16)), "{found:?}");
+    assert!(found.statements > 3_000 && found.size_bytes > 0, "{found:?}");
+    let file = directories[0].join("data/partition-0002.vvs");
+    let mut bytes = fs::read(&file).expect("a partition");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::remove_file(&file).expect("removed");
+    fs::write(&file, &bytes).expect("written");
+    let error = check(&directories[0], &DatabaseOptions::default()).expect_err("damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+/// A directory is made as a whole or not at all, and replaces nothing.
+#[test]
+fn directories_are_made_whole() {
+    let database = graph();
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = InitOptions::on_host(2, 4, "127.0.0.1", (7100, 7200));
+    let watch = Watch::new("test");
+    let directory = folder.path().join("servers");
+    let make = |directory: &Path| init(&database, &options, directory, &watch);
+    let names = |path: &Path| -> Vec<String> {
+        let entries = fs::read_dir(path).expect("a directory").map_while(Result::ok);
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    // An interrupted call has left this.
+    let partial = folder.path().join("servers.partial");
+    fs::create_dir_all(partial.join("a/data")).expect("made");
+    fs::write(partial.join("a/data/partition-0000.vvs"), "half").expect("written");
+    fs::write(partial.join("lock.tmp"), "").expect("written");
+    // An empty directory may exist.
+    fs::create_dir(&directory).expect("made");
+    let made = make(&directory).expect("made");
+    assert_eq!(names(folder.path()), ["servers"]);
+    assert_eq!(names(&directory), ["a", AUTHORITY_KEY_FILE, "b"]);
+    let expected = ["authority.pem", "certificate.pem", "cluster.toml", "data", "key.pem"];
+    assert_eq!(names(&made[1]), expected);
+    let data = ["catalog.vvc", "dictionary.vvd", "partition-0001.vvs", "partition-0003.vvs"];
+    assert_eq!(names(&made[1].join("data")), data);
+    #[cfg(unix)]
+    for secret in [directory.join(AUTHORITY_KEY_FILE), made[0].join("key.pem")] {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&secret).expect("a file").permissions().mode() & 0o777, 0o600);
+    }
+    // What is there is not replaced, and the reason says what to do.
+    let saved = folder.path().join("saved");
+    let stored = Database::open_or_create(&saved).expect("a database");
+    stored.load_text(Format::NTriples, "<urn:a> <urn:b> <urn:c> .").expect("loaded");
+    drop(stored);
+    for (path, part) in [
+        (directory.as_path(), "has the servers of a cluster already"),
+        (made[0].as_path(), "is the directory of a server"),
+        (saved.as_path(), "is a database"),
+        (folder.path(), "is not empty"),
+    ] {
+        let error = make(path).expect_err("it is in use");
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.message().contains(part) && error.hint().is_some(), "{error}");
+    }
+    // A cancelled call leaves nothing.
+    let cancelled = std::sync::atomic::AtomicBool::new(true);
+    let other = folder.path().join("other");
+    let watch = Watch::new("test").cancelled_by(&cancelled);
+    assert!(init(&database, &options, &other, &watch).is_err());
+    assert_eq!(names(folder.path()), ["saved", "servers"]);
+}
+
+/// With the key of the authority, a server gets a new certificate.
+#[test]
+fn the_key_of_the_authority_issues_certificates() {
+    let (servers, directories, folder) = start(&graph(), 2);
+    drop(servers);
+    let key = folder.path().join("servers").join(AUTHORITY_KEY_FILE);
+    let before = fs::read(directories[1].join("certificate.pem")).expect("a certificate");
+    renew_certificate(&directories[1], &key).expect("a new certificate");
+    assert_ne!(fs::read(directories[1].join("certificate.pem")).expect("a certificate"), before);
+    let servers: Vec<Cluster> = directories.iter().map(|directory| open(directory)).collect();
+    for server in &servers {
+        rows(server.database(), QUERIES[3], &QueryOptions::default()).expect("an answer");
+    }
+    // The key of another authority.
+    let (_other, _, folder) = start(&graph(), 2);
+    let key = folder.path().join("servers").join(AUTHORITY_KEY_FILE);
+    let error = renew_certificate(&directories[1], &key).expect_err("another authority");
+    assert_eq!(error.kind(), ErrorKind::Input, "{error}");
 }
 
 /// The state in the middle of a move of partitions by hand: every file is there, but the maps differ.

@@ -1,8 +1,8 @@
 //! A certificate authority of one cluster, which issues the certificates of its servers.
 //!
 //! Certificates have no end: the authority is of one cluster alone, and a cluster that loses trust in a key
-//! gets a new authority. The key of the authority is in memory only, so certificates are issued when the
-//! cluster is made.
+//! gets a new authority. Whoever has the key of the authority can add servers, so it is for a file apart from
+//! the servers ([`Authority::key`]); with it, certificates can be issued later ([`Authority::from_pem`]).
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -14,6 +14,7 @@ use vervet_model::{Error, ErrorKind, Result};
 /// A new certificate authority of one cluster.
 pub struct Authority {
     certificate: String,
+    key: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -44,19 +45,50 @@ fn failed(error: &rcgen::Error) -> Error {
     Error::internal(format!("could not make a certificate: {error}"))
 }
 
+fn params(cluster_name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(DnType::CommonName, format!("Vervet cluster {cluster_name}"));
+    params
+}
+
 impl Authority {
     /// A new authority with a new key.
     ///
     /// # Errors
     /// [`ErrorKind::Internal`]: the system gives no randomness.
     pub fn new(cluster_name: &str) -> Result<Self> {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        params.distinguished_name.push(DnType::CommonName, format!("Vervet cluster {cluster_name}"));
+        let params = params(cluster_name);
         let key = KeyPair::generate().map_err(|error| failed(&error))?;
         let certificate = params.self_signed(&key).map_err(|error| failed(&error))?;
-        Ok(Self { certificate: certificate.pem(), issuer: Issuer::new(params, key) })
+        let pem = key.serialize_pem();
+        Ok(Self { certificate: certificate.pem(), key: pem, issuer: Issuer::new(params, key) })
+    }
+
+    /// The authority of a cluster, from its certificate and its private key: PEM texts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: the key is damaged.
+    pub fn from_pem(cluster_name: &str, certificate: &str, key: &str) -> Result<Self> {
+        let pair = KeyPair::from_pem(key).map_err(|error| {
+            let what = format!("the private key of the authority cannot be used: {error}");
+            Error::new(ErrorKind::Input, what).with_hint("give the file that was made with the cluster")
+        })?;
+        let (certificate, key) = (certificate.to_owned(), key.to_owned());
+        Ok(Self { certificate, key, issuer: Issuer::new(params(cluster_name), pair) })
+    }
+
+    /// Its certificate: a PEM text.
+    #[must_use]
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// Its private key, a secret: a PEM text.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// A certificate, with a new key, for the server of this name.

@@ -2,9 +2,10 @@
 //!
 //! TLS 1.3 without resumption: connections are kept and used again, so a handshake is rare.
 
-use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ const ALPN: &[u8] = b"vervet-peer";
 pub struct Identity {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
+    roots: Arc<RootCertStore>,
+    chain: Vec<CertificateDer<'static>>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -45,6 +48,7 @@ impl Identity {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let versions = &[&rustls::version::TLS13];
 
+        let known = (Arc::clone(&roots), chain.clone());
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .map_err(|error| wrong("private key", &error))?
@@ -65,7 +69,27 @@ impl Identity {
             .map_err(|error| wrong("private key", &error))?;
         server.send_tls13_tickets = 0;
         server.alpn_protocols = vec![ALPN.to_vec()];
-        Ok(Self { client: Arc::new(client), server: Arc::new(server) })
+        Ok(Self { client: Arc::new(client), server: Arc::new(server), roots: known.0, chain: known.1 })
+    }
+
+    /// Whether the certificate is that of the server of this name, issued by the authority: other servers
+    /// would refuse any other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`]: it is not.
+    pub fn check(&self, server_name: &str) -> Result<()> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            let what = format!("the certificate is not that of server {server_name:?}: {error}");
+            Error::new(ErrorKind::Input, what)
+                .with_hint("give each server the files that were made for it with the cluster")
+        };
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|error| wrong(&error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.roots), provider).build();
+        let verifier = verifier.map_err(|error| wrong(&error))?;
+        let (end, intermediates) = self.chain.split_first().ok_or_else(|| wrong(&"there is none"))?;
+        let checked = verifier.verify_server_cert(end, intermediates, &name, &[], UnixTime::now());
+        checked.map(drop).map_err(|error| wrong(&error))
     }
 
     pub(crate) fn client(&self) -> Arc<ClientConfig> {

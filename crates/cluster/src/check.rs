@@ -1,0 +1,64 @@
+//! Verifying the directory of one server.
+
+use crate::cluster::open_files;
+use crate::map::ClusterMap;
+use std::path::Path;
+use std::sync::Arc;
+use vervet::DatabaseOptions;
+use vervet_model::{Error, Result};
+use vervet_partition::{Answer, Remote};
+use vervet_store::Base;
+
+/// What [`check`] has verified.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Name of the server.
+    pub server: String,
+    /// Number of partitions of the server, and of all.
+    pub partitions: (usize, usize),
+    /// Number of statements of the whole graph.
+    pub statements: u64,
+    /// Size of the files of the server.
+    pub size_bytes: u64,
+}
+
+/// Another server, which is not asked.
+#[derive(Debug)]
+struct Elsewhere(String);
+
+impl Remote for Elsewhere {
+    fn name(&self) -> &str {
+        &self.0
+    }
+
+    fn send<'a>(&'a self, _: &[u8]) -> Result<Box<dyn Answer + 'a>> {
+        Err(Error::internal("a check asks no other server"))
+    }
+}
+
+/// Verifies the directory of a server: its map and certificates, that they belong to its data, and every byte
+/// of its partitions. Whether the partitions of other servers agree with them is not known here.
+///
+/// # Errors
+/// Input: a file is missing, or is that of another cluster or server. Corrupt: damaged data.
+pub fn check(directory: &Path, options: &DatabaseOptions) -> Result<Checked> {
+    let map = ClusterMap::read(directory)?;
+    let (_, files) = open_files(directory, &map, options)?;
+    let own = map.own()?;
+    files.verify_files(&own.partitions)?;
+    let others = map.servers.iter().filter(|entry| entry.name != own.name);
+    let others: Vec<_> = others
+        .map(|entry| (Arc::new(Elsewhere(entry.name.clone())) as Arc<dyn Remote>, entry.partitions.clone()))
+        .collect();
+    let [own_only, _] = files.bases(&own.partitions, &others)?;
+    own_only.validate()?;
+    Ok(Checked {
+        cluster: map.name.clone(),
+        server: own.name.clone(),
+        partitions: (own.partitions.len(), files.partitioning().count()),
+        statements: files.statement_count(),
+        size_bytes: own_only.parts()?.iter().map(|part| part.bytes).sum(),
+    })
+}
