@@ -130,7 +130,7 @@ pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), St
             // The query is somewhere in its middle.
             std::thread::sleep(delay);
             begin(fault, &own, &mut processes[victim], victim, options.seed.wrapping_add(round));
-            query.join().unwrap_or_else(|_| (Duration::ZERO, Err(None)))
+            query.join().unwrap_or((Duration::ZERO, Err(None)))
         });
         let count = counts.entry(fault).or_default();
         count.slowest = count.slowest.max(asked);

@@ -1,11 +1,10 @@
 //! The server that asks a query: head and tail of the plan, and the tasks of all servers between them.
 
 use crate::placement::Placement;
+use crate::rows::{append, rows_max};
 use crate::servers::Servers;
-use crate::task::{
-    Job, Outcome, ReceivedTask, Task, bytes_of, kind, read_delivery, rows_max, write_delivery,
-};
-use crate::worker::{append, run_task};
+use crate::task::{Job, Outcome, ReceivedTask, Task, bytes_of, kind, read_delivery, write_delivery};
+use crate::worker::run_task;
 use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -18,6 +18,7 @@ mod driver;
 mod output;
 mod placement;
 mod plan_bytes;
+mod rows;
 mod servers;
 mod task;
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! The rows that come out of a task.
 
-use crate::task::{Combine, Job, Outcome, rows_max};
-use crate::worker::{Deliver, append};
+use crate::rows::{append, rows_max};
+use crate::task::{Combine, Job, Outcome};
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Sent;
 use vervet_kernel::{Batch, CombinedRows, Run};
 use vervet_model::Result;
+
+/// Delivers rows to the server that asked; what was sent for it.
+pub(crate) type Deliver<'d> = dyn Fn(Batch) -> Result<Sent> + 'd;
 
 /// The rows of a task, and its outcome.
 pub(crate) struct Output<'w, 'a> {

@@ -9,31 +9,21 @@
 //! A task carries its job, so a server keeps nothing between two tasks, and forgets a query as soon as its
 //! connections end.
 
+use crate::rows::{read_batch, write_batch};
 use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
 use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_algebra::Variable;
-use vervet_codec::{VARINT_BYTES_MAX, write_varint};
+use vervet_kernel::Batch;
 use vervet_kernel::plan::{Pipeline, Sent, StepProfile};
-use vervet_kernel::{BATCH_ROWS, Batch};
-use vervet_model::{Id, Multiplicity, Result};
+use vervet_model::Result;
 
 /// The first byte of the requests of this crate. Those of `vervet-partition` begin with smaller numbers.
 pub(crate) mod kind {
     pub(crate) const TASK: u8 = 64;
     pub(crate) const DELIVERY: u8 = 65;
 }
-
-/// Maximum number of rows that one request carries, or that wait to be sent: some 100 KB if few columns are
-/// carried, and always below the largest request.
-pub(crate) fn rows_max(rows: &Batch) -> usize {
-    let carried = rows.columns.iter().filter(|column| !column.is_empty()).count();
-    (REQUEST_BYTES / (VARINT_BYTES_MAX * (carried + 2))).clamp(BATCH_ROWS, 1 << 14)
-}
-
-/// Below the largest frame of the protocol, with room for a job.
-const REQUEST_BYTES: usize = 8 << 20;
 
 /// How rows are passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -272,63 +262,6 @@ pub(crate) fn read_delivery(bytes: &[u8]) -> Result<(u64, Batch)> {
     let rows = read_batch(&mut input, usize::from(variables))?;
     input.end()?;
     Ok((job, rows))
-}
-
-/// Rows, columns that are carried with their numbers, multiplicities. Ids are differences to the one before,
-/// zigzag-encoded: sorted ones take some 3 bytes.
-fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
-    batch.rows.write(out);
-    if batch.rows == 0 {
-        return;
-    }
-    let carried = || batch.columns.iter().enumerate().filter(|(_, column)| column.len() == batch.rows);
-    carried().count().write(out);
-    for (number, column) in carried() {
-        number.write(out);
-        let mut before = 0_u64;
-        for id in column {
-            let difference = id.bits().wrapping_sub(before).cast_signed();
-            write_varint(((difference << 1) ^ (difference >> 63)).cast_unsigned(), out);
-            before = id.bits();
-        }
-    }
-    (!batch.multiplicity.is_empty()).write(out);
-    for times in &batch.multiplicity {
-        let times = times.get();
-        #[expect(clippy::cast_possible_truncation, reason = "two halves")]
-        ((times as u64), (times >> 64) as u64).write(out);
-    }
-}
-
-fn read_batch(input: &mut Input<'_>, variables: usize) -> Result<Batch> {
-    let mut batch = Batch::new(variables);
-    let rows = usize::read(input)?;
-    if rows == 0 {
-        return Ok(batch);
-    }
-    let carried = usize::read(input)?;
-    for _ in 0..carried {
-        let column = usize::read(input)?;
-        let column = batch.columns.get_mut(column).ok_or_else(|| malformed("a column without a variable"))?;
-        if !column.is_empty() {
-            return Err(malformed("a column comes twice"));
-        }
-        let mut before = 0_u64;
-        for _ in 0..rows {
-            let zigzag = input.number()?;
-            before = before.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg());
-            column.push(Id::from_bits(before));
-        }
-    }
-    if bool::read(input)? {
-        for _ in 0..rows {
-            let (low, high): (u64, u64) = Wire::read(input)?;
-            let times = Multiplicity::from_count(u128::from(high) << 64 | u128::from(low));
-            batch.multiplicity.push(times.ok_or_else(|| malformed("a multiplicity is too large"))?);
-        }
-    }
-    batch.rows = rows;
-    Ok(batch)
 }
 
 /// The bytes of a job, which all its tasks share. `None`: the steps have no bytes, or none that can be read.

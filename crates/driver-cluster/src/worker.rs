@@ -11,9 +11,10 @@
 //! The chain of tasks that wait for each other is as long as the fragments, so threads of a server that wait
 //! are at most those that asked, times fragments, times servers at the end of their input.
 
-use crate::output::Output;
+use crate::output::{Deliver, Output};
+use crate::rows::{append, rows_max};
 use crate::servers::Servers;
-use crate::task::{Fragment, Job, Outcome, Task, rows_max};
+use crate::task::{Fragment, Job, Outcome, Task};
 use oxsdatatypes::DateTime;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,15 +23,12 @@ use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::parallel::Stages;
 use vervet_kernel::plan::{Plan, Sent, StepProfile};
 use vervet_kernel::{BATCH_ROWS, Batch, Control, Flow, Gate, Limits, Run};
-use vervet_model::{Error, Id, Multiplicity, Result, Tag, ThreadLimits};
+use vervet_model::{Error, Id, Result, Tag, ThreadLimits};
 use vervet_partition::Answer;
 use vervet_snapshot::Snapshot;
 
 /// Tasks that are awaited together at the end of a fragment.
 const TOGETHER_MAX: usize = 4;
-
-/// Delivers rows to the server that asked; what was sent for it.
-pub(crate) type Deliver<'d> = dyn Fn(Batch) -> Result<Sent> + 'd;
 
 /// Runs a task with the limits of the calling thread. `deliver` receives rows that are too many for the
 /// outcome.
@@ -291,26 +289,6 @@ fn deal<'a>(legs: &mut [Leg<'a>], batch: &mut Batch, at_work: &mut AtWork<'_, 'a
         leg.own = rows;
     }
     Ok(())
-}
-
-/// Appends some rows of a batch.
-pub(crate) fn append(to: &mut Batch, from: &Batch, rows: &[u32]) {
-    for (to_column, column) in to.columns.iter_mut().zip(&from.columns) {
-        if column.is_empty() {
-            if !to_column.is_empty() {
-                to_column.resize(to.rows + rows.len(), Id::UNBOUND);
-            }
-            continue;
-        }
-        // Rows before had no value in this column.
-        to_column.resize(to.rows, Id::UNBOUND);
-        to_column.extend(rows.iter().map(|&row| column[row as usize]));
-    }
-    if !from.multiplicity.is_empty() || !to.multiplicity.is_empty() {
-        to.multiplicity.resize(to.rows, Multiplicity::ONE);
-        to.multiplicity.extend(rows.iter().map(|&row| from.times(row as usize)));
-    }
-    to.rows += rows.len();
 }
 
 /// The end of the input of the first fragment, and then of the next ones.
