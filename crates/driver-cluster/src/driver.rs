@@ -37,7 +37,10 @@ const SMALL_ROWS_MAX: f64 = 16_384.0;
 /// Bytes of rows that wait for a query whose thread waits, if its cap is larger.
 const DELIVERED_BYTES_MAX: u64 = 1 << 30;
 
-/// Tasks of a scan for each thread of a server: its partitions have different work.
+/// Estimated rows from which the scan of a server is cut into more tasks than it has threads.
+const BALANCED_ROWS_MIN: f64 = 262_144.0;
+
+/// Tasks of such a scan for each thread: partitions have different work.
 const TASKS_PER_THREAD: usize = 4;
 
 /// The limits of the query are checked at least this often while it waits for servers.
@@ -344,8 +347,8 @@ impl Execution<'_> {
         let mut tail = Stages::part(pipeline, placement.steps.end..pipeline.steps.len(), &run)?;
         let first = base + number_of(pipeline, placement.steps.start);
         let (driver, threads) = (self.driver, self.parallelism.threads);
-        let is_small = placement.rows_max <= SMALL_ROWS_MAX;
-        let query = Query { driver, job, job_bytes, control: run.control(), threads, is_small };
+        let rows_max = placement.rows_max;
+        let query = Query { driver, job, job_bytes, control: run.control(), threads, rows_max };
         let mut rows = HeadRows::new(&run);
         let mut is_done = false;
         let mut run_round = |rows: &mut HeadRows| -> Result<Flow> {
@@ -444,8 +447,8 @@ struct Query<'q> {
     control: &'q Control<'q>,
     /// Tasks at one server at a time; `None`: as many as this one has processors.
     threads: Option<usize>,
-    /// Few rows are expected.
-    is_small: bool,
+    /// The largest estimated number of rows after one of the steps of the job.
+    rows_max: f64,
 }
 
 impl DeliveredRows {
@@ -477,6 +480,7 @@ impl Query<'_> {
         lock(&self.driver.jobs).insert(self.job.number, Inbox::Listed(Arc::clone(&list)));
         let _registered = Registered { driver: self.driver, job: self.job.number };
         let mut request = Vec::new();
+        self.control.leave();
         let mut answers = Vec::new();
         for (lane, (partitions, rows)) in
             lanes.iter().flat_map(|lane| lane.tasks.iter().map(move |task| (lane, task)))
@@ -522,12 +526,13 @@ impl Query<'_> {
         rows: &Batch,
         tail: &mut dyn FnMut(&mut Batch) -> Result<Flow>,
     ) -> Result<(Flow, Outcome)> {
-        if self.is_small {
+        if self.rows_max <= SMALL_ROWS_MAX {
             return self.small_round(rows, tail);
         }
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or_else(here).max(1);
-        let lanes = self.lanes(rows, threads * TASKS_PER_THREAD);
+        let lanes =
+            self.lanes(rows, threads * if self.rows_max > BALANCED_ROWS_MIN { TASKS_PER_THREAD } else { 1 });
         let copies: Vec<&Lane> = lanes
             .iter()
             .flat_map(|lane| std::iter::repeat_n(lane, threads.clamp(1, lane.tasks.len())))

@@ -69,6 +69,8 @@ impl<'w, 'a> Output<'w, 'a> {
 
     fn deliver(&mut self, rows: Batch) -> Result<()> {
         self.outcome.delivered += rows.rows as u64;
+        // The thread that takes them may wait for a turn.
+        self.run.control().leave();
         let bytes = (self.deliver)(rows)?;
         if let Some(back) = self.outcome.sent.last_mut() {
             back.add(bytes);

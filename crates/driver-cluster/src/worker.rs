@@ -191,6 +191,7 @@ impl<'w> AtWork<'w, '_> {
         if let Some(of_fragment) = self.output.outcome.sent.get_mut(fragment) {
             of_fragment.add(sent);
         }
+        self.run.control().leave();
         let servers = self.servers;
         let answer: Box<dyn Answer + 'w> = servers.remote(server)?.send(&request)?;
         self.awaited.push(answer);
