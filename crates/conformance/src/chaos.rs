@@ -189,6 +189,7 @@ fn cases(database: &Database, queries: &Path) -> Result<Vec<Case>, String> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()
         .map_err(failed)?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rq"));
     files.sort();
     let mut cases = Vec::new();
     for file in files {
