@@ -397,7 +397,7 @@ fn directories_are_made_whole() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&secret).expect("a file").permissions().mode() & 0o777, 0o600);
     }
-    // What is there is not replaced, and the reason says what to do.
+    // `init` replaces no directory, and its error says what to do.
     let saved = folder.path().join("saved");
     let stored = Database::open_or_create(&saved).expect("a database");
     stored.load_text(Format::NTriples, "<urn:a> <urn:b> <urn:c> .").expect("loaded");

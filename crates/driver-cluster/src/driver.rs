@@ -519,8 +519,8 @@ impl Query<'_> {
         Ok((Flow::More, sum))
     }
 
-    /// Runs rows of the head at all servers, and what comes out through `tail`. [`Flow::Done`]: it needs no
-    /// more rows.
+    /// Runs rows of the head at all servers, and passes the resulting rows to `tail`. [`Flow::Done`]: `tail`
+    /// needs no more rows.
     fn round(
         &self,
         rows: &Batch,

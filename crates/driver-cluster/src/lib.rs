@@ -2,10 +2,10 @@
 //!
 //! # Shape
 //! A light plan runs where it was asked and reads other servers in place. Of a heavy plan, the part between
-//! head and tail runs at all servers (`placement`): each scans its own partitions, runs the kernels of a
-//! *fragment* on what comes out, and sends each row to the owner of the key that the next fragment reads
-//! (`worker`). The server that was asked runs the tail over what arrives (`driver`). `task` and `wire`: what
-//! servers tell each other, and its bytes.
+//! head and tail runs at all servers (`placement`). Each server scans its own partitions and runs the kernels
+//! of a *fragment* on the scanned rows. Then it sends each row to the server that owns the key of the next
+//! fragment (`worker`). The server that was asked runs the tail over the rows that arrive (`driver`). `task`
+//! and `wire`: requests between servers, and their bytes.
 //! # Invariants
 //! 1. The result is that of [`vervet_driver_local::LocalDriver`] on the whole graph, whatever the servers.
 //! 2. A query over all servers is a tree of requests that wait for each other. It ends as they do: with all

@@ -2,10 +2,8 @@
 //!
 //! # Shape
 //! ```text
-//! head ──rows──▶ fragment ──rows by key──▶ fragment ── … ──rows──▶ tail ─▶ result
-//!  where the      at all servers            at all servers          where the
-//!  query was                                                        query was asked
-//!  asked
+//! head ──rows─▶ fragment ──rows by key─▶ fragment ─ … ─rows─▶ tail
+//! asked server  all servers               all servers          asked server
 //! ```
 //! Any step reads any part of the graph from any server, in batches, so moving rows is a matter of cost, not
 //! of correctness: a row goes to the owner of the key that the next step reads if there are enough rows, or

@@ -5,10 +5,10 @@
 //! table; the other elements, such as dates, literals of unknown datatypes and variables, are compared one by
 //! one (`evaluate.rs`).
 //! # Why this is right
-//! `a IN (…)` is true if `a` equals an element, else an error if one comparison is, else false. Two values of
-//! one class are never incomparable, so a look-up decides. A value outside the class of a constant compares
-//! alike with all constants of the class, so one comparison decides: it is an error for literals of unknown
-//! datatypes only.
+//! `a IN (…)` is true if `a` equals an element, else an error if one comparison is, else false. Two values
+//! of one class are never incomparable, so a look-up decides. A value outside the class of a constant
+//! compares alike with all constants of the class, so one comparison decides: it is an error for literals of
+//! unknown datatypes only.
 //!
 //! Equality of numbers is not transitive, since a float or double is compared with the other number rounded.
 //! Integers and decimals are looked up among integers and decimals exactly. All other pairs are compared if

@@ -1,8 +1,8 @@
 //! A certificate authority of one cluster, which issues the certificates of its servers.
 //!
 //! Certificates have no end: the authority is of one cluster alone, and a cluster that loses trust in a key
-//! gets a new authority. Whoever has the key of the authority can add servers, so it is for a file apart from
-//! the servers ([`Authority::key`]); with it, certificates can be issued later ([`Authority::from_pem`]).
+//! gets a new authority. A person with the key of the authority can add servers, so the key is in a file
+//! apart from the servers ([`Authority::key`]). It issues certificates later ([`Authority::from_pem`]).
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,

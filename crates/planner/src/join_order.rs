@@ -10,8 +10,8 @@
 //! chains and cycles of twelve. Stars are forced moves once their centre is bound.
 //! # Cost
 //! 30 to 100 ns for a candidate, some 100 for a state: only states that are extended get distributions, and
-//! neither allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs, the
-//! triangles of Q1 and Q7 15 to 25 µs.
+//! neither allocates. LUBM (2026-11-21, whole planning): Q5 with two patterns 2 µs, the star of Q4 5 µs,
+//! the triangles of Q1 and Q7 15 to 25 µs.
 //! # Source
 //! Selinger et al., "Access Path Selection in a Relational Database Management System", SIGMOD 1979; the type
 //! table of Wukong's planner (OSDI 2016, §4); the order of independent steps by rank: T. Ibaraki, T. Kameda,

@@ -1,7 +1,7 @@
 //! Rows that are passed on together: equal ones become one row with the sum of their multiplicities.
 //!
-//! Whoever receives them (a group, a distinct, the next step) cannot tell the difference, and fewer rows move
-//! between servers.
+//! The receiver (a group, a distinct, the next step) gives the same result, and fewer rows move between
+//! servers.
 
 use crate::pipeline::batch::Batch;
 use crate::pipeline::chain::Run;

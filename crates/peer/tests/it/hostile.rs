@@ -243,7 +243,6 @@ fn a_client_refuses_answers_beyond_the_limit() {
 #[test]
 fn silent_connections_are_few() {
     let server = server();
-    let begun = Instant::now();
     let silent: Vec<TcpStream> = (0..600)
         .map(|_| {
             let socket = TcpStream::connect(server.local_address()).unwrap();
@@ -252,9 +251,10 @@ fn silent_connections_are_few() {
             socket
         })
         .collect();
-    while server.connection_count() > 256 || server.connection_count() < 200 {
-        assert!(begun.elapsed() < Duration::from_secs(4), "{} connections", server.connection_count());
-        std::thread::sleep(Duration::from_millis(5));
+    // The server accepts connections in their order, so it has accepted those above.
+    works(&peer(server.local_address()));
+    while server.connection_count() > 256 {
+        std::thread::yield_now();
     }
     for _ in 0..3 {
         works(&peer(server.local_address()));
