@@ -148,7 +148,7 @@ pub(crate) fn answer(version: &Version, text: &str, threads: usize, heavy_from: 
     let cut_policy = if heavy_from.is_zero() { CutPolicy::EAGER } else { CutPolicy::default() };
     let parallelism = Parallelism { threads: Some(threads), heavy_from, cut_policy };
     let options = match heavy_from.is_zero() {
-        true => PlanOptions { compare_from_cost: 0.0, cut: f64::INFINITY, ..PlanOptions::default() },
+        true => PlanOptions::default().eager(threads > 2),
         false => PlanOptions::default(),
     };
     run(version, text, parallelism, &options).unwrap_or_else(Outcome::from)

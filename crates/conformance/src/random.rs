@@ -39,6 +39,26 @@ fn patterns(random: &mut Random) -> String {
     (0..count).map(|_| pattern(random)).collect::<Vec<_>>().join(" ")
 }
 
+/// `IN` of a few terms and variables, or of many constants.
+fn in_list(random: &mut Random) -> String {
+    let many = random.chance(40);
+    let count = if many { 4 + random.below(12) } else { 1 + random.below(3) };
+    let variables = if many { 5 } else { 40 };
+    let mut element = || match random.below(100) {
+        at if at < variables => variable(random).to_owned(),
+        at if at < 65 => random.pick(&LITERALS).to_owned(),
+        at if at < 75 => random.pick(&["1.0", "\"2\"^^<http://www.w3.org/2001/XMLSchema#float>"]).to_owned(),
+        _ => vertex(random),
+    };
+    let elements: Vec<String> = (0..count).map(|_| element()).collect();
+    let of = match random.chance(70) {
+        true => variable(random).to_owned(),
+        false => format!("STR({})", variable(random)),
+    };
+    let not = if random.chance(40) { "NOT " } else { "" };
+    format!("{of} {not}IN ({})", elements.join(", "))
+}
+
 fn expression(random: &mut Random, depth: usize) -> String {
     let atom = |random: &mut Random| {
         if random.chance(70) { variable(random).to_owned() } else { random.pick(&LITERALS).to_owned() }
@@ -48,7 +68,7 @@ fn expression(random: &mut Random, depth: usize) -> String {
             0 => format!("BOUND({})", variable(random)),
             1 => format!("isIRI({})", variable(random)),
             2 => format!("isLiteral({})", variable(random)),
-            3 => format!("{} IN ({}, {})", atom(random), atom(random), atom(random)),
+            3 => in_list(random),
             4 => format!("sameTerm({}, {})", atom(random), atom(random)),
             _ => format!(
                 "{} {} {}",

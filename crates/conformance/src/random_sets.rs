@@ -62,11 +62,39 @@ fn conjuncts(random: &mut Random, most: usize) -> String {
     text
 }
 
+/// `EXISTS` over variables that some rows, or some of its own solutions, leave unbound.
+fn half_bound_exists(random: &mut Random) -> String {
+    let one = |random: &mut Random| {
+        let path = chain(random, 2);
+        conjunct(random, &path)
+    };
+    let not = if random.chance(60) { "NOT " } else { "" };
+    let inner = match random.below(4) {
+        0 => format!("{{ {} }} UNION {{ {} }}", one(random), one(random)),
+        1 => format!(
+            "VALUES ({} {}) {{ (UNDEF {}) ({} UNDEF) }} {}",
+            VARIABLES[random.below(2)],
+            VARIABLES[2 + random.below(2)],
+            vertex(random),
+            vertex(random),
+            one(random)
+        ),
+        2 => format!("{} FILTER({} != {})", one(random), variable(random), variable(random)),
+        _ => one(random),
+    };
+    let optional = one(random);
+    let before = match random.below(3) {
+        0 => format!("{{ {} }} UNION {{ {} }}", one(random), one(random)),
+        _ => format!("OPTIONAL {{ {optional} }}"),
+    };
+    format!("{before} FILTER {not}EXISTS {{ {inner} }}")
+}
+
 /// A group under set semantics, without its braces.
 fn group(random: &mut Random) -> String {
     let mut parts = vec![conjuncts(random, 4)];
     for _ in 0..random.below(3) {
-        let part = match random.below(12) {
+        let part = match random.below(13) {
             0 => format!("FILTER({} != {})", variable(random), variable(random)),
             1 => format!("OPTIONAL {{ {} }}", conjuncts(random, 2)),
             2 => format!("MINUS {{ {} }}", conjuncts(random, 2)),
@@ -82,6 +110,7 @@ fn group(random: &mut Random) -> String {
                 let not = if random.chance(50) { "NOT " } else { "" };
                 format!("FILTER {not}EXISTS {{ {} }}", conjunct(random, &path))
             }
+            12 => half_bound_exists(random),
             8 => format!("{} {} {} .", variable(random), predicate(random), vertex(random)),
             9 => format!("{{ SELECT DISTINCT {} {{ {} }} }}", variable(random), conjuncts(random, 2)),
             10 => format!("{} ?p {} .", variable(random), variable(random)),

@@ -123,7 +123,7 @@ impl Planner<'_> {
         let row = self.new_variable()?;
         lateral.push(Step::Exists { inner: pipeline(inner.steps), row, semi_join_kind }, rows);
         *partial = match self.semi_join(exists, semi_join_kind, partial, rows)? {
-            Some(hashed) if hashed.cost < lateral.cost => hashed,
+            Some(hashed) if self.options.prefers_alone(hashed.cost, lateral.cost) => hashed,
             _ => lateral,
         };
         Ok(())

@@ -188,7 +188,7 @@ impl<'a> Planner<'a> {
         let mut alone = partial.clone();
         self.join_alone(node, &mut alone, needed, filters)?;
         let explored = partial.cost + (lateral.cost - partial.cost) * self.fraction_of(lateral.rows);
-        *partial = if alone.cost < explored { alone } else { lateral };
+        *partial = if self.options.prefers_alone(alone.cost, explored) { alone } else { lateral };
         Ok(())
     }
 
@@ -494,7 +494,7 @@ impl<'a> Planner<'a> {
         let wanted = condition.variables().intersection(&side.possible).union(&wanted);
         self.push_join(&mut hashed, side, JoinKind::Left(condition.condition), &shared, &wanted, rows);
         *partial = match lateral {
-            Some(lateral) if lateral.cost <= hashed.cost => lateral,
+            Some(lateral) if !self.options.prefers_alone(hashed.cost, lateral.cost) => lateral,
             _ => hashed,
         };
         Ok(())

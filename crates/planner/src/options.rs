@@ -29,6 +29,9 @@ pub struct PlanOptions {
     /// Minimum cost of a part in the first way considered for planning it in other ways, in ns. Below it,
     /// another planning takes longer than it can save.
     pub compare_from_cost: f64,
+    /// Maximum cost of a part that is evaluated alone and joined by hash, as a multiple of exploring it from
+    /// each row; infinity: alone, wherever it is equivalent.
+    pub alone: f64,
     /// Maximum cost of evaluating an optional part from the distinct values of one variable, as a multiple of
     /// exploring it from each row; infinity: always, wherever it is equivalent.
     pub seeded: f64,
@@ -56,6 +59,7 @@ impl Default for PlanOptions {
             beam: None,
             compare_from_rows: 64.0,
             compare_from_cost: 5_000.0,
+            alone: 1.0,
             seeded: 1.0,
             cut: 1.0,
             corrections: Corrections::default(),
@@ -65,6 +69,24 @@ impl Default for PlanOptions {
 }
 
 impl PlanOptions {
+    /// These options for tests on small graphs: alternatives of parts are compared that are cheap, and
+    /// connected patterns are cut wherever possible; with `alone`, parts are evaluated alone and joined by
+    /// hash wherever that is equivalent.
+    #[must_use]
+    pub fn eager(self, alone: bool) -> Self {
+        let eager = Self { compare_from_cost: 0.0, cut: f64::INFINITY, ..self };
+        match alone {
+            true => Self { compare_from_rows: 0.0, alone: f64::INFINITY, ..eager },
+            false => eager,
+        }
+    }
+
+    /// Whether a part of cost `alone`, evaluated alone, replaces exploring it from each row at cost
+    /// `explored`.
+    pub(crate) fn prefers_alone(&self, alone: f64, explored: f64) -> bool {
+        self.alone == f64::INFINITY || alone < explored * self.alone
+    }
+
     /// All optimizations off: patterns in the order of the text, with the simplest steps.
     #[must_use]
     pub fn plain() -> Self {
@@ -80,6 +102,7 @@ impl PlanOptions {
             beam: Some(1),
             compare_from_rows: f64::INFINITY,
             compare_from_cost: f64::INFINITY,
+            alone: 0.0,
             seeded: 0.0,
             cut: 0.0,
             corrections: Corrections::default(),

@@ -394,7 +394,8 @@ fn compare_made(seed: u64, make: &dyn Fn(&mut Maker<'_>, u64) -> Node) {
         PlanOptions { inference: false, beam: Some(1), ..full.clone() },
         PlanOptions { compare_from_cost: 0.0, ..full.clone() },
         PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, ..full.clone() },
-        PlanOptions { compare_from_cost: 0.0, cut: f64::INFINITY, ..full.clone() },
+        full.clone().eager(false),
+        full.clone().eager(true),
         PlanOptions { compare_from_rows: 0.0, compare_from_cost: 0.0, seeded: f64::INFINITY, ..full },
     ] {
         let plan = plan(&query, &snapshot, &options, &Control::default()).unwrap();

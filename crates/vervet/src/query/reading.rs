@@ -80,11 +80,14 @@ pub(crate) fn plan_options(optimize: bool, known_counts: bool) -> PlanOptions {
 }
 
 /// The same options for a run with these options: where every query is heavy, for tests, every step is
-/// watched closely, the alternatives of parts are compared that are cheap, and connected patterns are cut
-/// wherever possible.
+/// watched closely, and the planner is [eager](PlanOptions::eager); with more than two threads it evaluates
+/// parts alone wherever it can.
 pub(crate) fn watched(planning: PlanOptions, options: &QueryOptions) -> PlanOptions {
     match options.heavy_from.is_zero() && planning.reorder {
-        true => PlanOptions { unexpected_rows: 0.0, compare_from_cost: 0.0, cut: f64::INFINITY, ..planning },
+        true => {
+            let alone = options.threads.is_some_and(|threads| threads > 2);
+            PlanOptions { unexpected_rows: 0.0, ..planning.eager(alone) }
+        }
         false => planning,
     }
 }
