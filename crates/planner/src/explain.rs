@@ -378,7 +378,8 @@ impl Writer<'_> {
             .iter()
             .filter_map(|(name, namespace)| Some((namespace.len(), name, iri.strip_prefix(namespace)?)))
             .filter(|(.., local)| !local.contains(['/', '#']))
-            .max_by_key(|(length, ..)| *length);
+            // Of equal ones the first: those of the query come first.
+            .reduce(|best, other| if other.0 > best.0 { other } else { best });
         match best {
             Some((_, name, local)) => format!("{name}:{local}"),
             None if iri == vervet_model::vocab::RDF_TYPE => "rdf:type".to_owned(),
@@ -497,11 +498,16 @@ impl Writer<'_> {
     }
 }
 
+/// The end of an IRI, or the beginning of another text, within [`TEXT_MAX`] characters.
 fn cut(text: &str) -> String {
-    if text.chars().count() <= TEXT_MAX {
+    let length = text.chars().count();
+    if length <= TEXT_MAX {
         return text.to_owned();
     }
-    text.chars().take(TEXT_MAX - 1).chain(['…']).collect()
+    match text.starts_with('<') {
+        true => "<…".chars().chain(text.chars().skip(length - (TEXT_MAX - 2))).collect(),
+        false => text.chars().take(TEXT_MAX - 1).chain(['…']).collect(),
+    }
 }
 
 /// Formats an estimate: small ones with one decimal, large ones rounded.

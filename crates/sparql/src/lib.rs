@@ -81,6 +81,17 @@ pub fn parse(text: &str, options: &ParseOptions<'_>) -> Result<Query, QueryError
     parser::Parser::new(text, options, limits::TEXT_BYTES_MAX)?.query()
 }
 
+/// [`parse`], and the prefixes that the query declares: name without the colon and IRI, by name.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_prefixes(
+    text: &str,
+    options: &ParseOptions<'_>,
+) -> Result<(Query, Vec<(String, String)>), QueryError> {
+    parser::Parser::new(text, options, limits::TEXT_BYTES_MAX)?.query_and_prefixes()
+}
+
 /// Parses an update: zero or more operations separated by `;`.
 ///
 /// Each operation has its own table of variables ([`vervet_algebra::Modify::solutions`]), which starts with

@@ -118,7 +118,12 @@ impl<'a, 'o> Parser<'a, 'o> {
 
     // Queries.
 
-    pub(crate) fn query(mut self) -> Result<Query, QueryError> {
+    pub(crate) fn query(self) -> Result<Query, QueryError> {
+        Ok(self.query_and_prefixes()?.0)
+    }
+
+    /// The query, and the prefixes that it declares, by name.
+    pub(crate) fn query_and_prefixes(mut self) -> Result<(Query, Vec<(String, String)>), QueryError> {
         self.prologue()?;
         let (form, mut root) = match self.keyword_ahead() {
             Some("SELECT") => self.select_query()?,
@@ -147,7 +152,10 @@ impl<'a, 'o> Parser<'a, 'o> {
         }
         dataset.restrict(&mut root).map_err(|error| self.error(self.ahead, error.to_string()))?;
         let (variables, parameters) = self.take_variables();
-        Ok(Query { form, root, variables, parameters })
+        let mut prefixes: Vec<(String, String)> =
+            self.prefixes.drain().map(|(name, iri)| (name.to_owned(), iri)).collect();
+        prefixes.sort_unstable();
+        Ok((Query { form, root, variables, parameters }, prefixes))
     }
 
     /// Checks that the text mentions each parameter.

@@ -215,7 +215,8 @@ impl Transaction {
         let plan = AdaptivePlan::new(query, snapshot, planning, plan);
         let pinned = PinnedVersion::Private(Arc::new(self.inner.version()?.clone()));
         let database = &self.database;
-        run(&Execution { database, pinned: &pinned, snapshot, plan, options, started })
+        let prefixes = &prepared.compiled().prefixes[..];
+        run(&Execution { database, pinned: &pinned, snapshot, plan, prefixes, options, started })
     }
 
     /// Calls `read` with the graph as this transaction sees it, for the typed interface.

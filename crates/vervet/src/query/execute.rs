@@ -23,6 +23,8 @@ pub(crate) struct Execution<'a> {
     /// The same graph, as queries are to read it.
     pub snapshot: &'a dyn Snapshot,
     pub plan: AdaptivePlan<'a>,
+    /// The prefixes that the query declares and their IRIs.
+    pub prefixes: &'a [(String, String)],
     pub options: &'a QueryOptions,
     /// Start of the time budget of `options`.
     pub started: Instant,
@@ -85,7 +87,7 @@ impl Execution<'_> {
 
     /// The plan, with the measurements of its steps if it ran, as human-readable text.
     pub(crate) fn explain(&self, profile: Option<&Profile>) -> String {
-        let (store, prefixes, plan) = (self.pinned.version(), prefixes(), self.plan.plan());
+        let (store, prefixes, plan) = (self.pinned.version(), self.prefixes(), self.plan.plan());
         let threads = self.step_threads(&plan);
         let text = vervet_planner::explain_threads(&plan, &threads, profile, store, &prefixes);
         let notes = self.database.driver().notes(&plan, self.options.parallelism(), profile);
@@ -95,8 +97,21 @@ impl Execution<'_> {
 
     /// [`Execution::explain`] as structured steps.
     pub(crate) fn explain_steps(&self, profile: Option<&Profile>) -> Vec<vervet_planner::PlanStep> {
-        let (store, prefixes, plan) = (self.pinned.version(), prefixes(), self.plan.plan());
+        let (store, prefixes, plan) = (self.pinned.version(), self.prefixes(), self.plan.plan());
         vervet_planner::explain_steps(&plan, &self.step_threads(&plan), profile, store, &prefixes)
+    }
+
+    /// Prefixes that shorten terms in plans: those of the query, of its options, and those well-known, each
+    /// unless an earlier one has its name.
+    fn prefixes(&self) -> Vec<vervet_planner::Prefix<'_>> {
+        let given = self.prefixes.iter().chain(&self.options.prefixes);
+        let mut all: Vec<vervet_planner::Prefix<'_>> = Vec::new();
+        for prefix in given.map(|(name, iri)| (&**name, &**iri)).chain(prefixes()) {
+            if all.iter().all(|(name, _)| *name != prefix.0) {
+                all.push(prefix);
+            }
+        }
+        all
     }
 
     /// See [`plan_hash`].

@@ -30,6 +30,8 @@ const PLAN_CACHE_TERMS_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub query: Query,
+    /// The prefixes that the query declares and their IRIs.
+    pub prefixes: Vec<(String, String)>,
     pub optimize: bool,
     /// Whether it queries other endpoints, so that each run needs a new plan.
     pub is_federated: bool,
@@ -129,10 +131,11 @@ pub(crate) fn plan_hash(plan: &Plan, snapshot: &dyn Snapshot) -> u64 {
 /// Parses a query.
 pub(crate) fn compile(text: &str, options: &QueryOptions) -> Result<Compiled> {
     let names = options.parse_names();
-    let query = vervet_sparql::parse(text, &names.options(options))?;
+    let (query, prefixes) = vervet_sparql::parse_with_prefixes(text, &names.options(options))?;
     let is_federated = federation::is_federated(&query.root);
     Ok(Compiled {
         query,
+        prefixes,
         optimize: options.optimize,
         is_federated,
         plan: RwLock::default(),

@@ -142,7 +142,8 @@ impl Prepared {
         if self.compiled.is_proven() {
             plan = plan.proven();
         }
-        let execution = Execution { database, pinned: &pinned, snapshot, plan, options, started };
+        let prefixes = &self.compiled.prefixes[..];
+        let execution = Execution { database, pinned: &pinned, snapshot, plan, prefixes, options, started };
         let result = run(&execution);
         match (&pinned, execution.plan.lesson()) {
             (PinnedVersion::Published(published), Some(Lesson::New(plan, corrections))) => {

@@ -302,3 +302,18 @@ fn parameters_are_values_in_templates() {
     let described = ask("DESCRIBE ?who WHERE { ?s :city ?c . FILTER(STRLEN(?tag) > 1) }");
     assert_eq!(described.len(), 2, "{described:?}");
 }
+
+/// Names in plans are those of the query; a name that no prefix shortens keeps its end, which tells it from
+/// others.
+#[test]
+fn plans_use_the_prefixes_of_the_query() {
+    let namespace = "http://example.org/a/vocabulary/with/a/very/long/namespace/of/names/";
+    let database = Database::in_memory();
+    let data = format!("<urn:a> <{namespace}first> <urn:b> . <urn:b> <{namespace}second> <urn:c> .");
+    database.load_text(Format::NTriples, &data.replace(" . ", " .\n")).expect("it loads");
+    let plan = |text: &str| database.explain(text, &QueryOptions::default()).expect("it plans");
+    let named = plan(&format!("PREFIX dc: <{namespace}> SELECT * {{ ?x dc:first ?y . ?y dc:second ?z }}"));
+    assert!(named.contains("dc:first") && named.contains("dc:second"), "{named}");
+    let bare = plan(&format!("SELECT * {{ ?x <{namespace}first> ?y . ?y <{namespace}second> ?z }}"));
+    assert!(bare.contains("names/first>") && bare.contains("names/second>"), "{bare}");
+}
