@@ -15,6 +15,7 @@ pub mod lubm;
 mod manifest;
 pub mod random;
 mod random_equalities;
+pub mod random_flow;
 mod random_graphs;
 pub mod random_gremlin;
 mod random_numbers;
@@ -30,6 +31,7 @@ pub mod sparql;
 mod suites;
 mod test_failure;
 pub mod tinkerpop;
+mod twin;
 mod update;
 
 pub mod partitions;

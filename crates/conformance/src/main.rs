@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, partitions, random, random_gremlin,
-    random_update, rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite, w3c_suites,
+    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, partitions, random, random_flow,
+    random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite,
+    w3c_suites,
 };
 
 /// Runs the random case of a seed.
 type Case = fn(u64) -> Result<Verdict, String>;
 
 const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | random [CASES [FIRST-SEED]] [--delta] | \
-                     random-update [CASES [FIRST-SEED]] | \
+                     random-update [CASES [FIRST-SEED]] | random-flow [CASES [FIRST-SEED]] | \
                      random-gremlin [CASES [FIRST-SEED]] [--delta] [--against tinkergraph] | \
                      tinkerpop [--only PART] [--configuration base|delta|steps] [--verbose] \
                      [--wire graphson|graphbinary [--python PATH]] | \
@@ -98,6 +99,22 @@ fn run(arguments: &[String]) -> Result<Report, String> {
                     Ok(verdict) => report.add(verdict.name(), "", Ok(())),
                     Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
                 }
+            }
+        }
+        Some((suite, rest)) if suite == "random-flow" => {
+            let cases = rest.first().map_or(Ok(20_000), number)?;
+            let first = rest.get(1).map_or(Ok(1), number)?;
+            let end = first.saturating_add(cases);
+            println!("cases with seeds {first} to {}", end.saturating_sub(1));
+            let mut suite = random_flow::Suite::default();
+            for seed in first..end {
+                match suite.case(seed) {
+                    Ok(verdict) => report.add(verdict.name(), "", Ok(())),
+                    Err(difference) => report.add("compared", &format!("seed {seed}"), Err(difference)),
+                }
+            }
+            for (name, (queries, rows)) in ["over", "without"].iter().zip(suite.counts()) {
+                println!("{name} connections: {queries} runs at all servers moved {rows} rows");
             }
         }
         Some((suite, rest)) if suite == "random-gremlin" => random_gremlin(rest, &mut report)?,

@@ -186,7 +186,7 @@ pub(crate) fn group(random: &mut Random, depth: usize, fresh: &mut usize) -> Str
 }
 
 /// A query, and whether `LIMIT` or `OFFSET` leaves the choice of rows open.
-fn query(random: &mut Random) -> (String, bool) {
+pub(crate) fn query(random: &mut Random) -> (String, bool) {
     let mut fresh = 0;
     let depth = 1 + random.below(2);
     let inner = group(random, depth, &mut fresh);
@@ -194,7 +194,7 @@ fn query(random: &mut Random) -> (String, bool) {
 }
 
 /// A query whose group is `inner`, and whether `LIMIT` leaves the choice of rows open.
-fn query_of(random: &mut Random, inner: &str) -> (String, bool) {
+pub(crate) fn query_of(random: &mut Random, inner: &str) -> (String, bool) {
     if random.chance(25) {
         let key = variable(random);
         let of = variable(random);
@@ -233,7 +233,7 @@ fn query_of(random: &mut Random, inner: &str) -> (String, bool) {
     (text, limited)
 }
 
-fn ours(
+pub(crate) fn ours(
     database: &Database,
     text: &str,
     (threads, heavy_from): (usize, Duration),
@@ -468,7 +468,7 @@ fn same_extreme(ours: &str, theirs: &str) -> bool {
 }
 
 /// The first rows that only one of two answers has.
-fn difference(ours: &Outcome, theirs: &Outcome) -> String {
+pub(crate) fn difference(ours: &Outcome, theirs: &Outcome) -> String {
     let (Outcome::Rows(ours), Outcome::Rows(theirs)) = (ours, theirs) else {
         return format!("vervet:   {ours:?}\noxigraph: {theirs:?}").chars().take(1000).collect();
     };

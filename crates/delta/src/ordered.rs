@@ -140,6 +140,10 @@ impl Segment for OrderOverlay {
         self.segment.neighbours(key, filter, out)
     }
 
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        self.segment.is_remote(keys)
+    }
+
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         self.segment.keys(from, limit, out)
     }

@@ -47,6 +47,10 @@ impl Segment for Overlay {
         neighbours::neighbours(self, key, filter, out)
     }
 
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        self.lower.as_ref().is_some_and(|lower| lower.is_remote(keys))
+    }
+
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         keys::keys(self, from, limit, out)
     }

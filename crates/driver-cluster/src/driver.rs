@@ -1,7 +1,8 @@
 //! The server that asks a query: head and tail of the plan, and the tasks of all servers between them.
 
+use crate::cost::trips;
 use crate::placement::Placement;
-use crate::rows::{append, rows_max};
+use crate::rows::{GATHERED_ROWS, append, append_all, rows_max};
 use crate::servers::Servers;
 use crate::task::{Job, Outcome, ReceivedTask, Task, bytes_of, kind, read_delivery, write_delivery};
 use crate::worker::run_task;
@@ -344,7 +345,7 @@ impl Execution<'_> {
             return Ok(());
         };
         let mut head = Stages::part(pipeline, 0..placement.steps.start, &run)?;
-        let mut tail = Stages::part(pipeline, placement.steps.end..pipeline.steps.len(), &run)?;
+        let mut tail = Tail::new(pipeline, placement.steps.end, &run)?;
         let first = base + number_of(pipeline, placement.steps.start);
         let (driver, threads) = (self.driver, self.parallelism.threads);
         let rows_max = placement.rows_max;
@@ -376,7 +377,7 @@ impl Execution<'_> {
         }
         tail.finish(&run, sink)?;
         head.add_figures(&mut figures.steps[base..]);
-        tail.add_figures(&mut figures.steps[base + number_of(pipeline, placement.steps.end)..]);
+        tail.stages.add_figures(&mut figures.steps[base + number_of(pipeline, placement.steps.end)..]);
         Ok(())
     }
 
@@ -431,6 +432,48 @@ impl Execution<'_> {
             profile: self.profile,
         };
         Ok(bytes_of(&job).map(|bytes| (job, bytes)))
+    }
+}
+
+/// The steps after those that run at all servers. Rows that servers send are gathered for steps that read
+/// other servers: a round trip for each batch, not for each server.
+struct Tail<'p> {
+    stages: Stages<'p>,
+    is_gathered: bool,
+    gathered: Batch,
+}
+
+impl<'p> Tail<'p> {
+    fn new(pipeline: &'p Pipeline, start: usize, run: &Run<'p>) -> Result<Self> {
+        let is_gathered = pipeline.steps.get(start).is_some_and(|step| trips(&step.step) > 0.0);
+        let stages = Stages::part(pipeline, start..pipeline.steps.len(), run)?;
+        Ok(Self { stages, is_gathered, gathered: Batch::new(run.variables()) })
+    }
+
+    fn push(
+        &mut self,
+        batch: &mut Batch,
+        run: &Run<'p>,
+        sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>,
+    ) -> Result<Flow> {
+        if !self.is_gathered {
+            return self.stages.push(batch, run, sink);
+        }
+        append_all(&mut self.gathered, batch);
+        if self.gathered.rows < GATHERED_ROWS {
+            return Ok(Flow::More);
+        }
+        self.flush(run, sink)
+    }
+
+    fn flush(&mut self, run: &Run<'p>, sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>) -> Result<Flow> {
+        let mut rows = std::mem::replace(&mut self.gathered, Batch::new(run.variables()));
+        if rows.rows == 0 { Ok(Flow::More) } else { self.stages.push(&mut rows, run, sink) }
+    }
+
+    fn finish(&mut self, run: &Run<'p>, sink: &mut dyn FnMut(&mut Batch) -> Result<Flow>) -> Result<()> {
+        self.flush(run, sink)?;
+        self.stages.finish(run, sink)
     }
 }
 

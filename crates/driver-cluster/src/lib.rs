@@ -14,7 +14,10 @@
 //! Connections (`vervet-peer`), partitions and in-place reads (`vervet-partition`), kernels.
 #![forbid(unsafe_code)]
 
+mod at_work;
+mod cost;
 mod driver;
+mod legs;
 mod output;
 mod placement;
 mod plan_bytes;

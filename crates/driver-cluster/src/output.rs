@@ -1,6 +1,6 @@
 //! The rows that come out of a task.
 
-use crate::rows::{append, rows_max};
+use crate::rows::{append_all, rows_max};
 use crate::task::{Combine, Job, Outcome};
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Sent;
@@ -48,8 +48,7 @@ impl<'w, 'a> Output<'w, 'a> {
                 rows.rows()
             }
             Rows::AsTheyAre(rows) => {
-                let all: Vec<u32> = (0_u32..).take(batch.rows).collect();
-                append(rows, batch, &all);
+                append_all(rows, batch);
                 control.recount(&mut self.counted_bytes, rows.size_bytes())?;
                 rows.rows
             }

@@ -9,13 +9,16 @@
 //! of correctness: a row goes to the owner of the key that the next step reads if there are enough rows, or
 //! if the step after it reads by the same key. Only a scan at the beginning is bound to places: each server
 //! scans its own partitions.
+//!
+//! Steps run at all servers as far as that is cheaper than reading in place: a move of rows takes a request
+//! of each server to each other one, a read of the server that was asked only one to each (`cost.rs`).
 
+use crate::cost::Cost;
 use crate::servers::Servers;
 use crate::task::{Combine, Fragment};
 use std::ops::Range;
 use vervet_algebra::{Expression, Variable};
-use vervet_kernel::BATCH_ROWS;
-use vervet_kernel::plan::{Access, Operand, Pipeline, PlanStep, Step};
+use vervet_kernel::plan::{Access, Leg, Operand, Pipeline, PlanStep, Step};
 
 /// Estimated rows that a scan multiplies; more are not sent to all servers.
 const ROWS_SENT_TO_ALL: f64 = 64.0;
@@ -35,27 +38,29 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// The placement of a pipeline that starts from one row; `None`: it runs where the query was asked, which
-    /// is possible, or takes fewer round trips. `rows_min`: estimated rows from which they move to the owners
-    /// of their keys, whatever follows; 0: everything that can runs at all servers.
+    /// is possible, or costs less. `rows_min`: estimated rows from which they move to the owners of their
+    /// keys, whatever follows; 0: everything that can runs at all servers.
     pub(crate) fn new(pipeline: &Pipeline, servers: &Servers, rows_min: f64) -> Option<Self> {
         let steps = &pipeline.steps;
         let start = start(steps, servers, rows_min)?;
-        let mut walk = Walk { rows_min, ..Walk::default() };
-        let mut rows = if start == 0 { 1.0 } else { steps[start - 1].rows };
-        let (mut rows_max, mut read_trips) = (0.0_f64, 0.0);
-        for (at, step) in steps.iter().enumerate().skip(start) {
-            if !walk.take(step, rows, steps.get(at + 1), servers) {
-                break;
+        let walk = |limit: usize| {
+            let mut walk = Walk { rows_min, ..Walk::default() };
+            let mut rows = rows_before(steps, start);
+            for (at, step) in steps.iter().enumerate().take(limit).skip(start) {
+                if !walk.take(step, rows, steps.get(at + 1), servers) {
+                    break;
+                }
+                rows = step.rows;
             }
-            read_trips += self::read_trips(&step.step, rows, step.rows);
-            rows = step.rows;
-            rows_max = rows_max.max(rows);
-        }
-        let end = start + walk.steps.len();
-        walk.end_fragment();
-        if rows_min > 0.0 && read_trips <= walk.fragments.len() as f64 {
-            return None;
-        }
+            walk.end_fragment();
+            walk
+        };
+        let all = walk(steps.len());
+        let end = match rows_min > 0.0 {
+            true => start + cheapest_end(&all, pipeline, start, servers)?,
+            false => start + all.steps.len(),
+        };
+        let walk = if end < start + all.steps.len() { walk(end) } else { all };
         let combine = match steps.get(end).map(|step| &step.step) {
             Some(Step::Group { .. }) => Combine::Sum,
             Some(Step::Distinct { .. }) => Combine::Set,
@@ -63,6 +68,7 @@ impl Placement {
         };
         // A scan alone whose rows are all sent would be slower than reading.
         let is_worth_it = end > start && (end > start + 1 || combine != Combine::No);
+        let rows_max = walk.steps.iter().map(|step| step.rows).fold(0.0, f64::max);
         let pipeline = Pipeline { steps: walk.steps };
         is_worth_it.then_some(Self {
             steps: start..end,
@@ -74,12 +80,54 @@ impl Placement {
     }
 }
 
+/// Estimated rows that a step receives.
+fn rows_before(steps: &[PlanStep], at: usize) -> f64 {
+    if at == 0 { 1.0 } else { steps[at - 1].rows }
+}
+
+/// How many of the steps of a walk run at all servers, so that all together cost the least; `None`: none.
+fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Servers) -> Option<usize> {
+    let (steps, placed) = (&pipeline.steps, &walk.steps);
+    let cost = Cost::new(servers);
+    // Of the steps from each one on, here.
+    let mut rest = vec![0.0; placed.len() + 1];
+    for at in (0..placed.len()).rev() {
+        rest[at] = rest[at + 1] + cost.here(&steps[start + at], rows_before(steps, start + at));
+    }
+    let (mut best, mut best_cost) = (None, rest[0]);
+    let mut before = cost.start();
+    for (number, fragment) in walk.fragments.iter().enumerate() {
+        let range = fragment.steps.clone();
+        if number > 0 {
+            before += cost.move_rows(rows_before(steps, start + range.start));
+        }
+        let own = range.start + own_steps(&placed[range.clone()], fragment.key, servers);
+        let site = fragment.key.or_else(|| scanned_site(&placed[range.start].step, servers));
+        for at in range {
+            let (step, rows) = (&placed[at], rows_before(steps, start + at));
+            before += cost.at_servers(step, rows, at < own, site);
+            let is_grouped = matches!(
+                steps.get(start + at + 1).map(|next| &next.step),
+                Some(Step::Group { .. } | Step::Distinct { .. })
+            );
+            let back = if is_grouped { steps[start + at + 1].rows } else { step.rows };
+            let all = before + cost.back(back) + rest[at + 1];
+            // The more steps at all servers, the more processors work on them.
+            if all <= best_cost && (at > 0 || is_grouped) {
+                (best, best_cost) = (Some(at + 1), all);
+            }
+        }
+    }
+    best
+}
+
 /// The first step that runs at all servers.
 fn start(steps: &[PlanStep], servers: &Servers, rows_min: f64) -> Option<usize> {
     let mut rows = 1.0;
     for (at, step) in steps.iter().enumerate() {
-        let wanted = wanted_key(&step.step, None, servers);
-        let is_moved = wanted.is_some() && (rows >= rows_min || wants(steps.get(at + 1), wanted, servers));
+        let wanted = wanted_key(&step.step, rows, None, servers);
+        let is_moved =
+            wanted.is_some() && (rows >= rows_min || wants(steps.get(at + 1), step.rows, wanted, servers));
         match &step.step {
             source if rows <= ROWS_SENT_TO_ALL && step.rows >= rows_min && is_source(source, servers) => {
                 return Some(at);
@@ -145,9 +193,53 @@ fn is_placeable_expression(expression: &Expression) -> bool {
     !expression.is_volatile() && !expression.has_exists()
 }
 
+/// The number of leading steps of a fragment that read, of each row, only statements of the partition that
+/// owns the value of `key`. `None`: the fragment begins with a scan of partitions.
+pub(crate) fn own_steps(steps: &[PlanStep], key: Option<Variable>, servers: &Servers) -> usize {
+    let (site, scans) = match (key, steps.first()) {
+        (Some(key), _) => (Some(key), 0),
+        (None, Some(first)) => (scanned_site(&first.step, servers), 1),
+        (None, None) => return 0,
+    };
+    let is_own = |step: &&PlanStep| site.is_some_and(|site| is_own(&step.step, site, servers));
+    scans + steps.iter().skip(scans).take_while(is_own).count()
+}
+
+/// The variable whose owner has the rows of a source.
+fn scanned_site(step: &Step, servers: &Servers) -> Option<Variable> {
+    match step {
+        Step::Scan { access, key, .. } | Step::Seek { access, key, .. } if servers.is_keyed(access) => {
+            Some(*key)
+        }
+        Step::Scan { neighbour, .. } | Step::Seek { neighbour, .. } | Step::Expand { neighbour, .. } => {
+            *neighbour
+        }
+        _ => None,
+    }
+}
+
+/// Whether a step reads, of each row, only statements of the partition that owns the value of `site`.
+fn is_own(step: &Step, site: Variable, servers: &Servers) -> bool {
+    let is_site = |operand: &Operand| *operand == Operand::Variable(site);
+    match step {
+        Step::Empty | Step::Filter(_) | Step::Values { .. } | Step::Frontier { .. } => true,
+        Step::Expand { key, access, .. } => is_site(key) && servers.is_keyed(access),
+        // Entries of a split segment are at the owner of their neighbour.
+        Step::Check { key, access, neighbour } => match servers.is_keyed(access) {
+            true => is_site(key),
+            false => is_site(neighbour),
+        },
+        Step::Optional { .. } | Step::Seeded { .. } | Step::Exists { .. } | Step::Union { .. } => {
+            let mut steps = step.nested().iter().flat_map(|nested| &nested.steps);
+            steps.all(|step| is_own(&step.step, site, servers))
+        }
+        _ => false,
+    }
+}
+
 /// The variable whose owner has what a step reads of a row; `None`: any server is as good, or the row is
-/// there already: at the owner of `site`.
-fn wanted_key(step: &Step, site: Option<Variable>, servers: &Servers) -> Option<Variable> {
+/// there already: at the owner of `site`. `rows`: the estimated number of rows.
+fn wanted_key(step: &Step, rows: f64, site: Option<Variable>, servers: &Servers) -> Option<Variable> {
     let key_of = |key: Operand, access: &Access| match key {
         Operand::Variable(variable) if servers.is_keyed(access) => Some(variable),
         _ => None,
@@ -161,36 +253,40 @@ fn wanted_key(step: &Step, site: Option<Variable>, servers: &Servers) -> Option<
         Step::Check { key, access, neighbour } => {
             wanted(&[key_of(*key, access), key_of(*neighbour, &reversed(access))])
         }
-        Step::Intersect { legs, .. } => {
-            wanted(&legs.iter().map(|leg| key_of(leg.key, &leg.access)).collect::<Vec<_>>())
-        }
+        Step::Intersect { legs, .. } => cheapest_site(legs, rows, site, servers),
         Step::Optional { .. } | Step::Seeded { .. } | Step::Exists { .. } | Step::Union { .. } => {
             let first = step.nested().first().and_then(|nested| nested.steps.first());
-            first.and_then(|first| wanted_key(&first.step, site, servers))
+            first.and_then(|first| wanted_key(&first.step, rows, site, servers))
         }
         _ => None,
     }
 }
 
 /// Whether the next step reads by this key, too.
-fn wants(next: Option<&PlanStep>, key: Option<Variable>, servers: &Servers) -> bool {
-    next.is_some_and(|next| is_placeable(&next.step, true) && wanted_key(&next.step, key, servers).is_none())
-        && next.is_some_and(|next| wanted_key(&next.step, None, servers).is_some())
+fn wants(next: Option<&PlanStep>, rows: f64, key: Option<Variable>, servers: &Servers) -> bool {
+    let wanted_from = |next: &PlanStep, site| wanted_key(&next.step, rows, site, servers);
+    next.is_some_and(|next| is_placeable(&next.step, true) && wanted_from(next, key).is_none())
+        && next.is_some_and(|next| wanted_from(next, None).is_some())
 }
 
-/// Round trips to other servers one after the other, if a step reads them in place.
-fn read_trips(step: &Step, rows_in: f64, rows_out: f64) -> f64 {
-    let batches = |rows: f64| (rows / BATCH_ROWS as f64).ceil().max(1.0);
-    match step {
-        Step::Scan { .. } | Step::Seek { .. } => batches(rows_out),
-        Step::Expand { .. } | Step::Match(_) | Step::SeekMatch { .. } => batches(rows_in.max(rows_out)),
-        Step::Check { .. } | Step::Path(_) => batches(rows_in),
-        Step::Intersect { legs, .. } => legs.len() as f64 * batches(rows_in),
-        other => {
-            let steps = other.nested().iter().flat_map(|nested| &nested.steps);
-            steps.map(|step| read_trips(&step.step, rows_in, step.rows)).sum()
-        }
-    }
+/// The variable at whose owners an intersection runs: the lists of the other legs are fetched from there, and
+/// rows may have to move. `None`: where the rows are.
+fn cheapest_site(legs: &[Leg], rows: f64, site: Option<Variable>, servers: &Servers) -> Option<Variable> {
+    let cost = Cost::new(servers);
+    let cost_at = |of: Option<Variable>| -> f64 {
+        let others = legs.iter().filter(|leg| {
+            of.is_none_or(|of| leg.key != Operand::Variable(of) || !servers.is_keyed(&leg.access))
+        });
+        others.map(|leg| cost.lists(leg, rows)).sum()
+    };
+    let keyed = legs.iter().filter(|leg| servers.is_keyed(&leg.access));
+    let keys = keyed.filter_map(|leg| match leg.key {
+        Operand::Variable(key) => Some((key, cost_at(Some(key)))),
+        Operand::Constant(_) => None,
+    });
+    let (key, least) = keys.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let moved = if site.is_some() { cost.move_rows(rows) } else { 0.0 };
+    (site != Some(key) && (site.is_none() || least + moved < cost_at(site))).then_some(key)
 }
 
 fn reversed(access: &Access) -> Access {
@@ -218,24 +314,14 @@ impl Walk {
         if !self.has_begun {
             self.has_begun = true;
             if is_source(&step.step, servers) {
-                self.site = match &step.step {
-                    Step::Scan { access, key, .. } | Step::Seek { access, key, .. }
-                        if servers.is_keyed(access) =>
-                    {
-                        Some(*key)
-                    }
-                    Step::Scan { neighbour, .. }
-                    | Step::Seek { neighbour, .. }
-                    | Step::Expand { neighbour, .. } => *neighbour,
-                    _ => None,
-                };
+                self.site = scanned_site(&step.step, servers);
                 self.push(step.clone());
                 return true;
             }
             if !is_placeable(&step.step, true) {
                 return false;
             }
-            let key = wanted_key(&step.step, None, servers);
+            let key = wanted_key(&step.step, rows, None, servers);
             self.current.1 = key;
             self.site = key;
             self.push(self.oriented(step, servers));
@@ -245,8 +331,8 @@ impl Walk {
             return false;
         }
         let step = self.oriented(step, servers);
-        if let Some(key) = wanted_key(&step.step, self.site, servers)
-            && (rows >= self.rows_min || wants(next, Some(key), servers))
+        if let Some(key) = wanted_key(&step.step, rows, self.site, servers)
+            && (rows >= self.rows_min || wants(next, step.rows, Some(key), servers))
         {
             self.end_fragment();
             self.current = (self.steps.len(), Some(key));

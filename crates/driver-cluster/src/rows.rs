@@ -15,6 +15,15 @@ pub(crate) fn rows_max(rows: &Batch) -> usize {
 /// Below the largest frame of the protocol, with room for a job.
 const REQUEST_BYTES: usize = 8 << 20;
 
+/// Rows that are gathered for steps that read other servers.
+pub(crate) const GATHERED_ROWS: usize = 4 * BATCH_ROWS;
+
+/// Appends all rows of a batch.
+pub(crate) fn append_all(to: &mut Batch, from: &Batch) {
+    let all: Vec<u32> = (0_u32..).take(from.rows).collect();
+    append(to, from, &all);
+}
+
 /// Appends some rows of a batch.
 pub(crate) fn append(to: &mut Batch, from: &Batch, rows: &[u32]) {
     for (to_column, column) in to.columns.iter_mut().zip(&from.columns) {
@@ -74,6 +83,8 @@ pub(crate) fn read_batch(input: &mut Input<'_>, variables: usize) -> Result<Batc
         if !column.is_empty() {
             return Err(malformed("a column comes twice"));
         }
+        // Each takes a byte at least.
+        column.reserve(rows.min(input.left()));
         let mut before = 0_u64;
         for _ in 0..rows {
             let zigzag = input.number()?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use vervet_kernel::plan::Access;
 use vervet_model::{Direction, Error, Id, Result};
 use vervet_partition::{PartitionedBase, Remote};
+use vervet_snapshot::Snapshot;
 
 /// See the header of this file. All servers number themselves in the same order.
 #[derive(Debug)]
@@ -11,6 +12,11 @@ pub struct Servers {
     own: usize,
     /// The server of each partition.
     server_of: Vec<usize>,
+    /// The partitions of this server.
+    own_partitions: Vec<usize>,
+    /// For each partition the number of another server, or, behind those, its position among the partitions
+    /// of this one.
+    destination_of: Vec<usize>,
     /// By number; `None`: this server.
     remotes: Vec<Option<Arc<dyn Remote>>>,
     /// The whole graph.
@@ -38,7 +44,13 @@ impl Servers {
         if server_of.iter().any(|server| *server >= remotes.len()) {
             return Err(wrong());
         }
-        Ok(Self { own, server_of, remotes, base })
+        let of_own = server_of.iter().enumerate().filter(|(_, server)| **server == own);
+        let own_partitions: Vec<usize> = of_own.map(|(partition, _)| partition).collect();
+        let mut destination_of = server_of.clone();
+        for (position, &partition) in own_partitions.iter().enumerate() {
+            destination_of[partition] = remotes.len() + position;
+        }
+        Ok(Self { own, server_of, own_partitions, destination_of, remotes, base })
     }
 
     /// The number of servers.
@@ -67,6 +79,33 @@ impl Servers {
     #[inline]
     pub(crate) fn of_key(&self, key: Id) -> usize {
         self.server_of[self.base.partitioning().owner(key)]
+    }
+
+    /// Where the statements of a key are: the number of another server, or, behind those, the position of a
+    /// partition of this one.
+    #[inline]
+    pub(crate) fn destination(&self, key: Id) -> usize {
+        self.destination_of[self.base.partitioning().owner(key)]
+    }
+
+    /// The partitions of this server.
+    pub(crate) fn own_partitions(&self) -> &[usize] {
+        &self.own_partitions
+    }
+
+    /// The position of a partition among those of this server.
+    ///
+    /// # Errors
+    /// Unavailable: it is at another server.
+    pub(crate) fn own_position(&self, partition: usize) -> Result<usize> {
+        let position = self.own_partitions.iter().position(|own| *own == partition);
+        position.map_or_else(|| self.base.partition(partition).map(|_| 0), Ok)
+    }
+
+    /// The statements of a partition of this server, by its position.
+    pub(crate) fn own_partition(&self, position: usize) -> Result<&dyn Snapshot> {
+        let partition = self.own_partitions.get(position).copied().unwrap_or(usize::MAX);
+        self.base.partition(partition)
     }
 
     /// The partitions of a server.

@@ -52,6 +52,11 @@ impl<'b> Input<'b> {
         if count > self.bytes.len() { Err(malformed("a list is longer than they are")) } else { Ok(count) }
     }
 
+    /// The number of bytes that are left.
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The next `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Result<&'b [u8]> {
         let (taken, rest) =

@@ -26,6 +26,9 @@ const ENTRIES_AT_ONCE: usize = 1 << 14;
 /// Entries in their order that are read at a time from another server, which finds those before again.
 const ORDERED_AT_ONCE: usize = 1 << 12;
 
+/// Consecutive keys of one partition of this process from which on they are expanded without copies.
+const LOCAL_RUN_MIN: usize = 16;
+
 /// See the header of this file.
 pub(crate) struct KeyedSegment {
     pub(crate) routes: Arc<Routes>,
@@ -83,6 +86,20 @@ impl KeyedSegment {
             out[start..].sort_unstable();
         }
         Ok(())
+    }
+
+    /// The partition of this process that owns the keys from a row on, and the row where others follow.
+    /// `None`: these are too few to be expanded alone.
+    fn local_run(&self, keys: &[Id], row: usize) -> Result<(Option<&dyn Segment>, usize)> {
+        let Some(first) = keys.get(row) else { return Ok((None, row)) };
+        let part = self.routes.part(*first)?;
+        let Some(Some(PartSegment::Local(local))) = self.parts.get(part) else { return Ok((None, row)) };
+        let mut end = row + 1;
+        while end < keys.len() && self.routes.part(keys[end])? == part {
+            end += 1;
+        }
+        let is_long = end - row >= LOCAL_RUN_MIN;
+        Ok((is_long.then_some(&**local), end))
     }
 
     /// The number of rows whose entries are likely to fill `capacity`.
@@ -165,6 +182,11 @@ impl Segment for KeyedSegment {
         out: &mut Expansion,
     ) -> Result<()> {
         while cursor.row < keys.len() && out.remaining_capacity() > 0 {
+            let (local, end) = self.local_run(keys, cursor.row)?;
+            if let Some(local) = local {
+                local.expand(&keys[..end], filter, cursor, out)?;
+                continue;
+            }
             if *cursor == Cursor::at(cursor.row) && !self.expand_whole_rows(keys, filter, cursor, out)? {
                 continue;
             }
@@ -239,6 +261,12 @@ impl Segment for KeyedSegment {
             Some(part) => part_neighbours(part, key, filter, out),
             None => Ok(()),
         }
+    }
+
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        let is_at = |key: &Id| matches!(self.owner(*key), Ok(Some(PartSegment::Remote(..))));
+        self.parts.iter().any(|part| matches!(part, Some(PartSegment::Remote(..))))
+            && keys.is_none_or(|keys| keys.iter().any(is_at))
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {

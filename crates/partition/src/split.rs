@@ -7,8 +7,9 @@
 //! merged, and a check goes to the part that has the neighbour.
 //! # Cost
 //! Calls of all parts; entries are read in chunks that grow fourfold, the first chunks of all parts together.
+//! With parts at other servers, an expansion of many keys with few entries is one call to each part.
 
-use crate::call::{Call, PartSegment, ROWS_MAX, Reply, another_kind};
+use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
 use crate::gather::gather;
 use crate::keyed::{merged_keys, part_entries, part_neighbours, part_ordered};
 use crate::routes::Routes;
@@ -114,6 +115,64 @@ impl SplitSegment {
         Ok(Merged { lists })
     }
 
+    /// Expands some of the rows from that of `cursor` with one call to each part, as far as whole rows fit.
+    /// `false`: not even that of `cursor`, or there is no other row.
+    fn expand_whole_rows(
+        &self,
+        keys: &[Id],
+        filter: EntryFilter,
+        cursor: &mut Cursor,
+        out: &mut Expansion,
+    ) -> Result<bool> {
+        let first = cursor.row;
+        let capacity = out.remaining_capacity().min(ROWS_MAX);
+        let (all, entries) = (self.statistics.keys.max(1), self.statistics.entries.max(1));
+        let likely = u128::from(all) * capacity as u128 / u128::from(entries);
+        let window = usize::try_from(likely).unwrap_or(ROWS_MAX).min(ROWS_MAX).min(keys.len() - first);
+        if window < 2 || *cursor != Cursor::at(first) || out.end.is_some() {
+            return Ok(false);
+        }
+        let keys = &keys[first..first + window];
+        let (want_edges, want_graphs) = (out.want_edges, out.want_graphs);
+        let shape = Shape { want_edges, want_graphs, capacity, end: None };
+        let call = || Call::Expand { keys: Cow::Borrowed(keys), filter, cursor: Cursor::default(), shape };
+        let calls: Vec<_> = self.parts().map(|part| (part, call())).collect();
+        let (mut end, mut found) = (window, Vec::new());
+        for reply in gather(&calls)? {
+            let Reply::Expansion(reached, of_part) = reply else { return Err(another_kind()) };
+            end = end.min(reached.row);
+            found.push((of_part, 0));
+        }
+        // The entries of a row: neighbour, part, and position there. Each neighbour is at one part.
+        let mut of_row: Vec<(Id, usize, usize)> = Vec::new();
+        for row in 0..end {
+            of_row.clear();
+            for (part, (of_part, at)) in found.iter_mut().enumerate() {
+                while of_part.rows.get(*at).is_some_and(|of| *of as usize == row) {
+                    of_row.push((of_part.neighbours[*at], part, *at));
+                    *at += 1;
+                }
+            }
+            if of_row.len() > out.remaining_capacity() {
+                return Ok(row > 0);
+            }
+            of_row.sort_unstable();
+            for (neighbour, part, at) in &of_row {
+                let (of_part, _) = &found[*part];
+                out.rows.push(u32::try_from(first + row).unwrap_or(u32::MAX));
+                out.neighbours.push(*neighbour);
+                if want_edges {
+                    out.edges.push(of_part.edges[*at]);
+                }
+                if want_graphs {
+                    out.graphs.push(of_part.graphs[*at]);
+                }
+            }
+            *cursor = Cursor::at(first + row + 1);
+        }
+        Ok(end > 0)
+    }
+
     /// Makes a call with the rows of the part that has their neighbours, whose answers are positions of these
     /// rows, and appends the rows to `out`, ascending. `part_of`: the part of a row.
     fn rows_of_parts<'c>(
@@ -163,6 +222,9 @@ impl Segment for SplitSegment {
         out: &mut Expansion,
     ) -> Result<()> {
         while let Some(key) = keys.get(cursor.row).filter(|_| out.remaining_capacity() > 0) {
+            if self.is_remote(None) && self.expand_whole_rows(keys, filter, cursor, out)? {
+                continue;
+            }
             let mut merged = self.merged(*key, cursor.resume, out.remaining_capacity())?;
             append_entries(&mut || merged.next(), filter, cursor, out)?;
         }
@@ -248,6 +310,10 @@ impl Segment for SplitSegment {
         }
         out[first..].sort_unstable();
         Ok(())
+    }
+
+    fn is_remote(&self, _: Option<&[Id]>) -> bool {
+        self.parts().any(|part| matches!(part, PartSegment::Remote(..)))
     }
 
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {

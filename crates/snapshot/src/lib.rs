@@ -271,6 +271,10 @@ pub trait Segment: Send + Sync {
     /// Damaged segment.
     fn neighbours(&self, key: Id, filter: EntryFilter, out: &mut Vec<Id>) -> Result<()>;
 
+    /// Whether entries of one of these keys are at another server, so that a call takes a round trip: then
+    /// one call for many keys is better than one for each. `None`: of any key.
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool;
+
     /// Appends up to `limit` keys that are not below `from`, ascending, and returns the key to continue with;
     /// `None` at the end. Fewer than `limit` do not mean the end. All keys are listed, also those whose
     /// entries all fail a filter.

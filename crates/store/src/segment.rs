@@ -390,6 +390,10 @@ impl Segment for BaseSegment {
         Ok(())
     }
 
+    fn is_remote(&self, _: Option<&[Id]>) -> bool {
+        false
+    }
+
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         let keys = &self.parts.keys;
         let position = keys.lower_bound(&self.bytes, from.bits());

@@ -571,6 +571,10 @@ impl Segment for MemorySegment {
         Err(vervet_snapshot::no_order_error())
     }
 
+    fn is_remote(&self, _: Option<&[Id]>) -> bool {
+        false
+    }
+
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         let start = self.keys.partition_point(|key| *key < from);
         let end = start.saturating_add(limit).min(self.keys.len());

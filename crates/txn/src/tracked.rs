@@ -273,6 +273,11 @@ impl Segment for TrackedSegment<'_> {
         self.segment.neighbours(key, filter, out)
     }
 
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        // Where entries are changes no result, so this is no read.
+        self.segment.is_remote(keys)
+    }
+
     fn keys(&self, from: Id, limit: usize, out: &mut Vec<Id>) -> Result<Option<Id>> {
         lock(self.reads).add_segment(self.predicate);
         self.segment.keys(from, limit, out)

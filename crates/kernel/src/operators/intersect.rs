@@ -13,6 +13,8 @@
 //!   row by row;
 //! * *reverse*: each vertex of the prefix is expanded in the reverse direction of the last leg, once for all
 //!   rows that share the prefix (`reverse_probe.rs`).
+//!
+//! Lists at other servers are fetched before, if they are short (`fetched.rs`).
 //! # Cost
 //! For a row: the prefix times a check (10 to 35 ns), or the entries of the last leg times some 3 ns; for a
 //! run of rows with one prefix: the prefix times an expansion (17 ns and more). Memory: `vertices / 8` bytes,
@@ -23,6 +25,7 @@
 //! over lazily, since rows are batched and adjacencies are contiguous.
 
 pub(crate) mod cost;
+pub(crate) mod fetched;
 pub(crate) mod leg;
 pub(crate) mod list;
 pub(crate) mod output;
@@ -34,11 +37,11 @@ pub(crate) mod small_lists;
 use self::cost::{
     BITSET_ROWS_MIN, LIST_ENTRY_NS, MERGE_ENTRY_NS, REVERSE_RUN_NS, SORT_FROM_NS, reverse_vertex_ns,
 };
-use self::leg::{IntersectLeg, OrderedLegs};
-use self::list::ListedEntries;
+use self::leg::{IntersectLeg, OrderedLegs, fetch_legs};
+use self::list::{BLOCK_ENTRIES, ListedEntries};
 use self::output::IntersectOutput;
 use self::prefix::{LANES, Prefix};
-use self::probe::Probe;
+use self::probe::{Probe, REMOTE_PAIRS};
 use self::reverse_probe::ReverseProbe;
 use self::small_lists::SmallListBuffers;
 use crate::pipeline::batch::{Batch, Keep};
@@ -93,7 +96,8 @@ impl<'a> Intersect<'a> {
     fn by_degrees(&mut self, batch: &Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.legs.iter_mut().try_for_each(IntersectLeg::count_degrees)?;
         let mut order: Vec<usize> = (0..self.legs.len()).collect();
-        order.sort_by_key(|&leg| self.legs[leg].runs);
+        // The lists of a prefix are read one by one, so one that was not fetched is last.
+        order.sort_by_key(|&leg| (self.legs[leg].is_elsewhere(), self.legs[leg].runs));
         debug_assert!(self.legs.iter().all(|leg| leg.degrees.len() == batch.rows), "a degree for each row");
         let Some(last) = order.pop() else { return Ok(Flow::More) };
         let input = OrderedLegs { batch, legs: &self.legs, prefix: &order, last };
@@ -119,15 +123,17 @@ fn cheapest_method<'a>(reverse_probe: &mut ReverseProbe, input: OrderedLegs<'_, 
     } else {
         (listed + of_rows) as f64 * MERGE_ENTRY_NS
     };
-    let probe_ns = of_rows as f64 * leg.probe().1;
+    let list_ns = list_ns + leg.remote_ns(listed, BLOCK_ENTRIES)[0];
+    let probe_ns = of_rows as f64 * leg.probe().1 + leg.remote_ns(of_rows, REMOTE_PAIRS as u64)[1];
     let best_ns = list_ns.min(probe_ns);
-    if let Some(reverse) = leg.reverse {
+    if let Some(reverse) = leg.reverse() {
         let vertex_ns = reverse_vertex_ns(reverse);
         let mut runs = runs;
         if 4 * runs > 3 * batch.rows && best_ns > batch.rows as f64 * SORT_FROM_NS {
             (runs, of_runs, _) = reverse_probe.arrange(input, true);
         }
-        if runs as f64 * REVERSE_RUN_NS + of_runs as f64 * vertex_ns < best_ns {
+        let remote_ns = leg.remote_ns(2 * of_runs, BLOCK_ENTRIES)[2];
+        if runs as f64 * REVERSE_RUN_NS + of_runs as f64 * vertex_ns + remote_ns < best_ns {
             return IntersectMethod::Reverse(reverse);
         }
     }
@@ -140,6 +146,7 @@ fn cheapest_method<'a>(reverse_probe: &mut ReverseProbe, input: OrderedLegs<'_, 
 impl<'a> Kernel<'a> for Intersect<'a> {
     fn push(&mut self, batch: &mut Batch, next: &mut Chain<'_, 'a>) -> Result<Flow> {
         self.legs.iter_mut().for_each(|leg| leg.start(batch));
+        fetch_legs(&mut self.legs, next.run().control)?;
         self.output.start(batch.rows);
         let flow = match self.small_lists.run(&self.legs, batch, &mut self.output, next)? {
             Some(flow) => flow,

@@ -13,6 +13,11 @@ pub(crate) const MERGE_ENTRY_NS: f64 = 6.0;
 pub(crate) const PROBE_NS: f64 = 8.0;
 pub(crate) const PROBE_HALVING_NS: f64 = 3.0;
 
+/// Cost of reading from other servers, in ns of both ends: for each key or entry of a request or answer, and
+/// for each call, which takes a request to each server.
+pub(crate) const REMOTE_ENTRY_NS: f64 = 20.0;
+pub(crate) const REMOTE_CALL_NS: f64 = 60_000.0;
+
 /// Cost of the *reverse* method, in ns: for each run, each vertex of its prefix, and each neighbour of that
 /// vertex.
 pub(crate) const REVERSE_RUN_NS: f64 = 80.0;

@@ -91,7 +91,7 @@ impl ListedEntries {
         while cursor.row < keys.len() && self.entries.len() < total {
             next.run().control.check()?;
             self.entries.capacity = total.min(self.entries.len() + PIECE_ENTRIES);
-            leg.segment.expand(keys, leg.filter, &mut cursor, &mut self.entries)?;
+            leg.expand(keys, &mut cursor, &mut self.entries)?;
         }
         Ok(())
     }

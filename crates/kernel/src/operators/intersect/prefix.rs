@@ -1,7 +1,7 @@
 //! The intersection of all legs but the last.
 
 use crate::operators::intersect::leg::OrderedLegs;
-use crate::operators::sorted_ids::{list_neighbours, retain_common};
+use crate::operators::sorted_ids::retain_common;
 use crate::pipeline::chain::Run;
 use crate::pipeline::control::Control;
 use vervet_model::{Id, Result};
@@ -49,14 +49,12 @@ impl Prefix {
         self.of.clear();
         self.list.clear();
         for (at, &leg) in order.iter().enumerate() {
-            let leg_at_work = &legs[leg];
             let (target, counted) = match at {
                 0 => (&mut self.list, &mut self.list_bytes),
                 _ => (&mut self.scratch, &mut self.scratch_bytes),
             };
             target.clear();
-            let (key, degree) = (leg_at_work.keys[row], leg_at_work.degrees[row]);
-            list_neighbours(leg_at_work.segment, key, leg_at_work.filter, degree, control, counted, target)?;
+            legs[leg].list(row, control, counted, target)?;
             if at > 0 {
                 retain_common(&mut self.list, &self.scratch);
             }

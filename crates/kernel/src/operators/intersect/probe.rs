@@ -6,6 +6,9 @@ use crate::operators::intersect::prefix::Prefix;
 use crate::pipeline::chain::{Chain, Flow};
 use vervet_model::{Id, Result};
 
+/// Pairs that are checked at other servers with one call.
+pub(crate) const REMOTE_PAIRS: usize = 1 << 14;
+
 /// Pairs of a row and a candidate, to be checked in the last leg.
 #[derive(Default)]
 pub(crate) struct Probe {
@@ -34,7 +37,10 @@ impl Probe {
             let list = prefix.list();
             let mut done = 0;
             while done < list.len() {
-                let most = next.run().control.batch_rows();
+                let most = match input.last().is_probe_remote() {
+                    true => REMOTE_PAIRS,
+                    false => next.run().control.batch_rows(),
+                };
                 let take = most.saturating_sub(self.rows.len()).min(list.len() - done);
                 let number = u32::try_from(row).unwrap_or(u32::MAX);
                 self.rows.resize(self.rows.len() + take, number);
@@ -60,11 +66,11 @@ impl Probe {
         self.keys.clear();
         self.keys.extend(self.rows.iter().map(|&row| leg.keys[row as usize]));
         self.hits.clear();
-        match leg.reverse {
+        match leg.reverse() {
             Some(reverse) if leg.probe().0 => {
                 reverse.check(&self.candidates, &self.keys, leg.filter, &mut self.hits)?;
             }
-            _ => leg.segment.check(&self.keys, &self.candidates, leg.filter, &mut self.hits)?,
+            _ => leg.check(&self.keys, &self.candidates, &mut self.hits)?,
         }
         for &hit in &self.hits {
             let (row, id) = (self.rows[hit as usize], self.candidates[hit as usize]);

@@ -16,7 +16,7 @@ use crate::operators::intersect::cost::reverse_run_ns;
 use crate::operators::intersect::leg::IntersectLeg;
 use crate::operators::intersect::output::IntersectOutput;
 use crate::operators::sorted_ids::is_among;
-use crate::pipeline::batch::Batch;
+use crate::pipeline::batch::{BATCH_ROWS, Batch};
 use crate::pipeline::chain::{Chain, Flow};
 use vervet_model::{Id, Result};
 use vervet_snapshot::{Cursor, Expansion, Segment};
@@ -25,7 +25,7 @@ use vervet_snapshot::{Cursor, Expansion, Segment};
 pub const SMALL_LIST_PREFIX_MEAN: f64 = 4.0;
 /// Maximum average number of entries for a key of the last leg; see [`SMALL_LIST_PREFIX_MEAN`].
 pub const SMALL_LIST_LAST_MEAN: f64 = 8.0;
-/// Maximum entries of either leg for a batch: 192 KiB.
+/// Maximum entries of either leg for [`BATCH_ROWS`] rows: 192 KiB.
 const ENTRIES_MAX: usize = 1 << 14;
 /// Maximum vertices of a prefix.
 const LANES_MAX: usize = 8;
@@ -59,7 +59,9 @@ impl SmallListBuffers {
     /// Expands both legs; `false` if lists are too long.
     fn list(&mut self, prefix: &IntersectLeg<'_>, last: &IntersectLeg<'_>) -> Result<bool> {
         number_runs(&prefix.keys, &mut self.runs, &mut self.keys);
-        Ok(list(prefix, &self.keys, &mut self.prefixes)? && list(last, &last.keys, &mut self.entries)?)
+        let capacity = ENTRIES_MAX * last.keys.len().div_ceil(BATCH_ROWS).max(1);
+        Ok(list(prefix, &self.keys, capacity, &mut self.prefixes)?
+            && list(last, &last.keys, capacity, &mut self.entries)?)
     }
 
     /// Finds the entries contained in the prefix of their row; `false` if a prefix is too long.
@@ -136,11 +138,11 @@ fn number_runs(keys: &[Id], runs: &mut Vec<u32>, of_runs: &mut Vec<Id>) {
 }
 
 /// Lists the neighbours of all `keys`; `false` if there are too many.
-fn list(leg: &IntersectLeg<'_>, keys: &[Id], out: &mut Expansion) -> Result<bool> {
+fn list(leg: &IntersectLeg<'_>, keys: &[Id], capacity: usize, out: &mut Expansion) -> Result<bool> {
     out.clear();
-    out.capacity = ENTRIES_MAX;
+    out.capacity = capacity;
     let mut cursor = Cursor::default();
-    leg.segment.expand(keys, leg.filter, &mut cursor, out)?;
+    leg.expand(keys, &mut cursor, out)?;
     Ok(cursor.row >= keys.len())
 }
 
@@ -198,7 +200,7 @@ fn small_list_legs(legs: &[IntersectLeg<'_>], rows: usize) -> Option<(usize, usi
     }
     let here = rows as f64 * (ROW_NS + of_last * ENTRY_NS) + runs * RUN_NS;
     let reversed =
-        legs[last].reverse.map_or(f64::INFINITY, |reverse| runs * reverse_run_ns(reverse, of_prefix));
+        legs[last].reverse_here().map_or(f64::INFINITY, |reverse| runs * reverse_run_ns(reverse, of_prefix));
     (here < reversed).then_some((prefix, last))
 }
 
