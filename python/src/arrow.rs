@@ -8,8 +8,6 @@
 //! Two passes over a column: one decides the type, and ends with the first text; one builds the batches.
 
 use crate::cells::Table;
-use crate::decimal;
-use crate::literals::{boolean, double, is_integer_type, is_number, zone_of_date_time};
 use arrow_array::builder::{
     BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder, LargeStringBuilder,
     TimestampMicrosecondBuilder,
@@ -19,102 +17,36 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
+use vervet::Result;
 use vervet::gremlin::{Extended, Value};
-use vervet::{Id, Result};
-use vervet_model::{Inline, LiteralKind, Tag, TermParts, days_from_civil, with_parts};
-
-/// Digits of an integer of 64 bits.
-const INTEGER_DIGITS: u8 = 19;
+use vervet_model::{Inline, days_from_civil, with_parts};
+use vervet_results::scalar::{Scalar, float, of_id, of_parts};
+use vervet_results::{ColumnType, decimal};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// A cell as a value of an Arrow type.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Scalar {
-    Null,
-    Boolean(bool),
-    Integer(i64),
-    /// An integer, and the number of its digits behind the point.
-    Decimal(i128, u8),
-    Float(f64),
-    /// Days since 1970.
-    Date(i32),
-    /// Microseconds since 1970, and whether the date-time has a time zone.
-    DateTime(i64, bool),
-    Text,
-}
-
-/// The type of a column, from its values so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Unknown,
-    Boolean,
-    Integer,
-    /// Decimals, and integers among them: the most digits before and behind the point.
-    Decimal(u8, u8),
-    Float,
-    Date,
-    DateTime(bool),
-    Text,
-}
-
-impl Kind {
-    fn of(scalar: Scalar) -> Self {
-        match scalar {
-            Scalar::Null => Self::Unknown,
-            Scalar::Boolean(_) => Self::Boolean,
-            Scalar::Integer(_) => Self::Integer,
-            Scalar::Decimal(value, scale) => {
-                Self::Decimal(decimal::digits(value).saturating_sub(scale), scale)
-            }
-            Scalar::Float(_) => Self::Float,
-            Scalar::Date(_) => Self::Date,
-            Scalar::DateTime(_, has_zone) => Self::DateTime(has_zone),
-            Scalar::Text => Self::Text,
+fn data_type(kind: ColumnType) -> DataType {
+    match kind {
+        ColumnType::Boolean => DataType::Boolean,
+        ColumnType::Integer => DataType::Int64,
+        ColumnType::Decimal(whole, scale) => {
+            DataType::Decimal128((whole + scale).max(1), scale.cast_signed())
         }
-    }
-
-    fn with(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Unknown, other) | (other, Self::Unknown) => other,
-            (one, other) if one == other => one,
-            (Self::Decimal(a, scale_a), Self::Decimal(b, scale_b)) => {
-                let (whole, scale) = (a.max(b), scale_a.max(scale_b));
-                // More digits than a decimal of 128 bits has.
-                if whole + scale > decimal::DIGITS_MAX { Self::Float } else { Self::Decimal(whole, scale) }
-            }
-            (Self::Decimal(whole, scale), Self::Integer) | (Self::Integer, Self::Decimal(whole, scale)) => {
-                Self::Decimal(INTEGER_DIGITS, 0).with(Self::Decimal(whole, scale))
-            }
-            (
-                Self::Integer | Self::Decimal(..) | Self::Float,
-                Self::Integer | Self::Decimal(..) | Self::Float,
-            ) => Self::Float,
-            _ => Self::Text,
+        ColumnType::Float => DataType::Float64,
+        ColumnType::Date => DataType::Date32,
+        ColumnType::DateTime(has_zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| "UTC".into()))
         }
-    }
-
-    fn data_type(self) -> DataType {
-        match self {
-            Self::Boolean => DataType::Boolean,
-            Self::Integer => DataType::Int64,
-            Self::Decimal(whole, scale) => DataType::Decimal128((whole + scale).max(1), scale.cast_signed()),
-            Self::Float => DataType::Float64,
-            Self::Date => DataType::Date32,
-            Self::DateTime(has_zone) => {
-                DataType::Timestamp(TimeUnit::Microsecond, has_zone.then(|| "UTC".into()))
-            }
-            // 64-bit offsets: the texts of a batch may exceed 2 GiB.
-            Self::Unknown | Self::Text => DataType::LargeUtf8,
-        }
+        // 64-bit offsets: the texts of a batch may exceed 2 GiB.
+        ColumnType::Unknown | ColumnType::Text => DataType::LargeUtf8,
     }
 }
 
 /// A result as a reader of record batches.
 pub(crate) struct TableReader {
     table: Arc<Table>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ColumnType>,
     schema: SchemaRef,
     names: Vec<String>,
     next: usize,
@@ -131,7 +63,7 @@ impl TableReader {
         for (column, name) in names.iter().enumerate() {
             kinds.push(kind(&table, column, name)?);
         }
-        let fields = names.iter().zip(&kinds).map(|(name, kind)| Field::new(name, kind.data_type(), true));
+        let fields = names.iter().zip(&kinds).map(|(name, kind)| Field::new(name, data_type(*kind), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         Ok(Self { table, kinds, schema, names, next: 0 })
     }
@@ -242,23 +174,18 @@ fn write_scalar(scalar: Scalar, text: &mut String) {
     }
 }
 
-/// The number of a decimal, as its lexical form is read.
-fn float(value: i128, scale: u8) -> f64 {
-    decimal::text(value, scale.cast_signed()).parse().unwrap_or(f64::NAN)
-}
-
 /// The type of a column.
-fn kind(table: &Table, column: usize, name: &str) -> Result<Kind> {
-    let mut kind = Kind::Unknown;
+fn kind(table: &Table, column: usize, name: &str) -> Result<ColumnType> {
+    let mut kind = ColumnType::Unknown;
     let rows = 0..usize::try_from(table.len()).unwrap_or(usize::MAX);
     each_cell(table, column, name, rows, false, &mut |scalar, _| {
-        kind = kind.with(Kind::of(scalar));
-        kind != Kind::Text
+        kind = kind.with(ColumnType::of(scalar));
+        kind != ColumnType::Text
     })?;
     Ok(kind)
 }
 
-fn build(table: &Table, column: usize, name: &str, kind: Kind, rows: Range<usize>) -> Result<ArrayRef> {
+fn build(table: &Table, column: usize, name: &str, kind: ColumnType, rows: Range<usize>) -> Result<ArrayRef> {
     let length = rows.len();
     macro_rules! built {
         ($builder:expr, $($pattern:pat => $value:expr),+) => {{
@@ -274,16 +201,16 @@ fn build(table: &Table, column: usize, name: &str, kind: Kind, rows: Range<usize
         }};
     }
     Ok(match kind {
-        Kind::Boolean => built!(BooleanBuilder::with_capacity(length), Scalar::Boolean(truth) => truth),
-        Kind::Integer => built!(Int64Builder::with_capacity(length), Scalar::Integer(number) => number),
-        Kind::Float => built!(
+        ColumnType::Boolean => built!(BooleanBuilder::with_capacity(length), Scalar::Boolean(truth) => truth),
+        ColumnType::Integer => built!(Int64Builder::with_capacity(length), Scalar::Integer(number) => number),
+        ColumnType::Float => built!(
             Float64Builder::with_capacity(length),
             Scalar::Float(number) => number,
             Scalar::Integer(number) => number as f64,
             Scalar::Decimal(value, scale) => float(value, scale)
         ),
-        Kind::Decimal(_, digits) => {
-            let mut builder = Decimal128Builder::with_capacity(length).with_data_type(kind.data_type());
+        ColumnType::Decimal(_, digits) => {
+            let mut builder = Decimal128Builder::with_capacity(length).with_data_type(data_type(kind));
             each_cell(table, column, name, rows, false, &mut |scalar, _| {
                 builder.append_option(match scalar {
                     Scalar::Integer(number) => decimal::rescaled(number.into(), 0, digits),
@@ -294,12 +221,12 @@ fn build(table: &Table, column: usize, name: &str, kind: Kind, rows: Range<usize
             })?;
             Arc::new(builder.finish())
         }
-        Kind::Date => built!(Date32Builder::with_capacity(length), Scalar::Date(days) => days),
-        Kind::DateTime(_) => built!(
-            TimestampMicrosecondBuilder::with_capacity(length).with_data_type(kind.data_type()),
+        ColumnType::Date => built!(Date32Builder::with_capacity(length), Scalar::Date(days) => days),
+        ColumnType::DateTime(_) => built!(
+            TimestampMicrosecondBuilder::with_capacity(length).with_data_type(data_type(kind)),
             Scalar::DateTime(at, _) => at
         ),
-        Kind::Unknown | Kind::Text => {
+        ColumnType::Unknown | ColumnType::Text => {
             let mut builder = LargeStringBuilder::with_capacity(length, 16 * length);
             each_cell(table, column, name, rows, true, &mut |scalar, text| {
                 builder.append_option((scalar != Scalar::Null).then_some(text));
@@ -308,86 +235,6 @@ fn build(table: &Table, column: usize, name: &str, kind: Kind, rows: Range<usize
             Arc::new(builder.finish())
         }
     })
-}
-
-/// The value of an id without reading its term; `None` if that needs its term.
-fn of_id(id: Id) -> Option<Scalar> {
-    Some(match Inline::from_id(id) {
-        Some(Inline::Integer(number) | Inline::Long(number)) => Scalar::Integer(number),
-        Some(Inline::Int(number)) => Scalar::Integer(number.into()),
-        Some(Inline::Double(number)) => Scalar::Float(number),
-        Some(Inline::Boolean(truth)) => Scalar::Boolean(truth),
-        Some(Inline::DateTime(milliseconds)) => Scalar::DateTime(milliseconds.checked_mul(1000)?, true),
-        Some(Inline::Date(days)) => Scalar::Date(i32::try_from(days).ok()?),
-        Some(Inline::ShortString { .. }) => Scalar::Text,
-        Some(Inline::Decimal { .. }) => return None,
-        None => match id.tag() {
-            Tag::Unbound => Scalar::Null,
-            Tag::Vertex | Tag::Edge => Scalar::Text,
-            _ => return None,
-        },
-    })
-}
-
-/// The value of a term, whose text is appended to `text`.
-fn of_parts(parts: TermParts<'_>, text: &mut String) -> Scalar {
-    parts.write_str(text);
-    match parts {
-        TermParts::Literal { kind: LiteralKind::Typed(datatype), .. } => {
-            of_literal(text, datatype).unwrap_or(Scalar::Text)
-        }
-        _ => Scalar::Text,
-    }
-}
-
-fn of_literal(text: &str, datatype: &str) -> Option<Scalar> {
-    if is_integer_type(datatype) {
-        return text.parse().ok().map(Scalar::Integer);
-    }
-    match datatype.strip_prefix("http://www.w3.org/2001/XMLSchema#")? {
-        "boolean" => boolean(text).map(Scalar::Boolean),
-        "double" | "float" => double(text).map(Scalar::Float),
-        "decimal" if is_number(text, true) => match decimal::parsed(text) {
-            Some((value, scale)) => Some(Scalar::Decimal(value, scale)),
-            None => text.parse().ok().map(Scalar::Float),
-        },
-        "date" => date(text).map(Scalar::Date),
-        "dateTime" => date_time(text),
-        _ => None,
-    }
-}
-
-/// The days since 1970 of `YYYY-MM-DD`.
-fn date(text: &str) -> Option<i32> {
-    if !crate::literals::is_date(text) {
-        return None;
-    }
-    let (year, month, day) =
-        (text[..4].parse().ok()?, text[5..7].parse::<u8>().ok()?, text[8..].parse().ok()?);
-    time::Date::from_calendar_date(year, time::Month::try_from(month).ok()?, day).ok()?;
-    i32::try_from(days_from_civil(year.into(), month.into(), day.into())).ok()
-}
-
-fn date_time(text: &str) -> Option<Scalar> {
-    let zone = zone_of_date_time(text)?;
-    let days = i64::from(date(text.get(..10)?)?);
-    let time = text.get(11..text.len() - zone.len())?;
-    let number = |range: Range<usize>| time.get(range)?.parse::<i64>().ok();
-    let (hours, minutes, seconds) = (number(0..2)?, number(3..5)?, number(6..8)?);
-    if hours > 23 || minutes > 59 || seconds > 59 {
-        return None;
-    }
-    let fraction = time.get(9..).unwrap_or("");
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let offset = match zone.get(1..).filter(|rest| !rest.is_empty()) {
-        None => 0,
-        Some(rest) => {
-            let (hours, minutes): (i64, i64) = (rest[..2].parse().ok()?, rest[3..].parse().ok()?);
-            (hours * 60 + minutes) * if zone.starts_with('-') { -1 } else { 1 }
-        }
-    };
-    let seconds = days * 86_400 + hours * 3600 + (minutes - offset) * 60 + seconds;
-    Some(Scalar::DateTime(seconds * 1_000_000 + micros, !zone.is_empty()))
 }
 
 /// The value of a Gremlin value, whose text is appended to `text` if it is one.

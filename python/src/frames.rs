@@ -3,7 +3,6 @@
 //! Vertices and edges: the table becomes a Parquet file in memory, so that its columns mean what those of a
 //! Parquet file mean. Statements: the rows become lines of N-Quads, which threads parse in parallel.
 
-use crate::decimal;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use vervet::{Error, ErrorKind, Result};
 use vervet_model::Inline;
 use vervet_model::vocab::is_iri;
+use vervet_results::decimal;
 
 /// The columns of statements.
 const STATEMENT_COLUMNS: [&str; 6] = ["subject", "predicate", "object", "graph", "datatype", "language"];

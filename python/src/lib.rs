@@ -18,7 +18,6 @@ mod arrow_import;
 mod call;
 mod cells;
 mod database;
-mod decimal;
 mod error;
 mod frames;
 mod gremlin_values;

@@ -1,4 +1,4 @@
-"""The examples of the documentation: docstrings, README.md, and docs/guides/python.md where it is there."""
+"""The examples of the documentation: docstrings, README.md, and the guides of Python where they are there."""
 
 import doctest
 import importlib
@@ -12,7 +12,7 @@ import vervet
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
-PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md"]
+PAGES = [PYTHON / "README.md", PYTHON.parent / "docs/guides/python.md", PYTHON.parent / "docs/guides/from-python.md"]
 
 
 @pytest.mark.parametrize("name", ["__init__", "database", "result", "elements", "networkx", "rdflib"])

@@ -362,3 +362,19 @@ def test_the_tests_of_rdflib():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=.", *RDFLIB_TESTS]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+
+
+def test_literals_are_those_of_the_constructor():
+    """Literals of results are made without rdflib's constructor: they have all that it sets."""
+    from vervet.rdflib import _from_vervet
+
+    members = ("_language", "_datatype", "_value", "_ill_typed")
+    for lexical, datatype in [
+        ("", XSD.string), ("a", XSD.string), ("1", XSD.integer), ("+01", XSD.integer), ("x", XSD.integer), ("9" * 50, XSD.integer),
+        (" 1 ", XSD.integer), ("1_0", XSD.integer), ("1.50e0", XSD.double), ("INF", XSD.double), ("-INF", XSD.double), ("NaN", XSD.double),
+        ("inf", XSD.double), ("x", XSD.double), ("1.5", XSD.decimal), ("true", XSD.boolean), ("2024-02-30", XSD.date),
+    ]:  # fmt: skip
+        own = _from_vervet(vervet.Literal(lexical, str(datatype)))
+        theirs = Literal(lexical, datatype=None if datatype == XSD.string else datatype, normalize=False)
+        assert own == theirs or lexical == "NaN" and str(own) == str(theirs)
+        assert [repr(getattr(own, name)) for name in members] == [repr(getattr(theirs, name)) for name in members], lexical

@@ -11,6 +11,9 @@ Ann 34
 Threads may share a `Database`; calls release the interpreter lock, so they run in parallel.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from ._vervet import IRI, BlankNode, Literal, Triple
 from .database import Database, LoadReport, Transaction, UpdateReport, open
 from .elements import Direction, Edge, Path, Property, T, Vertex, VertexProperty
@@ -68,3 +71,15 @@ __all__ = [
     "UnavailableError",
     "InternalError",
 ]
+
+
+if TYPE_CHECKING:
+    from . import networkx as networkx
+    from . import rdflib as rdflib
+else:
+
+    def __getattr__(name):
+        """``vervet.rdflib`` and ``vervet.networkx`` without an import of their own: they need other packages."""
+        if name in ("rdflib", "networkx"):
+            return importlib.import_module(f"vervet.{name}")
+        raise AttributeError(f"module 'vervet' has no attribute {name!r}")

@@ -346,9 +346,11 @@ class Database:
                 time.sleep(min(random.random() * attempt * 64e-6, _PAUSE_MAX))
         raise AssertionError("unreachable")
 
-    def explain(self, text: str, /, **parameters: Any) -> str:
-        """The plan of a SPARQL query. For Gremlin, ``db.gremlin("g.V()….explain()")``."""
-        return self._core.explain(text, parameters, self._options, False)
+    def explain(self, text: str, /, *, run: bool = False, **parameters: Any) -> str:
+        """The plan of a SPARQL query; with ``run`` that of `profile`. For Gremlin,
+        ``db.gremlin("g.V()….explain()")``. A variable with the name ``run`` cannot be a parameter here.
+        """
+        return self._core.explain(text, parameters, self._options, run)
 
     def profile(self, text: str, /, **parameters: Any) -> str:
         """Runs a SPARQL query and returns its plan with the rows and times of each step. For Gremlin,

@@ -267,7 +267,8 @@ class Path(_Immutable):
         return hash((Path, len(self.objects), self.labels))
 
     def __repr__(self) -> str:
-        return f"Path({list(self.objects)!r}, {[list(names) for names in self.labels]!r})"
+        labels = f", {[list(names) for names in self.labels]!r}" if any(self.labels) else ""
+        return f"Path({list(self.objects)!r}{labels})"
 
     def __str__(self) -> str:
         return "[" + ", ".join(map(str, self.objects)) + "]"

@@ -414,6 +414,37 @@ def _datatype(iri: str) -> Any:
     return rdflib.URIRef(iri)
 
 
+def _literal(lexical: str, value: Any, datatype: Any) -> Any:
+    """A literal without a language whose value is known, with the members that rdflib's constructor sets. That
+    constructor takes ten times as long, which is most of the time of a long result."""
+    literal = str.__new__(rdflib.Literal, lexical)
+    literal._language, literal._datatype, literal._value = None, datatype, value
+    literal._ill_typed = None if datatype is None else False
+    return literal
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    names = ("_language", "_datatype", "_value", "_ill_typed")
+    return str(one) == str(other) and all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _is_known_version() -> bool:
+    """Whether `_literal` makes what the constructor of this version of rdflib makes."""
+    double = rdflib.XSD.double
+    try:
+        return _are_equal(_literal("a", "a", None), rdflib.Literal("a")) and _are_equal(
+            _literal("1.50e0", 1.5, double), rdflib.Literal("1.50e0", datatype=double, normalize=False)
+        )
+    except AttributeError:
+        return False
+
+
+_IS_KNOWN_VERSION = _is_known_version()
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+# Datatypes whose values of Python are those of rdflib.
+_VALUES = {f"{_XSD}double": float, f"{_XSD}integer": int}
+
+
 def _from_vervet(term: Any) -> Any:
     """A term of Vervet as one of rdflib."""
     if term is None:
@@ -428,9 +459,14 @@ def _from_vervet(term: Any) -> Any:
         language = term.language
         if language:
             return rdflib.Literal(term.lexical, lang=language)
-        datatype = term.datatype.value
-        if datatype == "http://www.w3.org/2001/XMLSchema#string":
-            return rdflib.Literal(term.lexical)
+        datatype, lexical = term.datatype.value, term.lexical
+        if datatype == f"{_XSD}string":
+            return _literal(lexical, lexical, None) if _IS_KNOWN_VERSION else rdflib.Literal(lexical)
+        if _IS_KNOWN_VERSION and datatype in _VALUES:
+            value = term.value
+            # An invalid lexical form has no value.
+            if isinstance(value, _VALUES[datatype]):
+                return _literal(lexical, value, _datatype(datatype))
         return rdflib.Literal(term.lexical, datatype=_datatype(datatype), normalize=False)
     raise TypeError(f"rdflib has no term for {term!r}")
 

@@ -1,5 +1,10 @@
 //! Command-line definition: commands, options, help texts and value parsers.
 
+mod mcp;
+mod units;
+
+pub(crate) use mcp::McpArguments;
+
 use crate::parameter::{Parameter, parameter};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use oxrdf::NamedNode;
@@ -7,6 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
+use units::{seconds, size};
 use vervet::{ConstraintKind, Durability, Format, OutputFormat, THREADS_MAX};
 
 const EXIT_CODES: &str = "\
@@ -176,6 +182,8 @@ pub(crate) enum Command {
     Cluster(ClusterArguments),
     /// Ask a server whether it responds, or accepts writes; exit code 1 if not
     Health(HealthArguments),
+    /// Offer a database to language models: a server of the Model Context Protocol on its standard streams
+    Mcp(McpArguments),
     /// Read a password from standard input and print its hash, for the configuration of serve
     Password,
     /// A tour on the world's air routes: queries, updates and a plan, in SPARQL and Gremlin
@@ -380,7 +388,7 @@ pub(crate) struct QueryArguments {
     /// Query language: sparql or gremlin
     #[arg(long, value_name = "LANGUAGE", default_value = "sparql")]
     pub language: Language,
-    /// table, tsv, csv, json, xml; for graphs nt, turtle, nq, trig, rdf, jsonld
+    /// table, tsv, csv, json, xml, arrow; for graphs nt, turtle, nq, trig, rdf, jsonld
     /// (default: table and turtle on a terminal, else tsv and nt);
     /// for gremlin table, graphson, json (default: table on a terminal, else graphson)
     #[arg(long, value_parser = query_format, verbatim_doc_comment)]
@@ -659,9 +667,6 @@ pub(crate) enum GenerateKind {
     },
 }
 
-/// The maximum timeout: beyond it, sums of times could overflow the clock.
-const TIMEOUT_MAX_SECONDS: f64 = 1e9;
-
 fn input_format(name: &str) -> Result<Format, String> {
     Format::from_name(name)
         .ok_or_else(|| "known are nt, nq, ttl, trig, rdf, jsonld, graphml, graphson, csv, parquet".to_owned())
@@ -735,14 +740,6 @@ fn order(text: &str) -> Result<(String, String), String> {
     Ok((name(predicate)?, name(property)?))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if !(0.0..=TIMEOUT_MAX_SECONDS).contains(&seconds) {
-        return Err(format!("must be between 0 and {TIMEOUT_MAX_SECONDS}"));
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
 /// How often a log is synced at the level `interval`, if nothing else is said.
 const INTERVAL_DEFAULT: Duration = Duration::from_millis(100);
 
@@ -765,136 +762,5 @@ fn exponent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Bytes from `1048576`, `1024K`, `1M`, `1MB`, `1MiB`, `1.5G`: each letter is 1024 times the one before.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text[digits.len()..].to_ascii_lowercase();
-    let unit = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit);
-    let shift = match unit {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        "t" => 40,
-        _ => return Err("not a size: write bytes, or a number with K, M, G or T".to_owned()),
-    };
-    let too_large = || "too large".to_owned();
-    if let Ok(number) = digits.trim().parse::<u64>() {
-        return number.checked_mul(1 << shift).ok_or_else(too_large);
-    }
-    let number: f64 =
-        digits.trim().parse().map_err(|_| "not a size: write for example 512M or 4G".to_owned())?;
-    let bytes = number * f64::from(1_u32 << (shift / 2)) * f64::from(1_u32 << (shift / 2));
-    if !(0.0..9e15).contains(&bytes) {
-        return Err(too_large());
-    }
-    // A whole number below 2^53 is printed as such.
-    format!("{bytes:.0}").parse().map_err(|_| too_large())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(std::iter::once(&"vervet").chain(line))
-    }
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn levels_of_durability_have_names() {
-        for text in ["sync", "none", "interval:0.25"] {
-            let level = durability(text).expect("it is one");
-            assert_eq!(crate::output::durability(level), text.replace(':', " "));
-        }
-        assert_eq!(durability("interval"), Ok(Durability::Interval(INTERVAL_DEFAULT)));
-        for text in ["", "fast", "interval:", "interval:-1", "sync:1"] {
-            durability(text).expect_err(text);
-        }
-    }
-
-    #[test]
-    fn orders_are_two_names() {
-        let pair = |a: &str, b: &str| Ok((a.to_owned(), b.to_owned()));
-        assert_eq!(order("knows=since"), pair("knows", "since"));
-        assert_eq!(order("<http://e/?a=b>=<http://e/c>"), pair("http://e/?a=b", "http://e/c"));
-        assert_eq!(order("http://e/a=b"), pair("http://e/a", "b"));
-        for text in ["", "knows", "knows=", "=since", "<http://e/a>", "<a>=b", "<http://e/a>=<b>"] {
-            assert!(order(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_units_of_1024() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("1000", 1000),
-            ("64k", 65_536),
-            ("512M", 512 << 20),
-            ("1.5G", 3 << 29),
-            ("2GiB", 2 << 30),
-            ("1tb", 1 << 40),
-        ] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "M", "-1", "1X", "99999999T", "1e30", "nan", "inf"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn seconds_may_be_fractions() {
-        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
-        for text in ["-1", "x", "1e30", "nan", ""] {
-            assert!(seconds(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn queries_take_a_database_or_data() -> Result<(), clap::Error> {
-        let Command::Query(query) =
-            parse(&["query", "db", "ASK {}", "--timeout", "5", "--threads", "3", "--param", "n=5"])?.command
-        else {
-            panic!("not a query");
-        };
-        assert_eq!(query.second.as_deref(), Some("ASK {}"));
-        assert_eq!(query.timeout, Some(Duration::from_secs(5)));
-        assert_eq!(query.threads, Some(3));
-        assert_eq!(query.parameters[0].name, "n");
-        let Command::Query(query) = parse(&["query", "ASK {}", "--data", "a.ttl", "b.ttl"])?.command else {
-            panic!("not a query");
-        };
-        assert_eq!(query.data.len(), 2);
-        assert!(parse(&["query", "db", "--explain", "--profile"]).is_err());
-        assert!(parse(&["query", "db", "--format", "yaml"]).is_err());
-        assert!(parse(&["query", "db", "--threads", "0"]).is_err());
-        Ok(())
-    }
-
-    #[test]
-    fn loads_name_their_files() -> Result<(), clap::Error> {
-        let line =
-            ["load", "db", "a.nt", "b.nt", "--graph", "<http://a/g>", "--memory", "1G", "--threads", "2"];
-        let Command::Load(load) = parse(&line)?.command else { panic!("not a load") };
-        assert_eq!(load.files.len(), 2);
-        assert_eq!(load.graph.as_ref().map(NamedNode::as_str), Some("http://a/g"));
-        assert_eq!((load.memory, load.threads), (Some(1 << 30), Some(2)));
-        for line in [
-            &["load", "db"][..],
-            &["load", "db", "a.nt", "--threads", "0"],
-            &["load", "db", "a.nt", "--graph", "g"],
-            &["load", "db", "a.nt", "--format", "doc"],
-            &["load", "db", "a.nt", "--report", "x"],
-            &["generate", "lubm", "--universities", "0"],
-            &["fly"],
-        ] {
-            assert!(parse(line).is_err(), "{line:?}");
-        }
-        Ok(())
-    }
-}
+mod tests;

@@ -125,7 +125,7 @@ pub(crate) fn explain(
     transaction: Option<&mut Transaction>,
     text: &str,
     options: &GremlinOptions,
-    out: &mut Output,
+    out: &mut dyn Write,
 ) -> Outcome {
     let script = database.gremlin_script(&format!("{text}.explain()"), options)?;
     let plan = match transaction {
@@ -152,7 +152,7 @@ fn columns(results: &GremlinResults) -> Option<Vec<String>> {
 }
 
 /// The measurements of the steps, one line each.
-fn write_metrics(metrics: &Metrics, out: &mut Output) -> Outcome {
+pub(crate) fn write_metrics(metrics: &Metrics, out: &mut dyn Write) -> Outcome {
     let mut table = Table::new(&["step", ">traversers", ">elements", ">time", ">share, %"]);
     for step in &metrics.steps {
         let measured = |name: &str| {

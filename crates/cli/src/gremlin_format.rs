@@ -1,7 +1,7 @@
 //! Output formats of Gremlin results, and the names of all formats.
 
 /// The names of formats, for messages.
-pub(crate) const FORMATS: &str = "known are table, tsv, csv, json, xml; nt, turtle, nq, trig, rdf, jsonld for graphs; table, tsv, csv, graphson, json for gremlin";
+pub(crate) const FORMATS: &str = "known are table, tsv, csv, json, xml, arrow; nt, turtle, nq, trig, rdf, jsonld for graphs; table, tsv, csv, graphson, json for gremlin";
 
 /// Output format of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: [(&str, &str); 16] = [
     (".explain QUERY", "show the plan of a query"),
     (
         ".format NAME",
-        "table, tsv, csv, json, xml; turtle, nt for graphs; table, tsv, csv, graphson, json for gremlin",
+        "table, tsv, csv, json, xml, arrow; turtle, nt for graphs; table, tsv, csv, graphson, json for gremlin",
     ),
     (".info", "show the contents of the database"),
     (

@@ -29,6 +29,7 @@ mod keywords;
 mod line_editor;
 mod load;
 mod logging;
+mod mcp;
 mod open_transaction;
 mod output;
 mod pager;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(&options, arguments.log.log_format),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),
+        Command::Mcp(arguments) => mcp::run(&arguments),
         Command::Password => password::run(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> Outcome {
         if format.is_for_graphs() != prepared.is_graph() {
             return Err(wrong_format(&prepared, format));
         }
+        check_output(format, &out)?;
         let rows = prepared.write_with(&options, format, &mut out)?.rows;
         out.finish()?;
         warn(&prepared.warnings_after(rows)?);
@@ -116,7 +117,7 @@ fn run_gremlin(
 }
 
 /// A term as a Gremlin value: a vertex by its id, a literal by its value.
-fn gremlin_value(term: &Term) -> Value {
+pub(crate) fn gremlin_value(term: &Term) -> Value {
     match term {
         Term::Literal(literal) => {
             let text = literal.value();
@@ -150,6 +151,17 @@ pub(crate) fn default_format(prepared: &Prepared, terminal: bool) -> OutputForma
         (true, true) => OutputFormat::Turtle,
         (true, false) => OutputFormat::NTriples,
     }
+}
+
+/// # Errors
+/// Bytes that are not text would go to a terminal.
+fn check_output(format: OutputFormat, out: &Output) -> Outcome {
+    if format == OutputFormat::Arrow && out.width().is_some() {
+        return Err(Error::new(vervet::ErrorKind::Input, "a stream of Arrow is not text for a terminal")
+            .with_hint("redirect it to a file or a pipe")
+            .into());
+    }
+    Ok(())
 }
 
 /// The error of a format for rows that is to hold a graph, or the reverse.
@@ -316,6 +328,7 @@ pub(crate) fn run_on(
         FormatChoice::Required(format) => return Err(wrong_format(&prepared, format)),
         _ => default_format(&prepared, true),
     };
+    check_output(format, out)?;
     if !prepared.is_truth_value() && matches!(format, OutputFormat::Csv | OutputFormat::Tsv) {
         out.expect_header(format == OutputFormat::Csv);
     }

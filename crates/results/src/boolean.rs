@@ -12,6 +12,7 @@ use vervet_model::{Error, ErrorKind, Result};
 /// The format is for graphs; `out` fails.
 pub fn write_boolean(format: Format, answer: bool, out: &mut dyn Write) -> Result<()> {
     let text = match format {
+        Format::Arrow => return crate::arrow::write_boolean(answer, out),
         Format::Table | Format::Tsv | Format::Csv => format!("{answer}\n"),
         Format::Json => format!("{{\"head\":{{}},\"boolean\":{answer}}}\n"),
         Format::Xml => {
@@ -21,7 +22,7 @@ pub fn write_boolean(format: Format, answer: bool, out: &mut dyn Write) -> Resul
         _ => {
             let message = format!("a boolean cannot be written as {format}");
             return Err(
-                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
+                Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json, xml or arrow")
             );
         }
     };

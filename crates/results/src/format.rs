@@ -18,6 +18,8 @@ pub enum Format {
     Json,
     /// SPARQL Query Results XML Format.
     Xml,
+    /// Stream of Arrow IPC: typed columns, for data frames.
+    Arrow,
     /// Graphs, one statement per line.
     NTriples,
     /// Graphs, with prefixes.
@@ -34,12 +36,13 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Table,
         Self::Tsv,
         Self::Csv,
         Self::Json,
         Self::Xml,
+        Self::Arrow,
         Self::NTriples,
         Self::Turtle,
         Self::NQuads,
@@ -57,6 +60,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Xml => "xml",
+            Self::Arrow => "arrow",
             Self::NTriples => "nt",
             Self::Turtle => "turtle",
             Self::NQuads => "nq",
@@ -75,6 +79,7 @@ impl Format {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Json => "application/sparql-results+json",
             Self::Xml => "application/sparql-results+xml",
+            Self::Arrow => "application/vnd.apache.arrow.stream",
             Self::NTriples => "application/n-triples",
             Self::Turtle => "text/turtle; charset=utf-8",
             Self::NQuads => "application/n-quads",

@@ -43,7 +43,7 @@ impl<W: Write> RowWriter<W> {
     /// A writer of solutions with these column names (without `?`).
     ///
     /// # Errors
-    /// The format is for graphs; `out` fails.
+    /// The format is for graphs, or needs an [`ArrowWriter`](crate::ArrowWriter); `out` fails.
     pub fn new(format: Format, columns: &[&str], out: W) -> Result<Self> {
         let format: Box<dyn RowFormat + Send> = match format {
             Format::Tsv => Box::new(Tsv::default()),
@@ -51,11 +51,13 @@ impl<W: Write> RowWriter<W> {
             Format::Json => Box::new(Json::default()),
             Format::Xml => Box::new(Xml::default()),
             Format::Table => Box::new(Table::new(TableOptions::default())),
+            Format::Arrow => {
+                return Err(Error::internal("Arrow needs the types of the columns: ArrowWriter"));
+            }
             _ => {
                 let message = format!("rows cannot be written as {format}");
-                return Err(
-                    Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml")
-                );
+                return Err(Error::new(ErrorKind::Input, message)
+                    .with_hint("choose table, tsv, csv, json, xml or arrow"));
             }
         };
         Self::start(format, columns, out)

@@ -30,6 +30,11 @@ pub(crate) fn python() -> Result<(), String> {
         // Not in `python/`, where the package has no module.
         let root = folder.join("..");
         command.current_dir(root).env("PYTHONPATH", &path).env("PYTHONDONTWRITEBYTECODE", "1");
+        // For a test of `vervet mcp`, if an earlier step has built the command.
+        let vervet = std::env::current_exe().map(|program| program.with_file_name("vervet"));
+        if let Some(vervet) = vervet.ok().filter(|vervet| vervet.exists()) {
+            command.env("VERVET_COMMAND", vervet);
+        }
         command
     };
     if let Some(reason) = missing(python()) {

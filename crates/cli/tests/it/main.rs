@@ -8,6 +8,7 @@ mod generated;
 mod killed;
 mod leftovers;
 mod logging;
+mod mcp;
 mod packaging;
 mod property_graphs;
 mod query;

@@ -22,6 +22,7 @@ pub(crate) const SOLUTION_FORMATS: &[Offer] = &[
     ("text/csv", OutputFormat::Csv, "text/csv; charset=utf-8"),
     ("text/tab-separated-values", OutputFormat::Tsv, "text/tab-separated-values; charset=utf-8"),
     ("text/plain", OutputFormat::Table, "text/plain; charset=utf-8"),
+    ("application/vnd.apache.arrow.stream", OutputFormat::Arrow, "application/vnd.apache.arrow.stream"),
 ];
 
 /// Formats of graphs.

@@ -14,6 +14,7 @@
 //! * `clients`: third-party clients, where installed: curl, Python's SPARQLWrapper and rdflib.
 
 mod api;
+mod arrow;
 mod clients;
 mod common;
 mod ending;

@@ -1,6 +1,6 @@
 //! Result serialization: a query runs, and its batches are written directly to the output.
 
-use crate::query::execute::Execution;
+use crate::query::execute::{Execution, MaterializedSolutions};
 use crate::query::graph_sink::{EvaluatorTerms, GraphOutput};
 use crate::query::prepared;
 use crate::{Answer, Database, QueryOptions};
@@ -9,9 +9,9 @@ use std::io::Write;
 use vervet_algebra::{Form, Query, Variable};
 use vervet_expression::Evaluator;
 use vervet_kernel::{Batch, Flow};
-use vervet_model::{Error, ErrorKind, Id, Result};
+use vervet_model::{Error, ErrorKind, Id, Result, TermParts};
 pub use vervet_results::Format as OutputFormat;
-use vervet_results::{GraphWriter, RowWriter};
+use vervet_results::{ArrowWriter, ColumnType, GraphWriter, RowWriter};
 
 /// Counts of a written result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,8 +25,9 @@ impl Database {
     /// Runs a query of any form and streams its result batch by batch; only the query's own state is held in
     /// memory.
     ///
-    /// `SELECT` and `ASK` accept [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`; `CONSTRUCT` and
-    /// `DESCRIBE` accept graph formats (a table format writes N-Triples).
+    /// `SELECT` and `ASK` accept [`OutputFormat::Table`], `Tsv`, `Csv`, `Json`, `Xml`, and `Arrow`, which
+    /// also holds the ids of the result. `CONSTRUCT` and `DESCRIBE` accept graph formats (a table format
+    /// writes N-Triples).
     ///
     /// # Errors
     /// As [`Database::query`]; a format that does not fit the query form; `out` fails.
@@ -141,9 +142,14 @@ fn write_rows(
 ) -> Result<Written> {
     if format.is_for_graphs() {
         let message = format!("the rows of a SELECT cannot be written as {format}");
-        return Err(Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json or xml"));
+        return Err(
+            Error::new(ErrorKind::Input, message).with_hint("choose table, tsv, csv, json, xml or arrow")
+        );
     }
     let names: Vec<&str> = columns.iter().map(|column| query.variables[column.index()].as_str()).collect();
+    if format == OutputFormat::Arrow {
+        return write_arrow(execution, columns, &names, out);
+    }
     let mut writer = match format {
         OutputFormat::Table => RowWriter::table(execution.options.table.clone(), &names, out)?,
         _ => RowWriter::new(format, &names, out)?,
@@ -166,4 +172,42 @@ fn write_rows(
     })?;
     writer.finish()?;
     Ok(Written { rows })
+}
+
+/// The rows between two looks at the limits of a query.
+const CHECK_ROWS: usize = 1 << 12;
+
+/// Writes the rows as an Arrow stream. Its beginning has the types of the columns, which depend on all rows,
+/// so the ids of the result are collected first: 8 bytes for each cell, which count against the memory cap.
+fn write_arrow(
+    execution: &Execution<'_>,
+    columns: &[Variable],
+    names: &[&str],
+    out: &mut dyn Write,
+) -> Result<Written> {
+    let owned = names.iter().map(|name| (*name).to_owned()).collect();
+    let solutions = MaterializedSolutions::collect(execution, columns, owned)?;
+    let control = execution.control();
+    let read =
+        |id: Id, scratch: &mut String, read: &mut dyn FnMut(TermParts<'_>)| solutions.read(id, scratch, read);
+    let mut typed = Vec::with_capacity(names.len());
+    for (name, ids) in names.iter().zip(&solutions.columns) {
+        let mut kind = ColumnType::Unknown;
+        for ids in ids.chunks(CHECK_ROWS) {
+            control.check()?;
+            kind = vervet_results::column_type(kind, ids, &read)?;
+        }
+        typed.push((*name, kind));
+    }
+    let rows = solutions.rows;
+    let mut writer = ArrowWriter::new(&typed, rows as u64, out)?;
+    for start in (0..rows).step_by(CHECK_ROWS) {
+        control.check()?;
+        let range = start..(start + CHECK_ROWS).min(rows);
+        let count = range.len();
+        let ids: Vec<&[Id]> = solutions.columns.iter().map(|ids| &ids[range.clone()]).collect();
+        writer.rows(&ids, count, &read)?;
+    }
+    writer.finish()?;
+    Ok(Written { rows: rows as u64 })
 }

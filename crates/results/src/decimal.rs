@@ -1,11 +1,12 @@
 //! Decimals of Arrow: an integer and a number of digits behind the point.
 
 /// Digits of a decimal of 128 bits.
-pub(crate) const DIGITS_MAX: u8 = 38;
+pub const DIGITS_MAX: u8 = 38;
 
 /// The integer and the number of digits behind the point of `-?[0-9]*(\.[0-9]*)?`; `None`: more than 38
 /// digits, or another text.
-pub(crate) fn parsed(text: &str) -> Option<(i128, u8)> {
+#[must_use]
+pub fn parsed(text: &str) -> Option<(i128, u8)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
     let scale = u8::try_from(fraction.len()).ok().filter(|scale| *scale <= DIGITS_MAX)?;
@@ -25,18 +26,21 @@ pub(crate) fn parsed(text: &str) -> Option<(i128, u8)> {
 }
 
 /// The number of decimal digits; 0 has none.
-pub(crate) fn digits(value: i128) -> u8 {
+#[must_use]
+pub fn digits(value: i128) -> u8 {
     let value = value.unsigned_abs();
     value.checked_ilog10().map_or(0, |log| u8::try_from(log).unwrap_or(u8::MAX - 1) + 1)
 }
 
 /// The integer with more digits behind the point.
-pub(crate) fn rescaled(value: i128, from: u8, to: u8) -> Option<i128> {
+#[must_use]
+pub fn rescaled(value: i128, from: u8, to: u8) -> Option<i128> {
     value.checked_mul(10_i128.checked_pow(u32::from(to.checked_sub(from)?))?)
 }
 
 /// The lexical form.
-pub(crate) fn text(value: i128, scale: i8) -> String {
+#[must_use]
+pub fn text(value: i128, scale: i8) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let mut digits = value.unsigned_abs().to_string();
     let Ok(scale) = usize::try_from(scale) else {
