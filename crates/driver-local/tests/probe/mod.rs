@@ -91,6 +91,10 @@ impl Segment for ProbeSegment<'_> {
         Ok(())
     }
 
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        self.inner.is_remote(keys)
+    }
+
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
         self.inner.split(key, parts, entries_min, out)
     }

@@ -99,6 +99,10 @@ impl Segment for CountingSegment<'_> {
         Ok(())
     }
 
+    fn is_remote(&self, keys: Option<&[Id]>) -> bool {
+        self.inner.is_remote(keys)
+    }
+
     fn split(&self, key: Id, parts: usize, entries_min: usize, out: &mut Vec<Id>) -> Result<()> {
         self.inner.split(key, parts, entries_min, out)
     }
