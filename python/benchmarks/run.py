@@ -21,7 +21,7 @@ import time
 
 import vervet
 
-SYSTEMS = ["pyoxigraph", "ladybug", "rdflib", "networkx"]
+SYSTEMS = ["pyoxigraph", "ladybug", "rdflib", "networkx", "maplib"]
 NAME, SCORE, KNOWS = "urn:vervet:key:name", "urn:vervet:key:score", "urn:vervet:key:knows"
 
 
@@ -30,14 +30,18 @@ class Table:
 
     def __init__(self, title, unit="ms", scale=1e3):
         self.title, self.unit, self.scale = title, unit, scale
-        self.rows = {}
+        self.rows, self.known = {}, {}
 
     def add(self, system, work, prepare=None):
         """`work` is measured; `prepare` makes its argument each time."""
         self.rows[system] = (work, prepare)
 
+    def add_time(self, system, seconds):
+        """A time that another program has measured."""
+        self.known[system] = seconds
+
     def run(self, repeat):
-        best = {}
+        best = dict(self.known)
         for _ in range(repeat):
             for system, (work, prepare) in self.rows.items():
                 argument = prepare() if prepare else None
@@ -84,7 +88,7 @@ class Data:
 QUERY = f"SELECT ?who ?name ?score {{ ?who <{NAME}> ?name ; <{SCORE}> ?score }}"
 
 
-def frames(data, against, repeat):
+def frames(data, against, repeat, rust=None):
     """A result of a million rows as data frames."""
     db = vervet.open()
     db.load(data.triples)
@@ -96,6 +100,8 @@ def frames(data, against, repeat):
         stores["pyoxigraph"].bulk_load(path=str(data.triples), format=pyoxigraph.RdfFormat.N_TRIPLES)
     if "ladybug" in against:
         stores["ladybug"] = ladybug_of(data)
+    if "maplib" in against:
+        stores["maplib"] = maplib_of(data)
 
     def oxigraph_rows():
         def value(term):
@@ -124,6 +130,9 @@ def frames(data, against, repeat):
             table.add("pyoxigraph", oxigraph)
         if "ladybug" in stores:
             table.add("ladybug", lambda ladybug=ladybug: getattr(stores["ladybug"].execute(cypher), ladybug)())
+        if "maplib" in stores:
+            # Its results are frames of polars.
+            table.add("maplib", lambda pandas=library == "pandas": stores["maplib"].query(QUERY).to_pandas() if pandas else stores["maplib"].query(QUERY))
         table.run(repeat)
 
     points = [random.Random(2).randrange(data.rows) for _ in range(2000)]
@@ -137,6 +146,10 @@ def frames(data, against, repeat):
         return len(iris)
 
     table.add("vervet", own_points)
+    if rust:
+        command = [rust, str(data.triples), str(len(points)), str(max(repeat, 5))]
+        microseconds = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        table.add_time("vervet in Rust", microseconds / 1e6)
     if "pyoxigraph" in stores:
         texts = [f"SELECT ?name {{ <urn:vervet:vertex:{number}> <{NAME}> ?name }}" for number in points]
 
@@ -156,6 +169,14 @@ def frames(data, against, repeat):
             return len(points)
 
         table.add("ladybug", ladybug_points)
+    if "maplib" in stores:
+
+        def maplib_points():
+            for number in points[:200]:
+                stores["maplib"].query(f"SELECT ?name {{ <urn:vervet:vertex:{number}> <{NAME}> ?name }}").rows()
+            return 200
+
+        table.add("maplib", maplib_points)
     if "rdflib" in against:
         few = min(data.rows, 20_000)
         graph = rdflib_graph(data, few)
@@ -222,6 +243,14 @@ def ladybug_of(data):
     return connection
 
 
+def maplib_of(data):
+    import maplib
+
+    model = maplib.Model()
+    model.read(str(data.triples))
+    return model
+
+
 def rdflib_graph(data, rows):
     import rdflib
 
@@ -260,6 +289,8 @@ def loads(data, against, repeat):
             store.bulk_load(path=str(data.triples), format=pyoxigraph.RdfFormat.N_TRIPLES)
 
         table.add("pyoxigraph, N-Triples", load_oxigraph)
+    if "maplib" in against:
+        table.add("maplib, N-Triples", lambda: maplib_of(data) and None)
     table.run(repeat)
 
 
@@ -380,6 +411,7 @@ def main():
     parser.add_argument("--edges", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", default="frames,loads,algorithms,rdflib")
+    parser.add_argument("--rust", help="crates/vervet/examples/point_queries.rs, built: measured beside Python")
     options = parser.parse_args()
     wanted = [name for name in options.against.split(",") if name]
     unknown = set(wanted) - set(SYSTEMS)
@@ -398,7 +430,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         data = Data(options.rows, pathlib.Path(folder))
         if "frames" in parts:
-            frames(data, against, options.repeat)
+            frames(data, against, options.repeat, options.rust)
         if "loads" in parts:
             loads(data, against, options.repeat)
         if "rdflib" in parts:
