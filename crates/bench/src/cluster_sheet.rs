@@ -6,7 +6,7 @@
 //! servers are counted. Times of the wall clock on few processors say little of servers with their own.
 //!
 //! For some queries over four servers, the design of clusters predicted messages (a request and its answer
-//! are two) and bytes ([`predicted`]); the table has them beside what is counted.
+//! are two) and bytes (`predicted`); the table has them beside what is counted.
 
 use crate::data::{PlainFile, queries, test_data};
 use crate::table::{Table, count, figure};

@@ -1,4 +1,4 @@
-//! Random queries over servers: a database, servers in one process without connections ([`crate::twin`]), and
+//! Random queries over servers: a database, servers in one process without connections (`twin.rs`), and
 //! servers with connections, each with one thread and with three, answer alike.
 //!
 //! # Shape
