@@ -1,4 +1,6 @@
 //! Bit sets of variables; small ones do not allocate.
+//!
+//! Planning consists of such sets to a good part, in another crate: their methods are inlined there.
 
 use crate::Variable;
 
@@ -13,6 +15,7 @@ pub struct VariableSet {
 
 impl VariableSet {
     /// Inserts a variable.
+    #[inline]
     pub fn insert(&mut self, variable: Variable) {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         if word == 0 {
@@ -26,6 +29,7 @@ impl VariableSet {
     }
 
     /// Removes a variable.
+    #[inline]
     pub fn remove(&mut self, variable: Variable) {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         if word == 0 {
@@ -37,6 +41,7 @@ impl VariableSet {
 
     /// Whether the variable is in the set.
     #[must_use]
+    #[inline]
     pub fn contains(&self, variable: Variable) -> bool {
         let (word, bit) = (variable.index() / 64, 1_u64 << (variable.index() % 64));
         let bits = if word == 0 { self.low } else { self.high.get(word - 1).copied().unwrap_or(0) };
@@ -51,11 +56,13 @@ impl VariableSet {
 
     /// Whether the set is empty.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.low == 0 && self.high.iter().all(|&word| word == 0)
     }
 
     /// Inserts all of another set.
+    #[inline]
     pub fn add_all(&mut self, other: &Self) {
         self.low |= other.low;
         if self.high.len() < other.high.len() {
@@ -67,6 +74,7 @@ impl VariableSet {
     }
 
     /// Removes all of another set.
+    #[inline]
     pub fn remove_all(&mut self, other: &Self) {
         self.low &= !other.low;
         for (mine, its) in self.high.iter_mut().zip(&other.high) {
@@ -75,6 +83,7 @@ impl VariableSet {
     }
 
     /// Removes what another set does not contain.
+    #[inline]
     pub fn keep_all(&mut self, other: &Self) {
         self.low &= other.low;
         for (at, mine) in self.high.iter_mut().enumerate() {
@@ -84,6 +93,7 @@ impl VariableSet {
 
     /// Both sets.
     #[must_use]
+    #[inline]
     pub fn union(mut self, other: &Self) -> Self {
         self.add_all(other);
         self
@@ -91,6 +101,7 @@ impl VariableSet {
 
     /// What both sets contain.
     #[must_use]
+    #[inline]
     pub fn intersection(mut self, other: &Self) -> Self {
         self.keep_all(other);
         self
@@ -98,6 +109,7 @@ impl VariableSet {
 
     /// What the other set does not contain.
     #[must_use]
+    #[inline]
     pub fn minus(mut self, other: &Self) -> Self {
         self.remove_all(other);
         self
@@ -105,12 +117,14 @@ impl VariableSet {
 
     /// Whether the sets have a common variable.
     #[must_use]
+    #[inline]
     pub fn intersects(&self, other: &Self) -> bool {
         self.low & other.low != 0 || self.high.iter().zip(&other.high).any(|(mine, its)| mine & its != 0)
     }
 
     /// Whether the other set contains all of this one.
     #[must_use]
+    #[inline]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.low & !other.low == 0
             && self

@@ -135,8 +135,11 @@ impl Cluster {
             let peer = peers.iter().find(|peer| peer.0.name() == entry.name);
             peer.map(|peer| Arc::clone(peer) as Arc<dyn Remote>)
         };
-        let partitions: Vec<_> = map.servers.iter().map(|entry| entry.partitions.clone()).collect();
-        let by_number = map.servers.iter().map(remote_of).collect();
+        // By name, so that all servers number them alike, whatever the order of their maps.
+        let mut numbered: Vec<&ServerEntry> = map.servers.iter().collect();
+        numbered.sort_by(|one, other| one.name.cmp(&other.name));
+        let partitions: Vec<_> = numbered.iter().map(|entry| entry.partitions.clone()).collect();
+        let by_number = numbered.into_iter().map(remote_of).collect();
         let servers = Servers::new(by_number, &partitions, Arc::clone(&reading))?;
         let seed = options.environment.random.next_u64();
         let seed = seed.map_err(|error| Error::io("draw a random number", &error))?;
@@ -177,6 +180,12 @@ impl Cluster {
     #[must_use]
     pub fn query_counts(&self) -> ClusterCounts {
         self.driver.counts()
+    }
+
+    /// From now on threads of heavy work for other servers, and of nothing else, call this first, to lower
+    /// their priority. The first call counts.
+    pub fn on_heavy_task(&self, call: fn()) {
+        self.driver.on_heavy_task(call);
     }
 
     /// The faults of the connections to another server, for tests.

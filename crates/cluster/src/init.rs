@@ -187,8 +187,6 @@ impl Partial {
 
     /// Gives the directory its name.
     fn publish(mut self, directory: &Path) -> Result<()> {
-        let lock = self.path.join(LOCK);
-        fs::remove_file(&lock).map_err(failed("remove", &lock))?;
         match fs::remove_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("replace", directory)(error));
@@ -197,6 +195,9 @@ impl Partial {
         }
         fs::rename(&self.path, directory).map_err(failed("write", directory))?;
         self.lock = None;
+        // Not before: another call could lock the directory while it is renamed.
+        let lock = directory.join(LOCK);
+        fs::remove_file(&lock).map_err(failed("remove", &lock))?;
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             // Not every system can; the files themselves are durable.
             let _ = File::open(parent).and_then(|parent| parent.sync_all());

@@ -1,8 +1,10 @@
 //! What a running task needs besides its fragments: where rows come out, and tasks of other servers.
 
 use crate::output::Output;
+use crate::running::Backoff;
 use crate::servers::Servers;
-use crate::task::{Outcome, Task};
+use crate::task::{Answered, Task};
+use std::time::{Duration, Instant};
 use vervet_kernel::plan::Sent;
 use vervet_kernel::{Batch, Run};
 use vervet_model::Result;
@@ -11,27 +13,46 @@ use vervet_partition::Answer;
 /// Tasks that are awaited together at the end of a fragment.
 const TOGETHER_MAX: usize = 4;
 
+/// An answer is read within about this time, though rows wait: a server gives up a reader that is late.
+const LATE: Duration = Duration::from_secs(5);
+
 /// What a running task needs besides its fragments.
 pub(crate) struct AtWork<'w, 'a> {
     pub(crate) servers: &'a Servers,
     pub(crate) run: &'w Run<'a>,
-    /// The bytes of the job.
+    /// The number of the query, and the bytes of the job.
+    number: u64,
     job: &'w [u8],
     pub(crate) output: Output<'w, 'a>,
     /// Tasks that other servers work on.
-    awaited: Vec<Box<dyn Answer + 'a>>,
+    awaited: Vec<Awaited<'a>>,
+    /// When the first of them was sent.
+    since: Option<Instant>,
+}
+
+/// A task that was sent, and kept in case that the server is busy.
+struct Awaited<'a> {
+    server: usize,
+    request: Vec<u8>,
+    answer: Box<dyn Answer + 'a>,
 }
 
 impl<'w, 'a> AtWork<'w, 'a> {
-    /// `job`: its bytes.
-    pub(crate) fn new(servers: &'a Servers, run: &'w Run<'a>, job: &'w [u8], output: Output<'w, 'a>) -> Self {
-        Self { servers, run, job, output, awaited: Vec::new() }
+    pub(crate) fn new(
+        servers: &'a Servers,
+        run: &'w Run<'a>,
+        task: &Task<'w>,
+        output: Output<'w, 'a>,
+    ) -> Self {
+        let (number, job) = (task.number, task.job);
+        Self { servers, run, number, job, output, awaited: Vec::new(), since: None }
     }
 
     /// Sends rows as a task to another server.
     pub(crate) fn send(&mut self, fragment: usize, server: usize, rows: &Batch) -> Result<()> {
         let mut request = Vec::new();
-        Task { job: self.job, fragment, partitions: &[], rows }.write(&mut request);
+        Task { number: self.number, job: self.job, fragment, partitions: &[], rows }.write(&mut request);
+        self.run.control().grow(request.len() as u64)?;
         let sent = Sent { rows: rows.rows as u64, bytes: request.len() as u64 };
         if let Some(of_fragment) = self.output.outcome.sent.get_mut(fragment) {
             of_fragment.add(sent);
@@ -39,8 +60,14 @@ impl<'w, 'a> AtWork<'w, 'a> {
         self.run.control().leave();
         let servers = self.servers;
         let answer: Box<dyn Answer + 'a> = servers.remote(server)?.send(&request)?;
-        self.awaited.push(answer);
+        self.awaited.push(Awaited { server, request, answer });
+        self.since.get_or_insert_with(Instant::now);
         if self.awaited.len() >= TOGETHER_MAX { self.receive() } else { Ok(()) }
+    }
+
+    /// Waits for the tasks that were sent, if that was long ago.
+    pub(crate) fn receive_late(&mut self) -> Result<()> {
+        if self.since.is_some_and(|since| since.elapsed() > LATE) { self.receive() } else { Ok(()) }
     }
 
     /// Waits for the tasks that were sent.
@@ -48,14 +75,30 @@ impl<'w, 'a> AtWork<'w, 'a> {
         if self.awaited.is_empty() {
             return Ok(());
         }
+        self.since = None;
         self.run.control().leave();
-        for answer in std::mem::take(&mut self.awaited) {
-            let outcome = Outcome::read(&answer.receive()?, self.run.variables())?;
-            self.output.outcome.count(&outcome);
-            if outcome.rows.rows > 0 {
-                self.output.add(&outcome.rows)?;
-            }
+        for awaited in std::mem::take(&mut self.awaited) {
+            self.receive_one(awaited)?;
         }
         Ok(())
+    }
+
+    fn receive_one(&mut self, awaited: Awaited<'a>) -> Result<()> {
+        let Awaited { server, request, answer } = awaited;
+        let mut answer = answer.receive()?;
+        let mut backoff = Backoff::new();
+        let outcome = loop {
+            match Answered::read(&answer, self.run.variables())? {
+                Answered::Outcome(outcome) => break outcome,
+                Answered::NotNeeded => return Err(self.output.not_needed()),
+                Answered::Busy => {
+                    backoff.wait()?;
+                    answer = self.servers.remote(server)?.send(&request)?.receive()?;
+                }
+            }
+        };
+        self.run.control().shrink(request.len() as u64);
+        self.output.outcome.count(&outcome);
+        if outcome.rows.rows > 0 { self.output.add(&outcome.rows) } else { Ok(()) }
     }
 }

@@ -176,6 +176,7 @@ fn push_own<'a>(
     batch: &mut Batch,
     at_work: &mut AtWork<'_, 'a>,
 ) -> Result<()> {
+    at_work.receive_late()?;
     let Some((leg, rest)) = legs.split_first_mut() else { return at_work.output.add(batch) };
     let Some(own) = &mut leg.own else { return push_whole(&mut leg.whole, rest, batch, at_work) };
     let run = at_work.run;
@@ -224,6 +225,7 @@ impl<'a> Whole<'a> {
 
 /// Deals the rows of a batch to the owners of the key of the next fragment.
 pub(crate) fn deal<'a>(legs: &mut [Leg<'a>], batch: &mut Batch, at_work: &mut AtWork<'_, 'a>) -> Result<()> {
+    at_work.receive_late()?;
     let Some(leg) = legs.first_mut() else { return at_work.output.add(batch) };
     let servers = at_work.servers;
     leg.dealt.iter_mut().for_each(Vec::clear);

@@ -5,14 +5,16 @@ use crate::task::{Combine, Job, Outcome};
 use vervet_algebra::Variable;
 use vervet_kernel::plan::Sent;
 use vervet_kernel::{Batch, CombinedRows, Run};
-use vervet_model::Result;
+use vervet_model::{Error, Result, cancelled_error};
 
-/// Delivers rows to the server that asked; what was sent for it.
-pub(crate) type Deliver<'d> = dyn Fn(Batch) -> Result<Sent> + 'd;
+/// Delivers rows to the server that asked; what was sent for it. `None`: the query needs no more.
+pub(crate) type Deliver<'d> = dyn Fn(Batch) -> Result<Option<Sent>> + 'd;
 
 /// The rows of a task, and its outcome.
 pub(crate) struct Output<'w, 'a> {
     pub(crate) outcome: Outcome,
+    /// Whether the query needs more rows; else the task ends with an error.
+    pub(crate) is_needed: bool,
     rows: Rows,
     deliver: &'w Deliver<'w>,
     run: &'w Run<'a>,
@@ -33,7 +35,7 @@ impl<'w, 'a> Output<'w, 'a> {
         };
         let sent = vec![Sent::default(); job.fragments.len() + 1];
         let outcome = Outcome { sent, ..Outcome::default() };
-        Self { outcome, rows, deliver, run, counted_bytes: 0 }
+        Self { outcome, is_needed: true, rows, deliver, run, counted_bytes: 0 }
     }
 
     /// Adds rows; those that are too many for the outcome are delivered to the server that asked the query.
@@ -67,14 +69,20 @@ impl<'w, 'a> Output<'w, 'a> {
     }
 
     fn deliver(&mut self, rows: Batch) -> Result<()> {
-        self.outcome.delivered += rows.rows as u64;
+        self.outcome.delivered = self.outcome.delivered.saturating_add(rows.rows as u64);
         // The thread that takes them may wait for a turn.
         self.run.control().leave();
-        let bytes = (self.deliver)(rows)?;
+        let Some(sent) = (self.deliver)(rows)? else { return Err(self.not_needed()) };
         if let Some(back) = self.outcome.sent.last_mut() {
-            back.add(bytes);
+            back.add(sent);
         }
         Ok(())
+    }
+
+    /// The query needs no more: the error that ends the task.
+    pub(crate) fn not_needed(&mut self) -> Error {
+        self.is_needed = false;
+        cancelled_error()
     }
 
     fn take(&mut self) -> Batch {

@@ -15,7 +15,7 @@
 
 use crate::cost::Cost;
 use crate::servers::Servers;
-use crate::task::{Combine, Fragment};
+use crate::task::{Combine, Fragment, Job};
 use std::ops::Range;
 use vervet_algebra::{Expression, Variable};
 use vervet_kernel::plan::{Access, Leg, Operand, Pipeline, PlanStep, Step};
@@ -77,6 +77,23 @@ impl Placement {
             combine,
             rows_max,
         })
+    }
+
+    /// The steps as a job of server `origin`, without what belongs to a single run.
+    pub(crate) fn job(&self, variables: usize, origin: usize) -> Job {
+        Job {
+            variables,
+            origin,
+            pipeline: self.pipeline.clone(),
+            fragments: self.fragments.clone(),
+            combine: self.combine,
+            now: [0; 18],
+            base: None,
+            computed: Vec::new(),
+            memory_bytes: None,
+            profile: false,
+            is_heavy: false,
+        }
     }
 }
 

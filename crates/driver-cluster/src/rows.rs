@@ -12,6 +12,10 @@ pub(crate) fn rows_max(rows: &Batch) -> usize {
     (REQUEST_BYTES / (VARINT_BYTES_MAX * (carried + 2))).clamp(BATCH_ROWS, 1 << 14)
 }
 
+/// Rows without columns take no bytes, so their number has a limit of its own: above [`rows_max`] and a
+/// batch.
+const ROWS_READ_MAX: usize = 1 << 15;
+
 /// Below the largest frame of the protocol, with room for a job.
 const REQUEST_BYTES: usize = 8 << 20;
 
@@ -70,9 +74,14 @@ pub(crate) fn write_batch(batch: &Batch, out: &mut Vec<u8>) {
     }
 }
 
+/// # Errors
+/// Unavailable: the bytes are no rows, or more than any server sends.
 pub(crate) fn read_batch(input: &mut Input<'_>, variables: usize) -> Result<Batch> {
     let mut batch = Batch::new(variables);
     let rows = usize::read(input)?;
+    if rows > ROWS_READ_MAX {
+        return Err(malformed("too many rows"));
+    }
     if rows == 0 {
         return Ok(batch);
     }

@@ -7,9 +7,11 @@
 //! the end: rows, or how many were delivered to the server that asked the query.
 //!
 //! A task carries its job, so a server keeps nothing between two tasks, and forgets a query as soon as its
-//! connections end.
+//! connections end. Jobs are bounded, so that running one takes a bounded stack and memory, whatever its
+//! bytes say.
 
 use crate::rows::{read_batch, write_batch};
+use crate::running::FRAGMENTS_MAX;
 use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
 use oxrdf::Term;
 use std::ops::Range;
@@ -24,6 +26,15 @@ pub(crate) mod kind {
     pub(crate) const TASK: u8 = 64;
     pub(crate) const DELIVERY: u8 = 65;
 }
+
+/// Maximum number of steps of a job, nested ones counted: rows pass them on the stack of one thread.
+pub(crate) const STEPS_MAX: usize = 1000;
+
+/// The stack of a thread that runs tasks, in bytes. A test runs 900 steps, one within the other, on it.
+pub(crate) const STACK_BYTES: usize = 8 << 20;
+
+/// Maximum bytes of a job, which each request of a task carries.
+const JOB_BYTES_MAX: usize = 256 << 10;
 
 /// How rows are passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,8 +62,6 @@ pub(crate) struct Fragment {
 pub(crate) struct Job {
     /// Number of columns. First, so that all variables after it are read against it.
     pub(crate) variables: usize,
-    /// A random number, for deliveries.
-    pub(crate) number: u64,
     /// The server that asked the query.
     pub(crate) origin: usize,
     pub(crate) pipeline: Pipeline,
@@ -66,6 +75,8 @@ pub(crate) struct Job {
     /// The memory cap of the query at each server, in bytes.
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) profile: bool,
+    /// Whether threads of light queries go first.
+    pub(crate) is_heavy: bool,
 }
 
 wire_struct! {
@@ -77,26 +88,25 @@ wire_struct! {
 impl Wire for Job {
     fn write(&self, out: &mut Vec<u8>) {
         self.variables.write(out);
-        (self.number, self.origin).write(out);
+        self.origin.write(out);
         self.pipeline.write(out);
         (self.fragments.clone(), self.combine).write(out);
         (self.now, self.base.clone()).write(out);
         self.computed.write(out);
-        (self.memory_bytes, self.profile).write(out);
+        (self.memory_bytes, (self.profile, self.is_heavy)).write(out);
     }
 
     fn read(input: &mut Input<'_>) -> Result<Self> {
         let variables = usize::from(u16::read(input)?);
         input.set_variables(variables);
-        let (number, origin) = Wire::read(input)?;
+        let origin = Wire::read(input)?;
         let pipeline = Wire::read(input)?;
         let (fragments, combine) = Wire::read(input)?;
         let (now, base) = Wire::read(input)?;
         let computed = Wire::read(input)?;
-        let (memory_bytes, profile) = Wire::read(input)?;
+        let (memory_bytes, (profile, is_heavy)) = Wire::read(input)?;
         Ok(Self {
             variables,
-            number,
             origin,
             pipeline,
             fragments,
@@ -106,6 +116,7 @@ impl Wire for Job {
             computed,
             memory_bytes,
             profile,
+            is_heavy,
         })
     }
 }
@@ -126,12 +137,20 @@ impl Job {
         if next != self.pipeline.steps.len() {
             return Err(malformed("fragments that are not all steps"));
         }
+        if self.fragments.len() > FRAGMENTS_MAX {
+            return Err(malformed("too many fragments"));
+        }
+        if self.pipeline.number_steps() > STEPS_MAX {
+            return Err(malformed("too many steps"));
+        }
         Ok(())
     }
 }
 
 /// Rows for a fragment.
 pub(crate) struct Task<'t> {
+    /// A random number of the query, for deliveries and its memory.
+    pub(crate) number: u64,
     /// The bytes of the job.
     pub(crate) job: &'t [u8],
     pub(crate) fragment: usize,
@@ -144,6 +163,7 @@ impl Task<'_> {
     /// Appends the bytes of its request.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.push(kind::TASK);
+        self.number.write(out);
         self.job.len().write(out);
         out.extend_from_slice(self.job);
         self.fragment.write(out);
@@ -155,6 +175,7 @@ impl Task<'_> {
 
 /// A task as it was read.
 pub(crate) struct ReceivedTask<'b> {
+    pub(crate) number: u64,
     pub(crate) job_bytes: &'b [u8],
     pub(crate) job: Job,
     pub(crate) fragment: usize,
@@ -169,6 +190,7 @@ impl<'b> ReceivedTask<'b> {
     /// Unavailable: the bytes are none.
     pub(crate) fn read(bytes: &'b [u8]) -> Result<Self> {
         let mut input = Input::new(bytes);
+        let number = input.number()?;
         let count = input.count()?;
         let job_bytes = input.take(count)?;
         let job = read_job(job_bytes)?;
@@ -177,12 +199,15 @@ impl<'b> ReceivedTask<'b> {
             return Err(malformed("there is no such fragment"));
         }
         let partitions: Vec<usize> = Wire::read(&mut input)?;
+        if !partitions.is_sorted_by(|one, next| one < next) {
+            return Err(malformed("partitions that are not ascending"));
+        }
         if partitions.is_empty() && job.fragments.get(fragment).is_some_and(|one| one.key.is_none()) {
             return Err(malformed("a scan of no partition"));
         }
         let rows = read_batch(&mut input, job.variables)?;
         input.end()?;
-        Ok(Self { job_bytes, job, fragment, partitions, rows })
+        Ok(Self { number, job_bytes, job, fragment, partitions, rows })
     }
 }
 
@@ -191,6 +216,9 @@ impl<'b> ReceivedTask<'b> {
 /// # Errors
 /// Unavailable: they are none.
 pub(crate) fn read_job(bytes: &[u8]) -> Result<Job> {
+    if bytes.len() > JOB_BYTES_MAX {
+        return Err(malformed("a job is too large"));
+    }
     let mut input = Input::new(bytes);
     let job = Job::read(&mut input)?;
     input.end()?;
@@ -233,9 +261,16 @@ impl Outcome {
         Ok(Self { rows, delivered, sent, figures })
     }
 
+    /// Counts what was sent to the first fragment.
+    pub(crate) fn add_sent(&mut self, rows: usize, bytes: usize) {
+        if let Some(first) = self.sent.first_mut() {
+            first.add(Sent { rows: rows as u64, bytes: bytes as u64 });
+        }
+    }
+
     /// Adds the counters of another one.
     pub(crate) fn count(&mut self, other: &Self) {
-        self.delivered += other.delivered;
+        self.delivered = self.delivered.saturating_add(other.delivered);
         self.sent.resize(self.sent.len().max(other.sent.len()), Sent::default());
         self.sent.iter_mut().zip(&other.sent).for_each(|(sum, one)| sum.add(*one));
         self.figures.resize(self.figures.len().max(other.figures.len()), StepProfile::default());
@@ -243,28 +278,88 @@ impl Outcome {
     }
 }
 
-/// Appends the request that delivers rows.
-pub(crate) fn write_delivery(job: u64, rows: &Batch, out: &mut Vec<u8>) {
+/// What a server answers to a task.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    Outcome(Outcome),
+    /// Too many tasks run there: it is to be sent again.
+    Busy,
+    /// The query needs no more rows.
+    NotNeeded,
+}
+
+/// The first byte of an answer to a task or a delivery.
+pub(crate) mod answer {
+    /// Of a delivery: the rows were taken. Of a task: its outcome follows.
+    pub(crate) const DONE: u8 = 0;
+    pub(crate) const BUSY: u8 = 1;
+    pub(crate) const NOT_NEEDED: u8 = 2;
+}
+
+impl Answered {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Outcome(outcome) => {
+                out.push(answer::DONE);
+                outcome.write(out);
+            }
+            Self::Busy => out.push(answer::BUSY),
+            Self::NotNeeded => out.push(answer::NOT_NEEDED),
+        }
+    }
+
+    /// # Errors
+    /// Unavailable: the bytes are none.
+    pub(crate) fn read(bytes: &[u8], variables: usize) -> Result<Self> {
+        match bytes {
+            [answer::DONE, rest @ ..] => Outcome::read(rest, variables).map(Self::Outcome),
+            [answer::BUSY] => Ok(Self::Busy),
+            [answer::NOT_NEEDED] => Ok(Self::NotNeeded),
+            _ => Err(malformed("an unknown answer to a task")),
+        }
+    }
+}
+
+/// The answer to a delivery.
+pub(crate) fn write_delivered(is_needed: bool, out: &mut Vec<u8>) {
+    out.push(if is_needed { answer::DONE } else { answer::NOT_NEEDED });
+}
+
+/// Whether the query needs more rows.
+///
+/// # Errors
+/// Unavailable: the bytes are no answer to a delivery.
+pub(crate) fn read_delivered(bytes: &[u8]) -> Result<bool> {
+    match bytes {
+        [answer::DONE] => Ok(true),
+        [answer::NOT_NEEDED] => Ok(false),
+        _ => Err(malformed("an unknown answer to a delivery")),
+    }
+}
+
+/// Appends the request that delivers rows to the query with this number.
+pub(crate) fn write_delivery(number: u64, rows: &Batch, out: &mut Vec<u8>) {
     out.push(kind::DELIVERY);
-    job.write(out);
+    number.write(out);
     rows.columns.len().write(out);
     write_batch(rows, out);
 }
 
-/// Reads such a request without its first byte: the number of the job, and rows.
+/// Reads such a request without its first byte: the number of the query, and rows.
 ///
 /// # Errors
 /// Unavailable: the bytes are none.
 pub(crate) fn read_delivery(bytes: &[u8]) -> Result<(u64, Batch)> {
     let mut input = Input::new(bytes);
-    let job = input.number()?;
+    let number = input.number()?;
     let variables = u16::read(&mut input)?;
     let rows = read_batch(&mut input, usize::from(variables))?;
     input.end()?;
-    Ok((job, rows))
+    Ok((number, rows))
 }
 
-/// The bytes of a job, which all its tasks share. `None`: the steps have no bytes, or none that can be read.
+/// The bytes of a job, which all its tasks share. `None`: the steps have no bytes, or none that can be read:
+/// they are too many or nest too deep.
 pub(crate) fn bytes_of(job: &Job) -> Option<Arc<[u8]>> {
     let mut bytes = Vec::new();
     job.write(&mut bytes);

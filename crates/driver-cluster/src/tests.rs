@@ -1,7 +1,8 @@
 //! Bytes of jobs, tasks and outcomes: they are read as they were written, and other bytes are refused.
 
 use crate::task::{
-    Combine, Fragment, Job, Outcome, ReceivedTask, Task, bytes_of, read_delivery, read_job, write_delivery,
+    Answered, Combine, Fragment, Job, Outcome, ReceivedTask, Task, bytes_of, read_delivered, read_delivery,
+    read_job, write_delivered, write_delivery,
 };
 use crate::wire::Wire;
 use oxrdf::{Literal, NamedNode, Term, Triple};
@@ -132,7 +133,6 @@ fn job() -> Job {
     ];
     Job {
         variables: 4,
-        number: u64::MAX,
         origin: 2,
         pipeline: pipeline(steps),
         fragments: vec![Fragment { steps: 0..3, key: None }, Fragment { steps: 3..17, key: Some(B) }],
@@ -142,6 +142,7 @@ fn job() -> Job {
         computed: terms(),
         memory_bytes: Some(1 << 40),
         profile: true,
+        is_heavy: true,
     }
 }
 
@@ -164,11 +165,12 @@ fn jobs_tasks_and_outcomes_are_their_bytes() {
     let bytes = bytes_of(&job).expect("steps with bytes");
     assert_eq!(read_job(&bytes).expect("a job"), job);
     let mut request = Vec::new();
-    Task { job: &bytes, fragment: 1, partitions: &[5, 300], rows: &rows }.write(&mut request);
+    Task { number: u64::MAX, job: &bytes, fragment: 1, partitions: &[5, 300], rows: &rows }
+        .write(&mut request);
     let task = ReceivedTask::read(&request[1..]).expect("a task");
     assert_eq!(
-        (task.job, task.fragment, &*task.partitions, task.job_bytes),
-        (job, 1, &[5, 300][..], &*bytes)
+        (task.number, task.job, task.fragment, &*task.partitions, task.job_bytes),
+        (u64::MAX, job, 1, &[5, 300][..], &*bytes)
     );
     assert!(is_same(&task.rows, &rows));
     let figures = vec![StepProfile { rows_in: 1, rows_out: u64::MAX, nanoseconds: 3 }];
@@ -211,6 +213,56 @@ fn steps_without_bytes_are_not_sent() {
     }
 }
 
+/// Bytes of a few rows or steps that would take much to run.
+#[test]
+fn jobs_and_rows_are_bounded() {
+    let refused = |result: vervet_model::Result<()>| {
+        let error = result.expect_err("too much");
+        assert_eq!(error.kind(), vervet_model::ErrorKind::Unavailable, "{error}");
+    };
+    // 2^36 rows without a column in ten bytes.
+    let mut bytes = Vec::new();
+    (77_u64, 4_u64).write(&mut bytes);
+    (1_u64 << 36, 0_u64).write(&mut bytes);
+    false.write(&mut bytes);
+    refused(read_delivery(&bytes).map(drop));
+    let of = |steps: usize, fragments: Vec<Fragment>| {
+        let steps = vec![Step::Empty; steps];
+        Job { pipeline: pipeline(steps), fragments, ..job() }
+    };
+    let each = |count: usize| (0..count).map(|at| Fragment { steps: at..at + 1, key: Some(A) }).collect();
+    let all = |steps: usize| vec![Fragment { steps: 0..steps, key: None }];
+    assert!(bytes_of(&of(1_000, all(1_000))).is_some() && bytes_of(&of(64, each(64))).is_some());
+    assert!(bytes_of(&of(1_001, all(1_001))).is_none() && bytes_of(&of(65, each(65))).is_none());
+    let long = Job { base: Some("x".repeat(300_000)), ..job() };
+    assert!(bytes_of(&long).is_none());
+    let job = bytes_of(&job()).expect("steps with bytes");
+    for partitions in [&[3, 3][..], &[4, 2]] {
+        let mut request = Vec::new();
+        Task { number: 1, job: &job, fragment: 0, partitions, rows: &rows() }.write(&mut request);
+        refused(ReceivedTask::read(&request[1..]).map(drop));
+    }
+}
+
+#[test]
+fn answers_are_their_bytes() {
+    for (bytes, is_busy) in [(&[1][..], true), (&[2], false)] {
+        let answered = Answered::read(bytes, 4).expect("an answer");
+        assert_eq!(matches!(answered, Answered::Busy), is_busy);
+        let mut written = Vec::new();
+        answered.write(&mut written);
+        assert_eq!(written, bytes);
+    }
+    for bytes in [&[][..], &[3], &[1, 0], &[2, 9]] {
+        assert!(Answered::read(bytes, 4).is_err() && read_delivered(bytes).is_err());
+    }
+    for is_needed in [true, false] {
+        let mut bytes = Vec::new();
+        write_delivered(is_needed, &mut bytes);
+        assert_eq!(read_delivered(&bytes).expect("an answer"), is_needed);
+    }
+}
+
 /// Bytes that were changed, cut or made up are a job or an error, never a panic, and take little memory.
 #[test]
 fn other_bytes_are_refused() {
@@ -226,7 +278,7 @@ fn other_bytes_are_refused() {
     };
     let job = bytes_of(&job()).expect("steps with bytes");
     let mut request = Vec::new();
-    Task { job: &job, fragment: 1, partitions: &[], rows: &rows() }.write(&mut request);
+    Task { number: 1, job: &job, fragment: 1, partitions: &[], rows: &rows() }.write(&mut request);
     let mut refused = 0;
     for _ in 0..20_000 {
         let mut bytes = request[1..].to_vec();

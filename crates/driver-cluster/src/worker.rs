@@ -16,17 +16,18 @@ use crate::at_work::AtWork;
 use crate::legs::{Leg, arrive_here, finish, scan};
 use crate::output::{Deliver, Output};
 use crate::servers::Servers;
-use crate::task::{Job, Outcome, Task};
+use crate::task::{Answered, Job, Outcome, Task};
+use crate::wire::malformed;
 use oxsdatatypes::DateTime;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use vervet_expression::{ComputedTerms, Evaluator};
 use vervet_kernel::plan::{Plan, StepProfile};
-use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, Limits, Run};
+use vervet_kernel::{BATCH_ROWS, Batch, Control, Gate, Limits, Run, SharedMemory};
 use vervet_model::{Error, Id, Result, Tag, ThreadLimits};
 
-/// Runs a task with the limits of the calling thread. `deliver` receives rows that are too many for the
-/// outcome.
+/// Runs a task with the limits of the calling thread. `memory`: counts the bytes of all tasks of the query
+/// here. `deliver` receives rows that are too many for the outcome.
 ///
 /// # Errors
 /// Limits, damaged data, what other servers answer, those of `deliver`.
@@ -35,15 +36,39 @@ pub(crate) fn run_task(
     job: &Job,
     task: &Task<'_>,
     gate: Option<Arc<dyn Gate>>,
+    memory: &Arc<SharedMemory>,
     deliver: &Deliver<'_>,
-) -> Result<Outcome> {
+) -> Result<Answered> {
     let ThreadLimits { cancelled, deadline } = ThreadLimits::current();
     let limits = Limits { cancelled, deadline, memory_bytes: job.memory_bytes };
-    let control = Control::with_gate(limits, gate);
-    control.set_heavy();
-    let outcome = run_under(servers, job, task, &control, deliver);
+    let control = Control::with_gate(limits, gate).with_shared_memory(memory);
+    if job.is_heavy {
+        control.set_heavy();
+    }
+    let answered = run_under(servers, job, task, &control, deliver);
     control.leave();
-    outcome
+    answered
+}
+
+/// Maximum columns of rows that wait in a task, over all fragments, servers and partitions.
+const COLUMNS_MAX: usize = 1 << 22;
+
+/// Whether a task of so many fragments and variables may run at any server.
+pub(crate) fn has_columns(fragments: usize, variables: usize, servers: &Servers) -> bool {
+    let places = servers.count() + servers.base().partitioning().count();
+    fragments.saturating_mul(variables).saturating_mul(places) <= COLUMNS_MAX
+}
+
+/// Bytes of those columns before there are any rows.
+///
+/// # Errors
+/// Unavailable: they are too many.
+fn waiting_bytes(job: &Job, servers: &Servers) -> Result<u64> {
+    if !has_columns(job.fragments.len(), job.variables, servers) {
+        return Err(malformed("too many columns"));
+    }
+    let places = servers.count() + servers.own_partitions().len();
+    Ok((job.fragments.len() * job.variables * places * size_of::<Vec<Id>>()) as u64)
 }
 
 fn run_under(
@@ -52,8 +77,8 @@ fn run_under(
     task: &Task<'_>,
     control: &Control<'_>,
     deliver: &Deliver<'_>,
-) -> Result<Outcome> {
-    control.grow(task.rows.size_bytes())?;
+) -> Result<Answered> {
+    control.grow(task.rows.size_bytes() + waiting_bytes(job, servers)?)?;
     let base = servers.base();
     let computed = ComputedTerms::new();
     let evaluator = Evaluator::new(base, &computed, DateTime::from_be_bytes(job.now), 0)
@@ -80,23 +105,32 @@ fn run_under(
     for (number, fragment) in job.fragments.iter().enumerate().skip(task.fragment) {
         legs.push(Leg::new(number, fragment, &plan, servers, run.variables()));
     }
-    let mut at_work = AtWork::new(servers, &run, task.job, Output::new(job, deliver, &run));
-    let mut batch = Batch::new(run.variables());
-    for start in (0..task.rows.rows).step_by(BATCH_ROWS) {
-        batch.columns.resize(run.variables(), Vec::new());
-        batch.copy_rows(task.rows, start..task.rows.rows.min(start + BATCH_ROWS));
-        if task.partitions.is_empty() {
-            arrive_here(&mut legs, &batch, &mut at_work)?;
-        } else {
-            scan(&mut legs, task.partitions, &batch, &mut at_work)?;
-        }
+    let mut at_work = AtWork::new(servers, &run, task, Output::new(job, deliver, &run));
+    match run_legs(&mut legs, task, &mut at_work) {
+        Err(_) if !at_work.output.is_needed => return Ok(Answered::NotNeeded),
+        ended => ended?,
     }
-    finish(&mut legs, &mut at_work)?;
     let mut outcome = at_work.output.finish()?;
     if job.profile {
         let mut figures = vec![StepProfile::default(); plan.pipeline.number_steps()];
         legs.iter().for_each(|leg| leg.add_figures(&mut figures));
         outcome.count(&Outcome { figures, ..Outcome::default() });
     }
-    Ok(outcome)
+    Ok(Answered::Outcome(outcome))
+}
+
+/// Runs the rows of a task through its fragments.
+fn run_legs<'a>(legs: &mut [Leg<'a>], task: &Task<'_>, at_work: &mut AtWork<'_, 'a>) -> Result<()> {
+    let variables = at_work.run.variables();
+    let mut batch = Batch::new(variables);
+    for start in (0..task.rows.rows).step_by(BATCH_ROWS) {
+        batch.columns.resize(variables, Vec::new());
+        batch.copy_rows(task.rows, start..task.rows.rows.min(start + BATCH_ROWS));
+        if task.partitions.is_empty() {
+            arrive_here(legs, &batch, at_work)?;
+        } else {
+            scan(legs, task.partitions, &batch, at_work)?;
+        }
+    }
+    finish(legs, at_work)
 }

@@ -18,7 +18,7 @@ pub use operators::intersect::small_lists::{SMALL_LIST_LAST_MEAN, SMALL_LIST_PRE
 pub use pipeline::batch::{BATCH_ROWS, Batch};
 pub use pipeline::chain::{Flow, Run};
 pub use pipeline::combined_rows::CombinedRows;
-pub use pipeline::control::{Control, Limits, Reoptimizer};
+pub use pipeline::control::{Control, HeldMemory, Limits, Reoptimizer, SharedMemory};
 pub use pipeline::gate::{Gate, LIGHT_TIME};
 pub use pipeline::join_table::JoinTable;
 pub use pipeline::shared::Shared;

@@ -471,9 +471,9 @@ pub struct StepProfile {
 impl StepProfile {
     /// Adds the profile of another copy of the step.
     pub fn add(&mut self, other: &Self) {
-        self.rows_in += other.rows_in;
-        self.rows_out += other.rows_out;
-        self.nanoseconds += other.nanoseconds;
+        self.rows_in = self.rows_in.saturating_add(other.rows_in);
+        self.rows_out = self.rows_out.saturating_add(other.rows_out);
+        self.nanoseconds = self.nanoseconds.saturating_add(other.nanoseconds);
     }
 }
 
@@ -498,8 +498,8 @@ pub struct Sent {
 impl Sent {
     /// Adds what was sent elsewhere.
     pub fn add(&mut self, other: Self) {
-        self.rows += other.rows;
-        self.bytes += other.bytes;
+        self.rows = self.rows.saturating_add(other.rows);
+        self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 

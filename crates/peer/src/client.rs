@@ -4,6 +4,7 @@
 //! checked before use, and a write that fails on one is repeated on a new connection, which is safe because a
 //! server answers whole requests only. Nothing is repeated once a request was written.
 
+use crate::addresses::Addresses;
 use crate::error_bytes;
 use crate::faults::{Fault, Faults, garbage};
 use crate::frame::{
@@ -17,11 +18,11 @@ use crate::stream::{FrameStream, Silence, StreamError};
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConnection};
 use std::fmt;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use vervet_model::{Error, ErrorKind, Result, ThreadLimits};
+use vervet_model::{Error, ErrorKind, Result, ThreadLimits, deadline_error};
 
 /// The limits of the query are checked at least this often.
 const SLICE: Duration = Duration::from_millis(20);
@@ -34,7 +35,7 @@ const HINT: &str = "run the query again; see /cluster for the state of the serve
 /// One other server. Threads share it.
 pub struct Peer {
     server: String,
-    address: String,
+    addresses: Addresses,
     identity: Arc<Identity>,
     hello: Hello,
     timeout: Duration,
@@ -84,7 +85,7 @@ impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peer")
             .field("server", &self.server)
-            .field("address", &self.address)
+            .field("address", &self.address())
             .field("idle_connections", &self.pool.len())
             .field("counts", &self.counts())
             .finish_non_exhaustive()
@@ -103,7 +104,7 @@ impl Peer {
     pub fn new(server: &str, address: &str, identity: Arc<Identity>, hello: Hello) -> Self {
         Self {
             server: server.to_owned(),
-            address: address.to_owned(),
+            addresses: Addresses::new(address),
             identity,
             hello,
             timeout: PEER_TIMEOUT,
@@ -129,7 +130,7 @@ impl Peer {
     /// Its host and port.
     #[must_use]
     pub fn address(&self) -> &str {
-        &self.address
+        self.addresses.text()
     }
 
     /// Faults for tests.
@@ -277,7 +278,12 @@ impl Peer {
         if self.faults.refuses_connection() {
             return Err(unreachable(&"connection refused"));
         }
-        let addresses = self.address.to_socket_addrs().map_err(|error| unreachable(&error))?;
+        let begun = Instant::now();
+        let wait = || match begun.elapsed() < CONNECT_TIMEOUT {
+            true => self.wait(&Silence { lasted: Duration::ZERO, is_inside_frame: false }, Some(begun)),
+            false => Err(unreachable(&"its name is still being looked up")),
+        };
+        let addresses = self.addresses.get(wait)?.map_err(|error| unreachable(&error))?;
         let mut last = None;
         for address in addresses {
             ThreadLimits::check()?;
@@ -289,10 +295,7 @@ impl Peer {
             }
         }
         ThreadLimits::check()?;
-        Err(match last {
-            Some(error) => unreachable(&error),
-            None => unreachable(&"its name has no address"),
-        })
+        Err(last.map_or_else(|| unreachable(&"its name has no address"), |error| unreachable(&error)))
     }
 
     /// The error of a connection that has failed, which also counts.
@@ -345,7 +348,7 @@ impl Peer {
     }
 
     fn unavailable(&self, what: &str) -> Error {
-        let message = format!("server {} ({}) {what}", self.server, self.address);
+        let message = format!("server {} ({}) {what}", self.server, self.address());
         Error::new(ErrorKind::Unavailable, message).with_hint(HINT)
     }
 }
@@ -399,8 +402,13 @@ impl Pending<'_> {
             FrameKind::Error => {
                 let error = decode_error(&body)?;
                 // The server counts with the time that was left; the query knows its whole timeout.
+                let limits = ThreadLimits::current();
                 ThreadLimits::check().map_err(StreamError::Ended)?;
                 match error.kind() {
+                    ErrorKind::Deadline => Ok(Err(match limits.deadline {
+                        Some((_, timeout)) => deadline_error(timeout),
+                        None => error,
+                    })),
                     // The server has cancelled it, this end has not.
                     ErrorKind::Cancelled => Err(StreamError::Ended(peer.unavailable("is shutting down"))),
                     _ => Ok(Err(error)),

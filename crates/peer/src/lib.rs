@@ -7,8 +7,8 @@
 //! # Shape
 //! `frame`: the format of frames. `hello`: what both ends say first. `error_bytes`: errors as bytes.
 //! `stream`: frames over a TLS connection. `client`, `pool`: requests to one server. `server`, `watch`:
-//! answers. `faults`: faults that tests add to the connections of a peer. `identity`, `authority`:
-//! certificates.
+//! answers. `addresses`: names of hosts. `faults`: faults that tests add to the connections of a peer.
+//! `identity`, `authority`: certificates.
 //! # Blocking calls
 //! There is no asynchronous runtime. A thread that runs a query writes its requests to all servers that it
 //! needs, then reads the answers in turn: requests to several servers are in flight together, and no other
@@ -17,9 +17,10 @@
 //! one request at a time. A pool keeps idle connections; a connection on which a request failed, timed out or
 //! was abandoned is closed, so an answer cannot reach the wrong request.
 //!
-//! The serving side has a thread for each connection, which answers inline from local data only: a handler
-//! that waits for other servers could wait in a circle. The client writes a whole request before it reads,
-//! the server reads a whole request before it writes: large frames cannot block each other.
+//! The serving side has a thread for each connection, which answers inline. A handler that asks other servers
+//! must not be able to wait in a circle, neither for an answer nor for a free thread. The client writes a
+//! whole request before it reads, the server reads a whole request before it writes: large frames cannot
+//! block each other.
 //! # Failures
 //! Bytes of a peer never end the process: lengths are checked before memory is allocated, buffers grow as
 //! bytes arrive, a handler that panics gives an error for its request. Every wait ends: with the deadline or
@@ -29,6 +30,7 @@
 //! Which server owns what; what requests mean; when a request is sent to another server instead.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod authority;
 mod client;
 mod error_bytes;

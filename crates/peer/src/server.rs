@@ -39,6 +39,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// A client reads the answers of other servers first, and may work on them.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The stack of a thread that answers: a handler may run the steps of a query, one within the other.
+const STACK_BYTES: usize = 8 << 20;
+
 /// A buffer that has grown beyond is not kept for the next request.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
@@ -195,6 +198,7 @@ impl Drop for PeerServer {
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     std::thread::Builder::new()
         .name(name.to_owned())
+        .stack_size(STACK_BYTES)
         .spawn(work)
         .map_err(|error| Error::io("start a thread for other servers", &error))
 }

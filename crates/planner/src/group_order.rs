@@ -533,6 +533,9 @@ pub(crate) fn connected_except<'q>(
     except: &VariableSet,
     control: &Control<'_>,
 ) -> Result<Vec<Vec<&'q Pattern>>> {
+    if patterns.len() < 2 {
+        return Ok(if patterns.is_empty() { Vec::new() } else { vec![patterns] });
+    }
     let mut groups: Vec<(VariableSet, Vec<&'q Pattern>)> = Vec::new();
     for pattern in patterns {
         control.work(groups.len() + 1)?;

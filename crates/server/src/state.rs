@@ -16,7 +16,7 @@ use crate::operations::running::{RegistryEntry, RequestDescription, RequestRegis
 use crate::options::{Limits, ServerOptions};
 use crate::security::auth::Users;
 use crate::security::throttle::client_network;
-use crate::worker_threads::WorkerThreads;
+use crate::worker_threads::{WorkerThreads, lower_priority};
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
 use std::collections::HashMap;
@@ -57,6 +57,9 @@ impl State {
         metrics: Arc<Metrics>,
     ) -> Self {
         metrics.register_database(&database);
+        if let Some(cluster) = &options.cluster {
+            cluster.on_heavy_task(lower_priority);
+        }
         let body_memory = Arc::new(BodyMemory::new(body_memory_bytes(&options.limits)));
         Self {
             database,

@@ -178,7 +178,7 @@ pub(crate) fn shorten_time_slices() {
 }
 
 /// Lowers the priority of the calling thread, and restores its time slices.
-fn lower_priority() {
+pub(crate) fn lower_priority() {
     // Failure is ignored: the thread keeps its priority, which affects only latency.
     #[cfg(target_os = "linux")]
     {

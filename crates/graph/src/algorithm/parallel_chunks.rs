@@ -34,6 +34,8 @@ pub(super) fn in_chunks<R: Send>(
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(count));
     let take = || {
+        // Reads of other servers wait no longer than the query.
+        let _limits = limits.control.enter();
         let mut own = Vec::new();
         loop {
             let number = next.fetch_add(1, Relaxed);

@@ -7,7 +7,7 @@
 //! # Cost
 //! All counters are relaxed atomics: they publish no data and order no accesses. Counting rows is a load and
 //! a store, as for a plain integer; counting bytes is one read-modify-write (some 5 ns) for each table that
-//! has grown.
+//! has grown, two if parts of the query share a cap.
 
 use crate::pipeline::batch::BATCH_ROWS;
 use crate::pipeline::gate::{Gate, WorkloadClass};
@@ -50,6 +50,74 @@ const BATCH_ROWS_BESIDE_LIGHT: usize = BATCH_ROWS / 2;
 /// Rows of the first batch of a query that ends after few rows; each further one has this many rows more.
 const BATCH_ROWS_FIRST: usize = 16;
 
+/// Bytes of parts of a query that run at the same time, each with a [`Control`] of its own and the same cap.
+#[derive(Debug, Default)]
+pub struct SharedMemory(AtomicU64);
+
+impl SharedMemory {
+    /// Counts `bytes` more; the sum.
+    fn add(&self, bytes: u64) -> u64 {
+        self.0.fetch_add(bytes, Relaxed).saturating_add(bytes)
+    }
+
+    /// Counts bytes of no part, which the returned value takes back when it is dropped.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MemoryLimit`]: they would be more than `limit`.
+    pub fn hold(self: &Arc<Self>, bytes: u64, limit: Option<u64>) -> Result<HeldMemory> {
+        let held = HeldMemory(CountedBytes::sharing(self));
+        let total = held.0.add(bytes);
+        match limit {
+            Some(limit) if total > limit => Err(too_much(limit)),
+            _ => Ok(held),
+        }
+    }
+}
+
+/// See [`SharedMemory::hold`].
+#[derive(Debug)]
+pub struct HeldMemory(CountedBytes);
+
+/// The bytes of one [`Control`], which are part of shared ones if others count with it.
+#[derive(Debug, Default)]
+struct CountedBytes {
+    own: AtomicU64,
+    shared: Option<Arc<SharedMemory>>,
+}
+
+impl CountedBytes {
+    fn sharing(shared: &Arc<SharedMemory>) -> Self {
+        Self { own: AtomicU64::new(0), shared: Some(Arc::clone(shared)) }
+    }
+
+    /// Counts `bytes` more; the sum of all that share them.
+    fn add(&self, bytes: u64) -> u64 {
+        let own = self.own.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        self.shared.as_ref().map_or(own, |shared| shared.add(bytes))
+    }
+
+    /// Counts `bytes` less; the own ones before.
+    fn subtract(&self, bytes: u64) -> u64 {
+        if let Some(shared) = &self.shared {
+            shared.0.fetch_sub(bytes, Relaxed);
+        }
+        self.own.fetch_sub(bytes, Relaxed)
+    }
+
+    /// The sum of all that share them.
+    fn total(&self) -> u64 {
+        self.shared.as_ref().map_or(&self.own, |shared| &shared.0).load(Relaxed)
+    }
+}
+
+impl Drop for CountedBytes {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.0.fetch_sub(self.own.load(Relaxed), Relaxed);
+        }
+    }
+}
+
 /// Limits of a query and the usage counted against them. Checked once for each batch and step, and by
 /// [`Control::work`] in loops without output.
 ///
@@ -64,8 +132,8 @@ pub struct Control<'q> {
     query: Option<&'q Control<'q>>,
     /// Set when the workers of the query shall stop.
     halted: Option<&'q AtomicBool>,
-    memory_bytes: AtomicU64,
-    /// Bytes of computed terms that are part of `memory_bytes`.
+    memory: CountedBytes,
+    /// Bytes of computed terms that are part of `memory`.
     computed_bytes: AtomicU64,
     /// Rows of the next batch while batches grow; 0: they have their full size.
     growing_batch_rows: AtomicUsize,
@@ -87,6 +155,12 @@ impl<'q> Control<'q> {
     pub fn with_gate(limits: Limits, gate: Option<Arc<dyn Gate>>) -> Self {
         let begun = limits.deadline.and_then(|(deadline, timeout)| deadline.checked_sub(timeout));
         Self { limits, class: WorkloadClass::new(gate, begun), ..Self::default() }
+    }
+
+    /// The same limits, with bytes counted together with those of other parts of the query.
+    #[must_use]
+    pub fn with_shared_memory(self, shared: &Arc<SharedMemory>) -> Self {
+        Self { memory: CountedBytes::sharing(shared), ..self }
     }
 
     /// The same limits for a run that `reoptimizer` may end in favour of another plan.
@@ -119,7 +193,8 @@ impl<'q> Control<'q> {
     pub fn restart(&self, bytes: u64) {
         let counter = self.counter();
         counter.computed_bytes.store(0, Relaxed);
-        counter.memory_bytes.store(bytes, Relaxed);
+        counter.memory.subtract(counter.memory.own.load(Relaxed));
+        counter.memory.add(bytes);
     }
 
     /// The same limits for a worker thread of a heavy query; its [`Control::check`] also fails once `halted`
@@ -238,7 +313,7 @@ impl<'q> Control<'q> {
     /// # Errors
     /// [`ErrorKind::MemoryLimit`].
     pub fn grow(&self, bytes: u64) -> Result<()> {
-        let total = self.counter().memory_bytes.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let total = self.counter().memory.add(bytes);
         match self.limits.memory_bytes {
             Some(limit) if total > limit => Err(too_much(limit)),
             _ => Ok(()),
@@ -260,7 +335,7 @@ impl<'q> Control<'q> {
 
     /// Counts bytes that were freed.
     pub fn shrink(&self, bytes: u64) {
-        let before = self.counter().memory_bytes.fetch_sub(bytes, Relaxed);
+        let before = self.counter().memory.subtract(bytes);
         debug_assert!(before >= bytes, "{bytes} bytes are freed of {before}");
     }
 
@@ -306,10 +381,10 @@ impl<'q> Control<'q> {
         self.recount(&mut counted, bytes)
     }
 
-    /// Bytes currently counted.
+    /// Bytes currently counted, by all that share the cap.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.counter().memory_bytes.load(Relaxed)
+        self.counter().memory.total()
     }
 }
 
