@@ -77,28 +77,38 @@ impl<'w, 'a> AtWork<'w, 'a> {
         }
         self.since = None;
         self.run.control().leave();
-        for awaited in std::mem::take(&mut self.awaited) {
-            self.receive_one(awaited)?;
+        let mut awaited = std::mem::take(&mut self.awaited);
+        let mut backoff = Backoff::new();
+        loop {
+            let mut refused = Vec::new();
+            for one in awaited {
+                refused.extend(self.receive_one(one)?);
+            }
+            if refused.is_empty() {
+                return Ok(());
+            }
+            backoff.wait()?;
+            let again = refused.into_iter().map(|(server, request)| {
+                let answer = self.servers.remote(server)?.send(&request)?;
+                Ok(Awaited { server, request, answer })
+            });
+            awaited = again.collect::<Result<_>>()?;
         }
-        Ok(())
     }
 
-    fn receive_one(&mut self, awaited: Awaited<'a>) -> Result<()> {
+    /// Reads an answer; where the server was busy, its number and the request.
+    fn receive_one(&mut self, awaited: Awaited<'a>) -> Result<Option<(usize, Vec<u8>)>> {
         let Awaited { server, request, answer } = awaited;
-        let mut answer = answer.receive()?;
-        let mut backoff = Backoff::new();
-        let outcome = loop {
-            match Answered::read(&answer, self.run.variables())? {
-                Answered::Outcome(outcome) => break outcome,
-                Answered::NotNeeded => return Err(self.output.not_needed()),
-                Answered::Busy => {
-                    backoff.wait()?;
-                    answer = self.servers.remote(server)?.send(&request)?.receive()?;
-                }
-            }
+        let outcome = match Answered::read(&answer.receive()?, self.run.variables())? {
+            Answered::Outcome(outcome) => outcome,
+            Answered::NotNeeded => return Err(self.output.not_needed()),
+            Answered::Busy => return Ok(Some((server, request))),
         };
         self.run.control().shrink(request.len() as u64);
         self.output.outcome.count(&outcome);
-        if outcome.rows.rows > 0 { self.output.add(&outcome.rows) } else { Ok(()) }
+        if outcome.rows.rows > 0 {
+            self.output.add(&outcome.rows)?;
+        }
+        Ok(None)
     }
 }

@@ -10,6 +10,7 @@ use crate::task::{
     Answered, Job, ReceivedTask, Task, bytes_of, kind, read_delivered, read_delivery, write_delivered,
     write_delivery,
 };
+use crate::wire::Wire;
 use crate::worker::has_columns;
 use oxrdf::Term;
 use std::sync::Arc;
@@ -113,14 +114,17 @@ impl ClusterDriver {
     }
 
     fn answer_task(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let received = ReceivedTask::read(bytes)?;
-        let ReceivedTask { number, job_bytes, job, fragment, partitions, rows } = &received;
-        let (host, number) = (&self.host, *number);
-        let behind = job.fragments.len().saturating_sub(fragment + 1);
-        let Some(entered) = host.running.enter((job.origin, number), behind) else {
+        let host = &self.host;
+        let received = ReceivedTask::read(bytes, |job, number, fragment| {
+            let behind = job.fragments.len().saturating_sub(fragment + 1);
+            host.running.enter((job.origin, number), behind)
+        })?;
+        let Some((received, entered)) = received else {
             Answered::Busy.write(out);
             return Ok(());
         };
+        let ReceivedTask { number, job_bytes, job, fragment, partitions, rows } = &received;
+        let number = *number;
         let answered = host.with_priority(job.is_heavy, || {
             let task = Task { number, job: job_bytes, fragment: *fragment, partitions, rows };
             host.run(job, &task, &entered, &|rows| {
@@ -285,22 +289,18 @@ fn known_terms(evaluator: &Evaluator<'_>) -> Result<Option<Vec<Term>>> {
     if count > COMPUTED_MAX {
         return Ok(None);
     }
-    let (mut terms, mut bytes) = (Vec::with_capacity(count), 0);
+    let (mut terms, mut bytes) = (Vec::with_capacity(count), Vec::new());
+    evaluator.base().map(str::to_owned).write(&mut bytes);
     for number in (0_u64..).take(count) {
         let term = evaluator.term(Id::new(Tag::Computed, number))?;
         let term = term.ok_or_else(|| Error::internal("a computed term has no value"))?;
-        bytes += text_bytes(&term);
-        if bytes > COMPUTED_BYTES_MAX {
+        term.write(&mut bytes);
+        terms.push(term);
+        if bytes.len() > COMPUTED_BYTES_MAX {
             return Ok(None);
         }
-        terms.push(term);
     }
     Ok(Some(terms))
-}
-
-/// About the bytes of a term in a job.
-fn text_bytes(term: &Term) -> usize {
-    term.to_string().len()
 }
 
 impl Execution<'_> {

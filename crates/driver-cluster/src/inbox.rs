@@ -3,7 +3,7 @@
 //! # Shape
 //! Threads of connections and of lanes put messages in, the thread of the query takes them out. An inbox
 //! holds a limited number of bytes; who puts more waits, and its server with it. All bytes in it, and those
-//! that wait, count as memory of the query. An inbox without a thread that takes (`is_listed`) is full at
+//! that wait, count as memory of the tasks of the query here. An inbox without a thread that takes (`is_listed`) is full at
 //! that limit: the query begins again with one.
 //! # Invariants
 //! Nobody waits for an inbox that is closed, nor longer than the limits of its own thread.
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use vervet_kernel::{Batch, HeldMemory, SharedMemory};
-use vervet_model::{Result, ThreadLimits, lock};
+use vervet_model::{Id, Result, ThreadLimits, lock};
 
 /// Bytes of messages from which on those who put more wait.
 const BYTES_MAX: u64 = 4 << 20;
@@ -45,7 +45,8 @@ pub(crate) struct Inbox {
 
 #[derive(Default)]
 struct State {
-    messages: VecDeque<(Message, HeldMemory)>,
+    messages: VecDeque<(Message, u64, HeldMemory)>,
+    /// Those of the messages, as [`Inbox::size_of`] counts them.
     bytes: u64,
     is_closed: bool,
     is_full: bool,
@@ -68,14 +69,12 @@ impl Inbox {
     /// # Errors
     /// Limits of the calling thread; the memory cap of the query; rows with other columns.
     pub(crate) fn put(&self, message: Message) -> Result<bool> {
-        let rows = match &message {
-            Message::Delivered(rows) | Message::Ended(Outcome { rows, .. }) => rows,
-            Message::LaneEnded(_) => &Batch::default(),
-        };
-        if rows.rows > 0 && rows.columns.len() != self.variables {
+        if let Message::Delivered(rows) = &message
+            && rows.columns.len() != self.variables
+        {
             return Err(malformed("rows with other columns"));
         }
-        let bytes = rows.size_bytes();
+        let bytes = self.size_of(&message);
         let held = self.memory.hold(bytes, self.memory_bytes_max)?;
         let mut state = lock(&self.state);
         while !state.is_closed && state.bytes > 0 && bytes > 0 && state.bytes + bytes > BYTES_MAX {
@@ -90,7 +89,7 @@ impl Inbox {
             return Ok(false);
         }
         state.bytes += bytes;
-        state.messages.push_back((message, held));
+        state.messages.push_back((message, bytes, held));
         drop(state);
         self.changed.notify_all();
         Ok(true)
@@ -102,13 +101,25 @@ impl Inbox {
         if state.messages.is_empty() && !time.is_zero() {
             state = self.wait(state, time);
         }
-        let (message, _held) = state.messages.pop_front()?;
-        if let Message::Delivered(rows) | Message::Ended(Outcome { rows, .. }) = &message {
-            state.bytes -= rows.size_bytes();
-        }
+        let (message, bytes, _held) = state.messages.pop_front()?;
+        state.bytes -= bytes;
         drop(state);
         self.changed.notify_all();
         Some(message)
+    }
+
+    /// Bytes of a message: rows without values take some, too. The word of a lane takes none, so it never waits.
+    fn size_of(&self, message: &Message) -> u64 {
+        let rows = match message {
+            Message::Delivered(rows) | Message::Ended(Outcome { rows, .. }) => rows,
+            Message::LaneEnded(_) => return 0,
+        };
+        (size_of::<Message>() + rows.columns.len() * size_of::<Vec<Id>>()) as u64 + rows.size_bytes()
+    }
+
+    /// Whether messages may still be put in.
+    pub(crate) fn is_open(&self) -> bool {
+        !lock(&self.state).is_closed
     }
 
     /// Whether a message found no room in an inbox without a thread that takes.
@@ -183,7 +194,7 @@ impl Drop for OpenInbox<'_> {
 mod tests {
     use super::*;
     use std::time::Instant;
-    use vervet_model::{ErrorKind, Id};
+    use vervet_model::ErrorKind;
 
     fn rows(count: usize) -> Batch {
         let mut rows = Batch::new(1);
@@ -235,7 +246,14 @@ mod tests {
         assert!(open.put(Message::Delivered(rows(300_000))).expect("what was taken is not counted"));
         let mut other = rows(2);
         other.columns.push(Vec::new());
-        let refused = open.put(Message::Delivered(other)).map_err(|error| error.kind());
-        assert_eq!(refused, Err(ErrorKind::Unavailable));
+        for other in [other, Batch::new(0)] {
+            let refused = open.put(Message::Delivered(other)).map_err(|error| error.kind());
+            assert_eq!(refused, Err(ErrorKind::Unavailable));
+        }
+        // Rows without values are some bytes each, and an end to them.
+        let open = inboxes.open(3, inbox(true, None));
+        let empty = Batch { rows: 10_000, ..Batch::new(1) };
+        let puts = (0..100_000).take_while(|_| open.put(Message::Delivered(empty.clone())).expect("a list"));
+        assert!(puts.count() < 60_000 && open.is_full());
     }
 }

@@ -13,6 +13,7 @@ use crate::inbox::{Inbox, Message};
 use crate::rows::{append, rows_max};
 use crate::running::{Backoff, Entered};
 use crate::task::{Answered, Job, Outcome, Task};
+use crate::wire::malformed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ use vervet_model::{Error, ErrorKind, Result, ThreadLimits, cancelled_error};
 /// Estimated rows up to which a round is small.
 const SMALL_ROWS_MAX: f64 = 16_384.0;
 
-/// A small round that takes longer is large.
+/// A small round that takes longer is large, if the query has several times as long.
 const SMALL_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Estimated rows from which the scan of a server is cut into more tasks than it has threads.
@@ -86,6 +87,8 @@ impl Query<'_> {
         let number = self.host.new_number();
         let entered = running.enter_own((servers.own(), number));
         let (memory, limit) = (Arc::clone(entered.memory()), self.job.memory_bytes);
+        // Tables and rows of the query itself.
+        let _held = memory.hold(self.control.memory_bytes(), limit)?;
         let inbox = inboxes.open(number, Inbox::new(self.job.variables, is_listed, memory, limit));
         run(&Round { number, inbox: &inbox, entered: &entered })
     }
@@ -285,6 +288,9 @@ impl Query<'_> {
                         break outcome;
                     }
                     Answered::Busy => backoff.wait()?,
+                    Answered::NotNeeded if round.inbox.is_open() => {
+                        return Err(malformed("an answer that says that no rows are needed"));
+                    }
                     Answered::NotNeeded => return Err(cancelled_error()),
                 }
             };
@@ -333,9 +339,10 @@ impl Query<'_> {
 /// The limits of the calling thread, and those of a small round.
 fn small_limits() -> ThreadLimits {
     let limits = ThreadLimits::current();
-    let end = Instant::now() + SMALL_TIME_MAX;
-    let deadline = limits.deadline.filter(|(deadline, _)| *deadline <= end).or(Some((end, SMALL_TIME_MAX)));
-    ThreadLimits { deadline, ..limits }
+    if ThreadLimits::remaining().is_some_and(|left| left < 4 * SMALL_TIME_MAX) {
+        return limits;
+    }
+    ThreadLimits { deadline: Some((Instant::now() + SMALL_TIME_MAX, SMALL_TIME_MAX)), ..limits }
 }
 
 /// Passes rows on in batches.

@@ -2,11 +2,13 @@
 //!
 //! # Shape
 //! A task waits for tasks of later fragments at other servers, each on a thread of its own there. So the
-//! number of tasks is limited, and the limit is lower for a task with more fragments behind it: whatever
-//! runs, a task of the last fragment, which waits for none, finds room soon, and by induction all do. A task
-//! without room is answered *busy*, and is sent again.
+//! number of tasks is limited, of all queries and of each one, and the limits are lower for a task with more
+//! fragments behind it. Whatever runs, a task of the last fragment finds room as soon as others of its kind
+//! end: it waits for no task, but only for the thread of its query to take its rows. By induction all do. A
+//! task without room is answered *busy*, and is sent again.
 //!
-//! All tasks of a query at this server count their bytes together: its memory cap is that of the server.
+//! All tasks of a query at this server count their bytes together, with what the query itself held when they
+//! began, if it was asked here.
 
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -20,6 +22,10 @@ const TASKS_MAX: usize = 512;
 
 /// Tasks with one more fragment behind them leave room for this many others.
 const TASKS_RESERVED: usize = 8;
+
+/// The same for the tasks of one query: one whose client reads slowly leaves room for others.
+const QUERY_TASKS_MAX: usize = 256;
+const QUERY_TASKS_RESERVED: usize = 4;
 
 /// Maximum number of fragments of a job: the first one still has room.
 pub(crate) const FRAGMENTS_MAX: usize = TASKS_MAX / TASKS_RESERVED;
@@ -52,7 +58,10 @@ impl Running {
     /// A task of another server with `behind` fragments behind its own begins; `None`: there are too many.
     pub(crate) fn enter(&self, job: (usize, u64), behind: usize) -> Option<Entered<'_>> {
         let mut state = lock(&self.0);
-        if state.tasks + behind * TASKS_RESERVED >= TASKS_MAX {
+        let of_query = state.jobs.get(&job).map_or(0, |(_, tasks)| *tasks);
+        if state.tasks + behind * TASKS_RESERVED >= TASKS_MAX
+            || of_query + behind * QUERY_TASKS_RESERVED >= QUERY_TASKS_MAX
+        {
             return None;
         }
         state.tasks += 1;
@@ -122,13 +131,15 @@ mod tests {
         let running = Running::default();
         let mut entered = Vec::new();
         for behind in (0..FRAGMENTS_MAX).rev() {
-            let before = entered.len();
-            while let Some(task) = running.enter((1, 7), behind) {
-                entered.push(task);
+            for query in [7, 8] {
+                let before = entered.len();
+                while let Some(task) = running.enter((1, query), behind) {
+                    entered.push(task);
+                }
+                assert!(entered.len() >= before + QUERY_TASKS_RESERVED, "{behind} fragments behind");
             }
-            assert!(entered.len() >= before + TASKS_RESERVED, "{behind} fragments behind");
         }
-        assert_eq!(entered.len(), TASKS_MAX);
+        assert!(entered.len() == TASKS_MAX && running.enter((1, 9), 0).is_none());
         let own = running.enter_own((1, 7));
         assert!(Arc::ptr_eq(own.memory(), entered[0].memory()), "one counter for each query");
         drop((own, entered));

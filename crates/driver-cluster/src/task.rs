@@ -184,11 +184,15 @@ pub(crate) struct ReceivedTask<'b> {
 }
 
 impl<'b> ReceivedTask<'b> {
-    /// Reads a request without its first byte.
+    /// Reads a request without its first byte; `None`: `admit` refuses it. That receives job, number and
+    /// fragment before the rows are read, since they may take much more memory than their bytes.
     ///
     /// # Errors
     /// Unavailable: the bytes are none.
-    pub(crate) fn read(bytes: &'b [u8]) -> Result<Self> {
+    pub(crate) fn read<T>(
+        bytes: &'b [u8],
+        admit: impl FnOnce(&Job, u64, usize) -> Option<T>,
+    ) -> Result<Option<(Self, T)>> {
         let mut input = Input::new(bytes);
         let number = input.number()?;
         let count = input.count()?;
@@ -205,9 +209,10 @@ impl<'b> ReceivedTask<'b> {
         if partitions.is_empty() && job.fragments.get(fragment).is_some_and(|one| one.key.is_none()) {
             return Err(malformed("a scan of no partition"));
         }
+        let Some(admitted) = admit(&job, number, fragment) else { return Ok(None) };
         let rows = read_batch(&mut input, job.variables)?;
         input.end()?;
-        Ok(Self { number, job_bytes, job, fragment, partitions, rows })
+        Ok(Some((Self { number, job_bytes, job, fragment, partitions, rows }, admitted)))
     }
 }
 

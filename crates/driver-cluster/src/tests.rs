@@ -167,7 +167,13 @@ fn jobs_tasks_and_outcomes_are_their_bytes() {
     let mut request = Vec::new();
     Task { number: u64::MAX, job: &bytes, fragment: 1, partitions: &[5, 300], rows: &rows }
         .write(&mut request);
-    let task = ReceivedTask::read(&request[1..]).expect("a task");
+    let (task, ()) =
+        ReceivedTask::read(&request[1..], |_, _, _| Some(())).expect("a task").expect("admitted");
+    let refused = ReceivedTask::read(&request[1..], |_, number, fragment| {
+        assert_eq!((number, fragment), (u64::MAX, 1));
+        None::<()>
+    });
+    assert!(refused.expect("a task").is_none());
     assert_eq!(
         (task.number, task.job, task.fragment, &*task.partitions, task.job_bytes),
         (u64::MAX, job, 1, &[5, 300][..], &*bytes)
@@ -240,7 +246,7 @@ fn jobs_and_rows_are_bounded() {
     for partitions in [&[3, 3][..], &[4, 2]] {
         let mut request = Vec::new();
         Task { number: 1, job: &job, fragment: 0, partitions, rows: &rows() }.write(&mut request);
-        refused(ReceivedTask::read(&request[1..]).map(drop));
+        refused(ReceivedTask::read(&request[1..], |_, _, _| Some(())).map(drop));
     }
 }
 
@@ -291,7 +297,7 @@ fn other_bytes_are_refused() {
                 _ => bytes[at] ^= 1 << (random() % 8),
             }
         }
-        refused += usize::from(ReceivedTask::read(&bytes).is_err());
+        refused += usize::from(ReceivedTask::read(&bytes, |_, _, _| Some(())).is_err());
         let _ = Outcome::read(&bytes, 4);
         let _ = read_delivery(&bytes);
     }

@@ -71,6 +71,13 @@ impl Addresses {
     }
 }
 
+impl Addresses {
+    /// None of them answers: they are looked up again at the next connection.
+    pub(crate) fn distrust(&self) {
+        self.shared.lock().since = None;
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -295,6 +295,7 @@ impl Peer {
             }
         }
         ThreadLimits::check()?;
+        self.addresses.distrust();
         Err(last.map_or_else(|| unreachable(&"its name has no address"), |error| unreachable(&error)))
     }
 
