@@ -4,9 +4,13 @@
 //! something happens to one of the servers or to the connections to it. The query must give the right answer,
 //! or say that a server is unavailable or that its time is over, within its deadline; afterwards, with the
 //! fault ended, the same query must give the right answer.
+//!
+//! On the network of the machine, faults of connections are those that the server that asks adds to its own
+//! (`vervet-peer`). In namespaces (`--namespaces`) they are those of links, between any two servers.
 
 use crate::Report;
-use crate::cluster::{Process, directories};
+use crate::cluster::{Process, directories, directories_at};
+use crate::namespaces;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -46,6 +50,8 @@ enum Fault {
     Garbage,
     NoRequests,
     NoAnswers,
+    CutOff,
+    Between,
 }
 
 const FAULTS: [(Fault, &str); 8] = [
@@ -57,6 +63,18 @@ const FAULTS: [(Fault, &str); 8] = [
     (Fault::Garbage, "garbage"),
     (Fault::NoRequests, "no-requests"),
     (Fault::NoAnswers, "no-answers"),
+];
+
+/// The faults in namespaces: a link is slow, is gone, loses what goes to or comes from the server that asks, or
+/// what goes from one of the others to another.
+const FAULTS_OF_LINKS: [(Fault, &str); 7] = [
+    (Fault::Kill, "kill"),
+    (Fault::Stop, "stop"),
+    (Fault::Slow, "slow"),
+    (Fault::CutOff, "cut-off"),
+    (Fault::NoRequests, "no-requests"),
+    (Fault::NoAnswers, "no-answers"),
+    (Fault::Between, "between"),
 ];
 
 /// Deadline of a query.
@@ -90,24 +108,33 @@ struct Case {
 /// # Errors
 /// Missing data; the servers cannot be started.
 pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), String> {
-    let faults: Vec<_> = FAULTS
-        .into_iter()
+    let links = namespaces::is_inside();
+    let all: &[(Fault, &str)] = if links { &FAULTS_OF_LINKS } else { &FAULTS };
+    let faults: Vec<_> = all
+        .iter()
+        .copied()
         .filter(|(_, name)| options.fault.as_ref().is_none_or(|wanted| wanted == name))
         .collect();
     if faults.is_empty() {
-        let names = FAULTS.map(|(_, name)| name).join(", ");
-        return Err(format!("no fault has this name; they are {names}"));
+        let names: Vec<_> = all.iter().map(|(_, name)| *name).collect();
+        return Err(format!("no fault has this name; they are {}", names.join(", ")));
     }
     let database = Database::in_memory();
     database.load_file(data.join("lubm/lubm-1.nt.zst")).map_err(|error| error.to_string())?;
     let cases = cases(&database, &data.join("lubm/queries"))?;
-    let (folder, mut made) = directories(&database, options.servers, options.servers * 4)?;
+    let partitions = (options.servers * 4).next_power_of_two();
+    let (folder, mut made) = if links {
+        namespaces::prepare()?;
+        let addresses: Vec<String> = (0..options.servers).map(namespaces::address).collect();
+        directories_at(&database, &addresses, partitions)?
+    } else {
+        directories(&database, options.servers, partitions)?
+    };
     let others = made.split_off(1);
-    let mut processes = Vec::new();
-    for directory in &others {
-        let mut process = Process::start()?;
-        process.tell("open", directory)?;
-        processes.push(process);
+    let mut victims = Vec::new();
+    for (directory, server) in others.into_iter().zip(1..) {
+        let process = start(server, &directory, links)?;
+        victims.push(Victim { server, directory, process, links });
     }
     let own = Cluster::open(&made[0], &DatabaseOptions::default()).map_err(|error| error.to_string())?;
     println!("seed {}, {} servers, {} queries", options.seed, options.servers, cases.len());
@@ -119,8 +146,16 @@ pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), St
         round += 1;
         let case = &cases[random.below(cases.len())];
         let (fault, name) = faults[random.below(faults.len())];
-        let victim = random.below(others.len());
+        let victim = random.below(victims.len());
+        // Another one of the others, if there are two.
+        let other = (victim + 1 + random.below(victims.len().max(2) - 1)) % victims.len() + 1;
         let delay = Duration::from_micros(random.below(30_000) as u64);
+        let fault_seed = options.seed.wrapping_add(round);
+        // A command for a link takes longer than most queries: half of the faults are there before.
+        let is_before = links && random.below(2) == 0;
+        if is_before {
+            victims[victim].begin(fault, &own, other, fault_seed)?;
+        }
         let (asked, answer) = std::thread::scope(|scope| {
             let query = scope.spawn(|| {
                 let asked = Instant::now();
@@ -129,9 +164,12 @@ pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), St
             });
             // The query is somewhere in its middle.
             std::thread::sleep(delay);
-            begin(fault, &own, &mut processes[victim], victim, options.seed.wrapping_add(round));
-            query.join().unwrap_or((Duration::ZERO, Err(None)))
-        });
+            let begun = match is_before {
+                true => Ok(()),
+                false => victims[victim].begin(fault, &own, other, fault_seed),
+            };
+            begun.map(|()| query.join().unwrap_or((Duration::ZERO, Err(None))))
+        })?;
         let count = counts.entry(fault).or_default();
         count.slowest = count.slowest.max(asked);
         let label = format!("round {round}, {name} of server {}, {}", victim + 1, case.name);
@@ -154,7 +192,7 @@ pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), St
         if asked > TIMEOUT + GRACE {
             outcome = Err(format!("it took {asked:?}"));
         }
-        end(fault, &own, &mut processes[victim], &others[victim], victim)?;
+        victims[victim].end(fault, &own, other)?;
         let returned = Instant::now();
         while outcome.is_ok() {
             match self::answer(own.database(), case) {
@@ -171,8 +209,8 @@ pub fn run(options: &Options, data: &Path, report: &mut Report) -> Result<(), St
     println!(
         "| fault | queries | right | unavailable | deadline | slowest s |\n| --- | ---: | ---: | ---: | ---: | ---: |"
     );
-    for (fault, name) in FAULTS {
-        let Some(Counts { right, unavailable, deadline, slowest }) = counts.get(&fault) else { continue };
+    for (fault, name) in all {
+        let Some(Counts { right, unavailable, deadline, slowest }) = counts.get(fault) else { continue };
         let all = right + unavailable + deadline;
         println!("| {name} | {all} | {right} | {unavailable} | {deadline} | {:.2} |", slowest.as_secs_f64());
     }
@@ -221,42 +259,72 @@ fn answer(database: &Database, case: &Case) -> Result<Vec<String>, Option<ErrorK
     Ok(rows)
 }
 
-fn begin(fault: Fault, own: &Cluster, process: &mut Process, victim: usize, seed: u64) {
-    let none = FaultPlan { seed, ..FaultPlan::default() };
-    let plan = match fault {
-        Fault::Kill => return process.kill(),
-        Fault::Stop => return process.signal("STOP"),
-        Fault::Slow => FaultPlan { delay: Duration::from_millis(200), ..none },
-        Fault::CutRequests => FaultPlan { cut_requests: ALWAYS / 4, ..none },
-        Fault::CutAnswers => FaultPlan { cut_answers: ALWAYS / 4, ..none },
-        Fault::Garbage => FaultPlan { garbage_requests: ALWAYS / 8, garbage_answers: ALWAYS / 8, ..none },
-        Fault::NoRequests => FaultPlan { dropped_requests: ALWAYS, ..none },
-        Fault::NoAnswers => FaultPlan { dropped_answers: ALWAYS, ..none },
-    };
-    set(own, victim, &plan);
+/// Another server than the one that asks.
+struct Victim {
+    /// Its number, from 1.
+    server: usize,
+    directory: PathBuf,
+    process: Process,
+    /// Whether it is in a namespace.
+    links: bool,
 }
 
-fn end(
-    fault: Fault,
-    own: &Cluster,
-    process: &mut Process,
-    directory: &Path,
-    victim: usize,
-) -> Result<(), String> {
-    match fault {
-        Fault::Kill => {
-            *process = Process::start()?;
-            process.tell("open", directory)?;
-        }
-        Fault::Stop => process.signal("CONT"),
-        _ => set(own, victim, &FaultPlan::default()),
+/// A process that runs a server.
+fn start(server: usize, directory: &Path, links: bool) -> Result<Process, String> {
+    let mut process = if links { Process::start_in_namespace(server)? } else { Process::start()? };
+    process.tell("open", directory)?;
+    Ok(process)
+}
+
+impl Victim {
+    /// `other`: the other end of the connection that is disturbed, if it is not the server that asks.
+    fn begin(&mut self, fault: Fault, own: &Cluster, other: usize, seed: u64) -> Result<(), String> {
+        let (server, process) = (self.server, self.process.id());
+        let none = FaultPlan { seed, ..FaultPlan::default() };
+        let plan = match fault {
+            Fault::Kill => {
+                self.process.kill();
+                return Ok(());
+            }
+            Fault::Stop => {
+                self.process.signal("STOP");
+                return Ok(());
+            }
+            Fault::CutOff => return namespaces::set_link(server, false),
+            Fault::Between => return namespaces::lose(Some((server, process)), other),
+            Fault::Slow if self.links => return namespaces::slow(server, process),
+            Fault::NoRequests if self.links => return namespaces::lose(None, server),
+            Fault::NoAnswers if self.links => return namespaces::lose(Some((server, process)), 0),
+            Fault::Slow => FaultPlan { delay: Duration::from_millis(200), ..none },
+            Fault::CutRequests => FaultPlan { cut_requests: ALWAYS / 4, ..none },
+            Fault::CutAnswers => FaultPlan { cut_answers: ALWAYS / 4, ..none },
+            Fault::Garbage => FaultPlan { garbage_requests: ALWAYS / 8, garbage_answers: ALWAYS / 8, ..none },
+            Fault::NoRequests => FaultPlan { dropped_requests: ALWAYS, ..none },
+            Fault::NoAnswers => FaultPlan { dropped_answers: ALWAYS, ..none },
+        };
+        set(own, server, &plan);
+        Ok(())
     }
-    Ok(())
+
+    fn end(&mut self, fault: Fault, own: &Cluster, other: usize) -> Result<(), String> {
+        let (server, process) = (self.server, self.process.id());
+        match fault {
+            Fault::Kill => self.process = start(server, &self.directory, self.links)?,
+            Fault::Stop => self.process.signal("CONT"),
+            Fault::CutOff => return namespaces::set_link(server, true),
+            Fault::Between => return namespaces::find(Some((server, process)), other),
+            Fault::Slow if self.links => return namespaces::quicken(server, process),
+            Fault::NoRequests if self.links => return namespaces::find(None, server),
+            Fault::NoAnswers if self.links => return namespaces::find(Some((server, process)), 0),
+            _ => set(own, server, &FaultPlan::default()),
+        }
+        Ok(())
+    }
 }
 
 /// Sets the faults of the connections to a server.
-fn set(own: &Cluster, victim: usize, plan: &FaultPlan) {
-    let name = own.map().servers.get(victim + 1).map(|entry| entry.name.clone());
+fn set(own: &Cluster, server: usize, plan: &FaultPlan) {
+    let name = own.map().servers.get(server).map(|entry| entry.name.clone());
     if let Some(faults) = name.and_then(|name| own.faults(&name)) {
         faults.set(plan.clone());
     }

@@ -4,6 +4,7 @@
 //! them and asks the queries; the others are processes that it starts once, which open and close the servers
 //! of each case.
 
+use crate::namespaces;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -95,19 +96,33 @@ pub(crate) fn directories(
     partitions: usize,
 ) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
     let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
+    // Held until all are chosen, so that no two are equal.
+    let (mut ports, mut addresses) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let port = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
+        addresses.push(port.local_addr().map_err(|error| failed(&error))?.to_string());
+        ports.push(port);
+    }
+    drop(ports);
+    directories_at(database, &addresses, partitions)
+}
+
+/// As [`directories`], for servers at these addresses.
+pub(crate) fn directories_at(
+    database: &Database,
+    addresses: &[String],
+    partitions: usize,
+) -> Result<(tempfile::TempDir, Vec<PathBuf>), String> {
+    let count = addresses.len();
+    let failed = |error: &dyn std::fmt::Display| format!("a cluster of {count} processes: {error}");
     // In memory where that is possible: each file is synced.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let folder = folder.map_err(|error| failed(&error))?;
     let mut options = InitOptions::on_host(count, partitions, "127.0.0.1", (0, 0));
-    // Held until all are chosen, so that no two are equal.
-    let mut ports = Vec::new();
-    for server in &mut options.servers {
-        let port = TcpListener::bind("127.0.0.1:0").map_err(|error| failed(&error))?;
-        server.address = port.local_addr().map_err(|error| failed(&error))?.to_string();
-        ports.push(port);
+    for (server, address) in options.servers.iter_mut().zip(addresses) {
+        server.address.clone_from(address);
     }
-    drop(ports);
     let directory = folder.path().join("servers");
     let made = init(database, &options, &directory, &Watch::new("case")).map_err(|error| failed(&error))?;
     Ok((folder, made))
@@ -130,7 +145,25 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn start() -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut command = Command::new(program);
+        Self::run(Command::new(program))
+    }
+
+    /// In a network namespace of its own, as this server.
+    pub(crate) fn start_in_namespace(server: usize) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut process = Self::run(namespaces::command(&program))?;
+        // It answers, so it is in its namespace.
+        let _ = process.tell("wait", Path::new(""));
+        namespaces::connect(server, process.id())?;
+        Ok(process)
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn run(mut command: Command) -> Result<Self, String> {
         command.arg(SERVER).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("could not start a server: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

@@ -13,6 +13,7 @@ mod layered;
 pub mod ldbc;
 pub mod lubm;
 mod manifest;
+pub mod namespaces;
 pub mod random;
 mod random_equalities;
 pub mod random_flow;

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use vervet_conformance::random::Verdict;
 use vervet_conformance::{
-    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, partitions, random, random_flow,
-    random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop, tinkerpop_suite,
-    w3c_suites,
+    Outcome, Report, acid, chaos, cluster, history, known, ldbc, lubm, namespaces, partitions, random,
+    random_flow, random_gremlin, random_update, rdf, social_network, sparql, test_data, tinkerpop,
+    tinkerpop_suite, w3c_suites,
 };
 
 /// Runs the random case of a seed.
@@ -22,7 +22,7 @@ const USAGE: &str = "usage: vervet-conformance lubm [SCALE...] | sparql | rdf | 
                      [--wire graphson|graphbinary [--python PATH]] | \
                      ldbc [--only QUERY] [--data tiny|sf0.1] [--language gremlin|sparql] [--verbose] | acid [--full] [SEED] | \
                      history [--transactions N] [--seed N] [--to FOLDER] [--dbcop PROGRAM] [--elle PROGRAM] | \
-                     cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N]\n\
+                     cluster-chaos [--minutes N] [--rounds N] [--seed S] [--fault NAME] [--servers N] [--namespaces]\n\
                      each with [--partitions P]: databases in memory consist of P partitions, a power of two\n\
                      lubm, sparql, random, random-gremlin, tinkerpop, ldbc with [--cluster N]: graphs that are only read are spread over N processes";
 
@@ -31,6 +31,16 @@ fn main() -> ExitCode {
     if arguments == [cluster::SERVER] {
         cluster::serve();
         return ExitCode::SUCCESS;
+    }
+    // Everything that uses the network of a namespace runs in one from its beginning.
+    if let Some(at) = arguments.iter().position(|argument| argument == "--namespaces") {
+        if !namespaces::is_inside() {
+            return namespaces::enter().unwrap_or_else(|message| {
+                eprintln!("error: {message}");
+                ExitCode::from(2)
+            });
+        }
+        arguments.remove(at);
     }
     let chosen = take(&mut arguments, "--partitions", partitions::choose)
         .and_then(|()| take(&mut arguments, "--cluster", cluster::choose));

@@ -31,7 +31,7 @@ mod tidy;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
+const USAGE: &str = "usage: cargo xtask ci | tidy | page | python | book [--check] | chart | dist [--target TRIPLE] | conformance lubm | sparql | rdf | protocol | random | random-update | random-flow | random-gremlin | tinkerpop | ldbc | acid | history | cluster-chaos [--minutes N] [--seed S]\n";
 
 /// A step of CI: its name, its command, and its environment variables.
 struct Step {
