@@ -502,6 +502,9 @@ const HEAVY: &[&str] = &[
     "SELECT ?a ?m { ?a <urn:near> ?b . ?b <urn:next> ?c OPTIONAL { ?c <urn:size> ?m FILTER(?m < 5) } }",
     "SELECT ?a { ?a <urn:next> ?b . ?b <urn:near> ?c FILTER NOT EXISTS { ?c a <urn:T1> } }",
     "SELECT ?n ?x { ?a <urn:name> ?n ; <urn:near>/<urn:next> ?b . ?b <urn:size> ?x } ORDER BY ?n ?x LIMIT 50",
+    "SELECT ?n ?z { ?a <urn:hub> ?h . ?b <urn:hub> ?h . ?b <urn:name> ?n ; <urn:size> ?z } ORDER BY DESC(?z) ?n LIMIT 700",
+    "SELECT ?n ?m { ?a <urn:name> ?n ; <urn:near>/<urn:next> ?b . ?b <urn:name> ?m } ORDER BY STRLEN(?m) DESC(?m) ?n \
+     OFFSET 30 LIMIT 25",
     "SELECT ?a ?b { { ?a <urn:next> ?b } UNION { ?a <urn:near> ?b } ?b <urn:size> 3 }",
     "SELECT (SUM(?z) AS ?s) (MAX(?z) AS ?m) { ?a <urn:hub> ?h . ?a <urn:next> ?b . ?b <urn:size> ?z }",
     "SELECT ?a ?b { ?a <urn:next> ?b . ?b <urn:size> ?z . ?a <urn:size> ?z }",
@@ -727,4 +730,14 @@ fn profiles_say_where_steps_run_and_what_was_sent() {
     let prepared = servers[0].database().prepare(HEAVY[1]).expect("a plan");
     let profile = prepared.profile_with(&profiled).expect("a profile");
     assert!(profile.contains(" rows sent, ") && profile.contains("back to this server: "), "{profile}");
+    // 360,000 rows, of which each task sends the first 20.
+    let ordered = "SELECT ?n ?z { ?a <urn:hub> ?h . ?b <urn:hub> ?h . ?b <urn:name> ?n ; <urn:size> ?z } \
+                   ORDER BY DESC(?z) ?n LIMIT 20";
+    let prepared = servers[0].database().prepare(ordered).expect("a plan");
+    let profile = prepared.profile_with(&profiled).expect("a profile");
+    let back = profile.lines().find(|line| line.contains("of each task the first 20 rows"));
+    let back = back.unwrap_or_else(|| panic!("no line about the first rows: {profile}"));
+    let sent = back.split("this server: ").nth(1).and_then(|rest| rest.split(' ').next());
+    let sent: u64 = sent.and_then(|number| number.parse().ok()).expect("a number of rows");
+    assert!((20..2_000).contains(&sent), "{profile}");
 }

@@ -107,11 +107,26 @@ fn cycle(random: &mut Random) -> String {
     parts.join(" ")
 }
 
+/// The first rows of a pattern in an order of all that is projected, so that they are determined.
+fn first_rows(random: &mut Random, inner: &str) -> String {
+    let mut keys = ["?a", "?b", "?c"].map(|variable| match random.below(3) {
+        0 => format!("DESC({variable})"),
+        1 => format!("STRLEN(STR({variable})) {variable}"),
+        _ => variable.to_owned(),
+    });
+    keys.rotate_left(random.below(3));
+    let (offset, limit) = (random.below(2) * random.below(30), random.below(60));
+    format!("SELECT ?a ?b ?c {{ {inner} }} ORDER BY {} OFFSET {offset} LIMIT {limit}", keys.join(" "))
+}
+
 /// A query, and whether `LIMIT` leaves the choice of rows open.
 fn query(seed: u64) -> (String, bool) {
     let mut random = Random::new(seed ^ 0xF10E);
     if seed.is_multiple_of(2) {
         let inner = cycle(&mut random);
+        if seed % 8 == 2 {
+            return (first_rows(&mut random, &inner), false);
+        }
         return random::query_of(&mut random, &inner);
     }
     let (text, limited) = random::query(&mut random);

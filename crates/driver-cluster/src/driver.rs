@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vervet_driver_local::{Driver, LocalDriver, Parallelism, is_heavy};
 use vervet_expression::Evaluator;
 use vervet_kernel::parallel::{HeadRows, Stages};
-use vervet_kernel::plan::{Pipeline, Plan, PlanStep, Profile, Sent};
+use vervet_kernel::plan::{Pipeline, Plan, PlanStep, Profile, Sent, Step};
 use vervet_kernel::{
     Batch, Control, Flow, Gate, JoinTable, Results, Run, Shared, ends_early, needs_one_thread,
 };
@@ -178,8 +178,16 @@ impl ClusterDriver {
                 };
                 notes.push(format!("  {how}{}", sent(at).unwrap_or_default()));
             }
-            if let Some(back) = sent(placement.steps.end) {
-                notes.push(format!("  back to this server{back}"));
+            let first_rows = match pipeline.steps.get(placement.steps.end).map(|next| &next.step) {
+                Some(Step::Order { limit: Some(limit), .. }) if placement.has_first_rows => {
+                    format!("of each task the first {limit} rows in the order of step {} ", last + 1)
+                }
+                _ => String::new(),
+            };
+            match sent(placement.steps.end) {
+                Some(back) => notes.push(format!("  {first_rows}back to this server{back}")),
+                None if !first_rows.is_empty() => notes.push(format!("  {first_rows}go back to this server")),
+                None => {}
             }
         }
         for (number, step) in Shared::joins_of(&pipeline.steps) {
@@ -327,6 +335,7 @@ impl Execution<'_> {
         let mut head = Stages::part(pipeline, 0..placement.steps.start, &run)?;
         let mut tail = Tail::new(pipeline, placement.steps.end, &run)?;
         let first = base + number_of(pipeline, placement.steps.start);
+        let last = base + number_of(pipeline, placement.steps.end);
         let (driver, threads) = (self.driver, self.parallelism.threads);
         let rows_max = placement.rows_max;
         let control = run.control();
@@ -342,7 +351,7 @@ impl Execution<'_> {
                 let at = job.fragments.get(number).map_or(placement.steps.len(), |one| one.steps.start);
                 figures.add_sent(base + number_of(pipeline, placement.steps.start + at), *one);
             }
-            outcome.figures.iter().zip(&mut figures.steps[first..]).for_each(|(one, sum)| sum.add(one));
+            outcome.figures.iter().zip(&mut figures.steps[first..last]).for_each(|(one, sum)| sum.add(one));
             rows.clear();
             Ok(flow)
         };

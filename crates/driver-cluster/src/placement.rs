@@ -10,12 +10,15 @@
 //! if the step after it reads by the same key. Only a scan at the beginning is bound to places: each server
 //! scans its own partitions.
 //!
+//! Before an `ORDER BY` with a small limit, each server sends back its own first rows alone: the last fragment
+//! ends with a copy of that step (`is_first_rows`).
+//!
 //! Steps run at all servers as far as that is cheaper than reading in place: a move of rows takes a request
 //! of each server to each other one, a read of the server that was asked only one to each (`cost.rs`).
 
 use crate::cost::Cost;
 use crate::servers::Servers;
-use crate::task::{Combine, Fragment, Job};
+use crate::task::{Combine, FIRST_ROWS_MAX, Fragment, Job};
 use std::ops::Range;
 use vervet_algebra::{Expression, Variable};
 use vervet_kernel::plan::{Access, Leg, Operand, Pipeline, PlanStep, Step};
@@ -28,8 +31,11 @@ const ROWS_SENT_TO_ALL: f64 = 64.0;
 pub(crate) struct Placement {
     /// The steps that run at all servers.
     pub(crate) steps: Range<usize>,
-    /// Those steps. A check may have its ends exchanged.
+    /// Those steps. A check may have its ends exchanged. With `has_first_rows`, a copy of the step behind them
+    /// follows.
     pub(crate) pipeline: Pipeline,
+    /// Each task keeps the first rows of the order that follows.
+    pub(crate) has_first_rows: bool,
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) combine: Combine,
     /// The largest estimated number of rows after one of the steps.
@@ -66,14 +72,23 @@ impl Placement {
             Some(Step::Distinct { .. }) => Combine::Set,
             _ => Combine::No,
         };
-        // A scan alone whose rows are all sent would be slower than reading.
-        let is_worth_it = end > start && (end > start + 1 || combine != Combine::No);
         let rows_max = walk.steps.iter().map(|step| step.rows).fold(0.0, f64::max);
-        let pipeline = Pipeline { steps: walk.steps };
+        let Walk { steps: mut placed, mut fragments, .. } = walk;
+        let first_rows = steps.get(end).filter(|next| is_first_rows(&next.step));
+        if let (Some(order), Some(last), Some(fragment)) = (first_rows, placed.last(), fragments.last_mut()) {
+            // The order is read again where the query was asked, so all columns stay.
+            placed.push(PlanStep { keep: last.keep.clone(), validity: None, ..order.clone() });
+            fragment.steps.end += 1;
+        }
+        let has_first_rows = first_rows.is_some();
+        // A scan alone whose rows are all sent would be slower than reading.
+        let is_worth_it = end > start && (end > start + 1 || combine != Combine::No || has_first_rows);
+        let pipeline = Pipeline { steps: placed };
         is_worth_it.then_some(Self {
             steps: start..end,
             pipeline,
-            fragments: walk.fragments,
+            has_first_rows,
+            fragments,
             combine,
             rows_max,
         })
@@ -123,14 +138,18 @@ fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Server
         for at in range {
             let (step, rows) = (&placed[at], rows_before(steps, start + at));
             before += cost.at_servers(step, rows, at < own, site);
-            let is_grouped = matches!(
-                steps.get(start + at + 1).map(|next| &next.step),
-                Some(Step::Group { .. } | Step::Distinct { .. })
-            );
-            let back = if is_grouped { steps[start + at + 1].rows } else { step.rows };
+            let (is_reduced, back) = match steps.get(start + at + 1) {
+                Some(next) if matches!(next.step, Step::Group { .. } | Step::Distinct { .. }) => {
+                    (true, next.rows)
+                }
+                Some(next) if is_first_rows(&next.step) => {
+                    (true, step.rows.min(next.rows * servers.count() as f64))
+                }
+                _ => (false, step.rows),
+            };
             let all = before + cost.back(back) + rest[at + 1];
             // The more steps at all servers, the more processors work on them.
-            if all <= best_cost && (at > 0 || is_grouped) {
+            if all <= best_cost && (at > 0 || is_reduced) {
                 (best, best_cost) = (Some(at + 1), all);
             }
         }
@@ -203,6 +222,16 @@ fn is_placeable(step: &Step, outermost: bool) -> bool {
         | Step::Distinct { .. }
         | Step::Order { .. }
         | Step::Slice { .. } => false,
+    }
+}
+
+/// Whether each task may keep the first rows of this step alone: the rows within the limit are among them.
+fn is_first_rows(step: &Step) -> bool {
+    match step {
+        Step::Order { keys, limit: Some(limit) } => {
+            *limit <= FIRST_ROWS_MAX && keys.iter().all(|key| is_placeable_expression(&key.expression))
+        }
+        _ => false,
     }
 }
 

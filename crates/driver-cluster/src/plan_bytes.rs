@@ -3,6 +3,7 @@
 //! A full-text search, a pattern of `EXISTS` within an expression and a join have no bytes: steps with them
 //! run where the query was asked ([`crate::placement`]).
 
+use crate::task::FIRST_ROWS_MAX;
 use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use vervet_algebra::{Aggregate, AggregateKind, Comparator, Expression, Function, OrderKey, Path, Variable};
@@ -136,11 +137,10 @@ impl Wire for Step {
             Self::Exists { inner, row, semi_join_kind } => put(14, &[inner, row, semi_join_kind]),
             Self::Union { branches } => put(15, &[branches]),
             Self::Frontier { variables } => put(16, &[variables]),
-            Self::Join { .. }
-            | Self::Group { .. }
-            | Self::Distinct { .. }
-            | Self::Order { .. }
-            | Self::Slice { .. } => put(UNKNOWN, &[]),
+            Self::Order { keys, limit } => put(17, &[keys, limit]),
+            Self::Join { .. } | Self::Group { .. } | Self::Distinct { .. } | Self::Slice { .. } => {
+                put(UNKNOWN, &[]);
+            }
         }
     }
 
@@ -195,6 +195,13 @@ impl Wire for Step {
                 },
                 15 => Self::Union { branches: Wire::read(input)? },
                 16 => Self::Frontier { variables: Wire::read(input)? },
+                17 => {
+                    let (keys, limit): (_, Option<usize>) = Wire::read(input)?;
+                    if limit.is_none_or(|limit| limit > FIRST_ROWS_MAX) {
+                        return Err(malformed("an order of all rows"));
+                    }
+                    Self::Order { keys, limit }
+                }
                 _ => return Err(malformed("an unknown step")),
             })
         })

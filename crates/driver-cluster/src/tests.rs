@@ -7,7 +7,7 @@ use crate::task::{
 use crate::wire::Wire;
 use oxrdf::{Literal, NamedNode, Term, Triple};
 use std::sync::Arc;
-use vervet_algebra::{Comparator, Expression, Function, Path, Variable};
+use vervet_algebra::{Comparator, Expression, Function, OrderKey, Path, Variable};
 use vervet_kernel::Batch;
 use vervet_kernel::plan::{
     Access, Automaton, CandidateKeys, GraphOperand, Leg, Match, Move, Operand, PathGraphs, PathStep,
@@ -130,12 +130,16 @@ fn job() -> Job {
         Step::Exists { inner: inner(), row: B, semi_join_kind: SemiJoinKind::Mark(A) },
         Step::Union { branches: vec![inner(), Pipeline::default()] },
         Step::Frontier { variables: vec![A] },
+        Step::Order {
+            keys: vec![OrderKey { expression: Expression::Variable(B), descending: true }],
+            limit: Some(30),
+        },
     ];
     Job {
         variables: 4,
         origin: 2,
         pipeline: pipeline(steps),
-        fragments: vec![Fragment { steps: 0..3, key: None }, Fragment { steps: 3..17, key: Some(B) }],
+        fragments: vec![Fragment { steps: 0..3, key: None }, Fragment { steps: 3..18, key: Some(B) }],
         combine: Combine::Sum,
         now: [7; 18],
         base: Some("http://example.com/".to_owned()),
@@ -201,7 +205,9 @@ fn jobs_tasks_and_outcomes_are_their_bytes() {
 
 #[test]
 fn steps_without_bytes_are_not_sent() {
-    for step in [Step::Slice { start: 0, length: None }, Step::Distinct { variables: vec![A] }] {
+    let order = |limit| Step::Order { keys: Vec::new(), limit };
+    let slice = Step::Slice { start: 0, length: None };
+    for step in [slice, Step::Distinct { variables: vec![A] }, order(None), order(Some(1 << 30))] {
         let fragments = vec![Fragment { steps: 0..1, key: None }];
         let job = Job { pipeline: pipeline(vec![step]), fragments, ..job() };
         assert!(bytes_of(&job).is_none());
