@@ -65,8 +65,8 @@ const FAULTS: [(Fault, &str); 8] = [
     (Fault::NoAnswers, "no-answers"),
 ];
 
-/// The faults in namespaces: a link is slow, is gone, loses what goes to or comes from the server that asks, or
-/// what goes from one of the others to another.
+/// The faults in namespaces: a link is slow, is gone, loses what goes to or comes from the server that asks,
+/// or what goes from one of the others to another.
 const FAULTS_OF_LINKS: [(Fault, &str); 7] = [
     (Fault::Kill, "kill"),
     (Fault::Stop, "stop"),

@@ -1,12 +1,12 @@
 //! Servers in network namespaces of their own, whose links are cut, also in one direction, and slowed down.
 //!
 //! # Shape
-//! The program starts itself again in a namespace of its own ([`enter`]), which has a bridge. Each server is a
-//! process in a further namespace, with a link to the bridge ([`connect`]). All of it ends with the processes;
-//! the network of the machine is not touched.
+//! The program starts itself again in a namespace of its own ([`enter`]), which has a bridge. Each server is
+//! a process in a further namespace, with a link to the bridge (`connect`). All of it ends with the
+//! processes; the network of the machine is not touched.
 //!
 //! Frames get lost in one direction because their sender has a wrong hardware address for the receiver
-//! ([`lose`]): nobody answers, as on a broken cable.
+//! (`lose`): nobody answers, as on a broken cable.
 
 use std::process::{Command, ExitCode};
 

@@ -3,8 +3,8 @@
 //! # Shape
 //! Threads of connections and of lanes put messages in, the thread of the query takes them out. An inbox
 //! holds a limited number of bytes; who puts more waits, and its server with it. All bytes in it, and those
-//! that wait, count as memory of the tasks of the query here. An inbox without a thread that takes (`is_listed`) is full at
-//! that limit: the query begins again with one.
+//! that wait, count as memory of the tasks of the query here. An inbox without a thread that takes
+//! (`is_listed`) is full at that limit: the query begins again with one.
 //! # Invariants
 //! Nobody waits for an inbox that is closed, nor longer than the limits of its own thread.
 
@@ -108,7 +108,8 @@ impl Inbox {
         Some(message)
     }
 
-    /// Bytes of a message: rows without values take some, too. The word of a lane takes none, so it never waits.
+    /// Bytes of a message: rows without values take some, too. The word of a lane takes none, so it never
+    /// waits.
     fn size_of(&self, message: &Message) -> u64 {
         let rows = match message {
             Message::Delivered(rows) | Message::Ended(Outcome { rows, .. }) => rows,

@@ -10,8 +10,8 @@
 //! if the step after it reads by the same key. Only a scan at the beginning is bound to places: each server
 //! scans its own partitions.
 //!
-//! Before an `ORDER BY` with a small limit, each server sends back its own first rows alone: the last fragment
-//! ends with a copy of that step (`is_first_rows`).
+//! Before an `ORDER BY` with a small limit, each server sends back its own first rows alone: the last
+//! fragment ends with a copy of that step (`is_first_rows`).
 //!
 //! Steps run at all servers as far as that is cheaper than reading in place: a move of rows takes a request
 //! of each server to each other one, a read of the server that was asked only one to each (`cost.rs`).
@@ -31,8 +31,8 @@ const ROWS_SENT_TO_ALL: f64 = 64.0;
 pub(crate) struct Placement {
     /// The steps that run at all servers.
     pub(crate) steps: Range<usize>,
-    /// Those steps. A check may have its ends exchanged. With `has_first_rows`, a copy of the step behind them
-    /// follows.
+    /// Those steps. A check may have its ends exchanged. With `has_first_rows`, a copy of the step behind
+    /// them follows.
     pub(crate) pipeline: Pipeline,
     /// Each task keeps the first rows of the order that follows.
     pub(crate) has_first_rows: bool,
