@@ -77,14 +77,10 @@ impl<'s> Cost<'s> {
         if is_own || trips(&step.step) == 0.0 {
             return 0.0;
         }
+        // Also for an intersection with a leg that is here: counted on LUBM (Q1) are the lists of the other
+        // leg, the degrees, and the reverse reads.
         let pairs = self.count * (self.count - 1.0);
-        let mut trips = trips(&step.step);
-        if let Step::Intersect { legs, .. } = &step.step
-            && legs.iter().any(|leg| site.is_some_and(|site| leg.key == Operand::Variable(site)))
-        {
-            trips = (trips - 2.0).max(1.0);
-        }
-        let requests = trips * pairs * (rows / self.count / GATHERED_ROWS as f64).ceil().max(1.0);
+        let requests = trips(&step.step) * pairs * (rows / self.count / GATHERED_ROWS as f64).ceil().max(1.0);
         requests * REQUEST_US + self.entries(step, rows, site) * ENTRY_US * self.others
     }
 
