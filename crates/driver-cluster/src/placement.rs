@@ -143,7 +143,9 @@ fn cheapest_end(walk: &Walk, pipeline: &Pipeline, start: usize, servers: &Server
                     (true, next.rows)
                 }
                 Some(next) if is_first_rows(&next.step) => {
-                    (true, step.rows.min(next.rows * servers.count() as f64))
+                    // Each server sends tasks of a later fragment to each other one.
+                    let senders = if number > 0 { servers.count() } else { 1 };
+                    (true, step.rows.min(next.rows * (senders * servers.count()) as f64))
                 }
                 _ => (false, step.rows),
             };

@@ -33,8 +33,8 @@ pub(crate) const STEPS_MAX: usize = 1000;
 /// The stack of a thread that runs tasks, in bytes. A test runs 900 steps, one within the other, on it.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
-/// Maximum limit of an order whose first rows each task keeps.
-pub(crate) const FIRST_ROWS_MAX: usize = 1 << 12;
+/// Maximum limit of an order whose first rows each task keeps: far below the rows of a task.
+pub(crate) const FIRST_ROWS_MAX: usize = 1 << 10;
 
 /// Maximum bytes of a job, which each request of a task carries.
 const JOB_BYTES_MAX: usize = 256 << 10;
