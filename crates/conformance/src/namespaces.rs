@@ -6,15 +6,15 @@
 //! processes; the network of the machine is not touched.
 //!
 //! Frames get lost in one direction because their sender has a wrong hardware address for the receiver
-//! (`lose`): nobody answers, as on a broken cable.
+//! (`lose`): the receiver never sees them, as with a broken cable.
 
 use std::process::{Command, ExitCode};
 
 /// Set in the namespace of the program.
 const INSIDE: &str = "VERVET_IN_NAMESPACE";
 
-/// A hardware address that nobody has.
-const NOBODY: &str = "02:00:00:00:ff:ff";
+/// A hardware address that no link has.
+const UNUSED: &str = "02:00:00:00:ff:ff";
 
 /// Whether this program runs in its namespace.
 #[must_use]
@@ -30,7 +30,7 @@ pub fn enter() -> Result<ExitCode, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new("unshare");
     if run("unshare --net true").is_err() {
-        // Who is not root is root in a namespace of users of its own.
+        // Without root, `unshare` needs a namespace of users in which this user is root.
         command.arg("--map-root-user");
     }
     command.args(["--net", "--"]).arg(program).args(std::env::args_os().skip(1));
@@ -94,7 +94,7 @@ pub(crate) type From = Option<(usize, u32)>;
 /// # Errors
 /// What `ip` says.
 pub(crate) fn lose(from: From, to: usize) -> Result<(), String> {
-    neighbour(from, to, "replace", &format!("lladdr {NOBODY} nud permanent"))
+    neighbour(from, to, "replace", &format!("lladdr {UNUSED} nud permanent"))
 }
 
 /// What `from` sends to server `to` arrives again.

@@ -6,7 +6,7 @@
 //! that wait, count as memory of the tasks of the query here. An inbox without a thread that takes
 //! (`is_listed`) is full at that limit: the query begins again with one.
 //! # Invariants
-//! Nobody waits for an inbox that is closed, nor longer than the limits of its own thread.
+//! A thread that waits for an inbox ends its wait when the inbox is closed, and within its own limits.
 
 use crate::task::Outcome;
 use crate::wire::malformed;
@@ -132,7 +132,7 @@ impl Inbox {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Nobody puts or takes any more.
+    /// Ends all waits; drops the messages, and those to come.
     pub(crate) fn close(&self) {
         let mut state = lock(&self.state);
         state.is_closed = true;

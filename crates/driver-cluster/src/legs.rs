@@ -2,7 +2,7 @@
 //!
 //! # Shape
 //! ```text
-//! rows ─by key─▶ own steps, at each partition ─gathered─▶ whole steps ─rows─▶ next fragment
+//! rows ─by key─▶ own steps by partition ─gathered─▶ whole steps ─rows─▶ next fragment
 //!      └───────▶ tasks of other servers
 //! ```
 //! A fragment begins with its *own* steps: what they read of a row is in the partition that owns the key of

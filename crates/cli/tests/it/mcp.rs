@@ -248,7 +248,7 @@ fn results_rows_and_times_have_maxima() {
     client.end();
 }
 
-/// A query that runs for as long as nobody cancels it.
+/// A query that runs until a client cancels it.
 fn endless(id: u64) -> Value {
     let text = "g.inject(1).repeat(identity()).until(constant(1).is(2))";
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
