@@ -486,7 +486,7 @@ fn heavy_queries_run_at_all_servers() {
         let counts: Vec<_> = servers.iter().map(Cluster::query_counts).collect();
         // Not paths without bound ends, nor the few rows of a constant.
         let (asked, others) = counts.split_last().expect("servers");
-        assert!(asked.queries >= 22 && asked.rows_moved > 1_000, "{counts:?}");
+        assert!(asked.queries >= 90 && asked.rows_moved > 1_000, "{counts:?}");
         assert!(others.iter().all(|one| one.tasks >= 20), "{counts:?}");
     }
 }
@@ -509,6 +509,16 @@ const HEAVY: &[&str] = &[
     "SELECT (SUM(?z) AS ?s) (MAX(?z) AS ?m) { ?a <urn:hub> ?h . ?a <urn:next> ?b . ?b <urn:size> ?z }",
     "SELECT ?a ?b { ?a <urn:next> ?b . ?b <urn:size> ?z . ?a <urn:size> ?z }",
     "SELECT ?a ?y { ?a <urn:next> ?b . ?b <urn:size> ?z BIND(CONCAT(\"n\", STR(?z)) AS ?y) }",
+    "SELECT ?a ?y ?c { ?a <urn:next> ?b . ?b <urn:size> ?z BIND(CONCAT(\"size number \", STR(?z)) AS ?y) ?b <urn:near> ?c . ?c a <urn:T1> \
+     FILTER(STRLEN(?y) > 13) }",
+    "SELECT ?y (COUNT(*) AS ?n) (SUM(?m) AS ?s) { ?a <urn:next> ?b . ?b <urn:size> ?z . ?b <urn:near> ?c . ?c <urn:size> ?m \
+     BIND(IF(?z > 25, \"more than enough\", STR(?z / 7)) AS ?y) } GROUP BY ?y",
+    "SELECT DISTINCT ?y { ?a <urn:next> ?b . ?b <urn:size> ?z BIND(IRI(CONCAT(\"urn:size:\", STR(?z))) AS ?y) }",
+    "SELECT ?y ?n { ?a <urn:near> ?b . ?b <urn:size> ?z . ?b <urn:name> ?n BIND(CONCAT(\"size number \", STR(?z)) AS ?y) } ORDER BY DESC(?y) ?n LIMIT 90",
+    "SELECT ?x ?y ?b { VALUES ?k { 1 2 3 } BIND(CONCAT(\"a text of head \", STR(?k)) AS ?x) ?a <urn:size> ?k . ?a <urn:next> ?b . ?b <urn:near> ?c \
+     BIND(CONCAT(?x, STR(?c)) AS ?y) }",
+    "SELECT DISTINCT ?a ?d { ?a <urn:next> ?b . ?b <urn:near> ?c . ?c <urn:next> ?d }",
+    "SELECT (COUNT(DISTINCT ?d) AS ?n) { ?a <urn:next> ?b . ?b <urn:near> ?c . ?c <urn:next> ?d . ?d a <urn:T1> }",
     "SELECT ?v ?b { VALUES ?v { <urn:v1> \"unknown\" <urn:v2> } ?v <urn:next> ?a . ?a <urn:near> ?b }",
 ];
 

@@ -1,9 +1,10 @@
 //! What a running task needs besides its fragments: where rows come out, and tasks of other servers.
 
+use crate::moved::{MovedRows, Terms};
 use crate::output::Output;
 use crate::running::Backoff;
 use crate::servers::Servers;
-use crate::task::{Answered, Task};
+use crate::task::{Answered, Job, Task};
 use std::time::{Duration, Instant};
 use vervet_kernel::plan::Sent;
 use vervet_kernel::{Batch, Run};
@@ -23,6 +24,7 @@ pub(crate) struct AtWork<'w, 'a> {
     /// The number of the query, and the bytes of the job.
     number: u64,
     job: &'w [u8],
+    terms: Terms<'a>,
     pub(crate) output: Output<'w, 'a>,
     /// Tasks that other servers work on.
     awaited: Vec<Awaited<'a>>,
@@ -41,19 +43,25 @@ impl<'w, 'a> AtWork<'w, 'a> {
     pub(crate) fn new(
         servers: &'a Servers,
         run: &'w Run<'a>,
-        task: &Task<'w>,
+        (job, task): (&Job, &Task<'w>),
         output: Output<'w, 'a>,
     ) -> Self {
+        let terms = Terms::new(run.evaluator(), job.computed.len());
         let (number, job) = (task.number, task.job);
-        Self { servers, run, number, job, output, awaited: Vec::new(), since: None }
+        Self { servers, run, number, job, terms, output, awaited: Vec::new(), since: None }
     }
 
     /// Sends rows as a task to another server.
-    pub(crate) fn send(&mut self, fragment: usize, server: usize, rows: &Batch) -> Result<()> {
+    pub(crate) fn send(&mut self, fragment: usize, server: usize, rows: Batch) -> Result<()> {
+        let terms = self.terms;
+        terms.leave(rows, &mut |rows| self.send_moved(fragment, server, &rows))
+    }
+
+    fn send_moved(&mut self, fragment: usize, server: usize, rows: &MovedRows) -> Result<()> {
         let mut request = Vec::new();
         Task { number: self.number, job: self.job, fragment, partitions: &[], rows }.write(&mut request);
         self.run.control().grow(request.len() as u64)?;
-        let sent = Sent { rows: rows.rows as u64, bytes: request.len() as u64 };
+        let sent = Sent { rows: rows.rows() as u64, bytes: request.len() as u64 };
         if let Some(of_fragment) = self.output.outcome.sent.get_mut(fragment) {
             of_fragment.add(sent);
         }
@@ -106,8 +114,9 @@ impl<'w, 'a> AtWork<'w, 'a> {
         };
         self.run.control().shrink(request.len() as u64);
         self.output.outcome.count(&outcome);
-        if outcome.rows.rows > 0 {
-            self.output.add(&outcome.rows)?;
+        if outcome.rows.rows() > 0 {
+            let rows = self.terms.arrive(&outcome.rows, self.run.control())?;
+            self.output.add(&rows)?;
         }
         Ok(None)
     }

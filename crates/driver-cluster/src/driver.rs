@@ -2,6 +2,7 @@
 
 use crate::cost::trips;
 use crate::host::Host;
+use crate::moved::Terms;
 use crate::placement::Placement;
 use crate::round::Query;
 use crate::rows::{GATHERED_ROWS, append_all};
@@ -134,7 +135,7 @@ impl ClusterDriver {
                 let mut request = Vec::new();
                 write_delivery(number, &rows, &mut request);
                 let answer = host.servers.remote(job.origin)?.send(&request)?.receive()?;
-                let sent = Sent { rows: rows.rows as u64, bytes: request.len() as u64 };
+                let sent = Sent { rows: rows.rows() as u64, bytes: request.len() as u64 };
                 Ok(read_delivered(&answer)?.then_some(sent))
             })
         })?;
@@ -339,8 +340,9 @@ impl Execution<'_> {
         let (driver, threads) = (self.driver, self.parallelism.threads);
         let rows_max = placement.rows_max;
         let control = run.control();
+        let terms = Terms::new(run.evaluator(), job.computed.len());
         let query =
-            Query { host: &driver.host, job: &job, job_bytes: &job_bytes, control, threads, rows_max };
+            Query { host: &driver.host, job: &job, job_bytes: &job_bytes, control, terms, threads, rows_max };
         let mut rows = HeadRows::new(&run);
         let mut is_done = false;
         let mut run_round = |rows: &mut HeadRows| -> Result<Flow> {

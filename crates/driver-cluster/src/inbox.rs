@@ -8,13 +8,14 @@
 //! # Invariants
 //! A thread that waits for an inbox ends its wait when the inbox is closed, and within its own limits.
 
+use crate::moved::MovedRows;
 use crate::task::Outcome;
 use crate::wire::malformed;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use vervet_kernel::{Batch, HeldMemory, SharedMemory};
+use vervet_kernel::{HeldMemory, SharedMemory};
 use vervet_model::{Id, Result, ThreadLimits, lock};
 
 /// Bytes of messages from which on those who put more wait.
@@ -26,7 +27,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// What the thread of a query receives.
 pub(crate) enum Message {
     /// Rows that were too many for an outcome.
-    Delivered(Batch),
+    Delivered(MovedRows),
     Ended(Outcome),
     /// A lane has no more tasks, or has failed.
     LaneEnded(Result<()>),
@@ -70,7 +71,7 @@ impl Inbox {
     /// Limits of the calling thread; the memory cap of the query; rows with other columns.
     pub(crate) fn put(&self, message: Message) -> Result<bool> {
         if let Message::Delivered(rows) = &message
-            && rows.columns.len() != self.variables
+            && rows.columns() != self.variables
         {
             return Err(malformed("rows with other columns"));
         }
@@ -115,7 +116,7 @@ impl Inbox {
             Message::Delivered(rows) | Message::Ended(Outcome { rows, .. }) => rows,
             Message::LaneEnded(_) => return 0,
         };
-        (size_of::<Message>() + rows.columns.len() * size_of::<Vec<Id>>()) as u64 + rows.size_bytes()
+        (size_of::<Message>() + rows.columns() * size_of::<Vec<Id>>()) as u64 + rows.size_bytes()
     }
 
     /// Whether messages may still be put in.
@@ -170,7 +171,7 @@ impl Inboxes {
     ///
     /// # Errors
     /// As [`Inbox::put`].
-    pub(crate) fn deliver(&self, number: u64, rows: Batch) -> Result<bool> {
+    pub(crate) fn deliver(&self, number: u64, rows: MovedRows) -> Result<bool> {
         let inbox = lock(&self.0).get(&number).cloned();
         inbox.map_or(Ok(false), |inbox| inbox.put(Message::Delivered(rows)))
     }
@@ -195,13 +196,14 @@ impl Drop for OpenInbox<'_> {
 mod tests {
     use super::*;
     use std::time::Instant;
+    use vervet_kernel::Batch;
     use vervet_model::ErrorKind;
 
-    fn rows(count: usize) -> Batch {
+    fn rows(count: usize) -> MovedRows {
         let mut rows = Batch::new(1);
         rows.columns[0] = vec![Id::vertex(1); count];
         rows.rows = count;
-        rows
+        MovedRows::plain(rows)
     }
 
     fn inbox(is_listed: bool, memory_bytes_max: Option<u64>) -> Inbox {
@@ -245,15 +247,14 @@ mod tests {
         assert!(open.put(Message::Delivered(rows(300_000))).expect("room"));
         assert!(open.take(WAIT).is_some());
         assert!(open.put(Message::Delivered(rows(300_000))).expect("what was taken is not counted"));
-        let mut other = rows(2);
-        other.columns.push(Vec::new());
-        for other in [other, Batch::new(0)] {
+        for columns in [2, 0] {
+            let other = MovedRows::plain(Batch::new(columns));
             let refused = open.put(Message::Delivered(other)).map_err(|error| error.kind());
             assert_eq!(refused, Err(ErrorKind::Unavailable));
         }
         // Rows without values are some bytes each, and an end to them.
         let open = inboxes.open(3, inbox(true, None));
-        let empty = Batch { rows: 10_000, ..Batch::new(1) };
+        let empty = MovedRows::plain(Batch { rows: 10_000, ..Batch::new(1) });
         let puts = (0..100_000).take_while(|_| open.put(Message::Delivered(empty.clone())).expect("a list"));
         assert!(puts.count() < 60_000 && open.is_full());
     }

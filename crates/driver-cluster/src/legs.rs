@@ -240,7 +240,7 @@ pub(crate) fn deal<'a>(legs: &mut [Leg<'a>], batch: &mut Batch, at_work: &mut At
         append(&mut leg.waiting[server], batch, rows);
         if leg.waiting[server].rows >= rows_max(batch) {
             let rows = std::mem::replace(&mut leg.waiting[server], Batch::new(batch.columns.len()));
-            at_work.send(leg.number, server, &rows)?;
+            at_work.send(leg.number, server, rows)?;
             at_work.receive()?;
         }
     }
@@ -291,7 +291,7 @@ pub(crate) fn finish<'a>(legs: &mut [Leg<'a>], at_work: &mut AtWork<'_, 'a>) -> 
     for server in 0..leg.waiting.len() {
         let rows = std::mem::take(&mut leg.waiting[server]);
         if rows.rows > 0 {
-            at_work.send(leg.number, server, &rows)?;
+            at_work.send(leg.number, server, rows)?;
         }
     }
     // Meanwhile this server works on what it has.

@@ -22,6 +22,7 @@ mod driver;
 mod host;
 mod inbox;
 mod legs;
+mod moved;
 mod output;
 mod placement;
 mod plan_bytes;

@@ -1,5 +1,6 @@
 //! The rows that come out of a task.
 
+use crate::moved::{MovedRows, Terms};
 use crate::rows::{append_all, rows_max};
 use crate::task::{Combine, Job, Outcome};
 use vervet_algebra::Variable;
@@ -8,7 +9,7 @@ use vervet_kernel::{Batch, CombinedRows, Run};
 use vervet_model::{Error, Result, cancelled_error};
 
 /// Delivers rows to the server that asked; what was sent for it. `None`: the query needs no more.
-pub(crate) type Deliver<'d> = dyn Fn(Batch) -> Result<Option<Sent>> + 'd;
+pub(crate) type Deliver<'d> = dyn Fn(MovedRows) -> Result<Option<Sent>> + 'd;
 
 /// The rows of a task, and its outcome.
 pub(crate) struct Output<'w, 'a> {
@@ -18,6 +19,7 @@ pub(crate) struct Output<'w, 'a> {
     rows: Rows,
     deliver: &'w Deliver<'w>,
     run: &'w Run<'a>,
+    terms: Terms<'a>,
     counted_bytes: u64,
 }
 
@@ -35,7 +37,8 @@ impl<'w, 'a> Output<'w, 'a> {
         };
         let sent = vec![Sent::default(); job.fragments.len() + 1];
         let outcome = Outcome { sent, ..Outcome::default() };
-        Self { outcome, is_needed: true, rows, deliver, run, counted_bytes: 0 }
+        let terms = Terms::new(run.evaluator(), job.computed.len());
+        Self { outcome, is_needed: true, rows, deliver, run, terms, counted_bytes: 0 }
     }
 
     /// Adds rows; those that are too many for the outcome are delivered to the server that asked the query.
@@ -63,13 +66,14 @@ impl<'w, 'a> Output<'w, 'a> {
         for start in (0..rows.rows).step_by(kept_max) {
             let mut part = Batch::new(rows.columns.len());
             part.copy_rows(&rows, start..rows.rows.min(start + kept_max));
-            self.deliver(part)?;
+            let terms = self.terms;
+            terms.leave(part, &mut |rows| self.deliver(rows))?;
         }
         Ok(())
     }
 
-    fn deliver(&mut self, rows: Batch) -> Result<()> {
-        self.outcome.delivered = self.outcome.delivered.saturating_add(rows.rows as u64);
+    fn deliver(&mut self, rows: MovedRows) -> Result<()> {
+        self.outcome.delivered = self.outcome.delivered.saturating_add(rows.rows() as u64);
         // The thread that takes them may wait for a turn.
         self.run.control().leave();
         let Some(sent) = (self.deliver)(rows)? else { return Err(self.not_needed()) };
@@ -98,7 +102,13 @@ impl<'w, 'a> Output<'w, 'a> {
 
     /// The outcome, with the rows that were kept.
     pub(crate) fn finish(mut self) -> Result<Outcome> {
-        self.outcome.rows = self.take();
+        let (rows, terms) = (self.take(), self.terms);
+        let mut last: Option<MovedRows> = None;
+        terms.leave(rows, &mut |rows| match last.replace(rows) {
+            Some(before) => self.deliver(before),
+            None => Ok(()),
+        })?;
+        self.outcome.rows = last.unwrap_or_default();
         Ok(self.outcome)
     }
 }

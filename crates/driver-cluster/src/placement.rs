@@ -173,8 +173,6 @@ fn start(steps: &[PlanStep], servers: &Servers, rows_min: f64) -> Option<usize> 
             // What follows a sort keeps its order.
             Step::Order { .. } | Step::Slice { .. } | Step::Group { .. } => return None,
             other if is_moved && is_placeable(other, true) => return Some(at),
-            // Its rows may have computed terms, which only this server knows.
-            other if !matches!(other, Step::Scan { .. }) && !is_placeable(other, true) => return None,
             _ => {}
         }
         rows = step.rows;
@@ -198,8 +196,7 @@ fn is_source(step: &Step, servers: &Servers) -> bool {
     }
 }
 
-/// Whether a step may run at any server: it keeps nothing from row to row, its output has no computed terms,
-/// and it is in the bytes of a job. `outermost`: it is not nested in another one.
+/// Whether a step may run at any server: it keeps nothing from row to row, and it is in the bytes of a job. `outermost`: it is not nested in another one.
 fn is_placeable(step: &Step, outermost: bool) -> bool {
     let nested = || {
         let mut steps = step.nested().iter().flat_map(|nested| &nested.steps);
@@ -216,10 +213,9 @@ fn is_placeable(step: &Step, outermost: bool) -> bool {
         | Step::Frontier { .. } => true,
         Step::Seek { candidates, .. } | Step::SeekMatch { candidates, .. } => candidates.search.is_none(),
         Step::Scan { .. } => !outermost,
-        Step::Filter(condition) => is_placeable_expression(condition),
+        Step::Filter(expression) | Step::Extend { expression, .. } => is_placeable_expression(expression),
         Step::Optional { .. } | Step::Seeded { .. } | Step::Exists { .. } | Step::Union { .. } => nested(),
-        Step::Extend { .. }
-        | Step::Join { .. }
+        Step::Join { .. }
         | Step::Group { .. }
         | Step::Distinct { .. }
         | Step::Order { .. }
@@ -270,7 +266,9 @@ fn scanned_site(step: &Step, servers: &Servers) -> Option<Variable> {
 fn is_own(step: &Step, site: Variable, servers: &Servers) -> bool {
     let is_site = |operand: &Operand| *operand == Operand::Variable(site);
     match step {
-        Step::Empty | Step::Filter(_) | Step::Values { .. } | Step::Frontier { .. } => true,
+        Step::Empty | Step::Filter(_) | Step::Extend { .. } | Step::Values { .. } | Step::Frontier { .. } => {
+            true
+        }
         Step::Expand { key, access, .. } => is_site(key) && servers.is_keyed(access),
         // Entries of a split segment are at the owner of their neighbour.
         Step::Check { key, access, neighbour } => match servers.is_keyed(access) {

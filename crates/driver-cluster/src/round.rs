@@ -10,6 +10,7 @@
 
 use crate::host::{Host, spawn};
 use crate::inbox::{Inbox, Message};
+use crate::moved::{MovedRows, Terms};
 use crate::rows::{append, rows_max};
 use crate::running::{Backoff, Entered};
 use crate::task::{Answered, Job, Outcome, Task};
@@ -40,7 +41,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// The tasks for one server, each taken once.
 struct Lane {
     server: usize,
-    tasks: Vec<(Vec<usize>, Arc<Batch>)>,
+    tasks: Vec<(Vec<usize>, Arc<MovedRows>)>,
     next: AtomicUsize,
 }
 
@@ -50,6 +51,7 @@ pub(crate) struct Query<'q> {
     pub(crate) job: &'q Job,
     pub(crate) job_bytes: &'q [u8],
     pub(crate) control: &'q Control<'q>,
+    pub(crate) terms: Terms<'q>,
     /// Tasks at one server at a time; `None`: as many as this one has processors.
     pub(crate) threads: Option<usize>,
     /// The largest estimated number of rows after one of the steps of the job.
@@ -121,9 +123,9 @@ impl Query<'_> {
         let Some((outcomes, batches)) = ended else { return Ok(None) };
         let mut sum = Outcome::default();
         outcomes.iter().for_each(|outcome| sum.count(outcome));
-        check_delivered(batches.iter().map(|batch| batch.rows as u64).sum(), &sum)?;
+        check_delivered(batches.iter().map(|batch| batch.rows() as u64).sum(), &sum)?;
         for rows in batches.into_iter().chain(outcomes.into_iter().map(|outcome| outcome.rows)) {
-            if push_all(&rows, tail)? == Flow::Done {
+            if self.push_all(&rows, tail)? == Flow::Done {
                 return Ok(Some((Flow::Done, sum)));
             }
         }
@@ -134,7 +136,7 @@ impl Query<'_> {
     /// `None`: one has no room for it, or sends more rows than expected.
     fn small_outcomes(&self, rows: &Batch, round: &Round<'_>) -> Result<Option<Vec<Outcome>>> {
         let servers = &*self.host.servers;
-        let lanes = self.lanes(rows, 1);
+        let lanes = self.lanes(rows, 1)?;
         let mut request = Vec::new();
         self.control.leave();
         let (mut answers, mut own) = (Vec::new(), Vec::new());
@@ -148,7 +150,7 @@ impl Query<'_> {
             }
             request.clear();
             task.write(&mut request);
-            answers.push((servers.remote(server)?.send(&request)?, rows.rows, request.len()));
+            answers.push((servers.remote(server)?.send(&request)?, rows.rows(), request.len()));
         }
         let mut outcomes = Vec::new();
         for task in &own {
@@ -170,7 +172,7 @@ impl Query<'_> {
         Ok((!round.inbox.is_full()).then_some(outcomes))
     }
 
-    fn task<'t>(&'t self, round: &Round<'_>, partitions: &'t [usize], rows: &'t Batch) -> Task<'t> {
+    fn task<'t>(&'t self, round: &Round<'_>, partitions: &'t [usize], rows: &'t MovedRows) -> Task<'t> {
         Task { number: round.number, job: self.job_bytes, fragment: 0, partitions, rows }
     }
 
@@ -188,7 +190,7 @@ impl Query<'_> {
         let here = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or_else(here).max(1);
         let lanes =
-            self.lanes(rows, threads * if self.rows_max > BALANCED_ROWS_MIN { TASKS_PER_THREAD } else { 1 });
+            self.lanes(rows, threads * if self.rows_max > BALANCED_ROWS_MIN { TASKS_PER_THREAD } else { 1 })?;
         let stop = Arc::new(AtomicBool::new(false));
         let deadline = ThreadLimits::current().deadline;
         self.open(false, |round| {
@@ -221,7 +223,7 @@ impl Query<'_> {
     }
 
     /// The tasks of each server that has some. `scans`: into how many tasks the scan of a server is cut.
-    fn lanes(&self, rows: &Batch, scans: usize) -> Vec<Lane> {
+    fn lanes(&self, rows: &Batch, scans: usize) -> Result<Vec<Lane>> {
         let servers = &*self.host.servers;
         let mut lanes: Vec<Lane> = (0..servers.count())
             .map(|server| Lane { server, tasks: Vec::new(), next: AtomicUsize::new(0) })
@@ -231,13 +233,16 @@ impl Query<'_> {
                 for start in (0..rows.rows).step_by(rows_max(rows)) {
                     let mut part = Batch::new(rows.columns.len());
                     part.copy_rows(rows, start..rows.rows.min(start + rows_max(rows)));
-                    let part = Arc::new(part);
-                    for lane in &mut lanes {
-                        let partitions = servers.partitions_of(lane.server);
-                        let some = partitions.len().div_ceil(scans).max(1);
-                        let cut = partitions.chunks(some).map(|some| (some.to_vec(), Arc::clone(&part)));
-                        lane.tasks.extend(cut);
-                    }
+                    self.terms.leave(part, &mut |part| {
+                        let part = Arc::new(part);
+                        for lane in &mut lanes {
+                            let partitions = servers.partitions_of(lane.server);
+                            let some = partitions.len().div_ceil(scans).max(1);
+                            let cut = partitions.chunks(some).map(|some| (some.to_vec(), Arc::clone(&part)));
+                            lane.tasks.extend(cut);
+                        }
+                        Ok(())
+                    })?;
                 }
             }
             Some(key) => {
@@ -251,13 +256,16 @@ impl Query<'_> {
                     for some in numbers.chunks(rows_max(rows)) {
                         let mut part = Batch::new(rows.columns.len());
                         append(&mut part, rows, some);
-                        lane.tasks.push((Vec::new(), Arc::new(part)));
+                        self.terms.leave(part, &mut |part| {
+                            lane.tasks.push((Vec::new(), Arc::new(part)));
+                            Ok(())
+                        })?;
                     }
                 }
             }
         }
         lanes.retain(|lane| !lane.tasks.is_empty());
-        lanes
+        Ok(lanes)
     }
 
     /// Runs tasks of a server one after the other.
@@ -283,7 +291,7 @@ impl Query<'_> {
                 match answered {
                     Answered::Outcome(mut outcome) => {
                         if lane.server != servers.own() {
-                            outcome.add_sent(rows.rows, request.len());
+                            outcome.add_sent(rows.rows(), request.len());
                         }
                         break outcome;
                     }
@@ -301,6 +309,20 @@ impl Query<'_> {
         Ok(())
     }
 
+    /// Passes rows on in batches.
+    fn push_all(&self, rows: &MovedRows, tail: &mut Tail<'_>) -> Result<Flow> {
+        let rows = self.terms.arrive(rows, self.control)?;
+        let mut part = Batch::new(rows.columns.len());
+        for start in (0..rows.rows).step_by(BATCH_ROWS) {
+            part.columns.resize(rows.columns.len(), Vec::new());
+            part.copy_rows(&rows, start..rows.rows.min(start + BATCH_ROWS));
+            if tail(&mut part)? == Flow::Done {
+                return Ok(Flow::Done);
+            }
+        }
+        Ok(Flow::More)
+    }
+
     /// Receives what the lanes and other servers send, until all lanes have ended or no more is needed.
     fn collect(&self, inbox: &Inbox, lanes: usize, tail: &mut Tail<'_>) -> Result<(Flow, Outcome)> {
         let mut sum = Outcome::default();
@@ -313,7 +335,7 @@ impl Query<'_> {
             self.control.check()?;
             let rows = match message {
                 Some(Message::Delivered(rows)) => {
-                    delivered += rows.rows as u64;
+                    delivered += rows.rows() as u64;
                     rows
                 }
                 Some(Message::Ended(outcome)) => {
@@ -327,7 +349,7 @@ impl Query<'_> {
                 }
                 None => continue,
             };
-            if push_all(&rows, tail)? == Flow::Done {
+            if self.push_all(&rows, tail)? == Flow::Done {
                 return Ok((Flow::Done, sum));
             }
         }
@@ -343,19 +365,6 @@ fn small_limits() -> ThreadLimits {
         return limits;
     }
     ThreadLimits { deadline: Some((Instant::now() + SMALL_TIME_MAX, SMALL_TIME_MAX)), ..limits }
-}
-
-/// Passes rows on in batches.
-fn push_all(rows: &Batch, tail: &mut Tail<'_>) -> Result<Flow> {
-    let mut part = Batch::new(rows.columns.len());
-    for start in (0..rows.rows).step_by(BATCH_ROWS) {
-        part.columns.resize(rows.columns.len(), Vec::new());
-        part.copy_rows(rows, start..rows.rows.min(start + BATCH_ROWS));
-        if tail(&mut part)? == Flow::Done {
-            return Ok(Flow::Done);
-        }
-    }
-    Ok(Flow::More)
 }
 
 /// Fails if rows have not arrived that were delivered.

@@ -10,14 +10,13 @@
 //! connections end. Jobs are bounded, so that running one takes a bounded stack and memory, whatever its
 //! bytes say.
 
-use crate::rows::{read_batch, write_batch};
+use crate::moved::MovedRows;
 use crate::running::FRAGMENTS_MAX;
 use crate::wire::{Input, Wire, malformed, wire_enum, wire_struct};
 use oxrdf::Term;
 use std::ops::Range;
 use std::sync::Arc;
 use vervet_algebra::Variable;
-use vervet_kernel::Batch;
 use vervet_kernel::plan::{Pipeline, Sent, StepProfile};
 use vervet_model::Result;
 
@@ -159,7 +158,7 @@ pub(crate) struct Task<'t> {
     pub(crate) fragment: usize,
     /// The partitions to scan, of the first fragment if it begins with a scan.
     pub(crate) partitions: &'t [usize],
-    pub(crate) rows: &'t Batch,
+    pub(crate) rows: &'t MovedRows,
 }
 
 impl Task<'_> {
@@ -172,7 +171,7 @@ impl Task<'_> {
         self.fragment.write(out);
         self.partitions.len().write(out);
         self.partitions.iter().for_each(|partition| partition.write(out));
-        write_batch(self.rows, out);
+        self.rows.write(out);
     }
 }
 
@@ -183,7 +182,7 @@ pub(crate) struct ReceivedTask<'b> {
     pub(crate) job: Job,
     pub(crate) fragment: usize,
     pub(crate) partitions: Vec<usize>,
-    pub(crate) rows: Batch,
+    pub(crate) rows: MovedRows,
 }
 
 impl<'b> ReceivedTask<'b> {
@@ -213,7 +212,7 @@ impl<'b> ReceivedTask<'b> {
             return Err(malformed("a scan of no partition"));
         }
         let Some(admitted) = admit(&job, number, fragment) else { return Ok(None) };
-        let rows = read_batch(&mut input, job.variables)?;
+        let rows = MovedRows::read(&mut input, job.variables)?;
         input.end()?;
         Ok(Some((Self { number, job_bytes, job, fragment, partitions, rows }, admitted)))
     }
@@ -237,7 +236,7 @@ pub(crate) fn read_job(bytes: &[u8]) -> Result<Job> {
 /// What came out of a task, and of all tasks that it caused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    pub(crate) rows: Batch,
+    pub(crate) rows: MovedRows,
     /// Rows that were delivered to the server that asked.
     pub(crate) delivered: u64,
     /// What was sent to each fragment, by its number; behind them what was sent back in outcomes and
@@ -252,7 +251,7 @@ impl Outcome {
         self.delivered.write(out);
         self.sent.write(out);
         self.figures.write(out);
-        write_batch(&self.rows, out);
+        self.rows.write(out);
     }
 
     /// # Errors
@@ -261,10 +260,10 @@ impl Outcome {
         let mut input = Input::new(bytes);
         let (delivered, mut sent): (u64, Vec<Sent>) = Wire::read(&mut input)?;
         let figures = Wire::read(&mut input)?;
-        let rows = read_batch(&mut input, variables)?;
+        let rows = MovedRows::read(&mut input, variables)?;
         input.end()?;
         if let Some(back) = sent.last_mut() {
-            back.add(Sent { rows: rows.rows as u64, bytes: bytes.len() as u64 });
+            back.add(Sent { rows: rows.rows() as u64, bytes: bytes.len() as u64 });
         }
         Ok(Self { rows, delivered, sent, figures })
     }
@@ -346,22 +345,22 @@ pub(crate) fn read_delivered(bytes: &[u8]) -> Result<bool> {
 }
 
 /// Appends the request that delivers rows to the query with this number.
-pub(crate) fn write_delivery(number: u64, rows: &Batch, out: &mut Vec<u8>) {
+pub(crate) fn write_delivery(number: u64, rows: &MovedRows, out: &mut Vec<u8>) {
     out.push(kind::DELIVERY);
     number.write(out);
-    rows.columns.len().write(out);
-    write_batch(rows, out);
+    rows.columns().write(out);
+    rows.write(out);
 }
 
 /// Reads such a request without its first byte: the number of the query, and rows.
 ///
 /// # Errors
 /// Unavailable: the bytes are none.
-pub(crate) fn read_delivery(bytes: &[u8]) -> Result<(u64, Batch)> {
+pub(crate) fn read_delivery(bytes: &[u8]) -> Result<(u64, MovedRows)> {
     let mut input = Input::new(bytes);
     let number = input.number()?;
     let variables = u16::read(&mut input)?;
-    let rows = read_batch(&mut input, usize::from(variables))?;
+    let rows = MovedRows::read(&mut input, usize::from(variables))?;
     input.end()?;
     Ok((number, rows))
 }

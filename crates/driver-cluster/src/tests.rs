@@ -1,5 +1,6 @@
 //! Bytes of jobs, tasks and outcomes: they are read as they were written, and other bytes are refused.
 
+use crate::moved::MovedRows;
 use crate::task::{
     Answered, Combine, Fragment, Job, Outcome, ReceivedTask, Task, bytes_of, read_delivered, read_delivery,
     read_job, write_delivered, write_delivery,
@@ -150,17 +151,22 @@ fn job() -> Job {
     }
 }
 
-fn rows() -> Batch {
+fn rows() -> MovedRows {
     let mut rows = Batch::new(4);
     rows.rows = 3;
     rows.columns[3] = vec![Id::vertex(70_000), Id::UNBOUND, Id::from_bits(u64::MAX)];
     rows.multiplicity =
         [1, 2, u128::MAX >> 1].map(|one| Multiplicity::from_count(one).expect("small")).to_vec();
-    rows
+    MovedRows::plain(rows)
 }
 
-fn is_same(one: &Batch, other: &Batch) -> bool {
-    one.rows == other.rows && one.columns == other.columns && one.multiplicity == other.multiplicity
+fn is_same(one: &MovedRows, other: &MovedRows) -> bool {
+    let bytes = |rows: &MovedRows| {
+        let mut bytes = Vec::new();
+        rows.write(&mut bytes);
+        bytes
+    };
+    bytes(one) == bytes(other)
 }
 
 #[test]

@@ -14,6 +14,7 @@
 
 use crate::at_work::AtWork;
 use crate::legs::{Leg, arrive_here, finish, scan};
+use crate::moved::Terms;
 use crate::output::{Deliver, Output};
 use crate::servers::Servers;
 use crate::task::{Answered, Job, Outcome, Task};
@@ -105,8 +106,9 @@ fn run_under(
     for (number, fragment) in job.fragments.iter().enumerate().skip(task.fragment) {
         legs.push(Leg::new(number, fragment, &plan, servers, run.variables()));
     }
-    let mut at_work = AtWork::new(servers, &run, task, Output::new(job, deliver, &run));
-    match run_legs(&mut legs, task, &mut at_work) {
+    let mut at_work = AtWork::new(servers, &run, (job, task), Output::new(job, deliver, &run));
+    let rows = Terms::new(run.evaluator(), job.computed.len()).arrive(task.rows, control)?;
+    match run_legs(&mut legs, task, &rows, &mut at_work) {
         Err(_) if !at_work.output.is_needed => return Ok(Answered::NotNeeded),
         ended => ended?,
     }
@@ -120,12 +122,17 @@ fn run_under(
 }
 
 /// Runs the rows of a task through its fragments.
-fn run_legs<'a>(legs: &mut [Leg<'a>], task: &Task<'_>, at_work: &mut AtWork<'_, 'a>) -> Result<()> {
+fn run_legs<'a>(
+    legs: &mut [Leg<'a>],
+    task: &Task<'_>,
+    rows: &Batch,
+    at_work: &mut AtWork<'_, 'a>,
+) -> Result<()> {
     let variables = at_work.run.variables();
     let mut batch = Batch::new(variables);
-    for start in (0..task.rows.rows).step_by(BATCH_ROWS) {
+    for start in (0..rows.rows).step_by(BATCH_ROWS) {
         batch.columns.resize(variables, Vec::new());
-        batch.copy_rows(task.rows, start..task.rows.rows.min(start + BATCH_ROWS));
+        batch.copy_rows(rows, start..rows.rows.min(start + BATCH_ROWS));
         if task.partitions.is_empty() {
             arrive_here(legs, &batch, at_work)?;
         } else {

@@ -12,6 +12,7 @@
 use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
 use crate::gather::{ask, gather};
 use crate::routes::Routes;
+use crate::window::Window;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
@@ -102,25 +103,19 @@ impl KeyedSegment {
         Ok((is_long.then_some(&**local), end))
     }
 
-    /// The number of rows whose entries are likely to fill `capacity`.
-    fn rows_for(&self, capacity: usize) -> usize {
-        let (keys, entries) = (self.statistics.keys.max(1), self.statistics.entries.max(1));
-        let rows = u128::from(keys) * (capacity as u128 * 5 / 4) / u128::from(entries);
-        usize::try_from(rows).unwrap_or(ROWS_MAX).saturating_add(16).min(ROWS_MAX)
-    }
-
     /// Expands some of the rows from that of `cursor`, which begins a row, as far as whole rows fit. `true`:
     /// the row of `cursor` does not fit.
     fn expand_whole_rows(
         &self,
         keys: &[Id],
         filter: EntryFilter,
+        window: &mut Window,
         cursor: &mut Cursor,
         out: &mut Expansion,
     ) -> Result<bool> {
         let capacity = out.remaining_capacity().min(ROWS_MAX);
         // The first row that some part did not finish.
-        let mut end = keys.len().min(cursor.row.saturating_add(self.rows_for(capacity)));
+        let mut end = window.end(cursor.row, keys.len());
         let window_end = end;
         let shares = self.shares(keys, cursor.row..end)?;
         let call = |share: &Share<'_>| {
@@ -165,6 +160,9 @@ impl KeyedSegment {
             }
             *cursor = Cursor::at(cursor.row + 1);
         }
+        if end == window_end {
+            window.grow();
+        }
         Ok(end < window_end)
     }
 }
@@ -181,13 +179,16 @@ impl Segment for KeyedSegment {
         cursor: &mut Cursor,
         out: &mut Expansion,
     ) -> Result<()> {
+        let mut window = Window::new(&self.statistics, out.remaining_capacity());
         while cursor.row < keys.len() && out.remaining_capacity() > 0 {
             let (local, end) = self.local_run(keys, cursor.row)?;
             if let Some(local) = local {
                 local.expand(&keys[..end], filter, cursor, out)?;
                 continue;
             }
-            if *cursor == Cursor::at(cursor.row) && !self.expand_whole_rows(keys, filter, cursor, out)? {
+            if *cursor == Cursor::at(cursor.row)
+                && !self.expand_whole_rows(keys, filter, &mut window, cursor, out)?
+            {
                 continue;
             }
             // A row that does not fit whole, or that the caller has begun.

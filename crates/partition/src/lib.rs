@@ -9,7 +9,8 @@
 //! each in one part: keys are sorted by owner, each part answers for its own, the answers are laid back in
 //! the order of the rows. `split`: a segment whose keys may have entries in all parts: entries are merged.
 //! `call`, `bytes`, `gather`: calls of segments as values, their bytes, and asking several parts together.
-//! `together`: entries of keys in several segments, with one request to each server.
+//! `window`: how many rows of an expansion to ask for. `together`: entries of keys in several segments, with
+//! one request to each server.
 //! `catalog`: statistics of all partitions, exact. `base`: the graph. `directory`: its files.
 //! # Not here
 //! Which partition owns an id ([`vervet_model::Partitioning`]); how stores of partitions are built
@@ -30,6 +31,7 @@ mod routes;
 mod split;
 mod statistics;
 mod together;
+mod window;
 
 pub use base::PartitionedBase;
 pub use build::finish;

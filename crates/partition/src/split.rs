@@ -13,6 +13,7 @@ use crate::call::{Call, PartSegment, ROWS_MAX, Reply, Shape, another_kind};
 use crate::gather::gather;
 use crate::keyed::{merged_keys, part_entries, part_neighbours, part_ordered};
 use crate::routes::Routes;
+use crate::window::Window;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vervet_model::{Id, Result};
@@ -95,12 +96,16 @@ impl SplitSegment {
         self.parts.iter().flatten()
     }
 
+    /// How many of `count` entries to ask each part for.
+    fn share_of(&self, count: usize) -> usize {
+        (count / self.parts().count().max(1)).saturating_mul(5) / 4 + 16
+    }
+
     /// The entries of `key` from `from` on, of which about `count` will be read.
     fn merged(&self, key: Id, from: [Id; 3], count: usize) -> Result<Merged<'_>> {
         let has_remote = self.parts().any(|part| matches!(part, PartSegment::Remote(..)));
         // A further chunk of a partition here costs little, one of another server a round trip.
-        let of_each = (count / self.parts().count().max(1)).saturating_mul(5) / 4 + 16;
-        let ask = if has_remote { of_each.clamp(CHUNK_FIRST, CHUNK_MAX) } else { CHUNK_FIRST };
+        let ask = if has_remote { self.share_of(count).clamp(CHUNK_FIRST, CHUNK_MAX) } else { CHUNK_FIRST };
         let entries = |part| Entries { part, key, chunk: Vec::new(), at: 0, ask, from };
         let mut lists: Vec<Entries<'_>> = self.parts().map(entries).collect();
         if has_remote {
@@ -121,23 +126,23 @@ impl SplitSegment {
         &self,
         keys: &[Id],
         filter: EntryFilter,
+        window: &mut Window,
         cursor: &mut Cursor,
         out: &mut Expansion,
     ) -> Result<bool> {
         let first = cursor.row;
-        let capacity = out.remaining_capacity().min(ROWS_MAX);
-        let (all, entries) = (self.statistics.keys.max(1), self.statistics.entries.max(1));
-        let likely = u128::from(all) * capacity as u128 / u128::from(entries);
-        let window = usize::try_from(likely).unwrap_or(ROWS_MAX).min(ROWS_MAX).min(keys.len() - first);
-        if window < 2 || *cursor != Cursor::at(first) || out.end.is_some() {
+        let rows = window.end(first, keys.len()) - first;
+        if rows < 2 || *cursor != Cursor::at(first) || out.end.is_some() {
             return Ok(false);
         }
-        let keys = &keys[first..first + window];
+        let keys = &keys[first..first + rows];
         let (want_edges, want_graphs) = (out.want_edges, out.want_graphs);
+        // Each part has about its share of the entries that fit.
+        let capacity = self.share_of(out.remaining_capacity().min(ROWS_MAX));
         let shape = Shape { want_edges, want_graphs, capacity, end: None };
         let call = || Call::Expand { keys: Cow::Borrowed(keys), filter, cursor: Cursor::default(), shape };
         let calls: Vec<_> = self.parts().map(|part| (part, call())).collect();
-        let (mut end, mut found) = (window, Vec::new());
+        let (mut end, mut found) = (rows, Vec::new());
         for reply in gather(&calls)? {
             let Reply::Expansion(reached, of_part) = reply else { return Err(another_kind()) };
             end = end.min(reached.row);
@@ -169,6 +174,9 @@ impl SplitSegment {
                 }
             }
             *cursor = Cursor::at(first + row + 1);
+        }
+        if end == rows {
+            window.grow();
         }
         Ok(end > 0)
     }
@@ -221,8 +229,9 @@ impl Segment for SplitSegment {
         cursor: &mut Cursor,
         out: &mut Expansion,
     ) -> Result<()> {
+        let mut window = Window::new(&self.statistics, out.remaining_capacity());
         while let Some(key) = keys.get(cursor.row).filter(|_| out.remaining_capacity() > 0) {
-            if self.is_remote(None) && self.expand_whole_rows(keys, filter, cursor, out)? {
+            if self.is_remote(None) && self.expand_whole_rows(keys, filter, &mut window, cursor, out)? {
                 continue;
             }
             let mut merged = self.merged(*key, cursor.resume, out.remaining_capacity())?;

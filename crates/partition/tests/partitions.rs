@@ -15,8 +15,8 @@ use vervet_env::Environment;
 use vervet_model::Result;
 use vervet_model::{Direction, Id, Partitioning};
 use vervet_partition::{Answer, PartitionDirectory, PartitionedBase, Remote};
-use vervet_snapshot::{ClassId, EntryFilter, GraphFilter, OrderRange, Snapshot};
-use vervet_store::{Base, BuildOptions, Store, Target};
+use vervet_snapshot::{ClassId, Cursor, EntryFilter, Expansion, GraphFilter, OrderRange, Snapshot};
+use vervet_store::{Base, BuildOptions, Statement, Store, Target};
 
 fn partitioned(graph: &Graph, options: BuildOptions, partitioning: Partitioning) -> PartitionedBase {
     let builder = graph.builder(options).expect("a good graph");
@@ -316,6 +316,54 @@ fn large_lists_take_several_requests() {
     let environment = Environment::simulated(seed);
     for (base, _) in served(&graph, &environment, 4, 2) {
         compare_snapshot(&*base, &graph, &mut random, &format!("seed {seed}"));
+    }
+}
+
+/// Beside a few objects with nearly all entries, those of many others come with a few requests: the mean
+/// number of entries says nothing of them.
+#[test]
+fn entries_of_few_take_few_requests_beside_hubs() {
+    const RARE: usize = 900;
+    let seed = seed();
+    let mut random = Random(seed | 1);
+    let shape = GraphParameters {
+        vertices: 30_000,
+        statements: 1,
+        predicates: 1,
+        types: 1,
+        edges: false,
+        named_graphs: false,
+    };
+    let mut graph = Graph::random(shape, &mut random);
+    let (vertices, hub) = (graph.vertices.clone(), graph.vertices[0]);
+    for predicate in graph.predicates.clone() {
+        let statement = |subject: Id, object: Id| Statement {
+            subject,
+            predicate,
+            object,
+            graph: Id::UNBOUND,
+            edge: Id::UNBOUND,
+        };
+        graph.statements.extend(vertices.iter().map(|subject| statement(*subject, hub)));
+        let rare = vertices[1..].iter().zip(&vertices[RARE..]).take(RARE);
+        graph.statements.extend(rare.map(|(subject, object)| statement(*subject, *object)));
+    }
+    let environment = Environment::simulated(seed);
+    for (base, twins) in served(&graph, &environment, 4, 4) {
+        for (predicate, direction) in
+            graph.predicates.iter().flat_map(|one| Direction::BOTH.map(|to| (one, to)))
+        {
+            let segment = base.segment(*predicate, direction).expect("whole").expect("entries");
+            let before: u64 = twins.iter().map(|twin| twin.requests.load(Ordering::Relaxed)).sum();
+            let (mut cursor, mut found) = (Cursor::default(), Expansion::new(4 * RARE));
+            let keys = &vertices[RARE..2 * RARE];
+            segment.expand(keys, EntryFilter::ALL, &mut cursor, &mut found).expect("whole");
+            let context = format!("seed {seed}, {predicate:?} {direction:?}");
+            assert!(found.len() >= RARE && cursor == Cursor::at(RARE), "{context}: {found:?}");
+            let requests =
+                twins.iter().map(|twin| twin.requests.load(Ordering::Relaxed)).sum::<u64>() - before;
+            assert!(requests <= 5 * twins.len() as u64, "{context}: {requests} requests for {RARE} keys");
+        }
     }
 }
 

@@ -36,8 +36,8 @@ use std::borrow::Cow;
 use vervet_algebra::{
     Expression, Form, GraphSlot, Node, Path, PathPattern, Pattern, Query, Slot, Variable, VariableSet,
 };
-use vervet_model::Result;
 use vervet_model::vocab::RDF_TYPE;
+use vervet_model::{Direction, Result};
 
 /// Maximum predicate occurrences of a path that this pass makes.
 const POSITIONS_MAX: usize = 200;
@@ -292,10 +292,18 @@ impl Planner<'_> {
         if !self.options.frontiers || !self.options.reorder || !(ask || has_set(&root)) {
             return Ok(root);
         }
-        if !is_stable(&root) {
+        if !is_stable(&root) || self.is_spread()? {
             return Ok(root);
         }
         Ok(Cow::Owned(self.as_set(root.into_owned(), needed, ask)?))
+    }
+
+    /// Whether the graph is spread over servers. There a search from each start would take round trips of its
+    /// own, while steps run at all servers, and equal rows become one before they are sent.
+    fn is_spread(&self) -> Result<bool> {
+        let Some((predicate, _)) = self.snapshot.predicates().first() else { return Ok(false) };
+        let segment = self.snapshot.segment(*predicate, Direction::Out)?;
+        Ok(segment.is_some_and(|segment| segment.is_remote(None)))
     }
 
     /// Rewrites `node`, of which the result needs only some variables; `set`: and of them only the set.
